@@ -15,6 +15,7 @@ from typing import Any
 
 from horolog.broker.groups.classic_events import (
     AssignmentsStored,
+    Client,
     Downgraded,
     EmptinessStored,
     Event,
@@ -182,8 +183,7 @@ def _join_static(turn: Turn, event: JoinGroup) -> None:
     _refuse_waiting(turn, holder, ErrorCode.FENCED_INSTANCE_ID)
     old_id, old_leader_id = holder.id, group.leader_id or ""
     group.rename(holder, member_id)
-    holder.client_id, holder.client_host = event.client
-    _update(group, holder, event)
+    _update(group, holder, event, event.client)
     if group.state is State.STABLE and group.select_protocol() == group.protocol_name:
         _start_session(turn, holder)
         then = partial(NewIdStored, holder, old_id, old_leader_id, event.version, event.answer)
@@ -230,8 +230,8 @@ def _rejoin(turn: Turn, event: JoinGroup, member: Member) -> None:
         turn.answer(event.answer, _joined(group, member, with_members=is_leader and group.state is State.COMPLETING))
 
 
-def _update(group: ClassicGroup, member: Member, event: JoinGroup) -> None:
-    group.update(member, event.protocols)
+def _update(group: ClassicGroup, member: Member, event: JoinGroup, client: Client | None = None) -> None:
+    group.update(member, event.protocols, client)
     member.session_timeout_ms, member.rebalance_timeout_ms = event.timeouts
 
 
@@ -406,6 +406,7 @@ def _assignments_stored(turn: Turn, event: AssignmentsStored) -> None:
         _begin_rebalance(turn)
         return
     group.go_to(State.STABLE, turn.now_ms)
+    group.held.assigned = sum(map(len, event.assignments.values()))
     for member in group.members.values():
         member.assignment = event.assignments.get(member.id, b"")
         _answer_sync(turn, member, _synced(group, member))
@@ -419,6 +420,7 @@ def _answer_sync(turn: Turn, member: Member, response: SyncGroupResponse) -> Non
 
 
 def _drop_assignments(turn: Turn, code: ErrorCode) -> None:
+    turn.group.held.assigned = 0
     for member in turn.group.members.values():
         member.assignment = b""
         _answer_sync(turn, member, SyncGroupResponse(error_code=code))

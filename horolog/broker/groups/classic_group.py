@@ -12,6 +12,7 @@ from enum import Enum
 
 from horolog.broker.groups.classic_events import AnswerJoin, AnswerSync, Client, Protocols, SessionOver, Timeouts
 from horolog.broker.groups.decision import GroupTimer
+from horolog.broker.groups.member_bytes import MemberBytes
 from horolog.broker.groups.offsets import Committed, GroupOffsets, TopicPartition
 from horolog.broker.groups.records import entry
 from horolog.protocol.errors import ErrorCode
@@ -87,6 +88,12 @@ class Member:
     def __repr__(self) -> str:
         return f"<Member {self.id}{' joining' if self.joining else ' syncing' if self.syncing else ''}>"
 
+    @property
+    def held_bytes(self) -> int:
+        """Of its words about itself."""
+        named = len(self.instance_id or "") + len(self.client_id)
+        return named + sum(len(name) + len(metadata) for name, metadata in self.protocols)
+
     def metadata(self, protocol: str | None) -> bytes:
         return next((metadata for name, metadata in self.protocols if name == protocol), b"")
 
@@ -122,6 +129,7 @@ class ClassicGroup:
 
     __slots__ = (
         "generation",
+        "held",
         "id",
         "join_timer",
         "leader_id",
@@ -160,6 +168,7 @@ class ClassicGroup:
         self.subscribed: frozenset[str] | None = frozenset()
         self.supported = Supported()
         self.waiting_count = 0
+        self.held = MemberBytes()
         self.new_member_added = False
         self.join_timer: GroupTimer | None = None
         self.sync_timer: GroupTimer | None = None
@@ -253,6 +262,7 @@ class ClassicGroup:
         if not self.members:
             self.leader_id = None
         self.members[member.id] = member
+        self.held.set(member.id, member.held_bytes)
         self.supported.add(member.protocols)
         if member.instance_id is not None:
             self.statics[member.instance_id] = member.id
@@ -261,6 +271,7 @@ class ClassicGroup:
 
     def remove(self, member: Member) -> None:
         del self.members[member.id]
+        self.held.drop(member.id)
         self.supported.remove(member.protocols)
         self.pending_sync.discard(member.id)
         if member.instance_id is not None and self.statics.get(member.instance_id) == member.id:
@@ -268,10 +279,13 @@ class ClassicGroup:
         if self.leader_id == member.id:
             self.leader_id = next(iter(self.members), None)
 
-    def update(self, member: Member, protocols: Protocols) -> None:
-        """A member joins again, perhaps with other protocols."""
+    def update(self, member: Member, protocols: Protocols, client: Client | None = None) -> None:
+        """A member joins again, perhaps with other protocols, or as another client."""
         self.supported.remove(member.protocols)
         member.protocols = protocols
+        if client is not None:
+            member.client_id, member.client_host = client
+        self.held.set(member.id, member.held_bytes)
         self.supported.add(protocols)
 
     def rename(self, member: Member, new_id: str) -> None:
@@ -282,6 +296,8 @@ class ClassicGroup:
         if member.id in self.pending_sync:
             self.pending_sync.discard(member.id)
             self.pending_sync.add(new_id)
+        self.held.drop(member.id)
+        self.held.set(new_id, member.held_bytes)
         member.id = new_id
         assert member.instance_id is not None
         self.statics[member.instance_id] = new_id

@@ -10,6 +10,7 @@ from horolog.broker.groups.assignors import DEFAULT_ASSIGNOR, NOTHING, Assignmen
 from horolog.broker.groups.classic_events import Protocols
 from horolog.broker.groups.decision import GroupTimer
 from horolog.broker.groups.kip848_events import SILENT, Overdue
+from horolog.broker.groups.member_bytes import MemberBytes
 from horolog.broker.groups.offsets import Committed, GroupOffsets, TopicPartition
 from horolog.broker.groups.reconcile import Current, MemberState
 from horolog.broker.groups.records import entry
@@ -52,11 +53,9 @@ class ClassicPart:
 
 
 class Sight(NamedTuple):
-    """What a member may know of the topics that its pattern matches, and whom that was asked."""
+    """Which topics a member may know of: its pattern runs over no others."""
 
-    matching: frozenset[str]
     may_describe: Callable[[str], bool]
-    hidden: frozenset[str]
 
 
 class ConsumerMember:
@@ -98,6 +97,15 @@ class ConsumerMember:
         self.rebalance: GroupTimer | None = None
         self.classic: ClassicPart | None = None
 
+    @property
+    def held_bytes(self) -> int:
+        """Of its words about itself."""
+        texts = (self.instance_id, self.rack_id, self.client_id, self.assignor, self.regex)
+        told = sum(len(one or "") for one in texts) + sum(map(len, self.topics))
+        if self.classic is not None:
+            told += sum(len(name) + len(metadata) for name, metadata in self.classic.protocols)
+        return told
+
     def __repr__(self) -> str:
         return f"<ConsumerMember {self.id} in epoch {self.current.epoch}, {self.current.state.name}>"
 
@@ -127,6 +135,7 @@ class ConsumerGroup:
     __slots__ = (
         "assignment_epoch",
         "epoch",
+        "held",
         "id",
         "members",
         "metadata_hash",
@@ -154,6 +163,7 @@ class ConsumerGroup:
         self.subscribed: frozenset[str] = frozenset()
         self.topics: Mapping[str, tuple[bytes, int]] | None = None
         self.owners: dict[tuple[bytes, int], str] = {}
+        self.held = MemberBytes()
 
     def __repr__(self) -> str:
         return f"<ConsumerGroup {self.id} {self.state_name} in epoch {self.epoch}, {len(self.members)} members>"
@@ -189,10 +199,12 @@ class ConsumerGroup:
         self.members[member.id] = member
         if member.instance_id is not None:
             self.statics[member.instance_id] = member.id
+        self.held.set(member.id, member.held_bytes)
         self._own(member, member.current)
 
     def remove(self, member: ConsumerMember) -> None:
         del self.members[member.id]
+        self.held.drop(member.id)
         if member.instance_id is not None and self.statics.get(member.instance_id) == member.id:
             del self.statics[member.instance_id]
         self._disown(member)

@@ -7,7 +7,7 @@ not been asked for: a group of the newer protocol is then read again from the lo
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from functools import partial
 
 from horolog.broker.clock import Clock
@@ -26,15 +26,17 @@ from horolog.broker.groups.commits import CommitAnswer, CommitRequest, Commits, 
 from horolog.broker.groups.consumer_group import ConsumerGroup
 from horolog.broker.groups.expiry import Expiry
 from horolog.broker.groups.finder import Finder
+from horolog.broker.groups.held import HeldByGroups, bytes_of_heartbeat, bytes_of_join, bytes_of_sync
 from horolog.broker.groups.journal import Journal
 from horolog.broker.groups.kip848 import Refusal, check_heartbeat, heartbeat_error
-from horolog.broker.groups.kip848_events import Heartbeat, Leave, MayDescribe
+from horolog.broker.groups.kip848_events import Heartbeat, Leave
 from horolog.broker.groups.known import Known
 from horolog.broker.groups.loading import Loader
 from horolog.broker.groups.offset_fetch import OffsetFetch
 from horolog.broker.groups.registry import Group, Registry
 from horolog.broker.groups.runner import Runner
 from horolog.broker.groups.shards import Shards
+from horolog.broker.groups.topic_patterns import MayDescribe
 from horolog.broker.topic_names import GROUP_OFFSETS
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.messages.consumer_groups import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
@@ -72,7 +74,8 @@ class GroupCoordinator:
         self._timers = timers
         self.registry = Registry()
         self._journal = Journal(cluster, committer, clock)
-        known = Known(cluster, clock)
+        self._held = HeldByGroups(cluster, clock, self.registry)
+        self._known = known = Known(cluster, clock)
         self._runner = Runner(known, timers, self._journal, self.registry, self._lost)
         self._finder = Finder(known, self._journal, self.registry, self._runner)
         self.commits = Commits(cluster, clock, self._journal, self.registry, self._runner.committed)
@@ -109,6 +112,10 @@ class GroupCoordinator:
         if isinstance(group, ErrorCode):
             answer(join_error(group, request.member_id))
             return
+        size_bytes = bytes_of_join(request) + len(client[0])
+        if not self._held.takes_member(group, request.member_id, size_bytes, request.group_instance_id):
+            answer(join_error(ErrorCode.GROUP_MAX_SIZE_REACHED, request.member_id))
+            return
         self._runner.run(group, JoinGroup.read(request, version, client, new_member_id, answer))
         if isinstance(group, ClassicGroup) and (group.members or group.pending):
             self.registry.groups.setdefault(group.id, group)
@@ -133,6 +140,8 @@ class GroupCoordinator:
         group = self.registry.groups.get(request.group_id)
         if code or group is None:
             answer(SyncGroupResponse(error_code=code or ErrorCode.UNKNOWN_MEMBER_ID))
+        elif request.assignments and not self._held.takes_assignments(group, bytes_of_sync(request)):
+            answer(SyncGroupResponse(error_code=ErrorCode.GROUP_MAX_SIZE_REACHED))
         else:
             self._runner.run(group, SyncGroup.read(request, answer))
 
@@ -181,6 +190,8 @@ class GroupCoordinator:
         group = None if refusal is not None else self._finder.for_heartbeat(request, entries)
         if refusal is None and isinstance(group, Refusal):
             refusal = group
+        if isinstance(group, ConsumerGroup) and not self._has_room(group, request, client):
+            refusal = Refusal(ErrorCode.GROUP_MAX_SIZE_REACHED, "There is no room for what the member says of itself.")
         if refusal is not None or not isinstance(group, ConsumerGroup):
             assert refusal is not None
             answer(heartbeat_error(refusal))
@@ -188,6 +199,14 @@ class GroupCoordinator:
             self._runner.run(group, Leave(request, answer))
         else:
             self._finder.heartbeat(group, Heartbeat(request, client, entries, answer, may_describe))
+
+    def _has_room(self, group: ConsumerGroup, request: ConsumerGroupHeartbeatRequest, client: tuple[str, str]) -> bool:
+        size_bytes = bytes_of_heartbeat(request) + len(client[0])
+        return self._held.takes_member(group, request.member_id, size_bytes, request.instance_id)
+
+    def try_out(self, pattern: str, may_describe: MayDescribe | None) -> Generator[None, None, None]:
+        """Find in steps what a pattern means, before a heartbeat brings it."""
+        return self._known.try_out(pattern, may_describe)
 
     # -- offsets
 

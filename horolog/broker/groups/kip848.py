@@ -22,7 +22,6 @@ from horolog.broker.groups.kip848_events import (
     Event,
     Heartbeat,
     Leave,
-    MayDescribe,
     Overdue,
     Upgraded,
 )
@@ -42,7 +41,7 @@ from horolog.broker.groups.kip848_steps import (
 )
 from horolog.broker.groups.known import Known
 from horolog.broker.groups.reconcile import MemberState, is_subset
-from horolog.broker.groups.topic_patterns import PatternError
+from horolog.broker.groups.topic_patterns import MayDescribe, PatternError
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.messages.consumer_groups import Assignment as ToldAssignment
 from horolog.protocol.messages.consumer_groups import (
@@ -68,7 +67,7 @@ def decide(group: ConsumerGroup, event: Event, known: Known, now_ms: int) -> Dec
 
 def _heartbeat(turn: Turn, event: Heartbeat) -> None:
     request = event.request
-    refusal = _check_pattern(turn, request) or _check_room(turn, request)
+    refusal = _check_pattern(turn, event) or _check_room(turn, request)
     if refusal is not None:
         turn.answer(event.answer, heartbeat_error(refusal))
         return
@@ -103,10 +102,11 @@ def _answer_written(turn: Turn, answer: Answer, response: ConsumerGroupHeartbeat
         turn.answer(answer, response)
 
 
-def _check_pattern(turn: Turn, request: ConsumerGroupHeartbeatRequest) -> Refusal | None:
+def _check_pattern(turn: Turn, event: Heartbeat) -> Refusal | None:
+    request = event.request
     if request.subscribed_topic_regex:
         try:
-            turn.known.matching(request.subscribed_topic_regex)
+            turn.known.check_pattern(request.subscribed_topic_regex, event.may_describe)
         except PatternError as error:
             message = (
                 f"SubscribedTopicRegex `{request.subscribed_topic_regex}` is not a valid regular expression: {error}."
@@ -178,25 +178,22 @@ def _describe(turn: Turn, member: ConsumerMember, event: Heartbeat) -> bool:
         member.regex = request.subscribed_topic_regex or None
     has_come(turn, member)
     member.classic = None
+    turn.group.held.set(member.id, member.held_bytes)
     if is_new or member.description != before:
         turn.entries.append(turn.group.member_entry(member))
     return is_new or (member.topics, member.regex) != wanted
 
 
 def _see(turn: Turn, member: ConsumerMember, may_describe: MayDescribe | None) -> bool:
-    """Leave out of a pattern's topics those that the member may not describe; whether that changes what it is given."""
+    """Have a pattern mean the topics that the member may describe; whether that changes what it is given."""
     if may_describe is None or member.regex is None:
         member.sight = None
         return False
-    matching, sight = turn.known.matching(member.regex), member.sight
-    if sight is not None and (sight.matching, sight.may_describe) == (matching, may_describe):
+    if member.sight is not None and member.sight.may_describe == may_describe:
         return False
     before = pattern_topics(member, turn.known)
-    hidden = frozenset(name for name in matching if not may_describe(name))
-    member.sight = Sight(matching, may_describe, hidden)
-    if sight is None:
-        return pattern_topics(member, turn.known) != before
-    return not turn.group.subscribed.isdisjoint(hidden ^ sight.hidden)  # others come with the change of topics
+    member.sight = Sight(may_describe)
+    return pattern_topics(member, turn.known) != before
 
 
 def _says_nothing_new(member: ConsumerMember, event: Heartbeat) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from horolog.broker.groups.classic_events import JoinGroup, Killed, LeaveGroup, Loaded, SyncGroup
+from horolog.broker.groups.topic_patterns import MayDescribe
 from horolog.protocol.messages.consumer_groups import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
 from horolog.protocol.messages.groups import HeartbeatRequest
 from horolog.protocol.records.batch import Entry
@@ -14,7 +15,6 @@ if TYPE_CHECKING:
     from horolog.broker.groups.consumer_group import ConsumerMember
 
 Answer = Callable[[ConsumerGroupHeartbeatResponse], None]
-MayDescribe = Callable[[str], bool]
 """Whether a principal may know of a topic. Two that are equal say the same."""
 
 SILENT = "has fallen silent"

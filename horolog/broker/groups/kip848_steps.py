@@ -134,9 +134,9 @@ def pattern_topics(member: ConsumerMember, known: Known) -> frozenset[str]:
     """
     if member.regex is None:
         return frozenset()
-    matching = known.matching(member.regex)
     if member.sight is not None:
-        return matching - member.sight.hidden
+        return known.matching(member.regex, member.sight.may_describe)
+    matching = known.matching(member.regex)
     if not known.settings.authorizer_class_name:
         return matching
     return matching.intersection(topic.name for one in member.target if (topic := known.by_id.get(one)) is not None)
@@ -145,7 +145,7 @@ def pattern_topics(member: ConsumerMember, known: Known) -> frozenset[str]:
 def _wish(member: ConsumerMember, known: Known) -> tuple[object, ...]:
     """The same for members that want the same topics."""
     if member.sight is not None:
-        return member.topics, member.regex, member.sight.hidden
+        return member.topics, member.regex, member.sight.may_describe
     if member.regex is not None and known.settings.authorizer_class_name:
         return member.topics, member.regex, member.id
     return member.topics, member.regex

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
 
 from horolog.broker import group_settings
 from horolog.broker.clock import Clock
 from horolog.broker.cluster import Cluster
-from horolog.broker.groups.topic_patterns import TopicPatterns
+from horolog.broker.groups.topic_patterns import MayDescribe, TopicPatterns
 from horolog.broker.settings import Settings
 from horolog.broker.topic import Topic
 
@@ -46,6 +46,14 @@ class Known:
             group_settings.overrides_of(self._cluster.state.rules, group), key, self._cluster.settings
         )
 
-    def matching(self, pattern: str) -> frozenset[str]:
-        """The topics that a subscription by pattern means; raises PatternError."""
-        return self._patterns.matching(pattern)
+    def matching(self, pattern: str, may_describe: MayDescribe | None = None) -> frozenset[str]:
+        """The topics that a subscription by pattern means to whoever may describe some of them; raises PatternError."""
+        return self._patterns.matching(pattern, may_describe)
+
+    def check_pattern(self, pattern: str, may_describe: MayDescribe | None) -> None:
+        """Raises PatternError for a pattern that is not to be taken."""
+        self._patterns.check(pattern, may_describe)
+
+    def try_out(self, pattern: str, may_describe: MayDescribe | None) -> Generator[None, None, None]:
+        """Find in steps what a pattern means, before a member brings it."""
+        return self._patterns.try_out(pattern, may_describe)

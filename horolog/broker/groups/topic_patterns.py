@@ -1,18 +1,71 @@
-"""Which topics a subscription by regular expression means, kept until topics come or go."""
+"""Which topics a subscription by regular expression means to whom: a pattern runs over the topics that its owner may describe, and no others.
+
+So neither its result nor its time tells about topics that are hidden. What a pattern means is kept until topics come or go; then it runs
+over the new ones alone. Before a pattern is taken it is tried, in steps, and within a bound.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterable
 
 from horolog.broker.clock import Clock
 from horolog.broker.cluster import Cluster
 from horolog.broker.groups.linear_regex import PatternError, Regex
 
-__all__ = ["PatternError", "TopicPatterns"]
+__all__ = ["MayDescribe", "PatternError", "TopicPatterns", "tried"]
 
 LOOK_AGAIN_S = 1.0
 """Topics are compared with those of the last time at most so often."""
 
 MAX_PATTERNS = 1_000
-"""Compiled patterns that are kept."""
+"""Patterns that are kept, and owners of patterns."""
+
+MAX_STEPS = 1_000_000
+"""Instructions of a pattern that are looked at while it is tried: the most complex of usual patterns take a tenth over 10,000 topics."""
+
+STEPS_AT_ONCE = 5_000
+TEXTS_AT_ONCE = 500
+
+MayDescribe = Callable[[str], bool]
+
+
+def tried(regex: Regex, texts: Iterable[str], max_steps: int = MAX_STEPS) -> Generator[None, None, list[str]]:
+    """The texts that a pattern matches, found in steps. Raises PatternError where it takes more than the bound."""
+    found = []
+    began = paused = regex.steps
+    for number, text in enumerate(texts):
+        if regex.matches(text):
+            found.append(text)
+        if regex.steps - began > max_steps:
+            raise PatternError(f"it takes more than {max_steps} steps over the names that it is for")
+        if regex.steps - paused > STEPS_AT_ONCE or number % TEXTS_AT_ONCE == TEXTS_AT_ONCE - 1:
+            paused = regex.steps
+            yield
+    return found
+
+
+class _View:
+    """The topics that somebody may describe, and what patterns mean to him."""
+
+    __slots__ = ("_may_describe", "matching", "names")
+
+    def __init__(self, may_describe: MayDescribe | None, names: frozenset[str]) -> None:
+        self._may_describe = may_describe
+        self.names = self._visible(names)
+        self.matching: dict[str, frozenset[str]] = {}
+
+    def _visible(self, names: Iterable[str]) -> frozenset[str]:
+        may = self._may_describe
+        return frozenset(names) if may is None else frozenset(name for name in names if may(name))
+
+    def changed(self, names: frozenset[str], added: frozenset[str], regex_of: Callable[[str], Regex]) -> None:
+        """Topics have come or gone."""
+        new = self._visible(added)
+        self.names = (self.names & names) | new
+        for pattern, found in self.matching.items():
+            regex = regex_of(pattern) if new else None
+            more = () if regex is None else (name for name in new if regex.matches(name))
+            self.matching[pattern] = (found & names).union(more)
 
 
 class TopicPatterns:
@@ -22,21 +75,60 @@ class TopicPatterns:
         self._cluster = cluster
         self._clock = clock
         self._compiled: dict[str, Regex] = {}
-        self._matching: dict[str, frozenset[str]] = {}
+        self._views: dict[MayDescribe | None, _View] = {}
+        self._refused: dict[tuple[str, MayDescribe | None], PatternError] = {}
         self._names: frozenset[str] = frozenset()
         self._looked_at_s = float("-inf")
 
     def __repr__(self) -> str:
         return f"<TopicPatterns: {len(self._compiled)} patterns over {len(self._names)} topics>"
 
-    def matching(self, pattern: str) -> frozenset[str]:
-        """The topics whose whole name matches; raises PatternError."""
-        self._look()
-        found = self._matching.get(pattern)
+    def try_out(self, pattern: str, may_describe: MayDescribe | None) -> Generator[None, None, None]:
+        """Find in steps what a pattern means; `matching` knows it then, or why it is refused."""
+        view = self._view(may_describe)
+        if pattern in view.matching:
+            return
+        names = view.names
+        try:
+            found = yield from tried(self._regex(pattern), names)
+        except PatternError as error:
+            if len(self._refused) >= MAX_PATTERNS:
+                self._refused.clear()
+            self._refused[pattern, may_describe] = error
+            return
+        if view.names is names:
+            self._keep(view, pattern, frozenset(found))
+
+    def check(self, pattern: str, may_describe: MayDescribe | None) -> None:
+        """Raises PatternError for a pattern that is not to be taken."""
+        refused = self._refused.pop((pattern, may_describe), None)
+        if refused is not None:
+            raise refused
+        self.matching(pattern, may_describe)
+
+    def matching(self, pattern: str, may_describe: MayDescribe | None = None) -> frozenset[str]:
+        """The topics whose whole name matches, of those that may be described; raises PatternError."""
+        view = self._view(may_describe)
+        found = view.matching.get(pattern)
         if found is None:
             regex = self._regex(pattern)
-            found = self._matching[pattern] = frozenset(name for name in self._names if regex.matches(name))
+            found = frozenset(name for name in view.names if regex.matches(name))
+            self._keep(view, pattern, found)
         return found
+
+    def _keep(self, view: _View, pattern: str, found: frozenset[str]) -> None:
+        if len(view.matching) >= MAX_PATTERNS:
+            view.matching.clear()
+        view.matching[pattern] = found
+
+    def _view(self, may_describe: MayDescribe | None) -> _View:
+        self._look()
+        view = self._views.get(may_describe)
+        if view is None:
+            if len(self._views) >= MAX_PATTERNS:
+                self._views.clear()
+            view = self._views[may_describe] = _View(may_describe, self._names)
+        return view
 
     def _regex(self, pattern: str) -> Regex:
         regex = self._compiled.get(pattern)
@@ -44,15 +136,17 @@ class TopicPatterns:
             regex = Regex(pattern)
             if len(self._compiled) >= MAX_PATTERNS:
                 self._compiled.clear()
-                self._matching.clear()
             self._compiled[pattern] = regex
         return regex
 
     def _look(self) -> None:
         now_s = self._clock.monotonic()
-        if now_s - self._looked_at_s >= LOOK_AGAIN_S:
-            self._looked_at_s = now_s
-            names = frozenset(self._cluster.topics)
-            if names != self._names:
-                self._names = names
-                self._matching.clear()
+        if now_s - self._looked_at_s < LOOK_AGAIN_S:
+            return
+        self._looked_at_s = now_s
+        names = frozenset(self._cluster.topics)
+        if names != self._names:
+            added = names - self._names
+            self._names = names
+            for view in self._views.values():
+                view.changed(names, added, self._regex)

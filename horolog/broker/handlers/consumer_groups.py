@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Callable, Generator
 
 from horolog.broker.groups.assignors import Assignment
 from horolog.broker.groups.consumer_group import ConsumerGroup, ConsumerMember
@@ -34,7 +35,7 @@ PROTOCOL = "consumer"
 
 def heartbeat(
     broker: BrokerView, request: ConsumerGroupHeartbeatRequest, context: RequestContext
-) -> ConsumerGroupHeartbeatResponse | None:
+) -> ConsumerGroupHeartbeatResponse | Generator[None, None, None] | None:
     """Not done: assignment by rack, where the broker assigns."""
     if not _is_served(broker):
         return ConsumerGroupHeartbeatResponse(error_code=ErrorCode.UNSUPPORTED_VERSION)
@@ -44,8 +45,21 @@ def heartbeat(
     if broker.authorizer is not None:
         rights = broker.authorizer.rights(context.principal, context.connection.peer_host)
     may_describe = None if rights is None else rights.may_describe
+    if request.subscribed_topic_regex:
+        return _subscribe(broker, request, context, may_describe)
     broker.groups.consumer_heartbeat(request, context.version, client_of(context), context.reply, may_describe)
     return None
+
+
+def _subscribe(
+    broker: BrokerView,
+    request: ConsumerGroupHeartbeatRequest,
+    context: RequestContext,
+    may_describe: Callable[[str], bool] | None,
+) -> Generator[None, None, None]:
+    """A pattern runs over the topics in steps before the group decides by it."""
+    yield from broker.groups.try_out(request.subscribed_topic_regex or "", may_describe)
+    broker.groups.consumer_heartbeat(request, context.version, client_of(context), context.reply, may_describe)
 
 
 def _is_served(broker: BrokerView) -> bool:

@@ -5,21 +5,25 @@
 - ListTransactions names the state filters that it does not know; states are told apart by case. A duration filter below 0 is none.
 - WriteTxnMarkers is what coordinators of other brokers send, and the tool that aborts a hanging transaction. A marker of an older epoch
   is INVALID_PRODUCER_EPOCH, one of an older coordinator TRANSACTION_COORDINATOR_FENCED.
-- ListTransactions v2 may ask for ids that match a regular expression as a whole; a bad one is INVALID_REGULAR_EXPRESSION.
+- ListTransactions v2 may ask for ids that match a regular expression as a whole; a bad one is INVALID_REGULAR_EXPRESSION, and so is one
+  that takes too many steps. It runs over the ids that the client may DESCRIBE, so its time tells nothing of others.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
 from itertools import groupby
 from operator import itemgetter
 
 from horolog.broker.cluster import Cluster
 from horolog.broker.groups.linear_regex import PatternError, Regex
+from horolog.broker.groups.topic_patterns import TEXTS_AT_ONCE, tried
 from horolog.broker.handlers.context import BrokerView, RequestContext
 from horolog.broker.handlers.lookup import find_partition
+from horolog.broker.listeners import PEERS
 from horolog.broker.log.partition import Partition
 from horolog.broker.transactions.states import STATES_BY_TITLE, Producer, TopicPartition, Transaction
+from horolog.protocol.acl_types import Operation, ResourceType
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.messages.transactions import (
     DescribeTransactionsRequest,
@@ -76,26 +80,18 @@ def _by_topic(partitions: Iterable[TopicPartition]) -> list[TopicData]:
 
 
 def list_all(
-    broker: BrokerView,
-    request: ListTransactionsRequest,
-    context: RequestContext,  # noqa: ARG001
-) -> ListTransactionsResponse:
+    broker: BrokerView, request: ListTransactionsRequest, context: RequestContext
+) -> Generator[None, None, ListTransactionsResponse]:
     try:
         pattern = Regex(request.transactional_id_pattern) if request.transactional_id_pattern else None
+        if broker.transactions.is_loading:
+            return ListTransactionsResponse(error_code=ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
+        wanted = yield from _wanted(broker, request, _may_describe(broker, context))
+        if pattern is not None:
+            matching = set((yield from tried(pattern, [each.id for each in wanted])))
+            wanted = [each for each in wanted if each.id in matching]
     except PatternError:
         return ListTransactionsResponse(error_code=ErrorCode.INVALID_REGULAR_EXPRESSION)
-    if broker.transactions.is_loading:
-        return ListTransactionsResponse(error_code=ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
-    states, producer_ids = frozenset(request.state_filters), frozenset(request.producer_id_filters)
-    now_ms = broker.clock.wall_ms()
-
-    def is_wanted(transaction: Transaction) -> bool:
-        if states and transaction.state.title not in states:
-            return False
-        if producer_ids and transaction.producer_id not in producer_ids:
-            return False
-        return request.duration_filter < 0 or now_ms - transaction.started_ms > request.duration_filter
-
     return ListTransactionsResponse(
         error_code=ErrorCode.NONE,
         unknown_state_filters=[name for name in dict.fromkeys(request.state_filters) if name not in STATES_BY_TITLE],
@@ -103,10 +99,36 @@ def list_all(
             ListTransactionsResponseTransactionState(
                 transactional_id=each.id, producer_id=each.producer_id, transaction_state=each.state.title
             )
-            for each in broker.transactions
-            if is_wanted(each) and (pattern is None or pattern.matches(each.id))
+            for each in wanted
         ],
     )
+
+
+def _may_describe(broker: BrokerView, context: RequestContext) -> Callable[[str], bool]:
+    """Whether a transactional id may be known to the client."""
+    if broker.authorizer is None or context.listener == PEERS:
+        return lambda _: True
+    rights = broker.authorizer.rights(context.principal, context.connection.peer_host)
+    return lambda one: rights.may(Operation.DESCRIBE, ResourceType.TRANSACTIONAL_ID, one)
+
+
+def _wanted(
+    broker: BrokerView, request: ListTransactionsRequest, may_describe: Callable[[str], bool]
+) -> Generator[None, None, list[Transaction]]:
+    """The transactions that the filters choose, of those that may be known, found in steps."""
+    states, producer_ids = frozenset(request.state_filters), frozenset(request.producer_id_filters)
+    now_ms = broker.clock.wall_ms()
+    chosen = []
+    for number, each in enumerate(list(broker.transactions)):
+        if number % TEXTS_AT_ONCE == TEXTS_AT_ONCE - 1:
+            yield
+        if not may_describe(each.id):
+            continue
+        if (states and each.state.title not in states) or (producer_ids and each.producer_id not in producer_ids):
+            continue
+        if request.duration_filter < 0 or now_ms - each.started_ms > request.duration_filter:
+            chosen.append(each)
+    return chosen
 
 
 class _Markers:

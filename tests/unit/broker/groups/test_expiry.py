@@ -1,9 +1,9 @@
 """What nobody needs any more goes: offsets in their time, and groups with nothing left."""
 
 from horolog.broker.groups import expiry
+from horolog.broker.groups.offsets import NEVER, Committed
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.messages.offsets import OffsetFetchRequest, OffsetFetchRequestTopic
-from horolog.protocol.wire import NO_UUID
 from tests.support.at_once import delete_topic
 from tests.support.group_members import ClassicClient, ConsumerClient, commit, committed, stabilise
 from tests.support.processor_time import at_most
@@ -110,18 +110,16 @@ def test_more_than_fits_one_batch_goes_a_part_at_a_time(world, monkeypatch):
 
 
 def test_many_offsets_go_in_time_that_is_linear_in_their_number(world):
+    commit(world, 1)
+    (group,) = world.coordinator.registry.groups.values()
     count = 10_000
-    world.topic("many", count)
-    partitions = [(index, 1, -1, -1, "") for index in range(count)]
-    world.coordinator.commit(("g", -1, "", None, -1, [("many", NO_UUID, partitions)]), 2, lambda _: None)
-    world.tick()
-    assert len(world.coordinator.registry.groups["g"].offsets) == count
-    delete_topic(world.cluster, "many")
+    for index in range(1, count):
+        group.offsets.put(("gone", index), Committed(1, -1, "", world.clock.wall_ms(), NEVER, b"a topic that was"))
     world.advance(10_080 * MINUTE_MS)
     with at_most(2.0):
         world.coordinator.expire_offsets()
     world.tick()
-    assert len(world.coordinator.registry.groups["g"].offsets) == count - expiry.MAX_TOMBSTONES
+    assert len(group.offsets) == count - expiry.MAX_TOMBSTONES
 
 
 def test_what_cannot_be_written_now_is_tried_again(world, caplog):

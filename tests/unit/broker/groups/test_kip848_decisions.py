@@ -43,9 +43,11 @@ class Known:
     def group_setting(self, group, key):
         return getattr(self.settings, f"group_{key.replace('.', '_')}")
 
-    def matching(self, pattern):
+    def check_pattern(self, pattern, may_describe):
         if pattern == "[":
             raise PatternError("a class that does not end")
+
+    def matching(self, pattern, may_describe=None):
         return frozenset({"t"} if pattern == "t.*" else ())
 
 
@@ -300,8 +302,8 @@ class Several(Known):
         self.topics = {one.name: one for one in topics}
         self.by_id = {one.id: one for one in topics}
 
-    def matching(self, pattern):
-        return frozenset(self.topics)
+    def matching(self, pattern, may_describe=None):
+        return frozenset(name for name in self.topics if may_describe is None or may_describe(name))
 
 
 class Eyes:

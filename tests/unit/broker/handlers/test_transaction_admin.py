@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from horolog.broker.groups import topic_patterns
+from horolog.broker.groups.linear_regex import Regex
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.messages.transactions import (
     DescribeTransactionsRequest,
@@ -12,6 +14,7 @@ from horolog.protocol.messages.transactions import (
     WritableTxnMarkerTopic,
     WriteTxnMarkersRequest,
 )
+from tests.support.guarded_broker import GuardedBroker, acl
 from tests.support.memory_broker import NOW_MS, MemoryBroker, Wire
 from tests.support.transactional import Producer, committed_records, fetch
 
@@ -90,6 +93,30 @@ async def test_a_bad_pattern_is_refused() -> None:
     async with MemoryBroker(**SETTINGS) as memory:
         answer = await memory.connect().ask(ListTransactionsRequest(transactional_id_pattern="("), 2)
         assert answer.error_code == ErrorCode.INVALID_REGULAR_EXPRESSION
+
+
+async def test_only_what_may_be_described_is_matched_by_a_pattern(monkeypatch: pytest.MonkeyPatch) -> None:
+    texts: list[str] = []
+    monkeypatch.setattr(Regex, "matches", lambda _, text: texts.append(text) or True)
+    async with GuardedBroker() as memory:
+        memory.put(*(acl("admin", one, "TRANSACTIONAL_ID") for one in ("WRITE", "DESCRIBE")))
+        memory.put(acl("alice", "DESCRIBE", "TRANSACTIONAL_ID", "seen"))
+        for transactional_id in ("seen", "hidden"):
+            assert await Producer(memory.wire("admin"), transactional_id).initialize() == 0
+        request = ListTransactionsRequest(transactional_id_pattern=".*")
+        for user, expected in (("alice", ["seen"]), ("bob", []), ("admin", ["seen", "hidden"])):
+            texts.clear()
+            answer = await memory.wire(user).ask(request, 2)
+            assert sorted(one.transactional_id for one in answer.transaction_states) == sorted(expected)
+            assert sorted(texts) == sorted(expected)
+
+
+async def test_a_pattern_that_takes_too_many_steps_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with MemoryBroker(**SETTINGS) as memory:
+        await begin(memory, "a" * 200)
+        monkeypatch.setattr(topic_patterns.tried, "__defaults__", (100,))
+        request = ListTransactionsRequest(transactional_id_pattern="(a?){100}b")
+        assert (await memory.connect().ask(request, 2)).error_code == ErrorCode.INVALID_REGULAR_EXPRESSION
 
 
 def marker(producer: Producer, *indexes: int, name: str = "t", commit: bool = False, coordinator: int = 0):
