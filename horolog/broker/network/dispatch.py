@@ -170,10 +170,10 @@ class Dispatcher:
             long = LongRequest(self._long, self._broker, route, context)
             return self._long.begin(long, long.of_request(request))
         response = route.handle(self._broker, request, context)
-        if isinstance(response, GeneratorType):
-            long = LongRequest(self._long, self._broker, route, context)
-            return self._long.begin(long, long.of_response(response))
         if response is not None:
+            if response.__class__ is GeneratorType:
+                long = LongRequest(self._long, self._broker, route, context)
+                return self._long.begin(long, long.of_response(response))
             context.set_response(response)
         return context
 

@@ -64,22 +64,29 @@ class ApiMeter:
         return f"<ApiMeter of {self.api}>"
 
     def answered(self, response: object, size_bytes: int, began: float) -> None:
-        self.sent(size_bytes, began)
-        self.errors_in(response)
-
-    def sent(self, size_bytes: int, began: float) -> None:
-        """An answer has left whose errors were counted with its pieces."""
         took = self._monotonic() - began
         seconds = self._seconds  # observed in place: a call would be a fifth of what all this costs
         seconds.counts[bisect_left(seconds.bounds, took)] += 1
         seconds.sum += took
         self._sent.value += size_bytes
-
-    def errors_in(self, response: object) -> None:
         codes = self._find_errors(response)
         if codes is not None:
-            for code in codes:
-                self._error(code).value += 1
+            self._count(codes)
+
+    def errors_in(self, response: object) -> None:
+        """Count those of an answer to a piece."""
+        codes = self._find_errors(response)
+        if codes is not None:
+            self._count(codes)
+
+    def sent(self, size_bytes: int, began: float) -> None:
+        """An answer has left whose errors were counted with its pieces."""
+        self._seconds.observe(self._monotonic() - began)
+        self._sent.value += size_bytes
+
+    def _count(self, codes: list[int]) -> None:
+        for code in codes:
+            self._error(code).value += 1
 
     def not_answered(self, began: float) -> None:
         """Done, but no answer was asked for."""
