@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import deque
 from typing import TYPE_CHECKING, Any
 
 from horolog.broker.principal import ANONYMOUS
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
     from tests.simulation.simulation import Simulation
 
 MOST_IN_FLIGHT = 4
+NOT_KNOWN_AGAIN = {ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, ErrorCode.DUPLICATE_SEQUENCE_NUMBER}
+MOST_KNOWN = 5
+"""So many batches of a producer in a partition the broker knows again."""
 FIRST_VERSION_BY_ID = 13
 FIRST_VERSION_WITH_TIMES = 2
 FIRST_VERSION_WITH_MESSAGES = 8
@@ -164,6 +168,10 @@ class IdempotentProducer(Actor):
         """What was acknowledged last."""
         self._unanswered: dict[PartitionModel, tuple[Attempt, bytes, int]] = {}
         self._acknowledged: dict[PartitionModel, tuple[Attempt, bytes, int]] = {}
+        self._recent: dict[PartitionModel, deque[tuple[Attempt, bytes, int]]] = {}
+        """The last that were acknowledged."""
+        self._older: tuple[Attempt, bytes, int] | None = None
+        """The one of them that was sent again last."""
         self._waiting: set[PartitionModel] = set()
 
     def step(self) -> None:
@@ -176,6 +184,9 @@ class IdempotentProducer(Actor):
         again = self._unanswered.get(partition)
         if again is None and self.simulation.theme.sends_again and self.chance.random() < 0.5:
             again = self._acknowledged.get(partition)
+        if again is None and self.simulation.knows_older_batches and self.chance.random() < 0.5:
+            known = [one for one in self._recent.get(partition, ()) if not partition.may_have_forgotten(one[0])]
+            again = self._older = self.chance.choice(known) if known else None
         if again is not None:
             attempt, data, acks = again
             self.simulation.sent_again(attempt, partition)
@@ -213,10 +224,13 @@ class IdempotentProducer(Actor):
     def _answered(self, partition: PartitionModel, attempt: Attempt, acks: int, answer: Any) -> None:
         self._waiting.discard(partition)
         code = note_answer(self.simulation, partition, attempt, acks, answer)
+        if self._older is not None and self._older[0] is attempt and code in NOT_KNOWN_AGAIN:
+            self.simulation.fail(f"{attempt} of {partition} is not known again after a clean stop: {code}")
         if self._unanswered.get(partition, (None,))[0] is not attempt:
             return
         if code == ErrorCode.NONE:
             self._acknowledged[partition] = self._unanswered.pop(partition)
+            self._recent.setdefault(partition, deque(maxlen=MOST_KNOWN)).append(self._acknowledged[partition])
             self._sequences[partition] = self._sequences.get(partition, 0) + len(attempt.records)
             self._latest[partition] = attempt
         elif code > 0 and code not in STORAGE_ERRORS:
@@ -225,6 +239,7 @@ class IdempotentProducer(Actor):
                 self._check_loss(partition, attempt)
             self._unanswered.clear()
             self._acknowledged.clear()
+            self._recent.clear()
             self._id = -1
 
     def _check_loss(self, partition: PartitionModel, attempt: Attempt) -> None:

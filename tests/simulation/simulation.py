@@ -54,6 +54,7 @@ class Simulation:
         """The disk was failing at the last start: what it found damaged may be so still."""
         self._attempts = 0
         self._values = 0
+        self._was_clean = False
         self._sent_again: set[Attempt] = set()
         self._admin = Administrator(self)
         self._reader = Reader(self)
@@ -282,11 +283,22 @@ class Simulation:
 
     # -- ends and starts of the broker
 
+    def has_stopped_well(self, *, is_calm: bool) -> bool:
+        """Whether a stop has left everything as it was."""
+        return is_calm
+
+    @property
+    def knows_older_batches(self) -> bool:
+        """Whether a producer may send again what is not its last batch: the broker has stopped cleanly before this start."""
+        return self.theme.sends_older_again and self._was_clean
+
     def _stop_cleanly(self) -> None:
         self.world.note("clean stop")
         was_clean = not self._chaos.active and not self.may_fail(None)
         self.world.stop()
+        has_stopped_well = self.has_stopped_well(is_calm=was_clean)
         self._start_again(power=self.world.chance.random() < 0.3, clean=was_clean)
+        self._was_clean = has_stopped_well
 
     def _end_now(self) -> None:
         raise PowerCut
@@ -311,6 +323,7 @@ class Simulation:
         self._look_at_everything()
 
     def _ended(self, *, power: bool, clean: bool) -> None:
+        self._was_clean = False
         self.world.note("power cut" if power else "process ended")
         self.world.lose_clients()
         if power:

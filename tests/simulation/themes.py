@@ -43,8 +43,12 @@ class Theme:
     """Partitions that are offline after a start come back by themselves; else the broker is started again."""
     sends_again: bool = False
     """Idempotent producers send again also what was acknowledged, as if they had not heard it."""
+    sends_older_again: bool = False
+    """They do so after a clean stop with any of the last batches, of which the broker knows five."""
     often: tuple[str, ...] = ()
     """The methods of operations that come more often than they would."""
+    also: tuple[str, ...] = ()
+    """Those that come in histories of this theme alone, and often."""
 
 
 ANYTHING = Theme()

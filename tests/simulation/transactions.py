@@ -80,6 +80,25 @@ class TransactionalProducer(Actor):
         else:
             self._write()
 
+    @property
+    def is_free(self) -> bool:
+        """Whether it waits for nothing, and its transaction may be committed."""
+        return not self._waiting and self._again is None and self._id >= 0 and not self._doomed
+
+    def write_more(self) -> None:
+        """And end nothing, unless there is something else to be done before."""
+        if self.is_free:
+            self._write()
+        else:
+            self.step()
+
+    def commit(self) -> bool:
+        """Ask for it; False where there is nothing to commit now."""
+        if not self.is_free or not self._writes:
+            return False
+        self._end(commit=True)
+        return True
+
     def _ask(
         self,
         request: Message,

@@ -37,6 +37,8 @@ class ProcessStorage(MemoryStorage):
         self.locks = disk.locks
         self.unwritable = disk.unwritable
         self._held: dict[_Held, None] = {}
+        self.ends_after_write_to: list[str] = []
+        """Parts of paths: the first of the processes that share the list ends when it has written there, before the disk has it."""
 
     def __repr__(self) -> str:
         return f"<ProcessStorage of {self._disk!r}{', ended' if self.has_ended else ''}>"
@@ -85,6 +87,10 @@ class ProcessStorage(MemoryStorage):
         if data and self._disk._changes_left == 1 and self._disk._last_write_bytes is not None:
             data = data[: self._disk._last_write_bytes]
         super().change(operation, path, node, position, data)
+        if data and any(part in path for part in self.ends_after_write_to):
+            self.ends_after_write_to.clear()
+            self.end()
+            raise PowerCut
 
     def disk_space(self, path: str) -> tuple[int, int]:
         return self._disk.disk_space(path)

@@ -25,8 +25,12 @@ CHANGES_UNTIL_THE_END = (1, 2, 3, 5, 8, 13, 21, 40, 80)
 MESSAGES_UNTIL_THE_END = (1, 1, 2, 3, 5, 8, 13)
 HANGS_MS = (50, 300, 1000, 3000, 9000, 20_000)
 SLOW_FOR_MS = (500, 2000, 8000)
+WRITES_AT_A_HAND_OVER = 30
+LATE_MS, MOST_LOOKS = 3000, 6
+GOES_ON_MS = (1, 10, 100, 300)
 JOURNAL_FAULTS = ("write", "torn write", "sync", "read", "truncate")
 PREFERRED = 0
+LEDGER = "ledger"
 
 
 class WorkerChaos:
@@ -65,6 +69,52 @@ class WorkerChaos:
         number, has_left = self._chance.choice(MESSAGES_UNTIL_THE_END), self._chance.random() < 0.5
         self._world.note("end of worker at message", process.node, number, has_left)
         self._world.network.end_at_message(process.loop, number, process.end, has_left=has_left)
+
+    def lose_an_entry(self) -> None:
+        """A worker ends when it has written to the journal whom a partition goes to, before the disk has it; others go on, and the power goes."""
+        name, index = self._any_place()
+        others = [node for node in self._world.nodes if node not in self._world.leaders(name, index)]
+        if not others:
+            return
+        self._end_after_write_to(JOURNAL)
+        self._move(name, index, self._chance.choice(others))
+        if not self._world.loop.run_until(lambda: not self._world.is_whole, LATE_MS):
+            return
+        for _ in range(self._chance.randint(1, MOST_LOOKS)):
+            self._world.loop.advance(self._chance.choice(GOES_ON_MS))
+            self._simulation.look_at_states()
+        self._lose_power()
+
+    def lose_a_decision(self) -> None:
+        """The same with the decision on a transaction; the power goes while a successor writes its markers."""
+        if not self._simulation.decide_something():
+            return
+        self._end_after_write_to(f"{TRANSACTION_STATE}-")
+        if not self._world.loop.run_until(lambda: not self._world.is_whole, LATE_MS):
+            return
+        before = self._bytes_in_logs()
+        if not self._world.loop.run_until(lambda: self._bytes_in_logs() != before, LATE_MS):
+            return
+        for _ in range(self._chance.randrange(MOST_LOOKS)):
+            self._world.loop.step()
+        self._world.counts["decision carried out"] += 1
+        self._lose_power()
+
+    def _bytes_in_logs(self) -> int:
+        """Of topics that records of transactions are in."""
+        storage = self._world.storage
+        logs = (path for path in storage.files() if path.endswith(".log") and f"/{LEDGER}-" in path)
+        return sum(storage.file_node(path).size for path in logs)
+
+    def _end_after_write_to(self, part: str) -> None:
+        parts = [part]
+        for process in self._world.processes:
+            process.storage.ends_after_write_to = parts
+        self._world.note("end of workers after a write is set", part)
+
+    def _lose_power(self) -> None:
+        self._world.note("power goes after an end")
+        self._simulation.end_all(power=True)
 
     def stop_worker(self) -> None:
         """Somebody tells one of them to stop, and not the supervisor."""
@@ -133,6 +183,7 @@ class WorkerChaos:
         self._speed_up()
         for process in self._world.processes:
             self._go_on(process)
+            process.storage.ends_after_write_to = []
             if process.storage.ends_at_a_change:
                 process.storage.power_off_after(ALL)
         self._world.network.forget_ends()
@@ -143,15 +194,30 @@ class WorkerChaos:
         """Some tool moves a partition to some worker; any worker takes the request."""
         self._move(*self._any_place())
 
+    def hand_over_amid_writes(self) -> None:
+        """While producers write to it."""
+        topic = self._simulation.any_topic()
+        if topic is None or not topic.partitions:
+            return
+        partition = self._chance.choice(topic.partitions)
+        others = [node for node in self._world.nodes if node not in self._world.leaders(topic.name, partition.index)]
+        with self._simulation.written_to(topic, partition):
+            self._move(topic.name, partition.index, self._chance.choice(others) if others else None)
+            for _ in range(WRITES_AT_A_HAND_OVER):
+                self._simulation.write()
+                for _ in range(self._chance.choice((1, 2, 4))):
+                    self._world.loop.step()
+                self._world.deliver()
+
     def hand_over_coordinator(self) -> None:
         """Of transactions."""
         self._move(TRANSACTION_STATE, self._chance.randrange(3))
 
-    def _move(self, name: str, index: int) -> None:
+    def _move(self, name: str, index: int, target: int | None = None) -> None:
         node = self._world.any_node()
         if node is None:
             return
-        target = self._chance.choice(self._world.nodes)
+        target = self._chance.choice(self._world.nodes) if target is None else target
         self._world.note("hand over", name, index, target, "asked of", node)
         written = self._written_elsewhere(name, index, target)
         moved = ReassignablePartition(partition_index=index, replicas=[target])

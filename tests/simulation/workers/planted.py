@@ -5,23 +5,28 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 from unittest.mock import patch
 
 from horolog.broker.changes import Changes
-from horolog.broker.cluster_state import ClusterState
+from horolog.broker.cluster_state import ClusterState, Lead
 from horolog.broker.committer import Appended
 from horolog.broker.coordination.turns import Turns
 from horolog.broker.journal import Appended as Outcome
-from horolog.broker.log.partition import closing
-from horolog.broker.log.producers import producer_state
+from horolog.broker.log.partition import Partition, closing
+from horolog.broker.log.partition.condition import Condition
+from horolog.broker.log.producers import producer_state, producers_file
+from horolog.broker.transactions import journal as transactions_journal
 from horolog.broker.transactions.others import Others
 from horolog.broker.workers import file_journal, hand_over, worker_checkpoints
 from horolog.broker.workers.entry_lines import encode_entry
 from horolog.broker.workers.file_journal import FileJournal
+from horolog.broker.workers.hand_over import HandOvers
 from horolog.broker.workers.link import WorkerLink
 from horolog.broker.workers.worker_checkpoints import Row
+from horolog.broker.workers.worker_cluster import WorkerCluster
 from tests.simulation.planted import by_name, nothing
 
 
@@ -151,6 +156,51 @@ def shortens_journals_without_rules() -> contextlib.AbstractContextManager[Any]:
     return patch.object(file_journal, "encode_whole", lambda state: original(replace(state, rules={})))
 
 
+def serves_on_while_it_hands_over() -> contextlib.AbstractContextManager[Any]:
+    """Until the journal says who leads it: what comes between the seal and the new leader may be written by both."""
+    withdraw, settled = HandOvers._withdraw, HandOvers._settled
+
+    def withdraw_nothing(hand_overs: HandOvers, *move: Any) -> None:
+        with patch.object(WorkerCluster, "withdraw", nothing):
+            withdraw(hand_overs, *move)
+
+    def let_nothing_go(hand_overs: HandOvers, *move: Any) -> None:
+        with patch.object(closing, "let_go", nothing), patch.object(Condition, "go_offline", nothing):
+            settled(hand_overs, *move)
+
+    return patch.multiple(HandOvers, _withdraw=withdraw_nothing, _settled=let_nothing_go)
+
+
+def hands_over_in_the_same_epoch() -> contextlib.AbstractContextManager[Any]:
+    return patch.object(hand_over, "Lead", lambda node, epoch: Lead(node, epoch - 1))
+
+
+def believes_entries_of_the_page_cache() -> contextlib.AbstractContextManager[Any]:
+    """Whoever wrote them may have ended before they were on the disk."""
+    return patch.object(file_journal, "_make_sure", nothing)
+
+
+@contextlib.contextmanager
+def forgets_batches_of_producers_at_a_clean_stop() -> Iterator[None]:
+    """All but the last of each, which Kafka's snapshot has."""
+    complete, settle = closing.complete, closing.settle
+
+    def without(part: Callable[[Partition], None], partition: Partition) -> None:
+        with patch.object(producers_file, "save", nothing):
+            part(partition)
+
+    with (
+        patch.object(closing, "complete", partial(without, complete)),
+        patch.object(closing, "settle", partial(without, settle)),
+    ):
+        yield
+
+
+def believes_decisions_of_the_page_cache() -> contextlib.AbstractContextManager[Any]:
+    """Of transactions: markers follow, and the power goes."""
+    return patch.object(transactions_journal, "_have_synced", nothing)
+
+
 OF_PRINCIPALS = by_name(shortens_journals_without_rules)
 """Bugs that only histories with principals show."""
 
@@ -164,6 +214,11 @@ PLANTED = OF_PRINCIPALS | by_name(
     hands_over_without_sync,
     forgets_entries_of_others,
     leaves_out_what_others_have_not_applied,
+    serves_on_while_it_hands_over,
+    hands_over_in_the_same_epoch,
+    believes_entries_of_the_page_cache,
+    forgets_batches_of_producers_at_a_clean_stop,
+    believes_decisions_of_the_page_cache,
 )
 
 FOUND_BY_UNIT_TESTS = by_name(

@@ -6,14 +6,16 @@ replays to the same state, and when nothing goes wrong any more everything is se
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 
+from horolog.broker.log.files import checkpoints
 from horolog.broker.log.storage.memory_disk import ALL, PowerCut
+from horolog.broker.workers import worker_checkpoints
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from tests.simulation.model import Attempt, Level, PartitionModel, TopicModel
-from tests.simulation.producers import Actor
+from tests.simulation.producers import Actor, IdempotentProducer, PlainProducer
 from tests.simulation.simulation import Simulation
 from tests.simulation.themes import OFTEN, Theme
 from tests.simulation.transactions import TransactionalProducer
@@ -28,6 +30,8 @@ METADATA_VERSION = 12
 KNOWN_EVERYWHERE_MS, MOST_LOOKS = 2000, 20
 STEP_MS = (0, 0, 0, 1, 2, 5, 20, 100)
 """A step takes a while: messages arrive, syncs end."""
+BATCHES_AT_A_STOP = 8
+WRITES_BEFORE_A_DECISION, WRITE_MS = 10, 200
 OTHER_COUNT_CHANCE = 0.25
 
 
@@ -53,6 +57,7 @@ class WorkersSimulation(Simulation):
         self.workers_world: WorkersWorld
         self.worker_chaos: WorkerChaos
         self.states = States()
+        self._written_to: tuple[TopicModel, PartitionModel] | None = None
         super().__init__(seed, steps)
         self.workers_world.is_excused = lambda: self._chaos.active
 
@@ -86,11 +91,61 @@ class WorkersSimulation(Simulation):
             (chaos.hand_over_coordinator, 1),
             (self._transact, 2),
             (chaos.elect, 1),
+            (chaos.hand_over_amid_writes, 0),
+            (chaos.lose_an_entry, 0),
+            (chaos.lose_a_decision, 0),
+            (self.stop_after_batches, 0),
         ]
         for operation, weight in others:
             operations.append(operation)
             weights.append(weight * (OFTEN if operation.__name__ in self.theme.often else 1))
+            weights[-1] += OFTEN if operation.__name__ in self.theme.also else 0
         return operations, weights
+
+    @contextmanager
+    def written_to(self, topic: TopicModel, partition: PartitionModel) -> Iterator[None]:
+        """Producers write to this partition, and to no other."""
+        self._written_to = topic, partition
+        try:
+            yield
+        finally:
+            self._written_to = None
+
+    def any_partition(self) -> tuple[TopicModel, PartitionModel]:
+        return self._written_to or super().any_partition()
+
+    def write(self) -> None:
+        """Somebody who does not wait for the answer sends something."""
+        self.world.chance.choice([one for one in self._actors if isinstance(one, PlainProducer)]).step()
+
+    def stop_after_batches(self) -> None:
+        """A producer that has not heard of the last answers before a clean stop sends its batches again after it."""
+        (producer,) = (one for one in self._actors if isinstance(one, IdempotentProducer))
+        with self.written_to(*self.any_partition()):
+            for is_after in (False, True):
+                for _ in range(BATCHES_AT_A_STOP):
+                    producer.step()
+                    self.world.loop.settle()
+                    self.world.deliver()
+                if not is_after:
+                    self._stop_cleanly()
+
+    def decide_something(self) -> bool:
+        """Have a producer ask for a transaction over several partitions to be committed; False if that cannot be."""
+        producer = self.world.chance.choice([one for one in self._actors if isinstance(one, TransactionalProducer)])
+        for _ in range(WRITES_BEFORE_A_DECISION):
+            producer.write_more()
+            self.world.loop.advance(WRITE_MS)
+            self.world.deliver()
+        return producer.commit()
+
+    def has_stopped_well(self, *, is_calm: bool) -> bool:
+        """As the files say that the next start goes by."""
+        storage, world = self.world.storage, self.workers_world
+        if world.count == 1:
+            return storage.exists(f"{DATA}/{checkpoints.CLEAN_SHUTDOWN}")
+        found = worker_checkpoints.load_all(storage, DATA).found
+        return len(found) == world.count and all(one.has_stopped for one in found.values())
 
     def _transact(self) -> None:
         """Beside what they do anyway."""
@@ -159,7 +214,7 @@ class WorkersSimulation(Simulation):
         self.world.deliver()
         if self.workers_world.has_lost_power:
             raise PowerCut
-        self._look_at_states()
+        self.look_at_states()
 
     def _find_out(self) -> None:
         """Whether what nobody has answered was done: what a worker that has ended left in the journal is known to all soon."""
@@ -177,7 +232,7 @@ class WorkersSimulation(Simulation):
             return
         self.fail("it cannot be found out which topics there are")
 
-    def _look_at_states(self) -> None:
+    def look_at_states(self) -> None:
         for process in self.workers_world.processes:
             if process.broker is not None and self.workers_world.count > 1:
                 self.report(self.states.look(process.node, process.broker.cluster.state))
@@ -211,7 +266,7 @@ class WorkersSimulation(Simulation):
         self.worker_chaos.calm_down()
 
     def _look_at_everything(self) -> None:
-        self._look_at_states()
+        self.look_at_states()
         try:
             super()._look_at_everything()
         except Unanswered as request:
@@ -231,7 +286,7 @@ class WorkersSimulation(Simulation):
             super()._finish()
         except Unanswered as request:
             self.fail(f"{request} is not answered at the end")
-        self._look_at_states()
+        self.look_at_states()
         self._replay()
         self._check_everything_is_led()
 

@@ -37,11 +37,24 @@ def _places(values: Mapping[tuple[bytes, int], Any]) -> list[tuple[str, int, Any
     return sorted((topic_id.hex(), index, value) for (topic_id, index), value in values.items())
 
 
+def leads_without_epoch(before: ClusterState, after: ClusterState) -> Iterator[str]:
+    """Every change of a leader has an epoch of its own: readers tell by it what the former leader had and the next one has not."""
+    topics = {topic.id: topic for topic in before.topics.values()}
+    for (topic_id, index), lead in after.leads.items():
+        known = topics.get(topic_id)
+        if known is None or index >= known.partition_count:
+            continue
+        leader, epoch = before.leader(topic_id, index), before.epoch(topic_id, index)
+        if after.leader(topic_id, index) != leader and lead.epoch <= epoch:
+            yield f"{known.name}-{index} went from worker {leader} to {lead.node}, and both lead it in epoch {epoch}"
+
+
 class States:
     """The states of one journal by their numbers, as they were seen first."""
 
     def __init__(self) -> None:
         self._seen: dict[int, str] = {}
+        self._latest: dict[int, ClusterState] = {}
         self._looked_at: dict[int, int] = {}
         self.was_shortened = False
 
@@ -51,6 +64,9 @@ class States:
             return
         self._looked_at[node] = state.number
         yield from self._compare(state, f"worker {node}")
+        before, self._latest[node] = self._latest.get(node), state
+        if before is not None and before.number < state.number:
+            yield from leads_without_epoch(before, state)
 
     def replay(self, disk: MemoryStorage, data_dir: str, nodes: tuple[int, ...]) -> Iterator[str]:
         """The faults of what a start would make of the journal as it lies on the disk, entry by entry."""

@@ -13,7 +13,15 @@ from tests.simulation.planted import Planting
 from tests.simulation.runs import found_at, run_seed
 from tests.simulation.themes import seeds_with_principals
 from tests.simulation.workers.planted import FOUND_BY_UNIT_TESTS, OF_PRINCIPALS, PLANTED
-from tests.simulation.workers.themes import HAND_OVERS, seeds_of
+from tests.simulation.workers.themes import (
+    CLEAN_STOPS,
+    HAND_OVERS,
+    LOST_DECISIONS,
+    LOST_ENTRIES,
+    RARE_THEMES,
+    WRITES_AT_HAND_OVERS,
+    seeds_of,
+)
 from tools import compiled
 
 RUN = ["-q", "-n", "0", "-p", "no:cacheprovider"]
@@ -28,7 +36,13 @@ TESTS = {
     "lets later work begin at once": "tests/unit/broker/coordination/test_turns.py",
 }
 """The tests of their modules, which find what histories do not."""
-THEMED = {"hands over without sync": HAND_OVERS}
+THEMED = {
+    "hands over without sync": HAND_OVERS,
+    "serves on while it hands over": WRITES_AT_HAND_OVERS,
+    "believes entries of the page cache": LOST_ENTRIES,
+    "believes decisions of the page cache": LOST_DECISIONS,
+    "forgets batches of producers at a clean stop": CLEAN_STOPS,
+}
 """Bugs that are looked for in histories of one theme: in others they are rare."""
 EXERCISED = (
     "worker ended", "worker is killed", "end of worker is set", "end of worker at message", "supervisor ended", "worker stops", "worker hangs",
@@ -43,6 +57,14 @@ EXERCISED = (
 def test_nothing_goes_wrong(part: int, workers: int) -> None:
     for seed in range(part, SEEDS, PARTS):
         result = run_seed(seed, STEPS, workers)
+        assert result.problem is None, "\n".join((*result.lines[-40:], result.summary))
+
+
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize("theme", range(len(RARE_THEMES)))
+def test_nothing_goes_wrong_where_coincidences_are_made(theme: int) -> None:
+    for seed in seeds_of(RARE_THEMES[theme], 2):
+        result = run_seed(seed, STEPS, 2)
         assert result.problem is None, "\n".join((*result.lines[-40:], result.summary))
 
 

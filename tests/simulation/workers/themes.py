@@ -31,14 +31,26 @@ COORDINATORS = Theme(
     faults=FAULTS, damage_chance=0.0, often=("hand_over_coordinator", "_transact", "slow_down", "hang")
 )
 THEMES = (HAND_OVERS, KILLS, CHANGES, LINKS, STARTS, COORDINATORS)
+WRITES_AT_HAND_OVERS = Theme(faults=FAULTS, damage_chance=0.0, also=("hand_over_amid_writes",))
+LOST_ENTRIES = Theme(faults=FAULTS, damage_chance=0.0, also=("lose_an_entry",))
+LOST_DECISIONS = Theme(faults=FAULTS, damage_chance=0.0, often=("_transact",), also=("lose_a_decision",))
+CLEAN_STOPS = Theme(faults=FAULTS, damage_chance=0.0, sends_older_again=True, also=("stop_after_batches",))
+RARE_THEMES = (WRITES_AT_HAND_OVERS, LOST_ENTRIES, LOST_DECISIONS, CLEAN_STOPS)
+"""Of histories that would have none otherwise: for faults that take a coincidence to be found."""
+ONE_IN, PLACE = 20, 6
 
 
 def theme_of(seed: int) -> Theme:
     """Every second history has one."""
+    if seed % ONE_IN == PLACE:
+        return RARE_THEMES[seed // ONE_IN % len(RARE_THEMES)]
     return THEMES[seed // 2 % len(THEMES)] if seed % 2 else ANYTHING
 
 
 def seeds_of(theme: Theme, count: int, first: int = 0) -> list[int]:
     """The first seeds that have a theme."""
+    if theme in RARE_THEMES:
+        place = RARE_THEMES.index(theme) * ONE_IN + PLACE
+        return [place + number * ONE_IN * len(RARE_THEMES) for number in range(first, first + count)]
     start = THEMES.index(theme) * 2 + 1
     return [start + number * 2 * len(THEMES) for number in range(first, first + count)]
