@@ -1,7 +1,8 @@
 """The facts about topics that any broker tells by look-ups: records, first and last time, rate, disorder; what it does not tell is None.
 
 - The rate is by the records' own times: those of the last minute, found by one look-up. No state is kept for it.
-- Disorder: where records follow the latest one, the last of them is read; how far it lies behind the latest is the disorder.
+- Order: some records at the end of each partition are read, or at several places of it, and those that are late are counted. How many
+  were looked at is a part of the fact.
 - Sizes come with DescribeLogDirs, which brokers may refuse.
 """
 
@@ -20,9 +21,14 @@ if TYPE_CHECKING:
 
 RATE_MS = 60_000
 SIZES_SECONDS = 15.0
-TAILS_AT_MOST = 64
-TAILS_AT_ONCE = 8
-TAIL_BYTES = 32 << 10
+ORDERS_AT_MOST = 64
+"""Partitions that are looked at for a page."""
+ORDER_SECONDS = 30.0
+WINDOWS = 16
+"""Of a topic's page: places that are looked at, over all partitions."""
+WINDOWS_AT_ONCE = 8
+WINDOW_RECORDS = 200
+WINDOW_BYTES = 64 << 10
 
 
 class PartitionFacts(NamedTuple):
@@ -35,8 +41,9 @@ class PartitionFacts(NamedTuple):
     last_offset: int | None = None
     in_last_minute: int | None = None
     late_ms: int | None = None
-    """How far the record at the end lies behind the largest time; 0: times are in order there."""
+    """How far the latest of the records that were looked at lies behind a larger time; 0: they are in order."""
     size_bytes: int | None = None
+    order: "Order | None" = None
 
     @property
     def records(self) -> int | None:
@@ -82,6 +89,19 @@ class TopicFacts(NamedTuple):
         return max((one.late_ms for one in self.partitions if one.late_ms is not None), default=None)
 
     @property
+    def order(self) -> "Order | None":
+        """Of all partitions together, as far as they were looked at."""
+        known = [one.order for one in self.partitions if one.order is not None]
+        if not known:
+            return None
+        return Order(
+            sum(one.looked_at for one in known),
+            sum(one.late for one in known),
+            max(one.most_late_ms for one in known),
+            is_all=all(one.is_empty or (one.order is not None and one.order.is_all) for one in self.partitions),
+        )
+
+    @property
     def is_empty(self) -> bool:
         return self.records == 0
 
@@ -107,8 +127,9 @@ async def facts_of(
     places: Sequence[TopicPartition],
     sizes: Mapping[TopicPartition, int] | None,
     now_ms: int,
+    windows: int = 1,
 ) -> dict[str, TopicFacts]:
-    """By topic, for the partitions that have a leader."""
+    """By topic, for the partitions that have a leader; at so many places of each it is looked whether times are in order."""
     starts, ends, firsts, largest, before = await asyncio.gather(
         answered(client, places, EARLIEST),
         answered(client, places, LATEST),
@@ -137,10 +158,12 @@ async def facts_of(
                 None if sizes is None else sizes.get(place),
             )
         )
-    late = await _lateness(client, known)
+    orders = await _orders(client, known, windows)
     topics: dict[str, list[PartitionFacts]] = {}
     for one in known:
-        topics.setdefault(one.place.topic, []).append(one._replace(late_ms=late.get(one.place)))
+        order = orders.get(one.place)
+        late_ms = None if order is None else order.most_late_ms
+        topics.setdefault(one.place.topic, []).append(one._replace(late_ms=late_ms, order=order))
     return {name: TopicFacts(name, tuple(parts)) for name, parts in topics.items()}
 
 
@@ -152,39 +175,74 @@ def _time(found: Found | None) -> int | None:
     return None if found is None or found.timestamp_ms < 0 else found.timestamp_ms
 
 
-async def _lateness(client: "Client", partitions: Sequence[PartitionFacts]) -> dict[TopicPartition, int]:
-    """Of those whose order is known: by the offset of the largest time, else by the record at the end."""
-    found: dict[TopicPartition, int] = {}
-    doubtful = []
-    for one in partitions:
-        if one.last_offset is None or one.end is None or one.last_ms is None:
-            continue
-        if one.last_offset >= one.end - 1:
-            found[one.place] = 0
-        else:
-            doubtful.append(one)
-    bound = asyncio.Semaphore(TAILS_AT_ONCE)
+class Order(NamedTuple):
+    """How far the records that were looked at are in order: late is one whose time lies before a larger one of its partition."""
 
-    async def look(one: PartitionFacts) -> int | None:
+    looked_at: int = 0
+    late: int = 0
+    most_late_ms: int = 0
+    is_all: bool = False
+    """Whether these are all that there are."""
+
+
+async def _orders(client: "Client", partitions: Sequence[PartitionFacts], windows: int) -> dict[TopicPartition, Order]:
+    """Of those that can be read, each at so many places; kept for a while, for a page is asked for again and again."""
+    bound = asyncio.Semaphore(WINDOWS_AT_ONCE)
+    chosen = [one for one in partitions if one.records and one.last_ms is not None][:ORDERS_AT_MOST]
+
+    async def look(one: PartitionFacts) -> Order | None:
         async with bound:
-            return await time_at(client, one.place, (one.end or 1) - 1)
+            return await _order(client, one, windows)
 
-    for one, last_ms in zip(doubtful, await asyncio.gather(*map(look, doubtful[:TAILS_AT_MOST])), strict=False):
-        if last_ms is not None and one.last_ms is not None:
-            found[one.place] = max(0, one.last_ms - last_ms)
-    return found
+    async def remembered(one: PartitionFacts) -> Order | None:
+        key = ("order", one.place, one.start, windows)
+        return await recent(client).get(key, ORDER_SECONDS, lambda: look(one))
+
+    found = await asyncio.gather(*map(remembered, chosen))
+    return {one.place: order for one, order in zip(chosen, found, strict=True) if order is not None}
 
 
-async def time_at(client: "Client", place: TopicPartition, offset: int) -> int | None:
-    """The time of the record at an offset, if it is there and has one."""
-    from horolog.protocol.records.entries import iter_records
+async def _order(client: "Client", one: PartitionFacts, windows: int) -> Order | None:
+    """None where nothing can be read."""
+    start, end = one.start or 0, one.end or 0
+    looked_at = late = most_late = 0
+    largest, reached = -1, start
+    for begin in places_of_windows(start, end, windows):
+        read = await _window(client, one.place, max(begin, reached), end)
+        if read is None:
+            return None
+        offsets, times = read
+        if offsets and one.last_offset is not None and one.last_offset < offsets[0]:
+            largest = max(largest, one.last_ms or -1)
+        for time_ms in times:
+            looked_at += 1
+            if time_ms < largest:
+                late += 1
+                most_late = max(most_late, largest - time_ms)
+            largest = max(largest, time_ms)
+        reached = offsets[-1] + 1 if offsets else reached
+    return Order(looked_at, late, most_late, is_all=end - start <= looked_at) if looked_at else None
+
+
+def places_of_windows(start: int, end: int, windows: int) -> list[int]:
+    """Offsets to look at so many records from: the end, and others that are spread evenly before it."""
+    last = max(start, end - WINDOW_RECORDS)
+    if windows < 2 or last == start:
+        return [last]
+    return sorted({start + (last - start) * number // (windows - 1) for number in range(windows)})
+
+
+async def _window(client: "Client", place: TopicPartition, offset: int, end: int) -> tuple[list[int], list[int]] | None:
+    """Offsets and times of the records there. A batch of many is opened, and few of its records are made."""
+    from horolog.client.decode import Chunk
 
     try:
-        fetched = await client.fetch_raw(place, offset, TAIL_BYTES, max_wait_ms=0)
+        fetched = await client.fetch_raw(place, offset, WINDOW_BYTES, max_wait_ms=0)
+        records = Chunk(place, fetched, offset).take(WINDOW_RECORDS)
     except KafkaError:
         return None
-    found = next((record.timestamp for record in iter_records(fetched.records) if record.offset >= offset), -1)
-    return found if found >= 0 else None
+    known = [one for one in records if one.timestamp_ms >= 0 and one.offset < end]
+    return [one.offset for one in known], [one.timestamp_ms for one in known]
 
 
 async def log_dirs_of(client: "Client") -> "list[LogDir] | None":

@@ -8,7 +8,7 @@ from starlette.responses import Response
 
 from horolog.client.errors import KafkaError
 from horolog.client.types import TopicPartition
-from horolog.console.facts import PartitionFacts, TopicFacts, facts_of, log_dirs_of, sizes_in
+from horolog.console.facts import WINDOWS, PartitionFacts, TopicFacts, facts_of, log_dirs_of, sizes_in
 from horolog.console.now import leaders_of
 from horolog.console.strips import strip_of
 from horolog.console.timelines import Chart, chart_of, steps
@@ -36,7 +36,8 @@ async def page(visit: Visit) -> Response:
     places = [place for index in topic.numbers if (place := TopicPartition(name, index)) in leaders]
     sizes = sizes_in(await log_dirs_of(visit.client), leaders)
     settings, facts = await asyncio.gather(
-        settings_of(visit.client, name), facts_of(visit.client, places[:PARTITIONS_SHOWN], sizes, visit.now_ms)
+        settings_of(visit.client, name),
+        facts_of(visit.client, places[:PARTITIONS_SHOWN], sizes, visit.now_ms, max(2, WINDOWS // max(len(places), 1))),
     )
     found = facts.get(name, TopicFacts(name, ()))
     picked = _picked(visit, topic)

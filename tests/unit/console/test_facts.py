@@ -4,7 +4,16 @@ from horolog import Client
 from horolog.client.errors import KafkaError, PartialFailure
 from horolog.client.types import Found, TopicPartition
 from horolog.console import facts
-from horolog.console.facts import PartitionFacts, TopicFacts, answered, facts_of, log_dirs_of, sizes_in, time_at
+from horolog.console.facts import (
+    Order,
+    PartitionFacts,
+    TopicFacts,
+    answered,
+    facts_of,
+    log_dirs_of,
+    places_of_windows,
+    sizes_in,
+)
 from horolog.protocol.errors import ErrorCode
 from tests.support.console_browser import shown, topic_with
 
@@ -42,7 +51,54 @@ async def test_disorder_is_told_by_the_record_at_the_end():
         assert found["none"].is_empty
         assert (found["none"].first_ms, found["none"].last_ms, found["none"].per_second) == (None, None, 0)
         assert found["t"].size_bytes is None
-        assert await time_at(client, places[0], 99) is None
+        assert [found[name].order for name in ("t", "alike", "none")] == [
+            Order(2, 1, MINUTE, is_all=True),
+            Order(2, 0, 0, is_all=True),
+            None,
+        ]
+
+
+async def test_disorder_in_the_middle_is_found_and_what_was_looked_at_is_said():
+    """Two records of a hundred are up to an hour late, and none at the end."""
+    async with shown() as (page, client, broker):
+        now = broker.clock.wall_ms()
+        count = 6000
+        times = [now - (count - number) * 1000 for number in range(count)]
+        for number in range(0, count - 300, 50):
+            times[number] -= (number * 7919) % 3_600_000
+        await topic_with(client, "t", [(at, b"x") for at in times])
+        place = PLACES[:1]
+        await client.topic("t")
+        at_the_end = (await facts_of(client, place, None, now))["t"].order
+        assert (at_the_end.looked_at, at_the_end.late, at_the_end.is_all) == (200, 0, False)
+        spread = (await facts_of(client, place, None, now, 16))["t"].order
+        assert spread.looked_at == 3200
+        assert 30 <= spread.late <= 64
+        assert spread.most_late_ms > 30 * MINUTE
+        assert "in 200 looked at" in (await page.get("/")).text
+        topic_page = (await page.get("/topic?name=t")).text
+        assert f"{spread.late} of 3,200 looked at" in topic_page
+        assert "in order" not in topic_page
+
+
+async def test_records_that_cannot_be_read_leave_their_order_unknown(monkeypatch):
+    async with shown() as (_, client, broker):
+        await topic_with(client, "t", [(broker.clock.wall_ms(), b"x")])
+        await client.topic("t")
+
+        async def refused(*_, **__):
+            raise KafkaError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+
+        monkeypatch.setattr(client, "fetch_raw", refused)
+        found = (await facts_of(client, PLACES[:1], None, broker.clock.wall_ms()))["t"]
+        assert (found.order, found.late_ms, found.records) == (None, None, 1)
+
+
+def test_places_are_spread_over_all_there_is():
+    assert places_of_windows(0, 100, 5) == [0]
+    assert places_of_windows(50, 1250, 1) == [1050]
+    assert places_of_windows(0, 1200, 5) == [0, 250, 500, 750, 1000]
+    assert places_of_windows(0, 202, 16) == [0, 1, 2]
 
 
 async def test_a_part_of_a_sum_is_not_the_sum():

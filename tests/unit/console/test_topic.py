@@ -131,7 +131,7 @@ async def test_a_range_that_makes_no_sense_is_said_beside_its_field(query, field
 
 
 async def test_settings_are_said_as_people_say_them():
-    async with shown() as (page, client, broker):
+    async with shown() as (page, client, _):
         await topic_with(client, "t", [], retention_ms="1209600000")
         assert '<td class="value mono" title="1209600000">14 days</td>' in (await page.get("/topic?name=t")).text
 
