@@ -11,7 +11,7 @@ from horolog.client.charting.lookups import offsets_at
 from horolog.client.times import TimeTextError, format_duration, parse_duration
 from horolog.client.types import ConsumerRecord, TopicPartition
 from horolog.console.now import leaders_of
-from horolog.console.reading import Reader, Shown
+from horolog.console.reading import FILTERED_SECONDS_AT_MOST, Reader, Shown
 from horolog.console.rendering import short
 from horolog.console.timelines import chart_of
 from horolog.console.trees import tree_of
@@ -138,6 +138,8 @@ async def page(visit: Visit) -> Response:
     if visit.wrong:
         return visit.page("moment.html", **words_of(visit, name), asked=None, chart=None)
     reader = Reader(visit.client, places, wish, visit.desk.clock)
+    if wish.key or wish.text:
+        reader.until = visit.desk.clock.monotonic() + FILTERED_SECONDS_AT_MOST
     earlier, from_ms, later, until_ms = await reader.around(asked.since_ms, asked.at_ms, asked.until_ms, most)
     chart = await chart_of(visit.client, places, {}, chart_bounds(earlier, later, asked), visit.zone, visit.now_ms)
     if chart is not None:
