@@ -261,7 +261,7 @@ class Cluster(ServedTopics):
                 self.check_broker_configs(node, configs)
             except ClusterError as error:
                 return error
-            return BrokerConfigsChanged(node, configs)
+            return BrokerConfigsChanged(node, self._configs.encoder.encoded_configs(configs))
 
         self.changes.make(decide, lambda outcome: done(_error_of(outcome)))
 
@@ -275,7 +275,19 @@ class Cluster(ServedTopics):
         done: Callable[[ClusterError | None], None],
     ) -> None:
         """Change rules with one entry; they take effect at once. `decide` may be asked again, about others' changes."""
-        self.changes.make(lambda state: decide(state.rules), lambda outcome: done(_error_of(outcome)))
+        encoder = self._configs.encoder
+
+        def decide_encoded(state: ClusterState) -> Entry | ClusterError | None:
+            decided = decide(state.rules)
+            if isinstance(decided, RulesChanged):
+                return replace(decided, put=encoder.encoded_beside(decided.put, state.rules))
+            return decided
+
+        self.changes.make(decide_encoded, lambda outcome: done(_error_of(outcome)))
+
+    def decoded_rules(self) -> Rules:
+        """All rules, with the secrets of users as they are used."""
+        return self._configs.encoder.decoded_rules(self.state.rules)
 
     def next_producer_id(self) -> int:
         """An id that was never given out before; raises ClusterError while no more can be reserved."""

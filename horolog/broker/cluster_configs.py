@@ -6,6 +6,7 @@ import logging
 from collections.abc import Callable, Iterable, Mapping
 
 from horolog.broker.cluster_errors import ClusterError
+from horolog.broker.security.password_encoder import PasswordEncoder
 from horolog.broker.setting_types import SettingsError
 from horolog.broker.settings import Settings
 from horolog.broker.topic_settings import TopicConfig, resolve, usable
@@ -24,7 +25,9 @@ class ClusterConfigs:
     """Static settings under those that were changed while running."""
 
     def __init__(self, settings: Settings) -> None:
+        """Raises SettingsError."""
         self.settings = settings
+        self.encoder = PasswordEncoder.of(settings)
         self.checks: list[Callable[[Settings], None]] = []
         """Who else has to be able to live with a change; each raises SettingsError."""
         self._topics: dict[tuple[tuple[str, str], ...], TopicConfig] = {}
@@ -55,7 +58,8 @@ class ClusterConfigs:
 
     def with_dynamic(self, configs: DynamicConfigs, node: str = "") -> Settings:
         """The settings that a change would give this broker, or another one of the same static settings. Raises SettingsError."""
-        return self.settings.with_dynamic(configs.get("", {}), configs.get(node or str(self.settings.node_id), {}))
+        of_all, of_one = configs.get("", {}), configs.get(node or str(self.settings.node_id), {})
+        return self.settings.with_dynamic(self.encoder.decoded_configs(of_all), self.encoder.decoded_configs(of_one))
 
     def take_usable(self, configs: DynamicConfigs) -> dict[str, dict[str, str]]:
         """Take up what was changed while running; keys that this release does not take are left out."""

@@ -18,7 +18,8 @@ and `"lost_rules": <number>` of those that could not be read and that nobody has
 
 It has version 3 where the file is not the whole record: `"journal": true` while several workers serve the folder, for `horolog-journal` has
 what they have changed since (a release that does not know journals would take topics for unknown and delete their records), and
-`"rules_in_doubt": true` where rules may have been lost, and nobody can tell. A clean stop writes version 1 or 2 again.
+`"rules_in_doubt": true` where rules may have been lost, and nobody can tell. A clean stop writes version 1 or 2 again, unless secrets are
+encrypted (`security.password_encoder`): a release that does not know that would serve without them.
 
 Where workers lead partitions that were moved, the head has `"leads": {"<topic id>": {"<partition>": [<node>, <leader epoch>]}}`, too. A
 broker alone leads everything: it does not write it again. `number` also says which `horolog-journal` goes on from here.
@@ -43,7 +44,7 @@ from zlib import crc32
 
 from horolog.broker.checked_lines import encode_line, read_lines
 from horolog.broker.log.storage import DAMAGED_SUFFIX, DataFolderError, FileMissing, Storage, StorageFault
-from horolog.broker.stored_rules import RuleId, StoredRule, read_rule
+from horolog.broker.stored_rules import ENCRYPTED, RuleId, StoredRule, read_rule
 from horolog.protocol.uuids import parse_uuid, show_uuid
 
 log = logging.getLogger(__name__)
@@ -256,7 +257,9 @@ def encode(
     rule_lines = [rule.line for rule in rules]
     has_rules = bool(rule_lines or lost_rules)
     head = {
-        "version": _version(has_rules=has_rules, is_part=not standing.is_whole),
+        "version": _version(
+            has_rules=has_rules, is_part=not standing.is_whole or _has_secrets(rule_lines, broker_configs)
+        ),
         "number": number,
         "topics": len(lines),
         "next_producer_id": next_producer_id,
@@ -274,6 +277,12 @@ def encode(
     if standing.has_journal:
         head["journal"] = True
     return "".join([encode_line(head), *lines, *rule_lines]).encode("ascii")
+
+
+def _has_secrets(rule_lines: Iterable[str], broker_configs: Mapping[str, Mapping[str, str]]) -> bool:
+    """Whether something is encrypted (`security.password_encoder`), which a release before does not know."""
+    configs = (text for one in broker_configs.values() for text in one.values())
+    return any(ENCRYPTED in line for line in rule_lines) or any(text.startswith(ENCRYPTED) for text in configs)
 
 
 def _version(*, has_rules: bool, is_part: bool) -> int:

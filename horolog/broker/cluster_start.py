@@ -19,6 +19,8 @@ from horolog.broker.cluster_state import ClusterState
 from horolog.broker.log.manager import LogManager
 from horolog.broker.log.partition import Partition
 from horolog.broker.log.storage import DataFolderError, StorageFault
+from horolog.broker.security.password_encoder import SECRET, NotDecoded, PasswordEncoder, secrets_in
+from horolog.broker.setting_types import SettingsError
 from horolog.broker.settings import Settings
 from horolog.broker.topic import Topic
 from horolog.broker.topic_settings import as_unknown
@@ -113,6 +115,23 @@ def with_doubts(stored: StoredCluster, taken: Takeover, settings: Settings) -> S
     return replace(stored, rules_in_doubt=stored.rules_in_doubt or is_missing)
 
 
+def decoded(kept: StoredCluster, encoder: PasswordEncoder) -> StoredCluster:
+    """With the secrets as they are used. Raises SettingsError."""
+    try:
+        rules = encoder.decoded_rules(kept.rules)
+        configs = {node: encoder.decoded_configs(one) for node, one in kept.broker_configs.items()}
+    except NotDecoded as error:
+        raise SettingsError(SECRET, None, f"{FILE_NAME}: {error}") from error
+    return replace(kept, rules=rules, broker_configs=configs)
+
+
+def tell_plain_secrets(state: ClusterState) -> None:
+    """Kafka 4 keeps them as they are, so they are taken; the owner is to know."""
+    count = secrets_in(state.rules, state.broker_configs)
+    if count:
+        log.info("%s keeps %s secrets (users, passwords) as they are; %s encrypts them", FILE_NAME, count, SECRET)
+
+
 class Start:
     """One start: `run`, and what it has found."""
 
@@ -139,7 +158,9 @@ class Start:
 
     def run(self, now_ms: int, settings_changed: Callable[[Settings], None]) -> ClusterState:
         """Read the file, have the partitions opened with their topics' configurations, and make the two agree."""
-        stored = self._file.load()
+        kept = self._file.load()
+        encoder = self._configs.encoder
+        stored = decoded(kept, encoder)
         taken = takeover.plan(
             self._logs.resources.storage,
             [one.path for one in self._logs.folders.usable()],
@@ -158,19 +179,20 @@ class Start:
         changed = self._finish_deletions(stored, taken)
         away = self._logs.folders.may_lack(one for topic in stored.topics.values() for one in topic.folders)
         changed |= self._adopt(stored, taken, overrides)
-        changed |= taken.rules != stored.rules
         state = ClusterState.of(
             self.records.values(),
-            broker_configs=self.broker_configs,
+            broker_configs={node: encoder.encoded_configs(one) for node, one in self.broker_configs.items()},
             next_producer_id=next_producer_id_of(stored, self._new_topic_id, has_topics=bool(self.topics)),
             deleting={name: frozenset(ids) for name, ids in stored.deleting.items()} if away else {},
             unidentified=frozenset(self.unidentified),
-            rules=taken.rules,
+            rules=encoder.encoded_rules(taken.rules),
             rules_in_doubt=rules_in_doubt,
         )
+        changed |= state.rules != kept.rules or state.broker_configs != kept.broker_configs
         self._report(stored, taken, now_ms)
+        tell_plain_secrets(state)
         has_lost = bool(stored.damages or stored.lost_rules or stored.rules_in_doubt)
-        self.is_news = changed or has_lost or self.broker_configs != stored.broker_configs
+        self.is_news = changed or has_lost
         self._taken = taken
         return state
 

@@ -203,6 +203,15 @@ class SecuritySettings:
         per_mechanism=True,
     )
 
+    # Secrets that are kept
+    password_encoder_secret: str | None = password(
+        "By this secret the keys of users and passwords among the settings are encrypted in horolog-cluster and horolog-journal;"
+        " a systemd credential of this name counts, too."
+    )
+    password_encoder_old_secret: str | None = password(
+        "The secret before: what it has encrypted is read, and encrypted by the new one."
+    )
+
     # Access lists
     authorizer_class_name: str = string(
         "",

@@ -17,6 +17,9 @@ QUOTA: Final = "quota"
 GROUP: Final = "group"
 KINDS: Final = frozenset({USER, ACL, QUOTA, GROUP})
 
+ENCRYPTED: Final = "$encrypted$"
+"""How secrets begin that are encrypted: see `security.password_encoder`."""
+
 RuleId = tuple[str, str]
 """The kind and the key."""
 

@@ -46,7 +46,7 @@ def describe(
     context: RequestContext,  # noqa: ARG001
 ) -> DescribeUserScramCredentialsResponse:
     infos: dict[str, list[CredentialInfo]] = {}
-    for user, keys in stored_users(broker.cluster.state.rules):
+    for user, keys in stored_users(broker.cluster.decoded_rules()):
         infos.setdefault(user.name, []).append(CredentialInfo(mechanism=user.kind.number, iterations=keys.iterations))
     asked = Counter(user.name for user in request.users or ()) or Counter(dict.fromkeys(sorted(infos), 1))
     return DescribeUserScramCredentialsResponse(

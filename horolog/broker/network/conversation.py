@@ -321,19 +321,15 @@ class Conversation:
             else:
                 self._backlog.extend(frames)
 
-    def _put_back(self, frame: memoryview, wait_s: float) -> None:
-        """Serve it and all that follows later."""
-        self._backlog = deque((frame,))
-        self._put_back_bytes = len(frame)
-        self._memory.unfinished.changed(self, self.unfinished_bytes + len(frame))
-        self.mute(wait_s)
-
     def _handle(self, frame: memoryview) -> bool:
         """Serve one request; whether the next one may be served at once."""
         try:
             context = self._serve_frame(frame, self)
         except TooSoon as too_soon:
-            self._put_back(frame, too_soon.wait_s)
+            self._backlog = deque((frame,))  # it is served later, and all that follows
+            self._put_back_bytes = len(frame)
+            self._memory.unfinished.changed(self, self.unfinished_bytes + len(frame))
+            self.mute(too_soon.wait_s)
             return False
         except HandshakeRefused as refused:
             self._output += refused.answer

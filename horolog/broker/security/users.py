@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator
 from functools import partial
 from typing import NamedTuple
 
+from horolog.broker.security.password_encoder import PasswordEncoder
 from horolog.broker.security.sasl.scram import Scram
 from horolog.broker.security.sasl.scram_keys import KINDS, USUAL, Form, ScramKeys, ScramKind
 from horolog.broker.stored_rules import USER, RuleId, Rules, StoredRule
@@ -72,9 +73,10 @@ def with_secret(rules: Rules, put: Iterable[StoredRule]) -> tuple[StoredRule, ..
 class ScramUsers:
     """The users that may come in now; `take` is a watcher of the cluster's rules."""
 
-    __slots__ = ("_by_kind", "_own_secret", "_seen", "_usual", "secret")
+    __slots__ = ("_by_kind", "_encoder", "_own_secret", "_seen", "_usual", "secret")
 
-    def __init__(self) -> None:
+    def __init__(self, encoder: PasswordEncoder | None = None) -> None:
+        self._encoder = encoder or PasswordEncoder()
         self._by_kind: dict[str, dict[str, ScramKeys]] = {name: {} for name in KINDS}
         self._usual = dict.fromkeys(KINDS, USUAL)
         self._own_secret = secrets.token_bytes(SECRET_BYTES)
@@ -91,6 +93,7 @@ class ScramUsers:
         if seen == self._seen:
             return  # access lists change more often
         self._seen = seen
+        rules = self._encoder.decoded_rules({rule.id: rule for rule in seen})
         by_kind: dict[str, dict[str, ScramKeys]] = {name: {} for name in KINDS}
         for user, keys in stored_users(rules):
             by_kind[user.kind.name][user.name] = keys

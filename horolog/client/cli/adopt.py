@@ -44,6 +44,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
     from horolog.broker.adoption.giving import RefusedSettings
     from horolog.broker.log.storage import DataFolderError, FolderInUse, OverlayStorage, ReadOnlyStorage, StorageFault
+    from horolog.broker.setting_types import SettingsError
     from horolog.client.cli.examining import adopting
 
     folders = [one.rstrip("/") or "/" for one in arguments.data_folders]
@@ -61,7 +62,7 @@ def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
         raise UsageError(f"{arguments.settings}: {error}") from error
     except FolderInUse as error:
         raise CommandError(f"a broker runs on {folders}: {error}", "stop it, or give --dry-run") from error
-    except (DataFolderError, StorageFault) as error:
+    except (DataFolderError, StorageFault, SettingsError) as error:
         raise CommandError(f"{', '.join(folders)}: {error}") from error
     document = {"dry_run": arguments.dry_run, **document}
     if console.as_json:

@@ -126,11 +126,13 @@ async def _users(arguments: argparse.Namespace) -> dict[str, dict[str, int]]:
 
         async with connected(arguments) as client, Admin(client) as admin:
             return await admin.describe_users()
+    import os
+
     from horolog.broker.security.users import stored_users
     from horolog.client.cli.examining import folder_rules
 
     found: dict[str, dict[str, int]] = {}
-    for user, keys in stored_users(folder_rules.read(arguments.data)):
+    for user, keys in stored_users(folder_rules.read_users(arguments.data, os.environ)):
         found.setdefault(user.name, {})[user.kind.name] = keys.iterations
     return found
 

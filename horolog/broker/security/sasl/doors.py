@@ -15,6 +15,7 @@ from horolog.broker.metrics import Metrics
 from horolog.broker.security import listener_protection
 from horolog.broker.security.audit import AuditTrail
 from horolog.broker.security.listener_protection import MechanismSettings, OAuthSettings, SaslSettings
+from horolog.broker.security.password_encoder import PasswordEncoder
 from horolog.broker.security.sasl import jaas, oauthbearer, plain
 from horolog.broker.security.sasl.door import Later, SaslDoor
 from horolog.broker.security.sasl.jwks import SCHEMES, InThread, Jwks, JwksFault, fetch
@@ -55,7 +56,7 @@ class SaslDoors:
 
     def __init__(self, settings: Settings, around: Surroundings) -> None:
         """Raises SettingsError."""
-        self.users = ScramUsers()
+        self.users = ScramUsers(PasswordEncoder.of(settings))
         self._around = around
         self._pace = LoginPace(
             around.clock.monotonic,

@@ -14,12 +14,13 @@ from horolog.broker.adoption.given import Given
 from horolog.broker.adoption.takeover import Takeover
 from horolog.broker.cluster import random_topic_id
 from horolog.broker.cluster_file import ClusterFile, Standing, StoredCluster
-from horolog.broker.cluster_start import next_producer_id_of, with_doubts
+from horolog.broker.cluster_start import decoded, next_producer_id_of, with_doubts
 from horolog.broker.left_folders import as_left, merge_what_workers_left
 from horolog.broker.log.files import CheckpointError, meta_properties
 from horolog.broker.log.partition import Partition, Resources, closing
 from horolog.broker.log.recovery import Place, open_partition
 from horolog.broker.log.storage import LOCK_FILE, OverlayStorage, ReadOnlyStorage, RealStorage, Storage, StorageFault
+from horolog.broker.security.password_encoder import PasswordEncoder
 from horolog.broker.setting_types import ConfigType
 from horolog.broker.settings import SPECS, Settings
 from horolog.broker.topic_settings import describe, is_unknown, resolve, usable
@@ -57,6 +58,7 @@ def plan(
     """The record, and the settings that follow from it. Raises RefusedSettings, StorageFault."""
     storage = as_left(storage, data_dirs)
     stored = ClusterFile(storage, data_dirs[0], lambda: data_dirs).load()
+    stored = decoded(stored, PasswordEncoder.of(settings))
     taken = takeover.plan(storage, data_dirs, stored, settings, random_topic_id)
     if given:
         taken.notes += giving.give(taken, given, settings)
@@ -125,13 +127,14 @@ def carry_out(data_dirs: Sequence[str], given: Mapping[str, Given], settings: Se
         next_id = next_producer_id_of(stored, random_topic_id, has_topics=bool(taken.topics))
         file = ClusterFile(storage, data_dirs[0], lambda: data_dirs)
         file.load()  # the file written now is newer than this
+        encoder = PasswordEncoder.of(settings)
         file.save(
             taken.topics.values(),
-            taken.broker_configs,
+            {node: encoder.encoded_configs(one) for node, one in taken.broker_configs.items()},
             next_id,
             stored.deleting,
             stored.leads,
-            rules=taken.rules.values(),
+            rules=encoder.encoded_rules(taken.rules).values(),
             lost_rules=stored.lost_rules,
             standing=Standing(with_doubts(stored, taken, settings).rules_in_doubt),
         )

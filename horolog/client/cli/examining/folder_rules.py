@@ -1,7 +1,9 @@
 """Reads and changes the users and access lists of data folders that no broker runs on, before the first start of one, too."""
 
-from collections.abc import Callable, Sequence
+import os
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 
 from horolog.broker.cluster_file import FILE_NAME, JOURNAL, ClusterFile, NewerClusterFile
 from horolog.broker.cluster_state import RulesChanged
@@ -15,10 +17,16 @@ from horolog.broker.log.storage import (
     StorageFault,
     make_folder,
 )
+from horolog.broker.security.password_encoder import NotDecoded, PasswordEncoder
+from horolog.broker.setting_types import SettingsError
+from horolog.broker.settings import load
 from horolog.broker.stored_rules import Rules
 from horolog.broker.workers.settling import plain_leads, state_of
 from horolog.client.cli.common.errors import CommandError, NotFoundError
 from horolog.client.cli.examining.folder_check import partitions_in
+
+ENVIRONMENT = "KAFKA_PASSWORD_ENCODER_SECRET"
+OLD_ENVIRONMENT = "KAFKA_PASSWORD_ENCODER_OLD_SECRET"
 
 
 def read(data_dirs: Sequence[str]) -> Rules:
@@ -34,15 +42,43 @@ def read(data_dirs: Sequence[str]) -> Rules:
         raise CommandError(f"{', '.join(data_dirs)}: {fault}") from fault
 
 
-def change(data_dirs: Sequence[str], decide: Callable[[Rules], RulesChanged]) -> None:
+def read_users(data_dirs: Sequence[str], environ: Mapping[str, str]) -> Rules:
+    """The same, with the secrets of users decoded."""
+    rules = read(data_dirs)
+    try:
+        return encoder_of(environ).decoded_rules(rules)
+    except NotDecoded as error:
+        raise CommandError(f"{', '.join(data_dirs)}: {error}", f"{ENVIRONMENT} has it for this command") from error
+
+
+def encoder_of(environ: Mapping[str, str]) -> PasswordEncoder:
+    """By the variables of Kafka's images, or by systemd's credentials."""
+    given = {name: text for name, text in environ.items() if name in {ENVIRONMENT, OLD_ENVIRONMENT}}
+    try:
+        return PasswordEncoder.of(load(None, given, {})[0], environ)
+    except SettingsError as error:
+        raise CommandError(str(error)) from error
+
+
+def change(
+    data_dirs: Sequence[str], decide: Callable[[Rules], RulesChanged], environ: Mapping[str, str] = os.environ
+) -> None:
     """Durable when it returns. Folders that are not there are made. Raises CommandError."""
     try:
-        _change([one.rstrip("/") or "/" for one in data_dirs], decide)
+        encoder = encoder_of(environ)
+        _change(
+            [one.rstrip("/") or "/" for one in data_dirs],
+            lambda rules: _encoded(decide(rules), rules, encoder),
+        )
     except FolderInUse as error:
         advice = "make the change while it runs: -b HOST:PORT in place of --data"
         raise CommandError(f"a broker runs on {', '.join(data_dirs)}: {error}", advice) from error
-    except (StorageFault, NewerClusterFile) as error:
+    except (StorageFault, NewerClusterFile, NotDecoded) as error:
         raise CommandError(f"{', '.join(data_dirs)}: {error}") from error
+
+
+def _encoded(decided: RulesChanged, rules: Rules, encoder: PasswordEncoder) -> RulesChanged:
+    return replace(decided, put=encoder.encoded_beside(decided.put, rules))
 
 
 def _change(data_dirs: Sequence[str], decide: Callable[[Rules], RulesChanged]) -> None:
