@@ -34,7 +34,7 @@ from horolog.broker.listeners import Address, advertised_addresses, http_address
 from horolog.broker.log.integrity import BeingRescanned
 from horolog.broker.log.manager import LogManager
 from horolog.broker.log.storage import DataFolderError, OverlayStorage, RealStorage, Storage, StorageFault
-from horolog.broker.malloc import keep_free_memory
+from horolog.broker.malloc import LOOKS_EVERY_MS, FreeMemory, keep_free_memory
 from horolog.broker.metrics import Metrics
 from horolog.broker.network.descriptors import raise_limit
 from horolog.broker.network.dispatch import Dispatcher
@@ -43,6 +43,7 @@ from horolog.broker.network.listener import Listener
 from horolog.broker.observability.logs import LogSetup
 from horolog.broker.observability.notify import READY, STOPPING, notify
 from horolog.broker.observability.phase import Phase
+from horolog.broker.periodic import Periodic
 from horolog.broker.role import Role
 from horolog.broker.safety import LocalSafety
 from horolog.broker.security.authorizer import Authorizer, KnownAcls, authorizer_of
@@ -447,11 +448,13 @@ async def serve(broker: Broker, logs: LogSetup, teller: Teller, stopped: asyncio
         gc.set_threshold(GC_YOUNG_OBJECTS, 20, 100)
         # Not before: what the start has freed goes back to the system.
         keep_free_memory(broker.settings.horolog_malloc_keep_bytes)
+        giving_back = Periodic(loop, FreeMemory().look, LOOKS_EVERY_MS)
         for number in interrupts.SIGNALS:
             if not interrupts.is_ignored(number):
                 loop.add_signal_handler(number, stopped.set)
         teller.ready(broker)
         await stopped.wait()
+        giving_back.stop()
         teller.stopping()
     finally:
         await broker.stop()

@@ -31,6 +31,7 @@ SMALL_BOUND = 4 * MIB
 SMALL_BUFFER = 16 * 1024
 """Of sockets, which would take whole answers themselves."""
 MOST_FOR_A_THOUSAND_MIB = 20.0
+LEFT_MIB = 10.0
 WAIT_SECONDS = 60.0
 
 
@@ -150,3 +151,16 @@ def test_of_converted_records_everybody_has_a_share(start_broker: BrokerStarter)
     assert answer_bytes(broker.address) > MIB // 2
     with greedy(broker.address, 30):
         assert answer_bytes(broker.address) > bound // 256 // 2
+
+
+def test_when_they_have_gone_their_memory_goes_back_to_the_system(start_broker: BrokerStarter) -> None:
+    broker = start_broker(horolog__fetch__upconversion__cache__bytes=0, socket__send__buffer__bytes=SMALL_BUFFER)
+    fill(broker.address, old=True)
+    answer_bytes(broker.address)
+    before_mib = resident_mib(broker.pid)
+    with greedy(broker.address, 150):
+        assert resident_mib(broker.pid) > before_mib + 2 * LEFT_MIB
+    deadline = time.monotonic() + WAIT_SECONDS
+    while resident_mib(broker.pid) > before_mib + LEFT_MIB:
+        assert time.monotonic() < deadline, resident_mib(broker.pid) - before_mib
+        time.sleep(0.5)

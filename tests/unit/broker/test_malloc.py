@@ -73,3 +73,76 @@ def test_glibc_takes_every_value_that_the_setting_allows(tmp_path):
 
 def test_the_library_is_that_of_this_process():
     assert malloc._c_library().getpid() == os.getpid()
+
+
+class Trimming(Library):
+    """Has a process of a size, of which a part is free."""
+
+    def __init__(self, used_bytes):
+        super().__init__()
+        self.used_bytes = self.resident_bytes = used_bytes
+        self.trimmed = 0
+
+    def malloc_trim(self, pad):
+        assert pad == 0
+        self.trimmed += 1
+        self.resident_bytes = self.used_bytes
+        return 1
+
+
+@pytest.fixture
+def cpu(monkeypatch):
+    """Seconds of the clock and of the processor, which a test lets pass."""
+    passed = {"clock": 0.0, "processor": 0.0}
+    monkeypatch.setattr(malloc.time, "monotonic", lambda: passed["clock"])
+    monkeypatch.setattr(malloc.time, "process_time", lambda: passed["processor"])
+
+    def go_by(clock_s, processor_s):
+        passed["clock"] += clock_s
+        passed["processor"] += processor_s
+
+    return go_by
+
+
+def test_what_a_crowd_has_left_is_given_back_when_it_is_calm(cpu):
+    library = Trimming(40 * MIB)
+    memory = malloc.FreeMemory(library, lambda: library.resident_bytes)
+    cpu(15, 0.1)
+    memory.look()
+    assert library.trimmed == 0, "nothing has grown"
+    library.resident_bytes = 300 * MIB
+    cpu(15, 14)
+    memory.look()
+    assert library.trimmed == 0, "it would be taken again"
+    for _ in range(3):
+        cpu(15, 1)
+        memory.look()
+        assert (library.resident_bytes, library.trimmed) == (40 * MIB, 1)
+
+
+def test_what_is_in_use_is_not_looked_for_again_and_again(cpu):
+    library = Trimming(40 * MIB)
+    memory = malloc.FreeMemory(library, lambda: library.resident_bytes)
+    looked_for = []
+    for used_mib, resident_mib in ((200, 200), (200, 200), (60, 60), (60, 90)):
+        library.used_bytes, library.resident_bytes = used_mib * MIB, resident_mib * MIB
+        cpu(15, 1)
+        memory.look()
+        looked_for.append(library.trimmed)
+    assert looked_for == [1, 1, 1, 2]
+
+
+def test_another_c_library_is_not_asked(cpu):
+    sizes = iter([0, 300 * MIB])
+    memory = malloc.FreeMemory(OtherLibrary(), lambda: next(sizes))
+    cpu(15, 1)
+    memory.look()
+
+
+def test_the_size_of_this_process_is_known():
+    assert malloc.resident_bytes() > MIB
+
+
+def test_a_system_that_does_not_tell_it_has_none(monkeypatch, tmp_path):
+    monkeypatch.setattr(malloc, "_STATM", tmp_path / "none")
+    assert malloc.resident_bytes() == 0
