@@ -96,6 +96,7 @@ class Commits:
         if not accepted:
             done((NO_THROTTLING_MS, answers))
             return
+        accepted = _each_once(accepted)
         kind = OFFSET if version else OLD_OFFSET
         entries = [committed.entry(group_id, partition, kind) for partition, committed in accepted]
 
@@ -187,6 +188,7 @@ class Commits:
         if not accepted:
             done((NO_THROTTLING_MS, answers))
             return
+        accepted = _each_once(accepted)
         entries = [committed.entry(group_id, partition) for partition, committed in accepted]
 
         def written(failure: ErrorCode, base_offset: int) -> None:
@@ -290,6 +292,11 @@ class Commits:
 
         entries = [*(tombstone(group_id, partition, kind) for partition in partitions), *also]
         self._journal.append(shard, entries, written)
+
+
+def _each_once(accepted: Accepted) -> Accepted:
+    """Of a partition that a request names more than once the last offset counts, and is written alone."""
+    return accepted if len(accepted) == 1 else list(dict(accepted).items())
 
 
 def _failed(response: OffsetDeleteResponse, code: ErrorCode) -> OffsetDeleteResponse:

@@ -10,6 +10,8 @@ JoinGroup 0-9, SyncGroup 0-5, Heartbeat 0-4, LeaveGroup 0-5, ListGroups 0-5, Des
 
 from __future__ import annotations
 
+from collections.abc import Generator
+
 from horolog.broker.groups.classic_group import ClassicGroup, State
 from horolog.broker.groups.registry import Group
 from horolog.broker.handlers.context import BrokerView, RequestContext
@@ -42,6 +44,9 @@ LAST_LEAVE_OF_ONE = 2
 FIRST_DESCRIBE_WITH_NOT_FOUND = 6
 FIRST_SYNC_WITH_PROTOCOL = 5
 DEAD = State.DEAD.value
+
+GROUPS_AT_ONCE = 500
+"""Groups that are listed in one step."""
 
 
 def client_of(context: RequestContext) -> tuple[str, str]:
@@ -83,21 +88,31 @@ def leave(broker: BrokerView, request: LeaveGroupRequest, context: RequestContex
 # -- administration
 
 
-def list_groups(broker: BrokerView, request: ListGroupsRequest, context: RequestContext) -> ListGroupsResponse:  # noqa: ARG001
+def list_groups(
+    broker: BrokerView,
+    request: ListGroupsRequest,
+    context: RequestContext,  # noqa: ARG001
+) -> Generator[None, None, ListGroupsResponse]:
+    if broker.groups.is_loading:
+        return ListGroupsResponse(error_code=ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, groups=[])
     states = {state.lower() for state in request.states_filter}
     types = {kind.lower() for kind in request.types_filter}
-    code = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS if broker.groups.is_loading else ErrorCode.NONE
-    listed = [
-        ListedGroup(
-            group_id=group.id,
-            protocol_type=group.protocol_type or "",
-            group_state=group.state_name,
-            group_type=_type_of(group),
-        )
-        for group in broker.groups.groups()
-        if (not states or group.state_name.lower() in states) and (not types or _type_of(group) in types)
-    ]
-    return ListGroupsResponse(error_code=code, groups=[] if code else listed)
+    listed: list[ListedGroup] = []
+    for number, group in enumerate(broker.groups.groups()):
+        if (not states or group.state_name.lower() in states) and (not types or _type_of(group) in types):
+            listed.append(_listed(group))
+        if number % GROUPS_AT_ONCE == GROUPS_AT_ONCE - 1:
+            yield
+    return ListGroupsResponse(error_code=ErrorCode.NONE, groups=listed)
+
+
+def _listed(group: Group) -> ListedGroup:
+    return ListedGroup(
+        group_id=group.id,
+        protocol_type=group.protocol_type or "",
+        group_state=group.state_name,
+        group_type=_type_of(group),
+    )
 
 
 def _type_of(group: Group) -> str:

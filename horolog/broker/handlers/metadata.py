@@ -11,7 +11,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Generator, Iterable
 
 from horolog.broker.cluster import Cluster, Created
 from horolog.broker.cluster_errors import ClusterError
@@ -36,14 +36,21 @@ LAST_VERSION_WHERE_EMPTY_MEANS_ALL = 0
 FIRST_VERSION_WITH_TOPIC_IDS = 10
 FIRST_VERSION_BY_TOPIC_ID = 12
 
+MANY_TOPICS, TOPICS_AT_ONCE = 500, 50
+"""From how many on all topics are described in steps, and how many in each."""
 
-def handle(broker: BrokerView, request: MetadataRequest, context: RequestContext) -> MetadataResponse:
+
+def handle(
+    broker: BrokerView, request: MetadataRequest, context: RequestContext
+) -> MetadataResponse | Generator[None, None, MetadataResponse]:
     version = context.version
     cluster = broker.cluster
     operations = TOPIC_OPERATIONS if request.include_topic_authorized_operations else NOT_ASKED
     wanted = request.topics
     error = ErrorCode.NONE
     if wanted is None or (not wanted and version <= LAST_VERSION_WHERE_EMPTY_MEANS_ALL):
+        if len(cluster.topics) > MANY_TOPICS:
+            return _all_in_steps(broker, request, context, operations)
         topics = [describe_topic(broker.placement, topic, operations) for topic in cluster.topics.values()]
     elif version < FIRST_VERSION_BY_TOPIC_ID and any(
         each.name is None or each.topic_id != NO_TOPIC_ID for each in wanted
@@ -52,12 +59,35 @@ def handle(broker: BrokerView, request: MetadataRequest, context: RequestContext
         topics = [_unknown(each.name or "", each.topic_id, error, NOT_ASKED) for each in wanted]
     else:
         topics = _find(broker, request, context, operations)
+    return _answer(broker, request, context, topics, error)
+
+
+def _all_in_steps(
+    broker: BrokerView, request: MetadataRequest, context: RequestContext, operations: int
+) -> Generator[None, None, MetadataResponse]:
+    """All topics, while others come and go."""
+    topics: list[MetadataResponseTopic] = []
+    for number, topic in enumerate(list(broker.cluster.topics.values())):
+        if broker.cluster.topics.get(topic.name) is topic:
+            topics.append(describe_topic(broker.placement, topic, operations))
+        if number % TOPICS_AT_ONCE == TOPICS_AT_ONCE - 1:
+            yield
+    return _answer(broker, request, context, topics, ErrorCode.NONE)
+
+
+def _answer(
+    broker: BrokerView,
+    request: MetadataRequest,
+    context: RequestContext,
+    topics: list[MetadataResponseTopic],
+    error: ErrorCode,
+) -> MetadataResponse:
     return MetadataResponse(
         brokers=[
             MetadataResponseBroker(node_id=one.node, host=one.host, port=one.port, rack=one.rack)
             for one in broker.placement.brokers(context.listener)
         ],
-        cluster_id=cluster.cluster_id,
+        cluster_id=broker.cluster.cluster_id,
         controller_id=broker.placement.controller(),
         topics=topics,
         cluster_authorized_operations=CLUSTER_OPERATIONS

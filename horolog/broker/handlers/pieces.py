@@ -33,7 +33,7 @@ Name = Callable[["BrokerView", Any], Hashable]
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """How requests of one API are cut. `name`: parts of one name go together, at most `most` that say the same by `words`; `inner_name`
+    """How requests of one API are cut. `told` has fewer arrays where the answer leaves out the outer ones of the request. `name`: parts of one name go together, at most `most` that say the same by `words`; `inner_name`
     keeps parts inside of a part together. `arrange` takes out of all parts what would be lost between pieces.
     """
 
@@ -272,6 +272,9 @@ SPLITS: Final[dict[tuple[ApiKey, int], Split]] = {
     (ApiKey.DELETE_ACLS, 0): Split(("filters",), ("filter_results",), whole_with=_ALTER),
     (ApiKey.DESCRIBE_CONFIGS, 0): Split(("resources",), ("results",)),
     (ApiKey.ALTER_CONFIGS, 0): _RESOURCES,
+    (ApiKey.ALTER_REPLICA_LOG_DIRS, 0): Split(
+        ("dirs", "topics", "partitions"), ("results", "partitions"), whole_with=_ALTER
+    ),
     (ApiKey.CREATE_PARTITIONS, 0): Split(("topics",), ("results",), _named("name"), most=2),
     (ApiKey.DELETE_GROUPS, 0): Split(("groups_names",), ("results",), _named()),
     (ApiKey.ELECT_LEADERS, 0): Split(

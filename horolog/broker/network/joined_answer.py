@@ -20,12 +20,14 @@ class JoinedAnswer:
     An element that is told by several pieces is open until the next one begins: its array inside grows as the outer ones do.
     """
 
-    __slots__ = ("_arrays", "_encoders", "_fields", "_flat", "_heads", "_key", "_top", "_version", "throttle_time_ms")
+    __slots__ = ("_arrays", "_encoders", "_fields", "_flat", "_heads", "_key", "_left_out", "_top", "_version")
 
-    def __init__(self, key: ApiKey, version: int, told: Sequence[str], *, flat: bool) -> None:
+    def __init__(self, key: ApiKey, version: int, told: Sequence[str], *, flat: bool, left_out: int = 0) -> None:
+        """`left_out` outer arrays of the request are not in the answer."""
         self._key = key
         self._version = version
         self._flat = flat
+        self._left_out = left_out
         self._fields = Fields(API[key].response, told, flat=flat)
         self._encoders = [
             element_encoder(API[key].response, version, tuple(told[: depth + 1]), flat=flat)
@@ -52,6 +54,7 @@ class JoinedAnswer:
     def add(self, answer: Any, depth: int, fresh: int) -> None:
         """The answer to a piece: see `handlers.pieces.Piece`."""
         fields = self._fields
+        depth, fresh = max(0, depth - self._left_out), max(0, fresh - self._left_out)
         self._close(fresh)
         self._take_top(answer)
         holder = answer

@@ -108,7 +108,9 @@ class LongRequest:
             yield from self.of_response(response)
             return
         split, flat = cutter.split, route.flat
-        joined = JoinedAnswer(route.key, route.version, split.told, flat=flat)
+        joined = JoinedAnswer(
+            route.key, route.version, split.told, flat=flat, left_out=len(split.asked) - len(split.told)
+        )
         request = yield from _quietly(cutter.arranged(self._broker, request))
         pace = Pace()
         for piece in cutter.pieces(self._broker, request, pace):

@@ -23,6 +23,7 @@ from horolog.protocol.messages.transactions import (
     TxnOffsetCommitResponse,
 )
 from horolog.protocol.records.control import Marker
+from horolog.protocol.wire import NO_UUID
 from tests.support.at_once import at_once, delete_topic
 from tests.support.group_members import ClassicClient, commit, committed, first_error, stabilise
 from tests.support.group_world import GroupWorld
@@ -343,3 +344,16 @@ def txn_codes(world, *places, **fields):
     world.tick()
     answer = struct_of(TxnOffsetCommitResponse, answers[0])
     return [one.error_code for topic in answer.topics for one in topic.partitions]
+
+
+@pytest.mark.parametrize("version", [0, 2])
+def test_of_a_partition_that_is_named_many_times_the_last_offset_counts_and_is_written_alone(world, version):
+    commit(world, 1, version=version)
+    written = world.offsets_partition("g").high_watermark
+    asked = [(0, offset, -1, -1, "") for offset in range(2, 1_000)]
+    world.coordinator.commit(("g", -1, "", None, -1, [("t", NO_UUID, asked)]), version, lambda _: None)
+    world.tick()
+    assert world.offsets_partition("g").high_watermark == written + 1
+    kept = world.coordinator.registry
+    offsets = kept.groups["g"].offsets if version else kept.old_offsets["g"]
+    assert offsets.get(("t", 0)).offset == 999

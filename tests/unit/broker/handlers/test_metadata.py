@@ -2,13 +2,25 @@
 
 import pytest
 
+from horolog.broker.handlers import metadata
 from horolog.broker.handlers.operations import CLUSTER_OPERATIONS, NOT_ASKED, TOPIC_OPERATIONS
 from horolog.protocol.apis import ApiKey
 from horolog.protocol.errors import ErrorCode
-from horolog.protocol.messages.metadata import MetadataRequestTopic
+from horolog.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
+from tests.support.at_once import delete_topic
+from tests.support.memory_broker import MemoryBroker
 from tests.unit.broker.handlers.stand_ins import StandIn
 
 VERSIONS = range(14)
+
+
+class Asking:
+    """A request's context, as far as this handler looks at it."""
+
+    listener = "PLAINTEXT"
+
+    def __init__(self, version):
+        self.version = version
 
 
 @pytest.fixture
@@ -144,3 +156,26 @@ def test_a_partition_whose_disk_failed_has_no_leader(broker, version):
     assert (topic.error_code, good.error_code, good.leader_id) == (0, 0, 1)
     assert (bad.error_code, bad.leader_id, bad.replica_nodes) == (ErrorCode.LEADER_NOT_AVAILABLE, -1, [1])
     assert bad.offline_replicas == ([1] if version >= 5 else [])
+
+
+async def test_many_topics_are_described_in_steps_while_others_come_and_go(monkeypatch):
+    request = MetadataRequest(topics=None)
+    async with MemoryBroker() as memory:
+        for name in "abcdef":
+            memory.topic(name, 2)
+        wire = memory.connect()
+        whole = await wire.ask(request, 9)
+        monkeypatch.setattr(metadata, "MANY_TOPICS", 2)
+        monkeypatch.setattr(metadata, "TOPICS_AT_ONCE", 1)
+        assert await wire.ask(request, 9) == whole
+        told = []
+
+        def steps():
+            told.append((yield from metadata.handle(memory.broker, request, Asking(9))))
+
+        under_way = steps()
+        next(under_way)
+        delete_topic(memory.broker.cluster, "c")
+        memory.topic("g")
+        assert sum(1 for _ in under_way) > 2
+        assert {topic.name for topic in told[0].topics} == set("abdef")
