@@ -88,6 +88,40 @@ def test_links_keep_the_cluster_and_the_zone():
     assert visit("", ["a:1"]).link("/") == "/"
 
 
+def test_a_page_opens_at_its_moment():
+    assert visit("", ["a:1"]).link("/moment", topic="t", at=5) == "/moment?topic=t&at=5#moment"
+    assert visit("", ["a:1"]).link("/moment") == "/moment"
+
+
+@pytest.mark.parametrize(
+    ("typed", "shown"),
+    [
+        ("soonish", "soonish"),
+        (" 3h ", "3h"),
+        ("1700000000000", "2023-11-14T22:13:20Z"),
+        ("@1700000000005ms", "2023-11-14T22:13:20.005Z"),
+        ("@0ms..@1700000000000ms", "1970-01-01T00:00:00Z..2023-11-14T22:13:20Z"),
+        ("@1700000000", "@1700000000"),
+        ("10:05..+5m", "10:05..+5m"),
+    ],
+)
+def test_times_that_links_have_as_numbers_are_times_in_their_fields(typed, shown):
+    assert visit(f"at={typed.replace('+', '%2B')}").typed("at") == shown
+    assert visit().typed("at") == ""
+
+
+def test_refusals_of_fields_are_kept_for_their_page():
+    found = visit("at=soon&n=x")
+    with found.reading("at"):
+        found.time("at")
+    with found.reading("at", "n"):
+        found.number("n", 1)
+    assert list(found.wrong) == ["at", "n"]
+    assert found.status == 400
+    with pytest.raises(Refused, match="tz"), found.reading("at"):
+        raise Refused("tz: no", field="tz")
+
+
 class Sessions:
     """Whose clients are told by whom and of which cluster they are."""
 
