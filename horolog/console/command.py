@@ -23,6 +23,7 @@ MECHANISMS = ("SCRAM-SHA-256", "SCRAM-SHA-512", "PLAIN")
 PARENT_SECONDS = 1.0
 """How often it looks whether the broker that it came with is there."""
 TOKEN_BYTES = 24
+OTHERS_MAY_READ = 0o044
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -175,7 +176,7 @@ def options_of(arguments: argparse.Namespace, console: Console, host: str) -> "O
     return Options(
         clusters,
         login,
-        _token(arguments.token_file) if login is Login.TOKEN else "",
+        _token(arguments.token_file, console) if login is Login.TOKEN else "",
         arguments.sasl_mechanism,
         allow_changes=arguments.allow_changes,
         registry=registry_access(arguments),
@@ -228,9 +229,11 @@ def _by_cluster(option: str, texts: list[str], names: list[str]) -> dict[str, st
     return found
 
 
-def _token(path: Path | None) -> str:
+def _token(path: Path | None, console: Console) -> str:
     if path is None:
         return secrets.token_urlsafe(TOKEN_BYTES)
+    if path.stat().st_mode & OTHERS_MAY_READ:
+        console.warn(f"others on this machine can read {path}; chmod 600 {path} keeps the token")
     token = path.read_text("utf-8").strip()
     if len(token) < 16:
         raise CommandError(f"{path}: the token has fewer than 16 characters")

@@ -102,6 +102,18 @@ def test_what_is_not_the_whole_record_has_a_version_that_older_releases_refuse(s
     assert not getattr(file.load(), flag)
 
 
+@pytest.mark.parametrize(
+    ("configs", "rules"),
+    [
+        ({"1": {"ssl.key.password": "$encrypted$1$a$b"}}, []),
+        ({}, [StoredRule("user", "SCRAM-SHA-256/bob", {"encrypted": "$encrypted$1$a$b"})]),
+    ],
+)
+def test_older_releases_refuse_a_file_with_encrypted_secrets(storage, file, configs, rules):
+    file.save(TOPICS, configs, 0, {}, rules=rules)
+    assert json.loads(storage.read_all(PATH)[9:].partition(b"\n")[0])["version"] == 3
+
+
 @pytest.mark.parametrize("kept", [RULES, []])
 def test_without_the_head_nobody_knows_of_lost_rules_unless_there_are_others(storage, file, kept):
     file.save(TOPICS, {}, 0, {}, rules=kept)

@@ -109,6 +109,10 @@ def test_a_token_of_a_file(tmp_path):
     path = tmp_path / "token"
     path.write_text("a token that is long enough\n")
     assert options("--login", "token", "--token-file", str(path)).token == "a token that is long enough"
+    path.chmod(0o644)
+    made = console()
+    command.options_of(arguments("--login", "token", "--token-file", str(path)), made, "127.0.0.1")
+    assert "chmod 600" in made.err.getvalue()
     path.write_text("short")
     with pytest.raises(CommandError, match="fewer than 16"):
         options("--login", "token", "--token-file", str(path))
