@@ -171,12 +171,17 @@ def has_transactional_batch(topics: Sequence[TopicData]) -> bool:
 
 def refuse_all(request: ProduceRequest, context: RequestContext, code: ErrorCode, message: str | None = None) -> None:
     """A request that cannot be served at all gets the same error for every partition."""
-    _, acks, _, topics = request
-    answers: list[TopicAnswer] = [
+    _, acks, _, _ = request
+    _answer(context, acks, refused(request, code, message))
+
+
+def refused(request: ProduceRequest, code: ErrorCode, message: str | None = None) -> list[TopicAnswer]:
+    """An error for every partition of a request."""
+    _, _, _, topics = request
+    return [
         (name, topic_id, [_refusal(index, code, message=message) for index in dict(sets)])
         for name, topic_id, sets in _each_topic_once(topics)
     ]
-    _answer(context, acks, answers)
 
 
 def _find(broker: BrokerView, key: str | bytes, index: int) -> Partition | ErrorCode:

@@ -11,13 +11,12 @@ from collections.abc import Iterable
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from horolog.broker.handlers import HANDLERS
-from horolog.broker.handlers.produce import refuse_all
+from horolog.broker.handlers import HANDLERS, produce
 from horolog.protocol.apis import API, ApiKey
 from horolog.protocol.flat import flat_of, struct_of
 from horolog.protocol.messages.groups import DeletableGroupResult
 from horolog.protocol.messages.topics import CreatableTopicResult, CreatePartitionsTopicResult
-from horolog.protocol.wire import ArrayType, Field, Message, Struct, StructType
+from horolog.protocol.wire import NO_THROTTLING_MS, ArrayType, Field, Message, Struct, StructType
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -88,7 +87,7 @@ def refusing(decide: Decide, why: str = "") -> Gate:
 def refuse(key: ApiKey, request: Any, context: RequestContext, code: ErrorCode, why: str = "") -> object | None:
     """What a handler gives back that refuses the request; the reason is told where the answer has room for one."""
     if key is ApiKey.PRODUCE:
-        refuse_all(request, context, code, why or None)  # which may have asked for no answer
+        produce.refuse_all(request, context, code, why or None)  # which may have asked for no answer
         return None
     refusal = _Refusal(context.version, code, why)
     if HANDLERS[key].flat:
@@ -98,6 +97,8 @@ def refuse(key: ApiKey, request: Any, context: RequestContext, code: ErrorCode, 
 
 def refused_parts(key: ApiKey, request: Any, version: int, code: ErrorCode) -> Any:
     """The answer that refuses what a request asks for part by part, and nothing as a whole."""
+    if key is ApiKey.PRODUCE:
+        return produce.refused(request, code), NO_THROTTLING_MS, ()
     refusal = _Refusal(version, code, "")
     if HANDLERS[key].flat:
         return flat_of(refusal.of_parts(key, struct_of(API[key].request, request)))

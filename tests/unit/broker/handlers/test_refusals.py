@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from horolog.broker.handlers import HANDLERS
-from horolog.broker.handlers.refusals import refuse, refusing
+from horolog.broker.handlers import HANDLERS, refusals
+from horolog.broker.handlers.refusals import refuse, refused_parts, refusing
 from horolog.broker.network.dispatch import Dispatcher
 from horolog.broker.network.meters import error_finder
 from horolog.protocol.apis import API, ApiKey
-from horolog.protocol.compile import decode, encode
+from horolog.protocol.compile import decode, encode, flat_encoder
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.flat import flat_of, struct_of
 from horolog.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
@@ -26,6 +26,7 @@ from horolog.protocol.messages.list_offsets import (
 from horolog.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from horolog.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from horolog.protocol.wire import ArrayType
+from tests.support.every_request import NAMES, World, request_of
 from tests.support.memory_broker import MemoryBroker
 from tests.support.message_values import random_message
 
@@ -136,3 +137,20 @@ def test_names_alone_are_answered_by_name_and_the_reason_is_told() -> None:
         ("g", DENIED, WHY),
         ("h", DENIED, WHY),
     ]
+
+
+@pytest.mark.parametrize("version", range(14))
+def test_parts_of_a_produce_are_refused_as_any_others_without_a_way_round(version):
+    """Its tuples are made at once: 60,000 partitions took 0.7 s of the thread by way of structs."""
+    ids = {name: name.encode().ljust(16) for name in NAMES}
+    request = request_of(ApiKey.PRODUCE, World(ids), version)
+    code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+    told = refused_parts(ApiKey.PRODUCE, flat_of(request), version, code)
+    usual = refusals._Refusal(version, code, "").of_parts(ApiKey.PRODUCE, request)
+    answers = [
+        (one.name, one.topic_id, [each.error_code for each in one.partition_responses]) for one in usual.responses
+    ]
+    assert [(name, topic_id, [each[1] for each in parts]) for name, topic_id, parts in told[0]] == answers
+    encoded = []
+    flat_encoder(API[ApiKey.PRODUCE].response, version)(told, encoded)
+    assert b"".join(encoded) == encode(usual, version)
