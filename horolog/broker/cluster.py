@@ -102,6 +102,7 @@ class Cluster(ServedTopics):
         self.topics = start.topics
         self.by_id = {topic.id: topic for topic in self.topics.values()}
         self.led.clear()
+        self._logs.record_number = lambda: self._file.number
         self._foreign = start.foreign
         self.changes.begin(state, is_news=start.is_news)
         self._tell_rules(state.rules)

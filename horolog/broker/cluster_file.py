@@ -170,6 +170,10 @@ class ClusterFile:
         self._number = newest.number
         return newest
 
+    def go_on_from(self, number: int) -> None:
+        """The next file is newer than that, also where the one that was read is an older copy."""
+        self._number = max(self._number, number)
+
     def is_hurt(self) -> bool:
         """Whether something else lies there than was read or written last; not where the disk does not say."""
         try:

@@ -16,6 +16,7 @@ from horolog.broker.adoption.takeover import Takeover
 from horolog.broker.cluster_configs import ClusterConfigs
 from horolog.broker.cluster_file import FILE_NAME, ClusterFile, StoredCluster, StoredTopic
 from horolog.broker.cluster_state import ClusterState
+from horolog.broker.log.files import log_starts
 from horolog.broker.log.manager import LogManager
 from horolog.broker.log.partition import Partition
 from horolog.broker.log.storage import DataFolderError, StorageFault
@@ -107,6 +108,19 @@ def refuse_lost_rules(state: ClusterState | StoredCluster, settings: Settings) -
     return False
 
 
+def as_older(stored: StoredCluster, written: int) -> StoredCluster:
+    """A copy of the file from before: what was changed since is not in it, and nobody knows what that was."""
+    topics = {name: replace(one, overrides=as_unknown(one.overrides), line="") for name, one in stored.topics.items()}
+    return replace(
+        stored,
+        topics=topics,
+        next_producer_id=None,
+        rules_in_doubt=True,
+        lost_rules=stored.lost_rules + bool(stored.rules),
+        damages=[*stored.damages, f"it is an older copy, written {stored.number} times of {written}"],
+    )
+
+
 def with_doubts(stored: StoredCluster, taken: Takeover, settings: Settings) -> StoredCluster:
     """Without the file, topics that are there had rules that nobody knows, unless a Kafka's metadata has just told them."""
     is_told = taken.kraft is not None and taken.kraft.is_whole and taken.is_news
@@ -158,12 +172,16 @@ class Start:
 
     def run(self, now_ms: int, settings_changed: Callable[[Settings], None]) -> ClusterState:
         """Read the file, have the partitions opened with their topics' configurations, and make the two agree."""
-        kept = self._file.load()
+        kept, paths = self._file.load(), [one.path for one in self._logs.folders.usable()]
+        written = max(log_starts.record_in(self._logs.resources.storage, path) for path in paths)
+        if kept.found and kept.number < written:
+            kept = as_older(kept, written)
+        self._file.go_on_from(written)
         encoder = self._configs.encoder
         stored = decoded(kept, encoder)
         taken = takeover.plan(
             self._logs.resources.storage,
-            [one.path for one in self._logs.folders.usable()],
+            paths,
             stored,
             self._configs.settings,
             self._new_topic_id,

@@ -1,7 +1,8 @@
 """Data folders as several workers have left them, for whoever reads or opens them alone.
 
 Beside the files that a broker alone reads lie a journal and the checkpoints of each worker. `workers.settling` knows what they say; it is
-imported where they lie, and nowhere else. A merge removes the journal last, so whoever finds none has nothing to merge.
+imported where they lie, and nowhere else. A merge removes the journal last, so whoever finds nothing of theirs has nothing to merge; where
+the journal alone is missing it was lost.
 """
 
 from __future__ import annotations
@@ -9,11 +10,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from horolog.broker.cluster_file import FILE_NAME, JOURNAL, StoredTopic, parse
-from horolog.broker.log.storage import OverlayStorage, Storage
+from horolog.broker.log.storage import FileMissing, OverlayStorage, Storage
+
+WORKER_CHECKPOINT = "horolog-checkpoint."
+"""How the names of what `workers.worker_checkpoints` writes begin."""
 
 
 def as_left(storage: Storage, data_dirs: Sequence[str]) -> Storage:
     """The folders merged in memory, for whoever only looks at them; workers may be at work there."""
+    if not any(storage.exists(f"{one}/{JOURNAL}") for one in data_dirs):
+        return storage  # it may lie in another folder of theirs
     overlay = OverlayStorage(storage)
     return overlay if merge_what_workers_left(overlay, data_dirs) else storage
 
@@ -27,9 +33,21 @@ def topics_left(storage: Storage, data_dir: str) -> dict[str, StoredTopic]:
 
 def merge_what_workers_left(storage: Storage, data_dirs: Sequence[str]) -> bool:
     """Have the folders as a broker alone leaves them; whether workers were here. Raises StorageFault."""
-    if not any(storage.exists(f"{one}/{JOURNAL}") for one in data_dirs):
+    if not any(_were_here(storage, one) for one in data_dirs):
         return False
     from horolog.broker.workers import settling
 
     settling.merge(storage, data_dirs)
     return True
+
+
+def _were_here(storage: Storage, data_dir: str) -> bool:
+    if storage.exists(f"{data_dir}/{JOURNAL}"):
+        return True
+    try:
+        names = storage.list_dir(data_dir)
+        return any(name.startswith(WORKER_CHECKPOINT) for name in names) or (
+            FILE_NAME in names and parse(storage.read_all(f"{data_dir}/{FILE_NAME}")).has_journal
+        )
+    except FileMissing:
+        return False

@@ -27,6 +27,22 @@ def built():
     return model
 
 
+@pytest.mark.parametrize("place", range(2, 26))
+def test_after_a_kill_a_bit_in_what_no_seal_vouches_for(place):
+    """Its markers alone do not tell whose transactions they ended, nor where those began."""
+    model = built()
+    path = paths(model, ".txnindex")[-1]
+    good = model.storage.read_all(path)
+    wanted = aborted_in(model.partition, 0, 1 << 40)
+    assert good
+    data = bytearray(good)
+    data[place] ^= 1
+    put(model, path, bytes(data))
+    model.kill_and_open()
+    assert aborted_in(model.partition, 0, 1 << 40) == wanted
+    assert model.storage.read_all(path) == good
+
+
 def paths(model, suffix):
     return [f"{DIRECTORY}/{name}" for name in sorted(model.storage.list_dir(DIRECTORY)) if name.endswith(suffix)]
 

@@ -125,7 +125,7 @@ def merge(storage: Storage, data_dirs: Sequence[str]) -> bool:
     found = file_journal.find(storage, data_dirs)
     file = ClusterFile(storage, data_dirs[0], lambda: data_dirs)
     stored = file.load()
-    if found is None and stored.has_journal:
+    if found is None and (stored.has_journal or any(worker_checkpoints.nodes_in(storage, one) for one in data_dirs)):
         found = file_journal.lost(f"{data_dirs[0]}/{JOURNAL}", "it is missing")
     folders = [
         _look(storage, path, found, is_current=found is not None and goes_on(found, stored)) for path in data_dirs
@@ -236,7 +236,7 @@ def _merge_checkpoints(storage: Storage, folder: _Folder, state: ClusterState, s
         ),
         checkpoints.LOG_START_OFFSETS: starts,
     }
-    storage.write_atomically(f"{folder.path}/{log_starts.LOG_STARTS}", log_starts.encode(starts))
+    storage.write_atomically(f"{folder.path}/{log_starts.LOG_STARTS}", log_starts.encode(starts, stored.number))
     for name, offsets in files.items():
         path = f"{folder.path}/{name}"
         if offsets or storage.exists(path):

@@ -9,7 +9,7 @@ from horolog.broker.clock import ManualClock
 from horolog.broker.cluster_configs import ClusterConfigs
 from horolog.broker.cluster_file import FILE_NAME, ClusterFile, StoredCluster, StoredTopic
 from horolog.broker.cluster_start import Start, next_producer_id_of
-from horolog.broker.log.files import checkpoints
+from horolog.broker.log.files import checkpoints, log_starts
 from horolog.broker.log.manager import LogManager
 from horolog.broker.log.storage import DataFolderError, MemoryStorage
 from horolog.broker.log.storage.memory_disk import ALL
@@ -262,6 +262,25 @@ class TestRulesOnRecord:
             machine.start(**guarded)
         _, state = machine.start(**guarded, horolog_lost_rules_accept=True)
         assert not state.rules_in_doubt
+
+    def test_that_an_older_copy_of_the_record_may_lack(self, machine, caplog):
+        machine.record(StoredTopic("t", ID, 1, {"retention.ms": "5"}), rules=[BOB])
+        old = machine.storage.read_all(RECORD)
+        machine.folder("t-0", ID)
+        machine.storage.write_atomically("/data/horolog-log-starts", log_starts.encode({}, 7))
+        with pytest.raises(DataFolderError, match=r"horolog\.lost\.rules\.accept=true"):
+            machine.start()
+        start, state = machine.start(horolog_lost_rules_accept=True)
+        assert "it is an older copy, written 1 times of 7" in caplog.text
+        assert start.topics["t"].settings_unknown
+        assert state.next_producer_id > 1 << 40
+        file = ClusterFile(machine.storage, "/data")
+        file.load()
+        file.go_on_from(7)
+        state.save(file)
+        assert ClusterFile(machine.storage, "/data").load().number == 8
+        assert machine.storage.read_all(RECORD) != old
+        machine.start()
 
     def test_an_empty_folder_has_lost_none(self, machine):
         _, state = machine.start(authorizer_class_name=STANDARD_AUTHORIZER)

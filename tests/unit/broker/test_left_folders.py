@@ -55,6 +55,24 @@ def test_a_merge_leaves_nothing_for_the_next(crew):
     assert not merge_what_workers_left(crew.storage, crew.folders)
 
 
+@pytest.mark.parametrize("says_so", ["the record", "a checkpoint"])
+def test_a_journal_that_was_lost_is_missed(crew, says_so, caplog):
+    """Whoever took the record for whole would know nothing of what workers have changed."""
+    for folder in crew.folders:
+        for name in crew.storage.list_dir(folder):
+            if name == JOURNAL or (says_so == "a checkpoint" and name == FILE_NAME):
+                crew.storage.remove(f"{folder}/{name}")
+    if says_so == "a checkpoint":
+        crew.storage.write_atomically("/disks/b/horolog-checkpoint.2", b"")
+    assert merge_what_workers_left(crew.storage, crew.folders)
+    assert "horolog-journal is damaged it is missing" in caplog.text
+    assert parse(crew.storage.read_all(f"/disks/a/{FILE_NAME}")).rules_in_doubt
+
+
+def test_a_folder_that_is_not_there_has_nothing_of_workers():
+    assert not merge_what_workers_left(MemoryStorage(), ["/nowhere"])
+
+
 def test_a_journal_in_any_of_the_folders_is_found(crew):
     assert merge_what_workers_left(crew.storage, crew.folders[::-1])
     assert JOURNAL not in files(crew)

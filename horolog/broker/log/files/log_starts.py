@@ -9,6 +9,9 @@ by a space:
     <topic> <partition> <offset>    one line per partition whose start the name of its first segment does not tell
     checksum <crc32c of everything before this line, 8 hex digits>
 
+Behind a head of version 2, `horolog-log-starts 2 <number>`, stands how often `horolog-cluster` had been written by then: a file of that name
+that says less is an older copy, and what was changed since is not in it.
+
 **Which file is believed.** Our file, if its checksum holds, unless Kafka's file is readable and differs by more than one byte
 or one name of a partition. If it does, a Kafka has been at work here since: then the lower of the two starts counts, so that no
 record is hidden that one of them shows. Without ours, or if it is damaged, Kafka's file is believed.
@@ -25,6 +28,7 @@ from horolog.broker.log.storage import FileMissing, Storage, StorageFault
 
 LOG_STARTS = "horolog-log-starts"
 _HEAD = "horolog-log-starts 1"
+_HEAD_WITH_RECORD = "horolog-log-starts 2 "
 _CHECKSUM = "checksum "
 
 
@@ -35,22 +39,39 @@ class LoadedStarts(Loaded):
     kafkas_is_damaged: bool = False
 
 
-def encode(starts: Mapping[TopicPartition, int]) -> bytes:
-    lines = (_HEAD, *(f"{topic} {index} {offset}" for (topic, index), offset in starts.items()))
+def encode(starts: Mapping[TopicPartition, int], record: int = 0) -> bytes:
+    """`record` is the number of the record of the cluster; 0 where nobody knows it."""
+    lines = (
+        f"{_HEAD_WITH_RECORD}{record}" if record else _HEAD,
+        *(f"{topic} {index} {offset}" for (topic, index), offset in starts.items()),
+    )
     body = "".join(f"{line}\n" for line in lines).encode()
     return body + f"{_CHECKSUM}{crc32c(body):08x}\n".encode()
 
 
 def decode(data: bytes) -> dict[TopicPartition, int]:
     """Raises CheckpointError."""
+    return _decode(data)[0]
+
+
+def record_in(storage: Storage, data_dir: str) -> int:
+    """How often the record of the cluster had been written at least; 0 where nothing tells."""
+    try:
+        return _decode(storage.read_all(f"{data_dir}/{LOG_STARTS}"))[1]
+    except (FileMissing, ValueError, StorageFault):
+        return 0
+
+
+def _decode(data: bytes) -> tuple[dict[TopicPartition, int], int]:
     end = data.rfind(b"\n", 0, -1) + 1
     if data[end:] != f"{_CHECKSUM}{crc32c(data[:end]):08x}\n".encode():
         raise CheckpointError("the checksum does not match")
     head, *lines = data[:end].decode().split("\n")[:-1] or [""]
-    if head != _HEAD:
+    record = head.removeprefix(_HEAD_WITH_RECORD) if head.startswith(_HEAD_WITH_RECORD) else "0"
+    if not record.isdigit() or (head != _HEAD and record == "0"):
         raise CheckpointError(f"{head!r} is not {_HEAD!r}")
     parts = [line.split(" ") for line in lines]
-    return {(topic, int(index)): int(offset) for topic, index, offset in parts}
+    return {(topic, int(index)): int(offset) for topic, index, offset in parts}, int(record)
 
 
 def load(storage: Storage, data_dir: str) -> LoadedStarts:

@@ -30,6 +30,8 @@ class FolderCheckpoints:
         self._number = 0
         self._named_in_starts: set[TopicPartition] = set()
         self._kafkas_starts_damaged = False
+        self.record_number: Callable[[], int] = lambda: 0
+        """How often the record of the cluster was written."""
 
     def __repr__(self) -> str:
         return f"<FolderCheckpoints of {self._path}: written {self._number} times>"
@@ -140,7 +142,7 @@ class FolderCheckpoints:
             checkpoints.LOG_START_OFFSETS: starts,
         }
         files = {name: checkpoints.encode_offsets(each) for name, each in offsets.items()}
-        files[log_starts.LOG_STARTS] = log_starts.encode(starts)
+        files[log_starts.LOG_STARTS] = log_starts.encode(starts, self.record_number())
         in_order = (checkpoints.RECOVERY_POINTS, checkpoints.HIGH_WATERMARKS, *self._starts_in_order())
         return self._number, {name: files[name] for name in in_order}
 

@@ -46,6 +46,10 @@ class LogManager:
         node_id = settings.node_id if share is None else share.owner
         self.folders = DataFolders(data_dirs, storage, clock, node_id, share, may_make=may_make)
         self.partitions: dict[TopicPartition, Partition] = {}
+        self.record_number: Callable[[], int] = lambda: 0
+        """How often the record of the cluster was written."""
+        for folder in self.folders:
+            folder.checkpoints.record_number = lambda: self.record_number()  # noqa: PLW0108 - whoever writes it sets it later
         self._storage = storage
         self._clock = clock
         self._away: dict[TopicPartition, str | None] = {}

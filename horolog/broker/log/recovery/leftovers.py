@@ -27,17 +27,18 @@ def tidy(storage: Storage, directory: str) -> set[str]:
     for name in names:
         orphan = name[:OFFSET_DIGITS] not in logs and any(is_segment_file(name, one) for one in COMPANION_SUFFIXES)
         if orphan or name.endswith(_LEFTOVER_SUFFIXES):
-            remove(storage, directory, name, "its log is missing" if orphan else "left over")
+            remove(storage, directory, name, "its log is missing" if orphan else "left over", is_loss=orphan)
         else:
             kept.add(name)
     return kept
 
 
-def remove(storage: Storage, directory: str, name: str, why: str) -> None:
-    """What cannot be removed does no harm: it is not looked at."""
+def remove(storage: Storage, directory: str, name: str, why: str, *, is_loss: bool = False) -> None:
+    """What cannot be removed does no harm: it is not looked at. A file whose log is gone may be all that tells of a loss."""
     try:
         storage.remove(f"{directory}/{name}")
-        log.info("%s: %s is removed: %s", _partition_in(directory), name, why)
+        level = logging.WARNING if is_loss else logging.INFO
+        log.log(level, "%s: %s is removed: %s", _partition_in(directory), name, why)
     except StorageFault as fault:
         log.warning("%s: %s cannot be removed: %s", _partition_in(directory), name, fault)
 

@@ -137,8 +137,7 @@ class ProducersAtStart:
             leftovers.remove(self._storage, self._directory, producers_file.FILE_NAME, str(damage))
 
     def _replay(self, segment: Segment, from_offset: int, aborted: dict[int, TransactionIndex]) -> None:
-        index = aborted.get(segment.base_offset)
-        known_up_to = index.entries[-1].last_offset if index is not None and index.entries else -1
+        found: list[AbortedTransaction] = []
         end_offset = segment.next_offset
         for span in scan(
             segment.log.pread,
@@ -153,11 +152,37 @@ class ProducersAtStart:
                 continue
             batch = producer_batch(span)
             completed = self.producers.replay(batch, self._known.now_ms) if batch is not None else None
-            if completed is not None and completed.aborted and completed.last_offset > known_up_to:
-                index = self._index_of(segment, aborted)
-                index.append(completed.index_entry())
-        if index is not None:
-            index.flush()
+            if completed is not None and completed.aborted:
+                found.append(completed.index_entry())
+        self._agree(segment, from_offset, found, aborted)
+
+    def _agree(
+        self, segment: Segment, from_offset: int, found: list[AbortedTransaction], aborted: dict[int, TransactionIndex]
+    ) -> None:
+        """Have the index say what the log was found to say; what no seal vouches for was not proved before."""
+        index = aborted.get(segment.base_offset)
+        if index is None and not found:
+            return
+        index = self._index_of(segment, aborted)
+        if self._is_wrong(segment, [one for one in index.entries if one.last_offset >= from_offset], found):
+            log.warning("%s: %s is not what its log says; made anew", self._name, index.path)
+            self._resources.counters.indexes_rebuilt.value += 1
+            kept = [one for one in index.entries if one.last_offset < from_offset]
+            index.reset()
+            for one in kept:
+                index.append(one)
+        known_up_to = index.entries[-1].last_offset if index.entries else -1
+        for one in found:
+            if one.last_offset > known_up_to:
+                index.append(one)
+        index.flush()
+
+    def _is_wrong(self, segment: Segment, known: list[AbortedTransaction], found: list[AbortedTransaction]) -> bool:
+        """Whether entries name other transactions than the log has. One whose marker is damaged is known from here alone."""
+        is_sealed = segment.base_offset in self._found.vouching and segment.base_offset not in self._found.scanned
+        if is_sealed or segment.holes:
+            return False
+        return list(map(_named, known)) != list(map(_named, found[: len(known)]))
 
     def _is_news(self, segment: Segment, damage: Damage) -> bool:
         """Whether the seal of the segment says nothing of it: a scan may find batches there that only their heads hide."""
@@ -169,3 +194,7 @@ class ProducersAtStart:
             path = segment.files.path(transaction_index.SUFFIX)
             aborted[segment.base_offset] = TransactionIndex(self._storage, path, segment.base_offset)
         return aborted[segment.base_offset]
+
+
+def _named(one: AbortedTransaction) -> tuple[int, int, int]:
+    return one.producer_id, one.first_offset, one.last_offset

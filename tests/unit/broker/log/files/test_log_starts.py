@@ -28,6 +28,16 @@ def test_what_is_written_is_read(storage):
     assert (starts(storage), log_starts.load(storage, "/d").fault) == (STARTS, None)
 
 
+def test_how_often_the_record_was_written_is_told(storage):
+    for record in (0, 7):
+        data = log_starts.encode({("t", 1): 5}, record)
+        storage.write_atomically(OURS, data)
+        assert log_starts.decode(data) == {("t", 1): 5}
+        assert log_starts.record_in(storage, "/d") == record
+    storage.write_atomically(OURS, data[1:])
+    assert log_starts.record_in(storage, "/d") == 0
+
+
 @pytest.mark.parametrize("path", [OURS, KAFKAS])
 def test_any_flipped_bit_changes_nothing(storage, path):
     for position in range(len(storage.read_all(path))):

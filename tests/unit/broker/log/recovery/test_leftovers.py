@@ -33,9 +33,10 @@ def test_segments_and_files_of_other_names_stay(storage):
 
 
 @pytest.mark.parametrize("suffix", COMPANION_SUFFIXES)
-def test_an_index_whose_log_is_gone_goes(storage, suffix):
+def test_an_index_whose_log_is_gone_goes_and_that_is_told(storage, suffix, caplog):
     put(storage, f"{FIRST}{LOG_SUFFIX}", f"{SECOND}{suffix}")
     assert tidy(storage, FOLDER) == {f"{FIRST}{LOG_SUFFIX}"} == set(storage.list_dir(FOLDER))
+    assert [one.levelname for one in caplog.records] == ["WARNING"]
 
 
 @pytest.mark.parametrize("name", [f"{FIRST}.log.deleted", f"{FIRST}.index.deleted", "horolog-seals.tmp"])
