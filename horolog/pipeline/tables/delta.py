@@ -1,4 +1,7 @@
-"""A Delta table: tasks write its files, `deltalake` commits them; how far it goes stands in each commit's metadata as `horolog.offsets`."""
+"""A Delta table: tasks write its files, `deltalake` commits them; how far it goes stands in each commit's metadata as `horolog.offsets`.
+
+A job that goes on keeps the version that it has seen, and reads of the log what came after it.
+"""
 
 import datetime as dt
 import json
@@ -37,6 +40,8 @@ ZONE = "horolog.zone"
 LOG = "_delta_log"
 _BOUNDS = ("min.timestamp", "max.timestamp")
 LOG_RETENTION = "delta.logRetentionDuration"
+_HISTORY = (16, 256, None)
+"""So many commits are looked at for the newest that says how far the table goes: mostly it is the last one."""
 _A_MOMENT_MS = 60_000
 """So long may a job take until it is here: no time at all is not an hour."""
 
@@ -51,6 +56,8 @@ class DeltaFolder:
         self._spark = spark
         self._files = files_of(folder)
         self._seen: Any = None
+        self._said: tuple[int, dict[str, Any]] | None = None
+        """The version up to which commits were looked at, and the newest of them with offsets."""
         self.lock = Lock(own_files(folder))
 
     def __str__(self) -> str:
@@ -73,11 +80,20 @@ class DeltaFolder:
         with self._told():
             return DeltaTable(self.folder, storage_options=self._options)
 
+    def _refreshed(self) -> Any:
+        """The newest version: what came after the one that was seen is read, or all where that is not there any more."""
+        if self._seen is not None and self._files.exists(f"{LOG}/{self._seen.version():020}.json"):
+            with self._told():
+                self._seen.update_incremental()
+            return self._seen
+        self._said = None
+        return self._table()
+
     def recover(self) -> None:
         """A commit is whole or not there; files that no commit names are what `vacuum` is for."""
 
     def offsets(self) -> Offsets:
-        self._seen = self._table()
+        self._seen = self._refreshed()
         if self._seen is None:
             return {}
         found = self._newest(OFFSETS)
@@ -90,11 +106,22 @@ class DeltaFolder:
 
     def _newest(self, name: str) -> Any:
         """What the newest commit with offsets says of this."""
-        for commit in self._seen.history() if self._seen is not None else ():
-            if commit.get(OFFSETS) is not None:
-                found = commit.get(name)
-                return json.loads(found) if isinstance(found, str) else found
-        return None
+        if self._seen is None:
+            return None
+        version = self._seen.version()
+        if self._said is None or self._said[0] != version:
+            self._said = version, self._newest_commit(version)
+        found = self._said[1].get(name)
+        return json.loads(found) if isinstance(found, str) else found
+
+    def _newest_commit(self, version: int) -> dict[str, Any]:
+        """The newest commit with offsets; empty if there is none."""
+        known, before = (-1, {}) if self._said is None or self._said[0] > version else self._said
+        for limit in (version - known,) if known >= 0 else _HISTORY:
+            for commit in self._seen.history(limit):
+                if commit.get(OFFSETS) is not None:
+                    return dict(commit)
+        return before
 
     def folders(self) -> Folders | None:
         return None if self._seen is None else _folders(self._seen)
@@ -135,6 +162,7 @@ class DeltaFolder:
                 commit_properties=_properties(offsets, topic_ids or {}),
             )
             self._seen.load_as_version(self._seen.version() + 1)  # ours, and none that another has made behind it
+            self._said = self._seen.version(), _said(offsets, topic_ids or {})
         return summed(files)
 
     def _grow(self, columns: "pa.Schema") -> None:
@@ -317,5 +345,8 @@ def _properties(offsets: Offsets, topic_ids: TopicIds) -> Any:
     """A commit that is the next version of what was seen, or none: to Delta, appends of two jobs would not contradict each other."""
     from deltalake import CommitProperties
 
-    said = {OFFSETS: json.dumps(encode_offsets(offsets)), TOPIC_IDS: json.dumps(dict(topic_ids))}
-    return CommitProperties(custom_metadata=said, max_commit_retries=0)
+    return CommitProperties(custom_metadata=_said(offsets, topic_ids), max_commit_retries=0)
+
+
+def _said(offsets: Offsets, topic_ids: TopicIds) -> dict[str, Any]:
+    return {OFFSETS: json.dumps(encode_offsets(offsets)), TOPIC_IDS: json.dumps(dict(topic_ids))}
