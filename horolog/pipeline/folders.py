@@ -90,6 +90,7 @@ def _open(partition: TopicPartition, folder: str, resources: Resources, start_of
         now_ms=time.time_ns() // 1_000_000,
         records_only=not look.with_transactions,
         believes_indexes=look.is_partial and not look.with_transactions,
+        presumes_copies=look.is_partial and not is_url(folder),  # a store answers for the ends of all logs at once
     )
     config = resolve({}, Settings())
     return open_partition(Place(*partition, folder), config, resources, known)

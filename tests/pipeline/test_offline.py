@@ -2,6 +2,7 @@
 
 import shutil
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
 
@@ -91,6 +92,46 @@ def log_of(folder, *, segments=10, batches=10, per_batch=20, sealed=True):
         manager.close()
     let_go(manager)
     return data, offset
+
+
+def copied(folder):
+    """As `cp` does it: every file is of now."""
+    return Path(shutil.copytree(folder, folder.with_name("copy"), copy_function=shutil.copyfile))
+
+
+def without_seals(folder):
+    """As a Kafka leaves it, or a broker that was killed."""
+    (folder / "topic-0" / "horolog-seals").unlink()
+    return folder
+
+
+@pytest.mark.parametrize("made", [copied, without_seals])
+def test_a_hundredth_of_many_small_segments_costs_less_than_a_twentieth(tmp_path, made):
+    """Of each segment the indexes and a few heads are read: 60 KB are not worth more."""
+    data, count = log_of(tmp_path, segments=100, batches=7)
+    begin = samples.BASE_MS + 1000 * (count // 2)
+    wanted = {"startingTimestamp": str(begin), "endingTimestamp": str(begin + 10 * count)}
+    folder = made(data)
+    part = make_plan(parse_read({"path": str(folder), **wanted}, NOW_MS))
+    whole = part.bytes_read + part.bytes_skipped
+    assert 50_000 * 100 < whole < 70_000 * 100
+    assert part.bytes_read < whole / 50
+    assert part.looked_at_bytes + part.bytes_read < whole / 20
+    assert [row[4] for row in read(folder, **wanted)] == list(range(count // 2, count // 2 + count // 100))
+
+
+def test_a_copy_whose_log_is_not_what_was_sealed_is_read_again(tmp_path):
+    """Of the same size, but its last batch does not begin where the index says: nothing of the seal is believed."""
+    data, count = log_of(tmp_path, segments=20)
+    logs_there = sorted((data / "topic-0").glob("*.log"))
+    damaged = bytearray(logs_there[7].read_bytes())
+    last = len(damaged) - len(batch_at(0, 20))
+    damaged[last : last + 40] = bytes(40)
+    logs_there[7].write_bytes(damaged)
+    since = str(samples.BASE_MS + 1000 * (count // 2))
+    with pytest.raises(DataLoss):
+        read(data, startingTimestamp=str(samples.BASE_MS + 1000))
+    assert [row[4] for row in read(data, startingTimestamp=since)] == list(range(count // 2, count))
 
 
 def batch_at(offset, count):

@@ -31,6 +31,8 @@ class Circumstances:
     """Who opens it looks for records alone: nothing is asked of producers and transactions, so all of them look committed."""
     believes_indexes: bool = False
     """Who opens it wants little of it: an unsealed segment is taken for what its index files say, if they fit. With `records_only`."""
+    presumes_copies: bool = False
+    """Of a sealed log whose file is a copy the indexes are held against it, and not its ends against the seal."""
 
 
 @dataclass(slots=True)

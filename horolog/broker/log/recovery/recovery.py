@@ -307,7 +307,7 @@ class _Opening:
         size_bytes, modified_ns = self.storage.stat(self._path(base_offset))
         end_offset = leftovers.last_possible(base_offset)
         fits = seal is not None and (following is None or seal.contents.next_offset <= following or stray_follows())
-        if seal is not None and fits and self._is_sealed(seal, size_bytes, modified_ns):
+        if seal is not None and fits and self._is_sealed(seal, size_bytes, modified_ns, following):
             self.found.vouching[base_offset] = seal
             return Segment(self.folder, base_offset, seal.contents, self.config, seal.created_ms, seal=seal)
         if self.known.believes_indexes and (presumed := self._presumed(base_offset, following, size_bytes, known_end)):
@@ -368,15 +368,25 @@ class _Opening:
         starts = [f"{seal.base_offset:020d}{LOG_SUFFIX}.{start}." for start, _ in seal.contents.holes]
         return all(any(name.startswith(start) for name in names) for start in starts)
 
-    def _is_sealed(self, seal: Seal, size_bytes: int, modified_ns: int) -> bool:
+    def _is_sealed(self, seal: Seal, size_bytes: int, modified_ns: int, following: int | None) -> bool:
         """Whether the log is the one that was sealed. The mtime only spares a look; it decides nothing by itself.
 
+        Who only looks at a part of a copy does so by its indexes, which are less to read than the ends of the log.
         A seal that was made while the log grew says nothing of its end, though that may be where it ends: its index files are not complete.
         """
         if seal.contents.size_bytes != size_bytes or seal.modified_ns == seals.NEVER_MODIFIED:
             return False
         if seal.modified_ns == modified_ns:
             return True
+        if self.known.presumes_copies and following is not None and not seal.contents.holes:
+            known = presuming.Known(size_bytes, following)
+            segment = Segment(
+                self.folder, seal.base_offset, Contents(0, seal.base_offset), self.config, seal.created_ms
+            )
+            is_whole = presuming.presume(segment, known) and segment.next_offset == seal.contents.next_offset
+            segment.close()
+            if is_whole:
+                return True
         return self._begins_as_sealed(seal, size_bytes)
 
     def _begins_as_sealed(self, seal: Seal, size_bytes: int) -> bool:

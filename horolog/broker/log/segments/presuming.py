@@ -17,7 +17,7 @@ from horolog.broker.log.segments.segment import Segment
 from horolog.broker.log.segments.segment_recovery import absorb
 from horolog.broker.log.storage import Storage, StorageFault
 from horolog.protocol.errors import DecodeError
-from horolog.protocol.records.head import BATCH_MAGIC, Head, heads
+from horolog.protocol.records.head import BATCH_MAGIC, HEADER_BYTES, Head, heads
 
 END_BYTES = 1 << 20
 """Of the last segment at least so much is read: a broker adds the entries of an append, which is no larger, after it."""
@@ -177,11 +177,11 @@ def _agrees(segment: Segment, indexes: IndexPair, known: Known) -> bool:
             return False
     timestamp, offset = _last_time(indexes)
     wanted = segment.base_offset + offset
-    for head in heads(segment.log.pread, offset_index.lookup(offsets, offset), known.size_bytes):
+    for head in heads(segment.log.pread, offset_index.lookup(offsets, offset), known.size_bytes, HEADER_BYTES):
         if head.last_offset >= wanted:
             return head.magic == BATCH_MAGIC and head.base_offset <= wanted and head.max_timestamp in (timestamp, -1)
     return False
 
 
 def _head_at(segment: Segment, position: int, known: Known) -> Head:
-    return next(heads(segment.log.pread, position, known.size_bytes))
+    return next(heads(segment.log.pread, position, known.size_bytes, HEADER_BYTES))
