@@ -1,7 +1,8 @@
 """The columns in which records are given to Spark, as Arrow arrays, and how they are put together.
 
 The columns are those of Spark's own Kafka connector: `key, value, topic, partition, offset, timestamp, timestampType` and, when asked
-for, `headers` (null where a record has none). Keys and values are not copied one by one: all places where they begin
+for, `headers` (null where a record has none). Reads of Spark have `topic_id` behind them, in the form that Kafka's tools show, which tells
+a topic from one of the same name that was made after it (null where the broker is too old for ids). Keys and values are not copied one by one: all places where they begin
 and end, in the order in which they lie in the data, make one Arrow array over the data as it is, and Arrow picks every fourth.
 """
 
@@ -33,6 +34,7 @@ _FIELDS = [
 ]
 SCHEMA = pa.schema(_FIELDS)
 SCHEMA_WITH_HEADERS = pa.schema([*_FIELDS, pa.field("headers", HEADERS)])
+TOPIC_ID = pa.field("topic_id", pa.string())
 
 
 class Spans(NamedTuple):
@@ -72,10 +74,17 @@ class Source(NamedTuple):
     partition: int
     include_headers: bool = False
     from_files: bool = False
+    topic_id: str | None = None
+    include_topic_id: bool = False
 
     @property
     def schema(self) -> pa.Schema:
-        return SCHEMA_WITH_HEADERS if self.include_headers else SCHEMA
+        return schema_of(include_headers=self.include_headers, include_topic_id=self.include_topic_id)
+
+
+def schema_of(*, include_headers: bool, include_topic_id: bool) -> pa.Schema:
+    own = SCHEMA_WITH_HEADERS if include_headers else SCHEMA
+    return own.append(TOPIC_ID) if include_topic_id else own
 
 
 def to_batch(columns: Columns, source: Source) -> pa.RecordBatch:
@@ -83,6 +92,12 @@ def to_batch(columns: Columns, source: Source) -> pa.RecordBatch:
     arrays = [keys, values, *_rest(source, columns.offsets, columns.timestamps, columns.timestamp_types)]
     if source.include_headers:
         arrays.append(_headers(columns))
+    return _batch(arrays, source, len(columns.offsets))
+
+
+def _batch(arrays: list[pa.Array], source: Source, count: int) -> pa.RecordBatch:
+    if source.include_topic_id:
+        arrays.append(pa.repeat(pa.scalar(source.topic_id, pa.string()), count))
     return pa.RecordBatch.from_arrays(arrays, schema=source.schema)
 
 
@@ -163,4 +178,4 @@ def plain_batch(records: Sequence[Record], source: Source) -> pa.RecordBatch:
             for record in records
         ]
         arrays.append(pa.array(rows, HEADERS))
-    return pa.RecordBatch.from_arrays(arrays, schema=source.schema)
+    return _batch(arrays, source, len(records))

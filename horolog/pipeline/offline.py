@@ -22,6 +22,7 @@ from horolog.broker.log.partition import Partition, Resources, lookups
 from horolog.broker.log.recovery import Rescanner
 from horolog.broker.log.segments import LOG_SUFFIX, Segment, indexes_of, reader
 from horolog.broker.log.storage import FileMissing, OverlayStorage, ReadOnlyStorage, StorageFault, parent_of
+from horolog.client.pins import touch
 from horolog.client.types import TopicPartition
 from horolog.pipeline.columns import Source
 from horolog.pipeline.decode import Bounds, decode
@@ -40,6 +41,7 @@ from horolog.pipeline.positions import (
     split,
 )
 from horolog.pipeline.pushdown import EVERYTHING, Wanted
+from horolog.pipeline.topic_ids import show_topic_id
 from horolog.protocol.errors import DecodeError
 from horolog.protocol.records.aborted import AbortedProducers
 from horolog.protocol.records.head import LENGTH_ENDS_AT, heads_in, size_of_entry, whole_bytes
@@ -63,6 +65,8 @@ class Piece(NamedTuple):
     end_offset: int
     aborted: tuple[tuple[int, int], ...] | None = None  # None: aborted transactions are shown
     patches: tuple[tuple[int, bytes], ...] = ()  # what opening the partition has corrected
+    topic_id: str | None = None
+    pinned: str | None = None  # a link to the file, which keeps what was planned
 
     @property
     def size_bytes(self) -> int:
@@ -84,6 +88,8 @@ class Plan:
     bytes_skipped: int = 0
     looked_at_bytes: int = 0
     damaged_bytes: int = 0
+    latest_ms: int = -1
+    """The largest time in the segments that are read."""
 
     @property
     def pieces(self) -> list[Piece]:
@@ -232,6 +238,7 @@ def _count(made: Plan, segment: Segment, wanted: OffsetRange) -> None:
         return
     if wanted.size > 0 and segment.base_offset < wanted.end and segment.next_offset > wanted.start:
         made.segments_read += 1
+        made.latest_ms = max(made.latest_ms, segment.max_timestamp)
         made.damaged_bytes += sum(end - start for start, end in segment.holes)
     else:
         made.segments_skipped += 1
@@ -247,9 +254,11 @@ def _check_damage(options: ReadOptions, made: Plan) -> None:
 
 def _pieces(partition: Partition, wanted: OffsetRange, options: ReadOptions) -> Iterator[Piece]:
     """The pieces of one range, none much larger than a task is to be."""
+    topic_id = show_topic_id(partition.topic_id or b"")
     for segment in partition.segments:
         for piece in _segment_pieces(segment, wanted, options):
-            yield piece if options.isolation != "read_committed" else _with_aborted(piece, segment, partition)
+            known = piece._replace(topic_id=topic_id)
+            yield known if options.isolation != "read_committed" else _with_aborted(known, segment, partition)
 
 
 def _segment_pieces(segment: Segment, wanted: OffsetRange, options: ReadOptions) -> Iterator[Piece]:
@@ -314,12 +323,20 @@ def tasks_of(pieces: Iterable[Piece], task_bytes: int) -> list[list[Piece]]:
 
 
 def read_pieces(
-    pieces: Iterable[Piece], *, include_headers: bool, fail_on_data_loss: bool, place: Place | None = None
+    pieces: Iterable[Piece],
+    *,
+    include_headers: bool,
+    fail_on_data_loss: bool,
+    place: Place | None = None,
+    include_topic_id: bool = False,
 ) -> Iterator[pa.RecordBatch]:
     """The records of a task's pieces, in their order."""
     storage = OverlayStorage(ReadOnlyStorage() if place is None else ObjectFiles(place))
     for piece in pieces:
-        source = Source(*piece.partition, include_headers, from_files=True)
+        if piece.pinned is not None:
+            touch(piece.pinned)
+        names = (*piece.partition, include_headers)
+        source = Source(*names, from_files=True, topic_id=piece.topic_id, include_topic_id=include_topic_id)
         try:
             yield from _read_piece(storage, piece, source)
         except (StorageFault, DecodeError) as error:
@@ -330,7 +347,7 @@ def read_pieces(
 
 
 def _read_piece(storage: OverlayStorage, piece: Piece, source: Source) -> Iterator[pa.RecordBatch]:
-    file = storage.open(piece.path)
+    file = storage.open(_path(storage, piece))
     for at, patch in piece.patches:
         file.pwritev([patch], at)
     aborted = None if piece.aborted is None else AbortedProducers(piece.aborted)
@@ -347,6 +364,11 @@ def _read_piece(storage: OverlayStorage, piece: Piece, source: Source) -> Iterat
         position += whole
         wanted = READ_BYTES
     file.close()
+
+
+def _path(storage: OverlayStorage, piece: Piece) -> str:
+    """The link, unless it was released by a task that has read the piece before."""
+    return piece.path if piece.pinned is None or not storage.exists(piece.pinned) else piece.pinned
 
 
 def _needed(piece: Piece, data: bytes, position: int) -> int:

@@ -122,7 +122,7 @@ def read_range(options: ReadOptions, task: RangeTask) -> Iterator[pa.RecordBatch
 
 def _read_plain(options: ReadOptions, task: RangeTask) -> Iterator[pa.RecordBatch]:
     with BrokerLog(options) as broker:
-        reading = _Reading(broker, options, task.wanted)
+        reading = _Reading(broker, options, task)
         if reading.is_of(task.topic_id):
             yield from reading.batches()
 
@@ -130,11 +130,12 @@ def _read_plain(options: ReadOptions, task: RangeTask) -> Iterator[pa.RecordBatc
 class _Reading:
     """One range on its way from the broker."""
 
-    def __init__(self, broker: BrokerLog, options: ReadOptions, wanted: OffsetRange) -> None:
+    def __init__(self, broker: BrokerLog, options: ReadOptions, task: RangeTask) -> None:
         self._broker = broker
         self._options = options
-        self._wanted = wanted
-        self._source = Source(*wanted.partition, options.reads_headers)
+        self._wanted = task.wanted
+        names = (*task.wanted.partition, options.reads_headers)
+        self._source = Source(*names, topic_id=task.topic_id, include_topic_id=True)
         self._fruitless = 0
 
     def is_of(self, topic_id: str | None) -> bool:

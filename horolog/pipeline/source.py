@@ -1,6 +1,7 @@
 """The data source `horolog`: one name for reading from a broker or from segment files, in batches or as a stream, and for writing."""
 
 import inspect
+import os
 import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -22,8 +23,9 @@ from pyspark.sql.types import (
 )
 
 from horolog.pipeline import columns
-from horolog.pipeline.offline import Piece, make_plan, read_pieces, tasks
+from horolog.pipeline.offline import Piece, read_pieces, tasks
 from horolog.pipeline.options import ReadOptions, Selection, parse_columns, parse_read, parse_write
+from horolog.pipeline.pins import plan_and_pin, release
 from horolog.pipeline.positions import OptionError
 from horolog.pipeline.pushdown import EVERYTHING, wanted_of
 from horolog.pipeline.typed.options import TypedOptions
@@ -46,8 +48,9 @@ _COLUMNS = [
     StructField("timestampType", IntegerType()),
 ]
 _HEADER = StructType([StructField("key", StringType()), StructField("value", BinaryType())])
-SCHEMA = StructType(_COLUMNS)
-SCHEMA_WITH_HEADERS = StructType([*_COLUMNS, StructField("headers", ArrayType(_HEADER))])
+_TOPIC_ID = StructField("topic_id", StringType())
+SCHEMA = StructType([*_COLUMNS, _TOPIC_ID])
+SCHEMA_WITH_HEADERS = StructType([*_COLUMNS, StructField("headers", ArrayType(_HEADER)), _TOPIC_ID])
 
 hush_this_process()
 
@@ -128,7 +131,7 @@ def _prepared(options: ReadOptions, schema: StructType) -> ReadOptions:
 def _columns(decoding: "Decoding | None", *, include_headers: bool) -> StructType:
     if decoding is None:
         return SCHEMA_WITH_HEADERS if include_headers else SCHEMA
-    return from_arrow_schema(decoding.schema(columns.SCHEMA_WITH_HEADERS if include_headers else columns.SCHEMA))
+    return from_arrow_schema(decoding.schema(columns.schema_of(include_headers=include_headers, include_topic_id=True)))
 
 
 def _check_schema(schema: StructType, own: StructType) -> None:
@@ -167,18 +170,32 @@ class FilesReader(DataSourceReader):
         self.wanted = EVERYTHING
 
     def partitions(self) -> list[FilesTask]:
-        plan = make_plan(self.options, self.wanted)
+        plan, planned = plan_and_pin(
+            self.options, self.wanted, lambda plan: tasks(plan, self.options), os.getppid(), say
+        )
         say(f"horolog: {self.options.path}: {plan}")
-        return [FilesTask(task) for task in tasks(plan, self.options)] or [FilesTask([])]
+        return [FilesTask(task) for task in planned] or [FilesTask([])]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         begin_task()
         assert isinstance(partition, FilesTask)
+        return self._read(partition.pieces)
+
+    def _read(self, pieces: list[Piece]) -> Iterator[pa.RecordBatch]:
+        """What a task reads stays pinned until it was read, or nobody wants more; a task that fails is tried again."""
+        try:
+            yield from self._decoded(pieces)
+        except GeneratorExit:
+            release(pieces)
+            raise
+        release(pieces)
+
+    def _decoded(self, pieces: list[Piece]) -> Iterator[pa.RecordBatch]:
         decoding = self.options.decoding
         if decoding is None or decoding.dead_letters is None:
-            plain = self._plain(partition.pieces)
+            plain = self._plain(pieces)
             return plain if decoding is None else decoding.batches(plain)
-        return self._with_letters(decoding, partition.pieces)
+        return self._with_letters(decoding, pieces)
 
     def _plain(self, pieces: list[Piece]) -> Iterator[pa.RecordBatch]:
         return read_pieces(
@@ -186,6 +203,7 @@ class FilesReader(DataSourceReader):
             include_headers=self.options.reads_headers,
             fail_on_data_loss=self.options.fail_on_data_loss,
             place=self.options.place,
+            include_topic_id=True,
         )
 
     def _with_letters(self, decoding: "Decoding", pieces: list[Piece]) -> Iterator[pa.RecordBatch]:

@@ -9,7 +9,7 @@ from horolog.pipeline.tables.delta import LOG
 from horolog.pipeline.tables.table import ROWS, CommitLost, open_table
 
 PLACE = TopicPartition("t", 0)
-NOON = dt.datetime(2026, 11, 17, 12)
+NOON = dt.datetime(2026, 11, 17, 12, tzinfo=dt.UTC)
 
 
 @pytest.fixture

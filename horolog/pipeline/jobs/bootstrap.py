@@ -32,15 +32,15 @@ from horolog.pipeline.jobs.lanes import Lanes, noted_of
 from horolog.pipeline.jobs.loading import (
     Load,
     Settings,
-    TopicRules,
+    Share,
     add_sending,
     carry_out,
-    look_ahead,
+    counts_of,
     not_sent,
     refuse_losses,
-    rules_at,
     settings_of,
 )
+from horolog.pipeline.jobs.topic_rules import TopicRules, outlook_of, rules_at
 from horolog.pipeline.object_stores import SCHEMES, Place, StoreError, hadoop_options, is_url
 
 if TYPE_CHECKING:
@@ -187,14 +187,13 @@ def prepare(
     """Look at the dump, at what was sent of it before, and at what would become of it."""
     from pyspark.sql import functions as f
 
+    from horolog.pipeline.jobs.lane_rows import SortedRows
+
     found = read_dump(spark, dump.source, dump.table, dump.file_format)
-    rows = to_records(
-        found, time_column=dump.time_column, key_column=dump.key_column, value_column=dump.value_column
-    ).persist()
-    outlook = look_ahead(rows, rules, time.time_ns() // 1_000_000)
-    if not outlook.records:
+    rows = to_records(found, time_column=dump.time_column, key_column=dump.key_column, value_column=dump.value_column)
+    counts, (missing, fingerprint) = counts_of(rows, rules, time.time_ns() // 1_000_000, *_more())
+    if not counts.records:
         raise NotFoundError(f"{dump.source} has no rows")
-    missing = _times_missing(rows)
     if missing:
         raise CommandError(f"{missing:,} rows have no time in column {dump.time_column}")
     lanes = Lanes.of(
@@ -206,7 +205,7 @@ def prepare(
         exactly_once=settings.exactly_once,
         note_records=settings.step_records,
     )
-    settled = {"rows": outlook.records, "of": _fingerprint(rows)}
+    settled = {"rows": counts.records, "of": str(fingerprint)}
     have = {} if settings.again else asyncio.run(noted_of(lanes, range(1)))
     sent_before = sum(each.sent for each in have.values())
     if have and have[0].begun.settled != settled:
@@ -224,15 +223,16 @@ def prepare(
         null.cast("int").alias("partition"),
         f.unix_millis("timestamp").alias("timestamp_ms"),
     )
-    return Load("bootstrap", in_lane, lanes, range(1), settled, outlook, sent_before)
+    share = Share(SortedRows(in_lane), lanes, range(1), settled, sent_before)
+    return Load("bootstrap", topic, [share], outlook_of(counts, rules))
 
 
-def _fingerprint(rows: "DataFrame") -> str:
-    """What tells these rows from others, in whatever order they come."""
+def _more() -> "list[Column]":
+    """How many rows have no time, and what tells these rows from others, in whatever order they come."""
     from pyspark.sql import functions as f
 
-    sums = f.sum(f.xxhash64("key", "value", "timestamp").cast("decimal(38,0)"))
-    return str(rows.agg(sums).collect()[0][0])
+    missing = f.sum(f.col("timestamp").isNull().cast("long"))
+    return [missing, f.sum(f.xxhash64("key", "value", "timestamp").cast("decimal(38,0)"))]
 
 
 def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
@@ -265,10 +265,6 @@ def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
         summary.details |= asyncio.run(_reprocess(arguments, topic, since_ms))
     show_summary(summary, console)
     return ExitCode.OK
-
-
-def _times_missing(rows: "DataFrame") -> int:
-    return int(rows.where("timestamp is null").count())
 
 
 async def _reprocess(arguments: argparse.Namespace, topic: str, since_ms: int) -> dict[str, Any]:

@@ -7,10 +7,12 @@ come is kept on the target, as the offset of a group (a partition of the topic f
     horolog-<job>-<12 hex digits of source and target>        offset: the position of the next row to be sent
     metadata: {"sent": rows so far, "ends": n, ...}                 ends: the sum of the topic's end offsets when the job began
 
-and what the job has settled when it began (the range of times, what the dump was). With `exactly_once` rows and progress are in one
+and what the job has settled when it began (the range of times, what the dump was); on the first lane of a run that came to its end also
+"twice", how many rows are there twice. With `exactly_once` rows and progress are in one
 transaction, and whoever starts later fences who was there: none is there twice. Otherwise progress is noted behind the rows, and
 what was sent since the last note is sent again after a kill. How many those are is what the topic has got since the job
-began (its end offsets), less what was sent: an upper bound if somebody else wrote to it too.
+began (its end offsets), less what was sent: an upper bound if somebody else wrote to it too. A run that goes on with one that came
+to its end counts from there on, so that what others have written between the two is not taken for doubles.
 """
 
 import asyncio
@@ -19,7 +21,7 @@ import json
 import time
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from contextlib import asynccontextmanager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain, groupby
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -74,9 +76,12 @@ class Begun:
 
     ends: int
     settled: dict[str, Any] = field(default_factory=dict)
+    twice: int | None = field(default=None, compare=False)
+    """How many rows are there twice, where a run has come to its end."""
 
     def committed(self, position: int, sent: int) -> Committed:
         said = {"sent": sent, "ends": self.ends, **self.settled}
+        said |= {} if self.twice is None else {"twice": self.twice}
         return Committed(position, json.dumps(said, separators=(",", ":")))
 
 
@@ -122,7 +127,8 @@ class Noted(NamedTuple):
             raise SendFailed(f"lane {lane}: nobody has noted where it begins")
         try:
             said = json.loads(committed.metadata)
-            return cls(committed.offset, said.pop("sent"), Begun(said.pop("ends"), said))
+            sent, ends, twice = said.pop("sent"), said.pop("ends"), said.pop("twice", None)
+            return cls(committed.offset, sent, Begun(ends, said, twice))
         except (ValueError, KeyError, AttributeError, TypeError) as error:
             raise SendFailed(f"lane {lane}: the note of its progress cannot be read: {committed.metadata!r}") from error
 
@@ -130,13 +136,13 @@ class Noted(NamedTuple):
 # -- progress, asked and noted by the driver
 
 
-async def noted(client: Client, lanes: Lanes, numbers: Iterable[int]) -> dict[int, Noted]:
-    """How far these lanes have come, those of which something is noted."""
+async def noted(client: Client, lanes: Lanes, numbers: Iterable[int], *, stable: bool = True) -> dict[int, Noted]:
+    """How far these lanes have come, those of which something is noted; with what open transactions have, if not `stable`."""
     admin = GroupAdmin(client)
     found: dict[int, Noted] = {}
     for group, members in groupby(sorted(numbers), lanes.group):
         chosen = list(members)
-        offsets = await admin.group_offsets(group, [lanes.place(lane) for lane in chosen], stable=True)
+        offsets = await admin.group_offsets(group, [lanes.place(lane) for lane in chosen], stable=stable)
         for lane in chosen:
             committed = offsets.get(lanes.place(lane))
             if committed is not None:
@@ -183,12 +189,23 @@ async def begin(
     have = {} if again else await ask(client, lanes, wanted)
     first = next(iter(have.values()), None)
     begun = Begun(await end_sum(client, lanes.topic), dict(settled)) if first is None else first.begun
-    new = [lane for lane in wanted if lane not in have]
-    for group, members in groupby(new, lanes.group):
-        await GroupAdmin(client).alter_group_offsets(
-            group, {lanes.place(lane): begun.committed(0, 0) for lane in members}
-        )
-    return have | {lane: Noted(0, 0, begun) for lane in new}
+    twice = next((each.begun.twice for each in have.values() if each.begun.twice is not None), None)
+    if twice is not None and not lanes.exactly_once:
+        ends = await end_sum(client, lanes.topic) - sum(each.sent for each in have.values()) - twice
+        begun = Begun(ends, begun.settled)
+        have = {lane: each._replace(begun=begun) for lane, each in have.items()}
+        await _note(client, lanes, have)
+    new = {lane: Noted(0, 0, begun) for lane in wanted if lane not in have}
+    await _note(client, lanes, new)
+    return have | new
+
+
+async def _note(client: Client, lanes: Lanes, notes: Mapping[int, Noted]) -> None:
+    for group, members in groupby(sorted(notes), lanes.group):
+        offsets = {
+            lanes.place(lane): (each := notes[lane]).begun.committed(each.position, each.sent) for lane in members
+        }
+        await GroupAdmin(client).alter_group_offsets(group, offsets)
 
 
 async def end_sum(client: Client, topic: str) -> int:
@@ -205,16 +222,32 @@ async def sent_twice(client: Client, lanes: Lanes, numbers: Iterable[int]) -> in
     return max(0, await end_sum(client, lanes.topic) - begun.ends - sum(each.sent for each in have.values()))
 
 
+async def finish(client: Client, lanes: Lanes, numbers: Iterable[int]) -> int:
+    """Note that a run has come to its end; how many rows the topic has more than once, at most."""
+    chosen = list(numbers)
+    twice = await sent_twice(client, lanes, chosen)
+    have = {} if lanes.exactly_once else await noted(client, lanes, chosen[:1])
+    await _note(
+        client, lanes, {lane: each._replace(begun=replace(each.begun, twice=twice)) for lane, each in have.items()}
+    )
+    return twice
+
+
 # -- sending, by tasks
 
 
 def send_batches(lanes: Lanes, batches: "Iterable[pa.RecordBatch]") -> "Iterator[pa.RecordBatch]":
     """What a task does with its rows: those of each lane lie together, in their order."""
-    import pyarrow as pa
-
     rows = (Row(*row) for batch in batches for row in zip(*(column.to_pylist() for column in batch), strict=True))
     for lane, members in by_lane(rows):
-        yield pa.RecordBatch.from_pylist([asyncio.run(send_lane(lanes, lane, members))._asdict()])
+        yield sent_batch(lanes, lane, members)
+
+
+def sent_batch(lanes: Lanes, lane: int, rows: Iterable[Row]) -> "pa.RecordBatch":
+    """Sends the rest of a lane; what became of it as Spark is given it."""
+    import pyarrow as pa
+
+    return pa.RecordBatch.from_pylist([asyncio.run(send_lane(lanes, lane, rows))._asdict()])
 
 
 def by_lane(rows: Iterable[Row]) -> Iterator[tuple[int, Iterator[Row]]]:

@@ -8,137 +8,66 @@ import argparse
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack, suppress
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from horolog.client.cli.common.arguments import positive_number
 from horolog.client.cli.common.console import Console
 from horolog.client.cli.common.errors import CommandError
 from horolog.client.cli.common.exit_codes import ExitCode
 from horolog.client.errors import KafkaError
-from horolog.pipeline import headers
-from horolog.pipeline.brokers import Where, at
+from horolog.pipeline.brokers import at
 from horolog.pipeline.jobs.common import JobProgress, Summary, progress_of
 from horolog.pipeline.jobs.lanes import (
     CLIENT_ID,
     NOTE_RECORDS,
-    SENT,
     Lanes,
     Noted,
-    Row,
     SendFailed,
     Sent,
     Turn,
     begin,
-    by_lane,
-    send_batches,
+    finish,
+    noted,
     send_lane,
-    sent_twice,
+)
+from horolog.pipeline.jobs.topic_rules import (
+    OVERHEAD_BYTES,
+    Counts,
+    Outlook,
+    TopicRules,
+    outlook_of,
+    rules_at,
+    rules_of,
 )
 from horolog.protocol.records.timestamps import NO_TIMESTAMP
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import Column, DataFrame
 
-    from horolog.client.admin import Admin
     from horolog.client.client import Client
+    from horolog.pipeline.jobs.lane_rows import LaneRows
 
 T = TypeVar("T")
 
-UNLIMITED = -1
-OVERHEAD_BYTES = 12
-"""About what a record costs besides its key and value."""
-
-
-@dataclass(frozen=True, slots=True)
-class TopicRules:
-    """What a topic does with times and with age."""
-
-    retention_ms: int
-    retention_bytes: int
-    before_max_ms: int
-    after_max_ms: int
-    log_append_time: bool
-    deletes: bool
-    partitions: int
-
-
-@dataclass(frozen=True, slots=True)
-class Outlook:
-    """What would become of the rows."""
-
-    records: int
-    size_bytes: int
-    first_ms: int | None
-    last_ms: int | None
-    expired: int
-    """Older than the topic's retention: dropped soon after they are written."""
-    too_early: int
-    too_late: int
-    """Beyond the bounds of `message.timestamp.before.max.ms` and `after.max.ms`: refused."""
-    beyond_size: int
-    """Bytes by which a partition would exceed `retention.bytes`: the oldest go."""
-    overwritten_times: bool
-    """The topic puts the time of arrival on everything (LogAppendTime)."""
-
-    @property
-    def losses(self) -> list[str]:
-        found = []
-        if self.expired:
-            found.append(
-                f"{self.expired:,} records are older than the topic's retention and would be dropped soon after"
-            )
-        if self.too_early:
-            found.append(
-                f"{self.too_early:,} records are too old for message.timestamp.before.max.ms and would be refused"
-            )
-        if self.too_late:
-            found.append(
-                f"{self.too_late:,} records are too new for message.timestamp.after.max.ms and would be refused"
-            )
-        if self.beyond_size:
-            found.append(f"the oldest {self.beyond_size / 1e6:,.1f} MB would exceed retention.bytes and be dropped")
-        if self.overwritten_times and self.records:
-            found.append("the topic puts the time of arrival on every record (LogAppendTime): all times would be lost")
-        return found
-
-
-async def rules_of(admin: "Admin", topic: str) -> TopicRules:
-    """Of Kafka's names for the bounds the later ones win where both are set, as in the broker."""
-    configs = {key: config.value for key, config in (await admin.describe_configs("topic", topic)).items()}
-
-    def number(name: str, default: int) -> int:
-        value = configs.get(name)
-        return default if value is None else int(value)
-
-    longest = 2**63 - 1
-    difference = number("message.timestamp.difference.max.ms", longest)
-    return TopicRules(
-        retention_ms=number("retention.ms", UNLIMITED),
-        retention_bytes=number("retention.bytes", UNLIMITED),
-        before_max_ms=min(difference, number("message.timestamp.before.max.ms", longest)),
-        after_max_ms=min(difference, number("message.timestamp.after.max.ms", longest)),
-        log_append_time=configs.get("message.timestamp.type") == "LogAppendTime",
-        deletes="delete" in (configs.get("cleanup.policy") or "delete"),
-        partitions=len(await admin.client.topic(topic)),
-    )
-
-
-async def rules_at(bootstrap: Where, topic: str) -> TopicRules:
-    from horolog.client.admin import Admin
-
-    async with Admin(**at(bootstrap), client_id=CLIENT_ID) as admin:
-        return await rules_of(admin, topic)
+LOOK_SECONDS = 1.0
+"""Between two looks at how far tasks have come."""
 
 
 def look_ahead(rows: "DataFrame", rules: TopicRules, now_ms: int) -> Outlook:
-    """Count, with Spark, what the rules would do to these rows."""
+    """What the rules would do to these rows."""
+    return outlook_of(counts_of(rows, rules, now_ms)[0], rules)
+
+
+def counts_of(rows: "DataFrame", rules: TopicRules, now_ms: int, *more: "Column") -> tuple[Counts, list[Any]]:
+    """Count, with Spark, what the rules would do to these rows; in the same pass over them `more` is asked."""
     from pyspark.sql import functions as f
 
     ms = f.nullif(f.unix_millis("timestamp"), f.lit(NO_TIMESTAMP))  # none has no age, and no bound refuses it
     length = f.coalesce(f.length("key"), f.lit(0)) + f.coalesce(f.length("value"), f.lit(0)) + OVERHEAD_BYTES
     own_times = not rules.log_append_time
-    retained = rules.deletes and rules.retention_ms != UNLIMITED
 
     def how_many(condition: Any) -> Any:
         return f.sum(f.coalesce(condition, f.lit(False)).cast("long"))
@@ -148,23 +77,13 @@ def look_ahead(rows: "DataFrame", rules: TopicRules, now_ms: int) -> Outlook:
         f.coalesce(f.sum(length.cast("long")), f.lit(0)).alias("size_bytes"),
         f.min(ms).alias("first_ms"),
         f.max(ms).alias("last_ms"),
-        how_many(f.lit(retained and own_times) & (ms < now_ms - rules.retention_ms)).alias("expired"),
+        how_many(f.lit(rules.retains) & (ms < now_ms - rules.retention_ms)).alias("expired"),
         how_many(f.lit(own_times) & (ms < now_ms - rules.before_max_ms)).alias("too_early"),
         how_many(f.lit(own_times) & (ms - now_ms > rules.after_max_ms)).alias("too_late"),
+        *more,
     ).collect()[0]
-    room = rules.retention_bytes * rules.partitions
-    bounded = rules.deletes and rules.retention_bytes != UNLIMITED
-    return Outlook(
-        records=row["records"],
-        size_bytes=row["size_bytes"],
-        first_ms=row["first_ms"],
-        last_ms=row["last_ms"],
-        expired=row["expired"] or 0,
-        too_early=row["too_early"] or 0,
-        too_late=row["too_late"] or 0,
-        beyond_size=max(0, row["size_bytes"] - room) if bounded else 0,
-        overwritten_times=rules.log_append_time,
-    )
+    found = Counts(*row[:4], *(each or 0 for each in row[4:7]))
+    return found, list(row[7:])
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,55 +98,107 @@ class Settings:
     step_records: int = NOTE_RECORDS
 
 
-@dataclass(slots=True)
-class Load:
-    """Rows that are ready to be sent (columns `lanes.COLUMNS`, those of a lane together and in order), and what would become of them."""
+@dataclass(frozen=True, slots=True)
+class Share:
+    """The rows of one topic, by its id: a job of its own, with its own progress."""
 
-    job: str
-    rows: "DataFrame"
+    rows: "LaneRows"
     lanes: Lanes
     numbers: range
     settled: dict[str, Any]
-    outlook: Outlook
     sent_before: int = 0
+
+
+@dataclass(slots=True)
+class Load:
+    """Rows that are ready to be sent, and what would become of them; to be closed."""
+
+    job: str
+    topic: str
+    shares: list[Share]
+    outlook: Outlook
+    held: ExitStack = field(default_factory=ExitStack)
+    """Open until they are sent: pins of the files that they are read from."""
+
+    @property
+    def sent_before(self) -> int:
+        return sum(share.sent_before for share in self.shares)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.held.close()
 
     def send(self, settings: Settings, progress: JobProgress | None = None) -> Summary:
         """Send what was not sent before: as fast as Spark's tasks can, or at a rate through this process."""
         began = time.monotonic()
-        summary = Summary(self.job, details={"topic": self.lanes.topic})
-        asyncio.run(
-            self._ask(lambda client: begin(client, self.lanes, self.numbers, self.settled, again=settings.again))
-        )
-        for done in self._sent(settings):
-            summary.records += done.records
-            summary.bytes += done.size_bytes
-            if progress is not None:
-                progress.advance(done.records, done.size_bytes, done.last_ms if done.last_ms >= 0 else None)
+        summary = Summary(self.job, details={"topic": self.topic})
+        twice = 0
+        for share in self.shares:
+            asyncio.run(_begin(share, again=settings.again))
+            for done in self._sent(share, settings, progress):
+                summary.records += done.records
+                summary.bytes += done.size_bytes
+                if progress is not None:
+                    last_ms = done.last_ms if done.last_ms >= 0 else None
+                    progress.advance(summary.records - progress.records, summary.bytes - progress.size_bytes, last_ms)
+            twice += asyncio.run(_finish(share))
         summary.seconds = time.monotonic() - began
         summary.details["sent_before"] = 0 if settings.again else self.sent_before
-        twice = asyncio.run(self._ask(lambda client: sent_twice(client, self.lanes, self.numbers)))
         summary.details["sent_twice"] = twice
         return summary
 
-    async def _ask(self, question: "Callable[[Client], Awaitable[T]]") -> "T":
-        from horolog.client.client import Client
-
-        async with Client(**at(self.lanes.bootstrap), client_id=CLIENT_ID) as client:
-            return await question(client)
-
-    def _sent(self, settings: Settings) -> Iterator[Sent]:
-        lanes = self.lanes
+    def _sent(self, share: Share, settings: Settings, progress: JobProgress | None) -> Iterator[Sent]:
         if settings.rate is None:
-            done = headers.without_nulls(self.rows).mapInArrow(lambda batches: send_batches(lanes, batches), SENT)
-            yield from (Sent(*row) for row in done.toLocalIterator(prefetchPartitions=True))
+            yield from self._sent_by_tasks(share, progress)
             return
         turn = Turn(settings.rate)
-        rows = (Row(*row) for row in self.rows.toLocalIterator(prefetchPartitions=True))
-        for lane, members in by_lane(rows):
+        for lane, members in share.rows.here(share.numbers):
             try:
-                yield asyncio.run(send_lane(lanes, lane, members, turn))
+                yield asyncio.run(send_lane(share.lanes, lane, members, turn))
             except (SendFailed, KafkaError) as error:
                 raise CommandError(str(error)) from error
+
+    def _sent_by_tasks(self, share: Share, progress: JobProgress | None) -> list[Sent]:
+        """What has become of all lanes; how far they are is seen on the target meanwhile."""
+        done = share.rows.in_tasks(share.lanes, share.numbers)
+        with ThreadPoolExecutor(1) as pool:
+            sending: Future[list[Any]] = pool.submit(done.collect)
+            if progress is not None:
+                asyncio.run(self._watch(share, sending, progress))
+            return [Sent(*row) for row in sending.result()]
+
+    async def _watch(self, share: Share, sending: "Future[list[Any]]", progress: JobProgress) -> None:
+        from horolog.client.client import Client
+
+        waiting = asyncio.wrap_future(sending)
+        before, sent_at_begin = progress.records, None
+        mean_bytes = self.outlook.size_bytes / self.outlook.records if self.outlook.records else 0.0
+        async with Client(**at(share.lanes.bootstrap), client_id=CLIENT_ID) as client:
+            while not (await asyncio.wait([waiting], timeout=LOOK_SECONDS))[0]:
+                with suppress(KafkaError, SendFailed):
+                    have = await noted(client, share.lanes, share.numbers, stable=False)
+                    sent = sum(each.sent for each in have.values())
+                    sent_at_begin = sent if sent_at_begin is None else sent_at_begin
+                    more = before + sent - sent_at_begin - progress.records
+                    progress.advance(more, round(more * mean_bytes))
+
+
+async def _begin(share: Share, *, again: bool) -> dict[int, Noted]:
+    return await _at(share.lanes, lambda client: begin(client, share.lanes, share.numbers, share.settled, again=again))
+
+
+async def _finish(share: Share) -> int:
+    return await _at(share.lanes, lambda client: finish(client, share.lanes, share.numbers))
+
+
+async def _at(lanes: Lanes, question: "Callable[[Client], Awaitable[T]]") -> "T":
+    """The answer of the cluster that the lanes go to."""
+    from horolog.client.client import Client
+
+    async with Client(**at(lanes.bootstrap), client_id=CLIENT_ID) as client:
+        return await question(client)
 
 
 class NotSent(CommandError):
@@ -239,13 +210,13 @@ def refuse_losses(outlook: Outlook) -> None:
         raise NotSent(f"{'; '.join(outlook.losses)}; nothing was sent", "change the topic's settings, or say --force")
 
 
-def unsent(rows: "DataFrame", have: Mapping[int, Noted]) -> "DataFrame":
-    """The rows that were not noted to be sent."""
+def unsent(rows: "DataFrame", have: Mapping[int, int]) -> "DataFrame":
+    """The rows at or behind these positions, by lane."""
     from pyspark.sql import functions as f
 
     if not have:
         return rows
-    positions = f.create_map(*(f.lit(each) for lane, noted in have.items() for each in (lane, noted.position)))
+    positions = f.create_map(*(f.lit(each) for pair in have.items() for each in pair))
     return rows.where(f.col("position") >= f.coalesce(f.try_element_at(positions, f.col("lane")), f.lit(0)))
 
 
@@ -275,7 +246,7 @@ def settings_of(arguments: argparse.Namespace) -> Settings:
 
 def carry_out(made: Load, arguments: argparse.Namespace, console: Console) -> Summary | None:
     """What a command does with rows that are ready: say what would become of them, and send them; None for a dry run."""
-    show_outlook(made.outlook, made.lanes.topic, console)
+    show_outlook(made.outlook, made.topic, console)
     if made.sent_before and not arguments.again:
         console.note(f"{made.sent_before:,} records were sent before; --again would send them again")
     if arguments.dry_run or (made.outlook.losses and not arguments.force):
@@ -308,3 +279,24 @@ def not_sent(job: str, outlook: Outlook, console: Console, *, dry_run: bool) -> 
         console.note("nothing was sent (--dry-run)")
         return ExitCode.ALERT if outlook.losses else ExitCode.OK
     raise CommandError("something would be lost, so nothing was sent", "change the topic's settings, or say --force")
+
+
+__all__ = [
+    "Load",
+    "NotSent",
+    "Outlook",
+    "Settings",
+    "Share",
+    "TopicRules",
+    "add_sending",
+    "carry_out",
+    "counts_of",
+    "look_ahead",
+    "not_sent",
+    "refuse_losses",
+    "rules_at",
+    "rules_of",
+    "settings_of",
+    "show_outlook",
+    "unsent",
+]

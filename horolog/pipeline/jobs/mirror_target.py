@@ -14,8 +14,8 @@ from horolog.client.cli.online.connecting import why_no_topic
 from horolog.client.errors import UnsupportedVersion
 from horolog.client.offsets import LARGEST_TIMESTAMP, ends, list_offsets
 from horolog.client.types import EARLIEST, LATEST, TopicPartition
-from horolog.pipeline.jobs.loading import UNLIMITED, TopicRules, rules_of
 from horolog.pipeline.jobs.mirror_copy import Link, Progress
+from horolog.pipeline.jobs.topic_rules import UNLIMITED, TopicRules, rules_of
 
 if TYPE_CHECKING:
     from horolog.client.client import Client

@@ -27,32 +27,32 @@ from horolog.pipeline.jobs.common import (
     spark_of,
     times_of,
 )
-from horolog.pipeline.jobs.lanes import COLUMNS, Lanes, before_of, noted_of
+from horolog.pipeline.jobs.lanes import Lanes, before_of, noted_of
 from horolog.pipeline.jobs.loading import (
     Load,
     Settings,
-    TopicRules,
+    Share,
     add_sending,
     carry_out,
-    look_ahead,
     not_sent,
     refuse_losses,
-    rules_at,
     settings_of,
-    unsent,
 )
-from horolog.pipeline.object_stores import Place, StoreError, hadoop_options, is_url
+from horolog.pipeline.jobs.topic_rules import Counts, TopicRules, outlook_of, rules_at
+from horolog.pipeline.object_stores import Place, StoreError, is_url
 from horolog.pipeline.positions import parse_moment
 from horolog.pipeline.tables.layout import DATE
 from horolog.pipeline.tables.store import files_of, place_of
-from horolog.pipeline.tables.table import OWN, TableError, open_table
+from horolog.pipeline.tables.table import OWN, TableError
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
 
     from horolog.pipeline.tables.catalogues import CatalogueTable
 
 Source = Union[str, "CatalogueTable"]
+
+_DAY_MS = 86_400_000
 
 
 def kind_of(folder: str | Place) -> str:
@@ -89,44 +89,14 @@ def _kind_of_folder(folder: Path) -> str:
     raise TableError(f"{folder} holds neither an archive nor segment files")
 
 
-def rows_of(
-    spark: "SparkSession", source: Source, source_topic: str | None, since_ms: int | None, until_ms: int | None
-) -> "DataFrame":
-    """Rows of the columns that a topic takes, and where they were."""
-    from pyspark.sql import functions as f
-
+def _opened(spark: "SparkSession", source: Source) -> "tuple[str | Place | CatalogueTable, str]":
+    """Where the source is, and what it is."""
     if not isinstance(source, str):
-        rows = open_table("iceberg", source, spark).rows(since_ms, until_ms)
-    else:
-        rows = _rows_in(spark, source, since_ms, until_ms)
-    if source_topic is not None:
-        rows = rows.where(f.col("topic") == source_topic)
-    return rows
-
-
-def _rows_in(spark: "SparkSession", source: str, since_ms: int | None, until_ms: int | None) -> "DataFrame":
-    from pyspark.sql import functions as f
-
+        return source, "iceberg"
     place = place_of(source, spark)
     kind = kind_of(place)
-    folder = place.url if isinstance(place, Place) else str(Path(place.removeprefix("file://")).absolute())
-    if kind == "segments":
-        reader = spark.read.format("horolog").option("includeHeaders", "true")
-        if isinstance(place, Place):
-            reader = reader.options(**hadoop_options(spark, place.url) | place.as_options())
-        rows = reader.option("kafka.isolation.level", "read_committed").load(folder)
-        ms = f.unix_millis("timestamp")
-        if since_ms is not None:
-            rows = rows.where(ms >= since_ms)
-        if until_ms is not None:
-            rows = rows.where(ms < until_ms)
-    elif kind == "parquet" and OWN not in files_of(place).folders(""):  # its log of commits is elsewhere (--checkpoint)
-        from horolog.pipeline.tables.parquet import plain_rows
-
-        rows = plain_rows(spark, place, since_ms, until_ms)
-    else:
-        rows = open_table(kind, folder, spark).rows(since_ms, until_ms)
-    return rows
+    is_plain = kind == "parquet" and OWN not in files_of(place).folders("")
+    return place, "plain" if is_plain else kind
 
 
 def known_as(source: Source) -> str:
@@ -136,35 +106,9 @@ def known_as(source: Source) -> str:
     return Place.of(source).canonical() if is_url(source) else str(Path(source.removeprefix("file://")).absolute())
 
 
-def source_of(rows: "DataFrame") -> dict[str, int]:
-    """How many partitions the rows have of each topic."""
-    from pyspark.sql import functions as f
-
-    counted = rows.groupBy("topic").agg((f.max("partition") + 1).alias("partitions")).collect()
-    return {row["topic"]: row["partitions"] for row in counted}
-
-
-def in_lanes(rows: "DataFrame", *, keep_partitions: bool) -> "DataFrame":
-    """The rows to send: those of each partition in the order of their offsets, to the partition they were in or by key."""
-    from pyspark.sql import functions as f
-
-    partition = f.col("partition") if keep_partitions else f.lit(None).cast("int")
-    return rows.select(
-        f.col("partition").alias("lane"),
-        f.col("offset").alias("position"),
-        "key",
-        "value",
-        "headers",
-        partition.alias("partition"),
-        f.unix_millis("timestamp").alias("timestamp_ms"),  # -1, no time, stays that
-        "timestamp",
-    )
-
-
 class Range(NamedTuple):
-    """The times that are asked for, as somebody said it (which is what the job is known by) and in milliseconds."""
+    """The times that are asked for."""
 
-    said: tuple[str | int | None, str | int | None] = (None, None)
     since_ms: int | None = None
     until_ms: int | None = None
 
@@ -179,22 +123,26 @@ def replay(
     since: str | int | None = None,
     until: str | int | None = None,
     settings: Settings | None = None,
+    now_ms: int | None = None,
 ) -> Summary:
-    """Send what an archive or a folder of segment files holds to the topic; goes on where a run before has ended.
+    """Send what an archive or a folder of segment files holds to the topic; goes on where a run for the same range has ended.
 
-    Times are milliseconds or the command line's, in UTC. Raises `NotSent` if something would be lost.
+    Times are milliseconds or the command line's, in UTC, and count from `now_ms`, which is now. Raises `NotSent` if something would
+    be lost.
     """
-    now_ms = time.time_ns() // 1_000_000
-    since_ms, until_ms = (
-        None if each is None else parse_moment("since", str(each), now_ms).value for each in (since, until)
+    moment_ms = time.time_ns() // 1_000_000 if now_ms is None else now_ms
+    asked = Range(
+        *(
+            None if each is None else parse_moment(name, str(each), moment_ms).value
+            for name, each in (("since", since), ("until", until))
+        )
     )
     chosen = settings or Settings()
-    asked = Range((since, until), since_ms, until_ms)
     rules = asyncio.run(rules_at(bootstrap, topic))
-    made = prepare(spark, bootstrap, source, topic, rules, from_topic=from_topic, asked=asked, settings=chosen)
-    if not chosen.force:
-        refuse_losses(made.outlook)
-    return made.send(chosen)
+    with prepare(spark, bootstrap, source, topic, rules, from_topic=from_topic, asked=asked, settings=chosen) as made:
+        if not chosen.force:
+            refuse_losses(made.outlook)
+        return made.send(chosen)
 
 
 def prepare(
@@ -207,35 +155,46 @@ def prepare(
     from_topic: str | None,
     asked: Range,
     settings: Settings,
+    dry_run: bool = False,
 ) -> Load:
-    """Look at the rows, at those sent before, and at how the topic would treat the rest."""
-    lanes = Lanes.of(
-        "replay",
-        (known_as(source), from_topic, *asked.said),
-        bootstrap,
-        topic,
-        rules.partitions,
-        exactly_once=settings.exactly_once,
-        note_records=settings.step_records,
-    )
-    before = None if settings.again else asyncio.run(before_of(lanes))
-    settled: dict[str, Any] = {"since": asked.since_ms, "until": asked.until_ms, "partitions": rules.partitions}
-    if before is not None:
-        settled = before.settled
-        lanes = replace(lanes, partitions=settled["partitions"])
-    found = rows_of(spark, source, from_topic, settled["since"], settled["until"]).persist()
-    sources = source_of(found)
-    if not sources:
-        raise NotFoundError("there are no records of that range, or of that topic")
-    if len(sources) > 1:
-        raise UsageError(f"{source} holds {', '.join(sorted(sources))}", "--from-topic names one")
-    (partitions,) = sources.values()
-    numbers = range(partitions)
-    have = {} if before is None else asyncio.run(noted_of(lanes, numbers))
-    rows = unsent(in_lanes(found, keep_partitions=partitions <= rules.partitions), have)
-    outlook = look_ahead(rows, rules, time.time_ns() // 1_000_000)
-    ordered = rows.repartition("lane").sortWithinPartitions("lane", "position").select(*COLUMNS)
-    return Load("replay", ordered, lanes, numbers, settled, outlook, sum(each.sent for each in have.values()))
+    """Look at what there is, at what was sent before, and at how the topic would treat the rest."""
+    from horolog.pipeline.jobs.merging import Times
+    from horolog.pipeline.jobs.replayed import Asked, topics_in
+
+    made = Load("replay", topic, [], outlook_of(Counts(), rules))
+    try:
+        found = topics_in(Asked(spark, *_opened(spark, source), from_topic, Times(*asked)), made.held)
+        names = sorted({one.topic for one in found})
+        if not names:
+            raise NotFoundError("there are no records of that range, or of that topic")
+        if len(names) > 1:
+            raise UsageError(f"{source} holds {', '.join(names)}", "--from-topic names one")
+        counts = Counts()
+        for one in found:
+            lanes = Lanes.of(
+                "replay",
+                (known_as(source), one.topic, one.topic_id, rules.topic_id, *asked),
+                bootstrap,
+                topic,
+                rules.partitions,
+                exactly_once=settings.exactly_once,
+                note_records=settings.step_records,
+            )
+            before = None if settings.again else asyncio.run(before_of(lanes))
+            settled: dict[str, Any] = {"since": asked[0], "until": asked[1], "partitions": rules.partitions}
+            if before is not None:
+                settled = before.settled
+                lanes = replace(lanes, partitions=settled["partitions"])
+            numbers = range(one.partitions)
+            have = {} if before is None else asyncio.run(noted_of(lanes, numbers))
+            rows = one.unsent({lane: each.position for lane, each in have.items()}, rules.partitions)
+            counts = counts.plus(rows.counts(rules, time.time_ns() // 1_000_000, exactly=dry_run))
+            made.shares.append(Share(rows, lanes, numbers, settled, sum(each.sent for each in have.values())))
+        made.outlook = outlook_of(counts, rules)
+    except BaseException:
+        made.held.close()
+        raise
+    return made
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -258,14 +217,16 @@ def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
     if (named is None) == (arguments.source is None):
         raise UsageError("--from is expected, or --catalog and --table, and not both")
     source: Source = named or arguments.source
-    asked = Range((arguments.since, arguments.until), *times_of(arguments, console))
+    asked = Range(*times_of(arguments, console))
+    tell_of_range(arguments, asked, console)
     asyncio.run(require_topics(arguments, [topic]))
     rules = asyncio.run(rules_at(brokers_of(arguments), topic))
     try:
         if isinstance(source, str) and not is_url(source):
             kind_of(source)
-        with spark_of(arguments) as spark:
-            made = prepare(
+        with (
+            spark_of(arguments) as spark,
+            prepare(
                 spark,
                 brokers_of(arguments),
                 source,
@@ -274,12 +235,27 @@ def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
                 from_topic=arguments.from_topic,
                 asked=asked,
                 settings=settings_of(arguments),
-            )
+                dry_run=arguments.dry_run,
+            ) as made,
+        ):
             summary = carry_out(made, arguments, console)
             if summary is None:
                 return not_sent("replay", made.outlook, console, dry_run=arguments.dry_run)
     except (StoreError, TableError) as error:
         raise CommandError(str(error)) from error
-    summary.details["partitions_kept"] = len(made.numbers) <= rules.partitions
+    summary.details["partitions_kept"] = all(len(share.numbers) <= rules.partitions for share in made.shares)
+    summary.details |= {"since_ms": asked.since_ms, "until_ms": asked.until_ms}
     show_summary(summary, console)
     return ExitCode.OK
+
+
+def tell_of_range(arguments: argparse.Namespace, asked: Range, console: Console) -> None:
+    """Words that mean another range tomorrow do not go on with this one: say those that do."""
+    from horolog.client.time_ranges import parse_range
+
+    tomorrow = parse_range(arguments.since, arguments.until, now_ms=console.now_ms() + _DAY_MS, zone=console.zone)
+    if (tomorrow.since_ms, tomorrow.until_ms) != asked:
+        said = " ".join(
+            f"--{name} @{ms}ms" for name, ms in (("since", asked.since_ms), ("until", asked.until_ms)) if ms is not None
+        )
+        console.note(f"progress is kept for this range: after a kill, {said} goes on with it")

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 from horolog.pipeline.object_stores import Place
-from horolog.pipeline.tables.evolution import NONE, as_spark, beyond, decoded_in, grown_map, merged, widest
+from horolog.pipeline.tables.evolution import NONE, as_spark, beyond, decoded_in, grown_map, lacking, merged, widest
 from horolog.pipeline.tables.layout import BY_DATE, DATE, HOUR, Folders
 from horolog.pipeline.tables.lock import Lock
 from horolog.pipeline.tables.row_files import RowFile, read_rows, schema, summed, write_rows
-from horolog.pipeline.tables.store import files_of, own_files
+from horolog.pipeline.tables.store import Files, files_of, own_files
 from horolog.pipeline.tables.table import (
     TOPIC_IDS,
     CommitLost,
@@ -110,18 +110,9 @@ class DeltaFolder:
             return None
         version = self._seen.version()
         if self._said is None or self._said[0] != version:
-            self._said = version, self._newest_commit(version)
+            self._said = version, _newest_commit(self._seen, self._said)
         found = self._said[1].get(name)
         return json.loads(found) if isinstance(found, str) else found
-
-    def _newest_commit(self, version: int) -> dict[str, Any]:
-        """The newest commit with offsets; empty if there is none."""
-        known, before = (-1, {}) if self._said is None or self._said[0] > version else self._said
-        for limit in (version - known,) if known >= 0 else _HISTORY:
-            for commit in self._seen.history(limit):
-                if commit.get(OFFSETS) is not None:
-                    return dict(commit)
-        return before
 
     def folders(self) -> Folders | None:
         return None if self._seen is None else _folders(self._seen)
@@ -151,7 +142,7 @@ class DeltaFolder:
         with self._told():
             if self._seen is None:
                 self._seen = self._create(folders, columns)
-            elif columns != self.columns():
+            elif columns != self.columns() or lacking(schema(folders), _names_of_columns(self._seen)):
                 self._grow(schema(folders, columns))
             files = write_rows(rows, self._files, "", uuid.uuid4().hex[:12], folders, schema(None, columns))
             self._seen.create_write_transaction(
@@ -200,11 +191,7 @@ class DeltaFolder:
 
     def rows(self, since_ms: int | None = None, until_ms: int | None = None) -> "DataFrame":
         """The files that the newest version names are read: the JVM's own Delta reader does not work with this Spark."""
-        table = self._table()
-        if table is None:
-            raise TableError(f"{self} is no Delta table yet")
-        with self._told():
-            names = _names(table, since_ms, until_ms)
+        table, names = self._named(since_ms, until_ms)
         folders, decoded = _folders(table), _decoded(table)
         if self._place is not None or not names:
             rows = read_rows(self._spark, self._files, names, folders, (since_ms, until_ms), decoded)
@@ -213,6 +200,18 @@ class DeltaFolder:
             reader = self._spark.read.schema(as_spark(schema(folders, decoded)))
             rows = reader.option("basePath", self.folder).parquet(*paths)
         return folders.in_range(rows, since_ms, until_ms)
+
+    def files(self, since_ms: int | None = None, until_ms: int | None = None) -> list[tuple[Files, list[str]]]:
+        _, names = self._named(since_ms, until_ms)
+        return [(self._files, names)]
+
+    def _named(self, since_ms: int | None, until_ms: int | None) -> tuple[Any, list[str]]:
+        """The newest version, and its files of a range of times."""
+        table = self._table()
+        if table is None:
+            raise TableError(f"{self} is no Delta table yet")
+        with self._told():
+            return table, _names(table, since_ms, until_ms)
 
     # -- upkeep
 
@@ -290,6 +289,16 @@ class DeltaFolder:
             raise self._place.fault(error) from None
 
 
+def _newest_commit(table: Any, said: tuple[int, dict[str, Any]] | None) -> dict[str, Any]:
+    """The newest commit with offsets, empty if there is none; of the commits up to a version that is `said` already."""
+    known, before = (-1, {}) if said is None or said[0] > table.version() else said
+    for limit in (table.version() - known,) if known >= 0 else _HISTORY:
+        for commit in table.history(limit):
+            if commit.get(OFFSETS) is not None:
+                return dict(commit)
+    return before
+
+
 def _names(table: Any, since_ms: int | None, until_ms: int | None) -> list[str]:
     """The files that may have rows of that range, by the times that the log has of them: in milliseconds, maybe rounded down."""
     import pyarrow as pa
@@ -314,6 +323,10 @@ def _decoded(table: Any) -> "pa.Schema":
     import pyarrow as pa
 
     return beyond(pa.schema(table.schema().to_arrow()), _folders(table).names)
+
+
+def _names_of_columns(table: Any) -> list[str]:
+    return [field.name for field in table.schema().fields]
 
 
 def _is_version(name: str) -> bool:

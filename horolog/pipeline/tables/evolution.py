@@ -162,6 +162,12 @@ def beyond(columns: pa.Schema, names: tuple[str, ...]) -> pa.Schema:
     return plain(pa.schema([one for one in columns if one.name not in {*COLUMNS, *names}]))
 
 
+def lacking(wanted: pa.Schema, has: Iterable[str]) -> pa.Schema:
+    """The record's own columns that a table does not have, which was made before there were such."""
+    names = set(has)
+    return pa.schema([one for one in wanted if one.name in COLUMNS and one.name not in names])
+
+
 def decoded_in(rows: "DataFrame", names: tuple[str, ...]) -> pa.Schema:
     """The decoded columns that rows bring, as files can have them."""
     from pyspark.sql.pandas.types import to_arrow_schema

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 from horolog.pipeline.object_stores import Place
 from horolog.pipeline.tables.catalogues import CatalogueTable, place_at, told_of_conflicts
-from horolog.pipeline.tables.evolution import NONE, as_spark, beyond, decoded_in, merged
+from horolog.pipeline.tables.evolution import NONE, as_spark, beyond, decoded_in, lacking, merged
 from horolog.pipeline.tables.layout import BY_DATE, DATE, HOUR, Folders
 from horolog.pipeline.tables.lock import Lock
 from horolog.pipeline.tables.row_files import TARGET_FILE_BYTES, read_rows, schema, summed, write_rows
@@ -150,6 +150,8 @@ class IcebergFolder:
         folders: Folders | None = None,
     ) -> Written:
         properties = _properties(offsets, topic_ids or {})
+        import pyarrow as pa
+
         folders = self.folders() or folders or BY_DATE
         has = self.columns()
         columns = self.grown(decoded_in(rows, folders.names))
@@ -162,9 +164,10 @@ class IcebergFolder:
             files = write_rows(rows, store, "", uuid.uuid4().hex[:12], folders, wanted)
             _try_once(self._seen)
             with self._seen.transaction() as commit:
-                if columns != has:
+                more = lacking(wanted, self._seen.schema().column_names)
+                if columns != has or more:
                     with commit.update_schema() as update:
-                        update.union_by_name(columns)
+                        update.union_by_name(pa.schema([*more, *columns]))
                 if files:
                     paths = [f"{data}/{file.name}" for file in files]
                     commit.add_files(paths, snapshot_properties=properties, check_duplicate_files=False)
@@ -212,6 +215,25 @@ class IcebergFolder:
 
     def rows(self, since_ms: int | None = None, until_ms: int | None = None) -> "DataFrame":
         """The files of the newest snapshot are read: the JVM's own Iceberg reader does not work with this Spark."""
+        table, files = self._named(since_ms, until_ms)
+        place = place_at(table.location(), self._spark, table.io.properties)
+        folders, decoded = _folders(table), _decoded(table)
+        if isinstance(place, Place) or not files:
+            bucket, names = _in_bucket(place, files)
+            rows = read_rows(self._spark, bucket, names, folders, (since_ms, until_ms), decoded)
+        else:
+            rows = self._spark.read.schema(as_spark(schema(folders, decoded))).parquet(*files)
+        return folders.in_range(rows, since_ms, until_ms)
+
+    def files(self, since_ms: int | None = None, until_ms: int | None = None) -> list[tuple[Files, list[str]]]:
+        table, files = self._named(since_ms, until_ms)
+        place = place_at(table.location(), self._spark, table.io.properties)
+        if isinstance(place, Place):
+            return [_in_bucket(place, files)]
+        return [(files_of("/"), [str(place_at(file, self._spark, {})).lstrip("/") for file in files])]
+
+    def _named(self, since_ms: int | None, until_ms: int | None) -> tuple[Any, list[str]]:
+        """The newest snapshot, and its files of a range of times."""
         with self._told():
             table = self._table()
             if table is None:
@@ -221,15 +243,7 @@ class IcebergFolder:
             raise TableError(
                 f"{self} has files of deleted rows beside its own; an engine that compacts it takes them in"
             )
-        files = [task.file.file_path for task in tasks]
-        place = place_at(table.location(), self._spark, table.io.properties)
-        folders, decoded = _folders(table), _decoded(table)
-        if isinstance(place, Place) or not files:
-            bucket, names = _in_bucket(place, files)
-            rows = read_rows(self._spark, bucket, names, folders, (since_ms, until_ms), decoded)
-        else:
-            rows = self._spark.read.schema(as_spark(schema(folders, decoded))).parquet(*files)
-        return folders.in_range(rows, since_ms, until_ms)
+        return table, [task.file.file_path for task in tasks]
 
     # -- upkeep
 

@@ -20,9 +20,10 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from horolog.client.processes import beginning_of as _process
+from horolog.client.processes import this_place as _this_place
 from horolog.client.times import format_duration
 from horolog.pipeline.object_stores import StoreError
 from horolog.pipeline.tables.store import Store
@@ -182,37 +183,3 @@ def _this_owner() -> Owner:
     except (KeyError, OSError):
         user = f"uid {os.getuid()}"
     return Owner(user, socket.gethostname(), os.getpid())
-
-
-def _this_place() -> str:
-    """The running system whose pids these are: a host until it starts anew, and in it a container."""
-    found: list[Any] = [socket.gethostname()]
-    for path in ("/proc/sys/kernel/random/boot_id",):
-        with suppress(OSError):
-            found.append(Path(path).read_text().strip())
-    with suppress(OSError):
-        found.append(os.readlink("/proc/self/ns/pid"))  # noqa: PTH115 - it leads to no file
-    return " ".join(found)
-
-
-def _process(pid: int) -> str:
-    """What tells a process from a later one of the same pid: when it began. Empty if there is none, or it is a corpse."""
-    try:
-        stat = Path(f"/proc/{pid}/stat").read_text()
-    except FileNotFoundError:
-        return _process_elsewhere(pid)
-    state, *fields = stat.rpartition(")")[2].split()
-    return "" if state in {"Z", "X"} else fields[18]
-
-
-def _process_elsewhere(pid: int) -> str:
-    """Where there is no /proc a pid has to do."""
-    if Path("/proc/self/stat").exists():
-        return ""
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return ""
-    except PermissionError:
-        pass
-    return str(pid)

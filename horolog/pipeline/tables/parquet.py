@@ -128,7 +128,7 @@ class ParquetTable:
         topic_ids: TopicIds | None = None,
         folders: Folders | None = None,
     ) -> Written:
-        staging, folders = self._new_staging(), self.folders() or folders or BY_DATE
+        staging, folders = _new_staging(self._seen + 1), self.folders() or folders or BY_DATE
         columns = self.grown(decoded_in(rows, folders.names))
         written = self._write(rows, staging, folders, columns)
         done = summed(written)
@@ -161,7 +161,7 @@ class ParquetTable:
         return gone
 
     def _compact_date(self, small: Mapping[str, int]) -> int:
-        staging, newest = self._new_staging(), self._newest()
+        staging, newest = _new_staging(self._seen + 1), self._newest()
         rows = self._rows_of(self._files, small, newest)
         parts = max(1, -(-sum(small.values()) // row_files.TARGET_FILE_BYTES))
         names = newest.folders.names
@@ -172,6 +172,18 @@ class ParquetTable:
         return len(small) - len(added)
 
     def rows(self, since_ms: int | None = None, until_ms: int | None = None) -> "DataFrame":
+        newest, there, on_the_way = self._named(since_ms, until_ms)
+        rows = self._rows_of(self._files, there, newest, since_ms, until_ms)
+        if on_the_way:
+            rows = rows.unionByName(self._rows_of(self._own, on_the_way, newest, since_ms, until_ms))
+        return newest.folders.in_range(rows, since_ms, until_ms)
+
+    def files(self, since_ms: int | None = None, until_ms: int | None = None) -> list[tuple[Files, list[str]]]:
+        _, there, on_the_way = self._named(since_ms, until_ms)
+        return [(self._files, there), (self._own, on_the_way)]
+
+    def _named(self, since_ms: int | None, until_ms: int | None) -> tuple[Commit, list[str], list[str]]:
+        """The newest commit, and the files of a range of times that are in place with it, or on their way there."""
         number = self._log.newest
         if not number:
             raise TableError(f"{self} is no table of ours yet")
@@ -185,11 +197,7 @@ class ParquetTable:
             for name in sorted(self._log.files(number))
             if (first is None or folders.number_of(name) >= first) and (last is None or folders.number_of(name) <= last)
         ]
-        there, on_the_way = self._places_of(wanted, f"{STAGING}/{newest.staging}")
-        rows = self._rows_of(self._files, there, newest, since_ms, until_ms)
-        if on_the_way:
-            rows = rows.unionByName(self._rows_of(self._own, on_the_way, newest, since_ms, until_ms))
-        return folders.in_range(rows, since_ms, until_ms)
+        return newest, *self._places_of(wanted, f"{STAGING}/{newest.staging}")
 
     def _rows_of(
         self,
@@ -227,9 +235,9 @@ class ParquetTable:
         """A commit that names none of the files of older dates. Its empty staging stays until they are deleted."""
         self._seen = self._log.newest
         names = [name for name in sorted(self._log.files(self._seen)) if is_old(date_of_file(name), keep_from)]
-        found = gone(self._parts(names))
+        found = gone(_parts(self._files, names))
         if names and not dry_run:
-            staging = self._new_staging()
+            staging = _new_staging(self._seen + 1)
             self._own.create(f"{STAGING}/{staging}/expired", b"")
             newest = self._newest()
             self._commit(replace(_on(newest, self._seen + 1), remove=names, staging=staging))
@@ -237,20 +245,6 @@ class ParquetTable:
                 self._files.remove_empty(folder)
                 self._files.remove_empty(folder.partition("/")[0])
         return found
-
-    def _parts(self, names: Sequence[str]) -> list[Part]:
-        import pyarrow.parquet as pq
-
-        sizes = self._files.files("") if names else {}
-        there = [name for name in names if name in sizes]  # a job that is at it may have some on their way
-        records: dict[str, int] = {}
-
-        def look(name: str) -> None:
-            with self._files.reader(name) as file:
-                records[name] = pq.read_metadata(file).num_rows
-
-        _each(look, there, self._files.at_once)
-        return [Part(name, date_of_file(name), sizes[name], records[name]) for name in there]
 
     def forget_versions(self, before_ms: int, *, dry_run: bool = False) -> int:
         """Take away commits that were made before that time, behind one that names all files; how many."""
@@ -288,9 +282,6 @@ class ParquetTable:
 
     # -- commits
 
-    def _new_staging(self) -> str:
-        return f"{self._seen + 1:08}-{uuid.uuid4().hex[:12]}"
-
     def _commit(self, commit: Commit, *, whole: bool = False) -> None:
         try:
             self._log.add(commit, whole=whole)
@@ -314,6 +305,26 @@ class ParquetTable:
         _each(self._files.remove, commit.remove, self._files.at_once)
         if commit.staging:
             self._own.remove_folder(staging)
+
+
+def _new_staging(number: int) -> str:
+    """A folder that nobody else uses, for the files of that commit."""
+    return f"{number:08}-{uuid.uuid4().hex[:12]}"
+
+
+def _parts(files: Files, names: Sequence[str]) -> list[Part]:
+    import pyarrow.parquet as pq
+
+    sizes = files.files("") if names else {}
+    there = [name for name in names if name in sizes]  # a job that is at it may have some on their way
+    records: dict[str, int] = {}
+
+    def look(name: str) -> None:
+        with files.reader(name) as file:
+            records[name] = pq.read_metadata(file).num_rows
+
+    _each(look, there, files.at_once)
+    return [Part(name, date_of_file(name), sizes[name], records[name]) for name in there]
 
 
 def _on(newest: Commit, number: int) -> Commit:

@@ -47,7 +47,8 @@ def write_rows(
     """Write the rows into their folders below `folder`, as files of these columns; the names are from the store's root."""
     there = [name for name in columns.names if name in rows.columns and name not in folders.names]
     numbered = rows.select(*there, folders.number().alias(NUMBER))
-    sorted_rows = headers.without_nulls(numbered).sortWithinPartitions(NUMBER, "topic", "partition", "offset")
+    ids = ["topic_id"] if "topic_id" in there else []
+    sorted_rows = headers.without_nulls(numbered).sortWithinPartitions(NUMBER, "topic", *ids, "partition", "offset")
     facts = sorted_rows.mapInArrow(Writer(files, folder, prefix, folders, columns), _FACTS).collect()
     return sorted((RowFile(*row) for row in facts), key=lambda one: one.name)
 
@@ -75,6 +76,7 @@ def schema(folders: Folders | None = None, decoded: "pa.Schema | None" = None) -
             ("key", pa.binary()),
             ("value", pa.binary()),
             ("headers", pa.list_(header)),
+            ("topic_id", pa.string()),
             *(decoded or ()),
             *((name, pa.date32() if name == DATE else pa.int32()) for name in (folders.names if folders else ())),
         ]

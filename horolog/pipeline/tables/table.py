@@ -16,9 +16,10 @@ if TYPE_CHECKING:
     from horolog.pipeline.tables.catalogues import CatalogueTable
     from horolog.pipeline.tables.layout import Folders
     from horolog.pipeline.tables.lock import Lock
+    from horolog.pipeline.tables.store import Files
     from horolog.pipeline.tables.upkeep import Gone
 
-COLUMNS = ("topic", "partition", "offset", "timestamp", "timestampType", "key", "value", "headers")
+COLUMNS = ("topic", "partition", "offset", "timestamp", "timestampType", "key", "value", "headers", "topic_id")
 FORMATS = ("parquet", "delta", "iceberg")
 OWN = "_horolog"
 """Our own files in a table's folder."""
@@ -27,6 +28,7 @@ ROWS = (
     "topic string, partition int, offset long, timestamp timestamp, timestampType int, key binary, value binary,"
     " headers array<struct<key:string,value:binary>>"
 )
+"""What rows have at least; `topic_id` is null where it is not known, as in rows of earlier releases."""
 
 Offsets = dict[TopicPartition, int]
 """Per partition the offset behind the last one that the table has."""
@@ -101,6 +103,9 @@ class Table(Protocol):
 
     def rows(self, since_ms: int | None = None, until_ms: int | None = None) -> "DataFrame":
         """The rows of the table in that range of times."""
+
+    def files(self, since_ms: int | None = None, until_ms: int | None = None) -> "list[tuple[Files, list[str]]]":
+        """The files that may have rows of that range of times, by the stores that they are in."""
 
     def expire(self, keep_from: date, *, dry_run: bool = False) -> "Gone":
         """Let rows of older dates go, in one commit with the offsets as they are; none if there are no such rows."""

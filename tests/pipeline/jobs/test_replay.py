@@ -11,7 +11,11 @@ import time
 
 import pytest
 
+from horolog import pipeline
 from horolog.client.producer import Producer
+from horolog.pipeline.jobs import Settings, merging, replay
+from horolog.pipeline.jobs.replay import Range, prepare
+from horolog.pipeline.jobs.topic_rules import rules_at
 from horolog.pipeline.tables.table import FORMATS
 from tests.support.names import unique
 from tests.support.style import PROJECT
@@ -137,7 +141,7 @@ def test_what_cannot_be_replayed_is_said(spark, run, produce, tmp_path):
 
 
 def test_what_was_sent_is_not_sent_again_unless_it_is_asked_for(spark, run, produce, tmp_path):
-    """The second run sends what has come since, to the range of times that the first one had."""
+    """The second run sends what has come since."""
     topic, again, folder = unique("original"), unique("again"), tmp_path / "table"
     records = list(some_records(60, 3))
     produce(topic, records, partitions=3)
@@ -156,6 +160,132 @@ def test_what_was_sent_is_not_sent_again_unless_it_is_asked_for(spark, run, prod
     assert [strip(each) for each in found] == [strip(each) for each in consumed(run, topic)]
     assert run(*words, "--again").json["records"] == 69
     assert len(consumed(run, again)) == 138
+
+
+def test_a_replay_by_cron_sends_each_night_the_day_before(spark, run, produce, session_broker, tmp_path):
+    """The same words are another range each night, and so another job; the same night again is gone on with, whatever its words."""
+    topic, again, folder = unique("original"), unique("again"), tmp_path / "table"
+    midnight = NOW_MS // DAY_MS * DAY_MS - 3 * DAY_MS
+    produce(again, [], partitions=2)
+    counts = (5, 0, 8)
+
+    def replayed(now_ms, since="yesterday 00:00", until="today 00:00"):
+        to = (spark, session_broker.address, str(folder), again)
+        done = replay(*to, since=since, until=until, now_ms=now_ms)
+        return done.records, done.details["sent_before"], done.details["sent_twice"]
+
+    for night, count in enumerate(counts):
+        now_ms = midnight + night * DAY_MS + 3_600_000
+        begin = midnight + (night - 1) * DAY_MS
+        produce(topic, [{"value": f"{night}-{n}", "timestamp": begin + n} for n in range(count)], partitions=2)
+        produce(topic, [{"value": "of tonight", "timestamp": now_ms - 60_000}], partitions=2)
+        assert run("archive", "--topic", topic, "--to", folder).code == 0
+        sent = count + (1 if night else 0)  # one of the night before, after midnight
+        assert replayed(now_ms) == (sent, 0, 0)
+        assert replayed(now_ms + 600_000) == (0, sent, 0)
+        assert replayed(now_ms + 600_000, str(begin), f"@{begin + DAY_MS}ms") == (0, sent, 0)
+    values = [record["value"] for record in consumed(run, again)]
+    assert sorted(values) == sorted(
+        [f"{night}-{n}" for night, count in enumerate(counts) for n in range(count)] + ["of tonight"] * 2
+    )
+
+
+def test_relative_words_are_a_range_of_the_moment(spark, run, produce, tmp_path):
+    topic, again, folder = unique("original"), unique("again"), tmp_path / "table"
+    produce(again, [])
+    words = ("replay", "--from", folder, "--topic", again, "-o", "json", "--since")
+    for number in range(2):
+        produce(topic, [{"value": f"v{number}", "timestamp": time.time_ns() // 1_000_000}])
+        assert run("archive", "--topic", topic, "--to", folder).code == 0
+        ended = run(*words, "1h")
+        assert (ended.code, ended.json["records"], ended.json["sent_before"]) == (0, number + 1, 0)
+        assert f"--since @{ended.json['since_ms']}ms goes on with it" in ended.err
+    gone_on = run(*words, f"@{ended.json['since_ms']}ms")
+    assert (gone_on.json["records"], gone_on.json["sent_before"]) == (0, 2)
+    assert "goes on with it" not in gone_on.err
+
+
+@pytest.mark.parametrize("kind", FORMATS)
+def test_two_topics_of_one_name_are_replayed_one_after_the_other(spark, run, produce, tmp_path, kind):
+    """Two records stand at each offset of the archive, and the ids of the topics tell them apart: progress is kept for each."""
+    topic, again, folder = unique("remade"), unique("again"), tmp_path / "table"
+    produce(again, [], partitions=2)
+    archive = ("archive", "--topic", topic, "--to", folder, "--format", kind)
+    times = [NOW_MS - 2 * DAY_MS, NOW_MS - DAY_MS]
+    for number, count in enumerate((5, 9)):
+        records = [{"value": f"{number}-{n}", "timestamp": times[number] + n, "partition": n % 2} for n in range(count)]
+        produce(topic, records, partitions=2)
+        assert run(*archive, "--skip-lost").code == 0
+        if not number:
+            assert run("delete", topic, "--yes", command=("topics",)).code == 0
+    rows = pipeline.table(spark, str(folder), table_format=kind)
+    assert rows.groupBy("partition", "offset").count().where("count = 2").count() == 5
+    assert rows.groupBy("topic_id", "partition", "offset").count().where("count > 1").count() == 0
+    words = ("replay", "--from", folder, "--topic", again, "-o", "json", "--step", "2")
+    first = run(*words)
+    assert (first.code, first.json["records"], first.json["sent_twice"]) == (0, 14, 0)
+    second = run(*words)
+    assert (second.json["records"], second.json["sent_before"], second.json["sent_twice"]) == (0, 14, 0)
+    found = {}
+    for record in consumed(run, again):
+        found.setdefault(record["partition"], []).append(record["value"])
+    assert found == {
+        place: [f"{number}-{n}" for number, count in enumerate((5, 9)) for n in range(count) if n % 2 == place]
+        for place in range(2)
+    }
+
+
+def test_a_source_topic_that_was_made_anew_is_another_job(spark, run, produce, session_broker):
+    topic, again = unique("remade"), unique("again")
+    produce(again, [])
+    words = ("replay", "--from", session_broker.data, "--from-topic", topic, "--topic", again, "-o", "json")
+    for number in range(2):
+        produce(topic, [{"value": f"{number}-{n}", "timestamp": NOW_MS} for n in range(3)])
+        ended = run(*words)
+        assert (ended.code, ended.json["records"], ended.json["sent_before"]) == (0, 3, 0)
+        assert run("delete", topic, "--yes", command=("topics",)).code == 0
+    assert [record["value"] for record in consumed(run, again)] == [f"{a}-{n}" for a in range(2) for n in range(3)]
+
+
+def test_others_who_wrote_between_two_runs_are_not_taken_for_doubles(spark, run, produce, tmp_path):
+    topic, again, folder = unique("original"), unique("again"), tmp_path / "table"
+    produce(again, [])
+    for number in range(3):
+        produce(topic, [{"value": f"v{number}", "timestamp": NOW_MS}])
+        assert run("archive", "--topic", topic, "--to", folder).code == 0
+        ended = run("replay", "--from", folder, "--topic", again, "-o", "json")
+        assert (ended.json["records"], ended.json["sent_twice"]) == (1, 0)
+        produce(again, [{"value": "another's", "timestamp": NOW_MS}] * 5)
+
+
+@pytest.mark.parametrize("kind", [*FORMATS, "segments"])
+def test_nothing_is_sorted_or_shuffled_before_it_is_sent(spark, run, produce, session_broker, tmp_path, kind):
+    topic, again, folder = unique("original"), unique("again"), tmp_path / "table"
+    produce(topic, list(some_records(40, 2)), partitions=2)
+    produce(again, [], partitions=2)
+    if kind == "segments":
+        folder = session_broker.data
+    else:
+        assert run("archive", "--topic", topic, "--to", folder, "--format", kind).code == 0
+    rules = asyncio.run(rules_at(session_broker.address, again))
+    to = (spark, session_broker.address, str(folder), again, rules)
+    with prepare(*to, from_topic=topic, asked=Range(), settings=Settings()) as made:
+        (share,) = made.shares
+        plan = share.rows.in_tasks(share.lanes, share.numbers)._jdf.queryExecution().toString()
+        assert "MapInArrow" in plan
+        assert not any(step in plan for step in ("Exchange", "Sort", "InMemory"))
+
+
+def test_what_lies_too_much_over_each_other_is_sorted_by_spark(spark, run, produce, tmp_path, monkeypatch):
+    monkeypatch.setattr(merging, "MOST_BYTES", 0)
+    topic, again, folder = unique("original"), unique("again"), tmp_path / "table"
+    produce(topic, list(some_records(60, 3)), partitions=3)
+    produce(again, [], partitions=3)
+    assert run("archive", "--topic", topic, "--to", folder, "--step", "25").code == 0
+    words = ("replay", "--from", folder, "--topic", again, "-o", "json")
+    assert run(*words, "--rate", "1000").json["records"] == 60
+    assert consumed(run, again) == consumed(run, topic)
+    assert run(*words).json["records"] == 0
 
 
 def strip(record):

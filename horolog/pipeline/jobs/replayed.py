@@ -1,0 +1,175 @@
+"""What a source of `replay` has, topic by topic: two topics of one name that were made one after the other are two, told apart by their ids."""
+
+import os
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from horolog.pipeline import pins
+from horolog.pipeline.jobs.lane_rows import FileTables, LaneRows, ReadRows, SegmentTables, SortedRows, look_at_files
+from horolog.pipeline.jobs.lanes import COLUMNS
+from horolog.pipeline.jobs.merging import Group, Times, is_too_much
+from horolog.pipeline.object_stores import Place, hadoop_options
+from horolog.pipeline.offline import Piece
+from horolog.pipeline.options import parse_read
+from horolog.pipeline.pins import plan_and_pin, say
+from horolog.pipeline.pushdown import EVERYTHING
+from horolog.pipeline.tables.store import Files, files_of
+from horolog.pipeline.tables.table import open_table
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from horolog.pipeline.tables.catalogues import CatalogueTable
+
+Positions = Mapping[int, int]
+"""By lane, the offset of the first row that was not sent."""
+
+PLAIN = "plain"
+"""Parquet files of an archive whose log of commits is elsewhere (`--checkpoint`)."""
+
+
+class Asked(NamedTuple):
+    """Which rows are wanted of a source."""
+
+    spark: "SparkSession"
+    source: "str | Place | CatalogueTable"
+    kind: str
+    topic: str | None
+    times: Times
+
+
+@dataclass(frozen=True)
+class ReplayedTopic:
+    """The rows of one topic."""
+
+    asked: Asked
+    topic: str
+    topic_id: str | None
+    partitions: int
+    tables: SegmentTables | FileTables
+    sorted_by: "Callable[[], DataFrame] | None" = None
+    """Where merging would take too much: the rows for Spark to sort."""
+
+    def unsent(self, positions: Positions, there: int) -> LaneRows:
+        """The rows that were not sent yet, for a topic with so many partitions: each to its own, where there are enough."""
+        keeps = self.partitions <= there
+        tables = self.tables.unsent(positions)
+        read = ReadRows(self.asked.spark, tables, keeps)
+        if self.sorted_by is None:
+            return read
+        frame = _in_order(self.sorted_by(), self, positions, keeps_partitions=keeps)
+        return SortedRows(frame, lambda rules, now_ms, exactly: read.counts(rules, now_ms, exactly=exactly))
+
+
+def topics_in(asked: Asked, held: ExitStack) -> list[ReplayedTopic]:
+    """The topics of a source that have rows of that range, those that were made first at first; `held` keeps their files."""
+    return _in_segments(asked, held) if asked.kind == "segments" else _in_files(asked)
+
+
+# -- segment files
+
+
+def _in_segments(asked: Asked, held: ExitStack) -> list[ReplayedTopic]:
+    source = asked.source
+    options = {"includeHeaders": "true", "kafka.isolation.level": "read_committed"}
+    if isinstance(source, Place):
+        options |= {"path": source.url, **hadoop_options(asked.spark, source.url), **source.as_options()}
+    else:
+        options |= {"path": str(Path(str(source).removeprefix("file://")).absolute())}
+    if asked.topic is not None:
+        options["subscribe"] = asked.topic
+    if asked.times.since_ms is not None:  # all records before the first at or after it are earlier
+        options["startingTimestamp"] = str(asked.times.since_ms)
+    read = parse_read(options, 0)
+    plan, tasks = plan_and_pin(read, EVERYTHING, lambda plan: plan.parts, os.getpid(), say)
+    held.enter_context(pins.held(tasks))
+    by_topic: dict[tuple[str, str | None], dict[int, list[Piece]]] = {}
+    for piece in (piece for task in tasks for piece in task):
+        lanes = by_topic.setdefault((piece.partition.topic, piece.topic_id), {})
+        lanes.setdefault(piece.partition.partition, []).append(piece)
+    return [
+        ReplayedTopic(
+            asked, topic, topic_id, max(pieces) + 1, SegmentTables(pieces, asked.times, plan.latest_ms, read.place)
+        )
+        for (topic, topic_id), pieces in by_topic.items()
+    ]
+
+
+# -- tables
+
+
+def _in_files(asked: Asked) -> list[ReplayedTopic]:
+    found = _files(asked)
+    groups = look_at_files(asked.spark, found, asked.times, asked.topic)
+    stores = [files for files, _ in found]
+    by_topic: dict[tuple[str, str | None], dict[int, list[Group]]] = {}
+    for one in groups:
+        by_topic.setdefault((one.topic, one.topic_id), {}).setdefault(one.partition, []).append(one)
+
+    def age(key: tuple[str, str | None]) -> tuple[bool, int]:
+        """Rows without an id are older than any with one."""
+        return key[1] is not None, min(one.first_us for ours in by_topic[key].values() for one in ours)
+
+    return [
+        ReplayedTopic(
+            asked,
+            *key,
+            max(by_topic[key]) + 1,
+            FileTables(stores, by_topic[key], asked.times),
+            partial(_rows, asked) if any(is_too_much(ours) for ours in by_topic[key].values()) else None,
+        )
+        for key in sorted(by_topic, key=age)
+    ]
+
+
+def _files(asked: Asked) -> list[tuple[Files, list[str]]]:
+    source: Any = asked.source
+    if asked.kind == PLAIN:
+        files = files_of(source)
+        names = [name for name in files.files("") if name.endswith(".parquet") and not _is_hidden(name)]
+        return [(files, names)]
+    return open_table(asked.kind, _folder(source), asked.spark).files(*asked.times)
+
+
+def _is_hidden(name: str) -> bool:
+    return any(part.startswith(("_", ".")) for part in name.split("/"))
+
+
+def _folder(source: "str | Place | CatalogueTable") -> "str | CatalogueTable":
+    if isinstance(source, Place):
+        return source.url
+    return str(Path(source.removeprefix("file://")).absolute()) if isinstance(source, str) else source
+
+
+def _rows(asked: Asked) -> "DataFrame":
+    if asked.kind == PLAIN:
+        from horolog.pipeline.tables.parquet import plain_rows
+
+        source: Any = asked.source
+        return plain_rows(asked.spark, source, *asked.times)
+    return open_table(asked.kind, _folder(asked.source), asked.spark).rows(*asked.times)
+
+
+def _in_order(rows: "DataFrame", of: ReplayedTopic, positions: Positions, *, keeps_partitions: bool) -> "DataFrame":
+    """The rows to send (`lanes.COLUMNS`): those of each partition in the order of their offsets."""
+    from pyspark.sql import functions as f
+
+    from horolog.pipeline.jobs.loading import unsent
+
+    known = f.col("topic_id") if "topic_id" in rows.columns else f.lit(None).cast("string")
+    ours = rows.where((f.col("topic") == of.topic) & known.eqNullSafe(f.lit(of.topic_id)))
+    partition = f.col("partition") if keeps_partitions else f.lit(None).cast("int")
+    lanes = ours.select(
+        f.col("partition").alias("lane"),
+        f.col("offset").alias("position"),
+        "key",
+        "value",
+        "headers",
+        partition.alias("partition"),
+        f.unix_millis("timestamp").alias("timestamp_ms"),  # -1, no time, stays that
+    )
+    return unsent(lanes, positions).repartition("lane").sortWithinPartitions("lane", "position").select(*COLUMNS)
