@@ -18,6 +18,7 @@ from horolog.client.retry import RetryPolicy
 from horolog.client.types import TopicPartition
 from horolog.client.versions import BrokerVersions, api_of
 from horolog.protocol.apis import API, NEVER, ApiKey
+from horolog.protocol.errors import ErrorCode
 
 if TYPE_CHECKING:
     from horolog.client.security import Security
@@ -217,8 +218,8 @@ class Client:
         if not (await self.versions()).serves(ApiKey.METADATA, _ASKS_WITHOUT_MAKING):
             return None
         known = (await self.metadata([name])).topics.get(name)
-        if known is None or not known.error_code:
-            return None
+        if known is None or known.error_code in {ErrorCode.NONE, ErrorCode.INVALID_TOPIC_EXCEPTION}:
+            return None  # no topic can have such a name
         reason = f"topic {name!r}: {error_of(known.error_code).message}"
         return error_of(known.error_code, reason, topic=name)
 
