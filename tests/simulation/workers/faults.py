@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from horolog.broker.cluster_file import JOURNAL
+from horolog.broker.cluster_file import FILE_NAME, JOURNAL
 from horolog.broker.log.storage.memory_disk import ALL
 from horolog.broker.topic_names import INTERNAL_TOPICS, TRANSACTION_STATE
+from horolog.broker.workers import worker_checkpoints
+from horolog.broker.workers.legible_record import is_legible
 from horolog.protocol.messages.reassignments import (
     AlterPartitionReassignmentsRequest,
     ElectLeadersRequest,
@@ -17,6 +19,7 @@ from horolog.protocol.messages.reassignments import (
 from tests.simulation.model import Attempt, Level
 from tests.simulation.workers.network import DELAYS_MS, SLOW_MS
 from tests.simulation.workers.world import SimulatedWorker, WorkersWorld
+from tests.simulation.world import DATA, SimulationFailure
 
 if TYPE_CHECKING:
     from tests.simulation.workers.simulation import WorkersSimulation
@@ -30,6 +33,7 @@ LATE_MS, MOST_LOOKS = 3000, 6
 GOES_ON_MS = (1, 10, 100, 300)
 JOURNAL_FAULTS = ("write", "torn write", "sync", "read", "truncate")
 PREFERRED = 0
+LOOKS = 2
 LEDGER = "ledger"
 
 
@@ -115,6 +119,36 @@ class WorkerChaos:
     def _lose_power(self) -> None:
         self._world.note("power goes after an end")
         self._simulation.end_all(power=True)
+
+    def hurt_record(self) -> None:
+        """A bit of what workers have recorded flips while they run: they know it all, and write it anew."""
+        world = self._world
+        processes = world.processes
+        is_ending = any(one.storage.ends_at_a_change for one in processes) or world.storage._changes_left < ALL // 2
+        if is_ending or len(processes) < 2 or not world.is_undisturbed_since(world.clock.monotonic()):
+            return
+        paths = [path for path in world.storage.files() if self._may_be_hurt(path)]
+        path = self._chance.choice(sorted(paths))
+        position = self._chance.randrange(world.storage.file_node(path).size)
+        world.note("bit flip", path, position)
+        world.counts["bit flip: record of workers"] += 1
+        world.storage.corrupt(path, position, 1 << self._chance.randrange(8))
+        for process in self._chance.sample(processes, len(processes)) * LOOKS:
+            process.run(process.broker.cluster.check_record)  # type: ignore[union-attr]
+        if len(world.processes) == len(processes) and not is_legible(world.storage, [DATA]):
+            raise SimulationFailure(f"{path} was hurt at {position}, and nobody has written it anew")
+
+    def _may_be_hurt(self, path: str) -> bool:
+        """Where a log starts inside of a segment stands in one file alone."""
+        if path in (f"{DATA}/{JOURNAL}", f"{DATA}/{FILE_NAME}"):
+            return True
+        if not path.startswith(f"{DATA}/{worker_checkpoints.NAME}."):
+            return False
+        try:
+            rows = worker_checkpoints.decode(self._world.storage.read_all(path)).rows
+        except ValueError:
+            return False
+        return not any(row.log_start for row in rows.values())
 
     def stop_worker(self) -> None:
         """Somebody tells one of them to stop, and not the supervisor."""

@@ -95,6 +95,7 @@ class WorkersSimulation(Simulation):
             (chaos.lose_an_entry, 0),
             (chaos.lose_a_decision, 0),
             (self.stop_after_batches, 0),
+            (chaos.hurt_record, 0),
         ]
         for operation, weight in others:
             operations.append(operation)

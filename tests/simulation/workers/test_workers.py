@@ -18,6 +18,8 @@ from tests.simulation.workers.themes import (
     HAND_OVERS,
     LOST_DECISIONS,
     LOST_ENTRIES,
+    ONE_IN,
+    PLACE_OF_HURT_RECORDS,
     RARE_THEMES,
     WRITES_AT_HAND_OVERS,
     seeds_of,
@@ -66,6 +68,17 @@ def test_nothing_goes_wrong_where_coincidences_are_made(theme: int) -> None:
     for seed in seeds_of(RARE_THEMES[theme], 2):
         result = run_seed(seed, STEPS, 2)
         assert result.problem is None, "\n".join((*result.lines[-40:], result.summary))
+
+
+@pytest.mark.timeout(180)
+@pytest.mark.parametrize("workers", [2, 3])
+def test_bits_of_the_record_flip_while_workers_run(workers: int) -> None:
+    counts: Counter[str] = Counter()
+    for number in range(3):
+        result = run_seed(number * ONE_IN + PLACE_OF_HURT_RECORDS, STEPS, workers)
+        assert result.problem is None, "\n".join((*result.lines[-40:], result.summary))
+        counts += result.counts
+    assert counts["bit flip: record of workers"]
 
 
 @pytest.mark.timeout(60)

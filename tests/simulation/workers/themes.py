@@ -37,13 +37,18 @@ LOST_DECISIONS = Theme(faults=FAULTS, damage_chance=0.0, often=("_transact",), a
 CLEAN_STOPS = Theme(faults=FAULTS, damage_chance=0.0, sends_older_again=True, also=("stop_after_batches",))
 RARE_THEMES = (WRITES_AT_HAND_OVERS, LOST_ENTRIES, LOST_DECISIONS, CLEAN_STOPS)
 """Of histories that would have none otherwise: for faults that take a coincidence to be found."""
-ONE_IN, PLACE = 20, 6
+HURT_RECORDS = Theme(
+    faults=FAULTS, damage_chance=0.0, often=("create", "delete", "configure", "end_worker"), also=("hurt_record",)
+)
+ONE_IN, PLACE, PLACE_OF_HURT_RECORDS = 20, 6, 16
 
 
 def theme_of(seed: int) -> Theme:
     """Every second history has one."""
     if seed % ONE_IN == PLACE:
         return RARE_THEMES[seed // ONE_IN % len(RARE_THEMES)]
+    if seed % ONE_IN == PLACE_OF_HURT_RECORDS:
+        return HURT_RECORDS
     return THEMES[seed // 2 % len(THEMES)] if seed % 2 else ANYTHING
 
 
