@@ -2,6 +2,7 @@
 
 - -1 means the high watermark; beyond it, or below -1: OFFSET_OUT_OF_RANGE; below the start: nothing to do, no error.
 - A topic whose records are only compacted keeps them: POLICY_VIOLATION; an internal topic: INVALID_TOPIC_EXCEPTION.
+- A partition that is named several times has the last of its offsets, and one answer.
 - The new start is on the disk before the answer; `timeout_ms` is not used.
 """
 
@@ -15,7 +16,6 @@ from horolog.broker.log.storage import StorageFault
 from horolog.broker.topic_names import INTERNAL_TOPICS
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.messages.topics import (
-    DeleteRecordsPartition,
     DeleteRecordsPartitionResult,
     DeleteRecordsRequest,
     DeleteRecordsResponse,
@@ -27,25 +27,28 @@ NO_WATERMARK = -1
 
 
 def handle(broker: BrokerView, request: DeleteRecordsRequest, context: RequestContext) -> DeleteRecordsResponse:  # noqa: ARG001
+    asked: dict[str, dict[int, int]] = {}
+    for topic in request.topics:
+        asked.setdefault(topic.name, {}).update((each.partition_index, each.offset) for each in topic.partitions)
     topics = [
         DeleteRecordsTopicResult(
-            name=topic.name, partitions=[_delete(broker.cluster, topic.name, each) for each in topic.partitions]
+            name=name, partitions=[_delete(broker.cluster, name, index, offset) for index, offset in offsets.items()]
         )
-        for topic in request.topics
+        for name, offsets in asked.items()
     ]
     failed = broker.logs.write_log_starts()
-    for topic in topics if failed else ():
-        for answer in topic.partitions:
-            if not answer.error_code and (topic.name, answer.partition_index) in failed:
+    for told in topics if failed else ():
+        for answer in told.partitions:
+            if not answer.error_code and (told.name, answer.partition_index) in failed:
                 answer.error_code, answer.low_watermark = ErrorCode.KAFKA_STORAGE_ERROR, NO_WATERMARK
     return DeleteRecordsResponse(topics=topics)
 
 
-def _delete(cluster: Cluster, name: str, asked: DeleteRecordsPartition) -> DeleteRecordsPartitionResult:
-    result = delete_before(cluster, name, asked.partition_index, asked.offset)
+def _delete(cluster: Cluster, name: str, index: int, offset: int) -> DeleteRecordsPartitionResult:
+    result = delete_before(cluster, name, index, offset)
     failed = isinstance(result, ErrorCode)
     return DeleteRecordsPartitionResult(
-        partition_index=asked.partition_index,
+        partition_index=index,
         low_watermark=NO_WATERMARK if failed else result,
         error_code=result if failed else ErrorCode.NONE,
     )

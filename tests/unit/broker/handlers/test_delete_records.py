@@ -61,3 +61,29 @@ def test_a_start_that_is_not_on_the_disk_is_not_acknowledged(broker):
     broker.logs.log_starts = {}
     assert delete(broker, 2, 3) == (0, 3)
     assert broker.logs.log_starts == {("t", 0): 3}
+
+
+def test_a_partition_that_is_named_several_times_has_the_last_of_its_offsets(broker):
+    """As in Kafka: nothing is deleted that only an earlier one asks for."""
+    broker.cluster.create_topic("other", 3).find(2).timestamps = [1, 2, 3]
+
+    def asked(name, *places):
+        return DeleteRecordsTopic(
+            name=name,
+            partitions=[DeleteRecordsPartition(partition_index=index, offset=offset) for index, offset in places],
+        )
+
+    topics = [asked("t", (0, 4), (0, 1)), asked("other", (2, 2), (1, 0), (7, 0)), asked("t", (0, 2))]
+    answers = broker.ask(ApiKey.DELETE_RECORDS, 2, topics=topics).topics
+    found = {
+        (topic.name, one.partition_index): (one.error_code, one.low_watermark)
+        for topic in answers
+        for one in topic.partitions
+    }
+    assert sum(len(topic.partitions) for topic in answers) == len(found)
+    assert found == {
+        ("t", 0): (0, 2),
+        ("other", 2): (0, 2),
+        ("other", 1): (0, 0),
+        ("other", 7): (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, -1),
+    }
