@@ -42,6 +42,21 @@ LONGEST_S = 600.0
 MOST = 2**62
 
 
+@dataclass(frozen=True, slots=True)
+class Search:
+    """What a page goes on to look for, where it is on both sides of its time, and how many rows each still wants."""
+
+    places: "list[TopicPartition]"
+    wish: Wish
+    asked: Asked
+    low_ms: int
+    high_ms: int
+    wants_earlier: int
+    wants_later: int
+    looked_at: int
+    """By the page and by streams before this one."""
+
+
 @dataclass(slots=True)
 class Way:
     """One of the two directions: where it is, and how many rows it still wants."""
@@ -77,43 +92,37 @@ async def events(visit: Visit, searchers: Followers) -> Response:
     most = visit.number("rows", ROWS, 2, ROWS_AT_MOST)
     earlier, later = visit.number("earlier", 0), visit.number("later", 0)
     wanted = (0 if asked.is_range else most // 2 - earlier, (most if asked.is_range else most - most // 2) - later)
+    search = Search(places, wish, asked, low, high, *wanted, visit.number("looked_at", 0, 0, MOST))
     visit.frame()
     searchers.enter()
-    stream = _stream(visit, places, wish, asked, (low, high), wanted, searchers)
-    return StreamingResponse(stream, media_type="text/event-stream", headers={"x-accel-buffering": "no"})
+    return StreamingResponse(
+        _stream(visit, search, searchers), media_type="text/event-stream", headers={"x-accel-buffering": "no"}
+    )
 
 
-async def _stream(
-    visit: Visit,
-    places: "list[TopicPartition]",
-    wish: Wish,
-    asked: Asked,
-    edges: tuple[int, int],
-    wanted: tuple[int, int],
-    searchers: Followers,
-) -> AsyncIterator[bytes]:
+async def _stream(visit: Visit, search: Search, searchers: Followers) -> AsyncIterator[bytes]:
     from horolog.client.errors import KafkaError
 
     clock = visit.desk.clock
-    looked_at = visit.number("looked_at", 0, 0, MOST)
     until = clock.monotonic() + LONGEST_S
-    reader = Reader(visit.client, places, wish, clock, records_at_most=inf, until=until)
+    reader = Reader(visit.client, search.places, search.wish, clock, records_at_most=inf, until=until)
     try:
         yield b": here\n\n"
         async with AsyncExitStack() as stack:
-            before = Way(False, reader.backward(asked.since_ms, edges[0]), edges[0], wanted[0])
-            after = Way(True, reader.forward(edges[1], asked.until_ms), edges[1], wanted[1])
+            since_ms, until_ms = search.asked.since_ms, search.asked.until_ms
+            before = Way(False, reader.backward(since_ms, search.low_ms), search.low_ms, search.wants_earlier)
+            after = Way(True, reader.forward(search.high_ms, until_ms), search.high_ms, search.wants_later)
             for way in (before, after):
                 await stack.enter_async_context(aclosing(way.pieces))
-            left = [before] if before.wanted > 0 and before.edge_ms > asked.since_ms else []
-            left += [after] if after.wanted > 0 and after.edge_ms < asked.until_ms else []
+            left = [before] if before.wanted > 0 and before.edge_ms > since_ms else []
+            left += [after] if after.wanted > 0 and after.edge_ms < until_ms else []
             sent = clock.monotonic()
             while left and not reader.is_spent:
                 way = min(left, key=lambda one: one.looked_at)
                 if not await way.step(reader):
                     left.remove(way)
                 if clock.monotonic() - sent >= PROGRESS_SECONDS or not left:
-                    yield event("found", _progress(visit, before, after, looked_at + reader.looked_at))
+                    yield event("found", _progress(visit, before, after, search.looked_at + reader.looked_at))
                     before.rows, after.rows = [], []
                     sent = clock.monotonic()
                     if await visit.desk.sessions.find(visit.session.id) is not visit.session:
@@ -121,10 +130,12 @@ async def _stream(
                         return
                 await asyncio.sleep(0)  # pages of others have their turn
             if left:
-                yield event("found", _progress(visit, before, after, looked_at + reader.looked_at))
+                yield event("found", _progress(visit, before, after, search.looked_at + reader.looked_at))
                 yield event("paused", {"why": f"{LONGEST_S / 60:.0f} minutes are over"})
             else:
-                yield event("done", {"why": "; ".join(["nothing more lies within the time", *reader.notes])})
+                is_all = before.edge_ms <= since_ms and after.edge_ms >= until_ms
+                said = "nothing more lies within the time" if is_all else "the page is full; Earlier and Later lead on"
+                yield event("done", {"why": "; ".join([said, *reader.notes])})
     except KafkaError as error:
         yield event("paused", {"why": error.message})
     finally:

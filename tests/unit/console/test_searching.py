@@ -77,6 +77,7 @@ async def test_both_ways_are_searched_to_the_end_and_each_record_is_found_once()
         assert "The search is not at its end" in text
         events = await all_events(page, searched(text))
         assert [name for name, _ in events[-1:]] == ["done"]
+        assert "nothing more lies within the time" in events[-1][1]["why"]
         steps = [data for name, data in events if name == "found"]
         before, after = found_in(text.partition('id="moment"')[0]), found_in(text.partition('id="moment"')[2])
         for step in steps:
@@ -96,6 +97,7 @@ async def test_it_ends_when_both_sides_have_enough():
         query = f"topic=t&at={middle}&within=1h&where={WANTED.replace(' ', '%20')}&rows=4&low={middle}&high={middle}"
         events = await all_events(page, query)
         assert events[-1][0] == "done"
+        assert "the page is full" in events[-1][1]["why"]
         rows = "".join(data["before"] + data["after"] for name, data in events if name == "found")
         assert sorted(found_in(rows)) == [-100, -50, 0, 50]
 
