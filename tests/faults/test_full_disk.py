@@ -75,6 +75,43 @@ def test_room_is_told_before_it_has_run_out_and_then(
     assert answer(port, "/ready")[0] == 200
 
 
+@pytest.mark.parametrize(("before", "after"), [("1", "1"), ("2", "2"), ("1", "2"), ("2", "3")])
+def test_a_start_on_a_disk_without_a_byte_serves_reads_whoever_was_killed_there(
+    disk_of: Callable[..., MemoryDisk],
+    brokers: Callable[..., BrokerProcess],
+    tmp_path: Path,
+    before: str,
+    after: str,
+) -> None:
+    disk = disk_of("tmpfs", SMALL)
+    broker = brokers(beside(disk, tmp_path), **{"horolog.workers": before}).start()
+    create(broker.address, "t", 4)
+    witness = Witness(broker.address, "t", partitions=4, value_bytes=8000)
+    witness.send(100)
+    fill(disk)
+    broker.kill()
+    fill(disk)
+    broker.settings["horolog.workers"] = after
+    broker.start()
+    witness.check(numbers_in(broker.address, "t", 4))
+    disk.resize(LARGER)
+    until(lambda: is_created(broker, "late"))
+    witness.send(100)
+    assert broker.stop() == 0
+    broker.start()
+    witness.check(numbers_in(broker.address, "t", 4))
+    assert "late" in AdminClient({"bootstrap.servers": broker.address}).list_topics(timeout=10).topics
+    assert broker.stop() == 0
+
+
+def is_created(broker: BrokerProcess, name: str) -> bool:
+    try:
+        create(broker.address, name)
+    except KafkaException as error:
+        return bool(error.args[0].code() == KafkaError.TOPIC_ALREADY_EXISTS)
+    return True
+
+
 def beside(disk: Disk, folder: Path) -> Path:
     """A data folder on the disk under a path beside it: what the broker says is not written to the full disk."""
     (disk.root / "data").mkdir()

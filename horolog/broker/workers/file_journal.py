@@ -49,6 +49,8 @@ from horolog.broker.workers.entry_lines import (
 
 log = logging.getLogger(__name__)
 
+SCARCE_BYTES = 64 * 1024
+
 GROWTH_BYTES = 1 << 20
 """A journal is shortened when its lines take more than this, and more than the state that it began with."""
 
@@ -97,6 +99,27 @@ UNKNOWN_BASE = sys.maxsize
 def lost(path: str, damage: str) -> Found:
     """A journal that is known to have been there."""
     return Found(path, Head(UNKNOWN_BASE, ()), b"", None, Read([], 0, []), [damage], is_lost=True)
+
+
+def not_begun(data_dir: str, head: Head) -> Found:
+    """A journal that there was no room for: whoever appends is refused until somebody has begun it."""
+    lines = encode_head(head)
+    return Found(f"{data_dir}/{JOURNAL}", head, lines, None, Read([], len(lines), []), [], sum=crc32(lines))
+
+
+def lacks_room(storage: Storage, data_dir: str) -> bool:
+    """Whether that may be so."""
+    return storage.disk_space(data_dir)[1] < SCARCE_BYTES
+
+
+def could_begin(storage: Storage, found: Found) -> bool:
+    """Begin it if that is possible now; one worker does so, for all."""
+    try:
+        begin(storage, parent_of(found.path), found.head)
+    except StorageFault:
+        return False  # which was told at the start
+    log.info("%s is begun: there is room again", found.path)
+    return True
 
 
 def number_of(head: Head) -> int:
@@ -449,7 +472,10 @@ class FileJournal:
         return found
 
     def _has_news(self) -> bool:
-        file = self._storage.open_apart(self._path)
+        try:
+            file = self._storage.open_apart(self._path)
+        except FileMissing:
+            return False  # until there is one again: see `check` and `could_begin`
         try:
             return file.size() != self._end or not self._has_known_head(file)
         finally:

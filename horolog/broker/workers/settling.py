@@ -12,6 +12,7 @@ on the disk. The checkpoints come first: once the journal is in `horolog-cluster
 
 from __future__ import annotations
 
+import errno
 import logging
 import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -38,6 +39,8 @@ from horolog.broker.workers.worker_folder_checkpoints import share_of
 log = logging.getLogger(__name__)
 
 Key = tuple[str, int]
+
+NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT})
 
 
 def random_id() -> bytes:
@@ -200,7 +203,8 @@ def _look(storage: Storage, path: str, found: Found | None, *, is_current: bool)
         log.warning("%s; what it says is left out", fault)
     was_clean = checkpoints.CLEAN_SHUTDOWN in names
     if found is not None and is_current and not was_clean:
-        files = [loaded.found.get(node) for node in found.head.nodes]
+        # Besides those that the journal was begun for others may have gone on from it: see `_go_on_as_left`.
+        files = [loaded.found.get(node) for node in {*found.head.nodes, *worker_checkpoints.nodes_in(storage, path)}]
         was_clean = bool(files) and all(one is not None and one.has_stopped for one in files)
     return _Folder(path, keys, loaded, was_clean)
 
@@ -298,7 +302,13 @@ def settle(
     folders = DataFolders(data_dirs, storage, clock, settings.node_id, share, may_make=True)
     folders.claim()
     paths = [folder.path for folder in folders.usable()]
-    merge(storage, paths)
+    try:
+        merge(storage, paths)
+    except StorageFault as fault:
+        if fault.code not in NO_ROOM or not _go_on_as_left(storage, paths, nodes):
+            raise
+        log.error("there is no room to settle what workers have left, and they go on from there: %s", fault)
+        return
     file = ClusterFile(storage, paths[0], lambda: paths)
     leads = file.load().leads
     logs = ClosedLogs(folders, storage)
@@ -312,9 +322,39 @@ def settle(
         if checkpoints.take_clean_shutdown(storage, path):
             for node in nodes:
                 storage.create(f"{path}/{checkpoints.CLEAN_SHUTDOWN}.{node}").close()
-    # The journal comes first, for the record says that there is one.
-    file_journal.begin(storage, paths[0], Head(file.number + 1, nodes))
-    replace(state, unidentified=frozenset()).save(file, leads, has_journal=True)
+    try:
+        # The journal comes first, for the record says that there is one.
+        file_journal.begin(storage, paths[0], Head(file.number + 1, nodes))
+        replace(state, unidentified=frozenset()).save(file, leads, has_journal=True)
+    except StorageFault as fault:
+        if fault.code not in NO_ROOM:
+            raise
+        log.error("there is no room for the journal of workers, and nothing can be changed until there is: %s", fault)
+
+
+def _go_on_as_left(storage: Storage, paths: Sequence[str], nodes: tuple[int, ...]) -> bool:
+    """Whether workers can go on from what others have left, as successors of those would.
+
+    Where there are others than the journal was begun for, nobody's clean stop counts unless everybody's does: partitions have other
+    leaders now. And each has a file of its own, empty at first, without which it would not count at the next settling.
+    """
+    found = file_journal.find(storage, paths)
+    if found is None or found.damages:
+        return False
+    stored = ClusterFile(storage, paths[0], lambda: paths).load()
+    if stored.damages or not goes_on(found, stored):
+        return False
+    if found.head.nodes == nodes:
+        return True
+    for path in paths:
+        loaded = worker_checkpoints.load_all(storage, path)
+        if loaded.faults or any(one.has_stopped for one in loaded.found.values()):
+            return False
+        for node in nodes:
+            if node not in loaded.found:
+                storage.create(f"{path}/{worker_checkpoints.name_of(node)}").close()
+        storage.sync_dir(path)
+    return True
 
 
 @dataclass(slots=True)

@@ -20,6 +20,7 @@ from horolog.broker.new_topics import Planner
 from horolog.broker.settings import Settings
 from horolog.broker.topic import Topic
 from horolog.broker.workers import file_journal, settling
+from horolog.broker.workers.entry_lines import Head
 from horolog.broker.workers.file_journal import FileJournal
 from horolog.broker.workers.link import LOOK_AT_THE_RECORD
 from horolog.broker.workers.settling import replayed, state_of
@@ -51,8 +52,13 @@ class WorkerCluster(Cluster):
         assert logs.share is not None
         paths = [folder.path for folder in logs.folders.usable()]
         found = file_journal.take_up(logs.resources.storage, paths)
+        self._is_begun = found is not None
+        """Whether there is a journal: on a full disk there may be none at first."""
         if found is None:
-            raise DataFolderError(f"{', '.join(paths)}: no worker has settled what lies there")
+            stored = file.load()
+            if stored.has_journal or not stored.found or not file_journal.lacks_room(logs.resources.storage, paths[0]):
+                raise DataFolderError(f"{', '.join(paths)}: no worker has settled what lies there")
+            found = file_journal.not_begun(paths[0], Head(stored.number + 1, context.nodes))
         journal = FileJournal(
             logs.resources.storage,
             found,
@@ -161,6 +167,15 @@ class WorkerCluster(Cluster):
         self._tell_applied()
         if written == LOOK_AT_THE_RECORD:
             self.check_record()
+
+    def check_record(self) -> None:
+        """Where there was no room for a journal, the first worker begins it as soon as there is."""
+        if self._is_begun:
+            super().check_record()
+        elif self._me == self.nodes[0]:
+            self._is_begun = file_journal.could_begin(self._logs.resources.storage, self._found)
+        else:
+            self._is_begun = self._logs.resources.storage.exists(self._found.path)
 
     def _tell_applied(self) -> None:
         """Whoever waits for this worker is told, also where it has caught up on the way to a change of its own."""

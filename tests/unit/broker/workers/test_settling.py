@@ -4,6 +4,7 @@ import random
 
 import pytest
 
+from horolog.broker.cluster_errors import ClusterError
 from horolog.broker.cluster_file import ClusterFile
 from horolog.broker.cluster_state import Lead, LeadsChanged, RulesChanged
 from horolog.broker.log.files import checkpoints, log_starts
@@ -14,6 +15,7 @@ from horolog.broker.new_topics import NewTopic
 from horolog.broker.stored_rules import StoredRule
 from horolog.broker.workers import file_journal, settling, worker_checkpoints
 from horolog.broker.workers.entry_lines import Head, encode_entry
+from horolog.protocol.errors import ErrorCode
 from tests.support.at_once import at_once, delete_topic
 from tests.support.crew import Crew
 from tests.support.crew_records import Alone, append, filled, values
@@ -437,6 +439,88 @@ def test_a_disk_that_does_not_take_it_is_told(crew):
     with pytest.raises(StorageFault):
         crew.merge()
     assert crew.merge()
+
+
+class TestFullDisks:
+    """Folders that cannot be settled for lack of room are served all the same, and nothing of them is lost."""
+
+    @pytest.fixture
+    def full(self, crew):
+        def fill():
+            crew.kill()
+            crew.storage.die()
+            crew.storage.capacity_bytes = crew.storage.used_bytes()
+
+        return fill
+
+    @pytest.mark.parametrize("nodes", [(1, 2), (1, 2, 3)])
+    def test_workers_go_on_from_what_others_have_left(self, crew, full, nodes, caplog):
+        filled(crew)
+        full()
+        crew.nodes = nodes
+        crew.start()
+        assert "there is no room to settle what workers have left" in caplog.text
+        assert [values(crew.partition("a", index)) for index in range(3)] == [[b"a0"], [b"a1"], [b"a2"]]
+        assert crew.clusters[1].topics["a"].overrides == {"retention.ms": "77"}
+        crew.storage.capacity_bytes = None
+        crew.clusters[2].create_topic("late", 1, {})
+        crew.kill(nodes[-1])
+        crew.stop()
+        assert not crew.merge(), "one of them was killed"
+        assert left_by_workers(crew) == []
+        assert set(Alone(crew).cluster.topics) == {"a", "b", "late"}
+
+    @pytest.mark.parametrize("stopped", [(), (1,), (1, 2)])
+    def test_others_do_not_go_on_where_a_stop_was_clean_for_some(self, crew, full, stopped):
+        filled(crew)
+        if stopped:
+            crew.stop(*stopped)
+        full()
+        crew.nodes = (1, 2, 3)
+        if stopped:
+            with pytest.raises(StorageFault, match="No space left"):
+                crew.start()
+        else:
+            crew.start()
+
+    def test_nobody_goes_on_from_a_journal_that_is_damaged(self, crew, full):
+        filled(crew)
+        full()
+        crew.storage.corrupt("/data/horolog-journal", crew.storage.file_node("/data/horolog-journal").size - 10, 1)
+        with pytest.raises(StorageFault, match="No space left"):
+            crew.start()
+
+    def test_another_fault_of_the_disk_is_a_reason_to_stay_down(self, crew):
+        filled(crew)
+        crew.kill()
+        crew.storage.die()
+        crew.storage.fail("create", "horolog-log-starts", times=100)
+        with pytest.raises(StorageFault):
+            crew.start()
+
+    def test_workers_follow_a_broker_alone_without_a_journal_until_there_is_room(self, crew, caplog):
+        alone = Alone(crew)
+        topic = alone.cluster.create_topic("a", 3, {})
+        for index in range(3):
+            append(topic.find(index), b"alone")
+        alone.close()
+        crew.storage.capacity_bytes = crew.storage.used_bytes()
+        crew.start()
+        assert "there is no room for the journal of workers" in caplog.text
+        assert [values(crew.partition("a", index)) for index in range(3)] == [[b"alone"]] * 3
+        with pytest.raises(ClusterError) as refused:
+            crew.clusters[2].create_topic("late", 1, {})
+        assert refused.value.code == ErrorCode.KAFKA_STORAGE_ERROR
+        crew.clusters[1].check_record()
+        assert "horolog-journal" not in names_in(crew)
+        crew.storage.capacity_bytes = None
+        for node in (2, 1, 2, 1):
+            crew.clusters[node].check_record()
+        crew.clusters[2].create_topic("late", 1, {})
+        assert "late" in crew.clusters[1].topics
+        crew.stop()
+        assert crew.merge()
+        assert set(Alone(crew).cluster.topics) == {"a", "late"}
 
 
 def test_how_far_workers_have_compacted_is_kept(crew):
