@@ -2,11 +2,12 @@
 
 The folder is listed once, so that names and sizes cost no request for each file. Planning asks for small pieces next to each other:
 a request brings `least_bytes`, and the last ones of a file are kept. Seals, and the ends of logs by which seals know them, are fetched
-from many files at once. Tasks fetch the ranges that they ask for. `bytes_read` counts what was fetched.
+from many files at once. Tasks fetch the ranges that they ask for, of the versions of files that were planned. `bytes_read` counts what
+was fetched.
 """
 
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 
 from horolog.broker.log.storage import File, FileMissing, ReadOnlyFile, ReadOnlyStorage, StorageFault, parent_of
@@ -46,11 +47,24 @@ class ObjectFile(ReadOnlyFile):
         """Nothing is open."""
 
 
+def is_same(planned: str, there: str) -> bool:
+    """Whether two versions may be of one file: a size, a time, and the ETag, which decides where both looks have told it."""
+    (size, time_said, *e_tag), (other_size, other_time, *other_e_tag) = planned.split(), there.split()
+    if size != other_size:
+        return False
+    if e_tag and other_e_tag:
+        return e_tag == other_e_tag
+    return abs(int(time_said) - int(other_time)) <= 1  # listings know fractions of a second, which some round
+
+
 class ObjectFiles(ReadOnlyStorage):
     """The files below a place; their paths begin with its URL."""
 
-    def __init__(self, place: Place, least_bytes: int = 0) -> None:
+    def __init__(self, place: Place, least_bytes: int = 0, planned: Mapping[str, str] | None = None) -> None:
+        """`planned`: the versions of files that are to be read, by path; another one in its place is a fault."""
         super().__init__()
+        self._unchecked = dict(planned or {})
+        self.versions: dict[str, str] = {}
         self.place = place
         self.least_bytes = least_bytes
         self._store = files_of(place)
@@ -63,10 +77,9 @@ class ObjectFiles(ReadOnlyStorage):
     def listed(self) -> dict[str, tuple[int, int]]:
         """Size and time of last change in nanoseconds of all files, by path; asked for once."""
         if self._listed is None:
-            found = {
-                f"{self.place.url}/{name}": (each.size_bytes, each.changed_ms * 1_000_000)
-                for name, each in self._store.listed("").items()
-            }
+            listed = {f"{self.place.url}/{name}": each for name, each in self._store.listed("").items()}
+            self.versions = {path: each.version for path, each in listed.items()}
+            found = {path: (each.size_bytes, each.changed_ms * 1_000_000) for path, each in listed.items()}
             for path in found:
                 child = path
                 while child != self.place.url:
@@ -81,14 +94,21 @@ class ObjectFiles(ReadOnlyStorage):
         end = position + size
         if least := self.least_bytes if least_bytes is None else least_bytes:
             end = max(end, min(position + least, self.stat(path)[0]))
+        name = path.removeprefix(self.place.url).strip("/")
         try:
-            data = self._store.read_range(path.removeprefix(self.place.url).strip("/"), position, end)
+            self._check(path, name)
+            data = self._store.read_range(name, position, end)
         except FileNotFoundError:
             raise FileMissing(f"read {path}: it is gone", path=path) from None
         if len(data) < size:
             raise StorageFault(f"read {path}: ends {size - len(data)} bytes before {position + size}", path=path)
         self.count(path, len(data))
         return data
+
+    def _check(self, path: str, name: str) -> None:
+        planned = self._unchecked.pop(path, None)
+        if planned is not None and not is_same(planned, there := self._store.version(name)):
+            raise StorageFault(f"read {path}: version {planned} was planned, and {there} is there now", path=path)
 
     def prefetch(self, paths: Iterable[str]) -> None:
         """Have these small files at hand, as far as they are there: each would be waited for alone otherwise."""

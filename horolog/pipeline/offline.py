@@ -90,6 +90,8 @@ class Plan:
     damaged_bytes: int = 0
     latest_ms: int = -1
     """The largest time in the segments that are read."""
+    versions: dict[str, str] = field(default_factory=dict)
+    """Of files in a store, by path: those that were planned, and no others that took their place."""
 
     @property
     def pieces(self) -> list[Piece]:
@@ -147,6 +149,8 @@ def make_plan(options: ReadOptions, wanted: Wanted = EVERYTHING) -> Plan:
             part[:] = [one._replace(patches=_patches(storage, one.path)) for one in part]
     except FileMissing as error:
         raise DataLoss(f"{options.path}: {error}; a broker has removed it meanwhile, so try again") from error
+    if isinstance(files, ObjectFiles):
+        made.versions = {piece.path: files.versions[piece.path] for piece in made.pieces}
     made.looked_at_bytes = sum(files.bytes_read.values())
     _check_damage(options, made)
     return made
@@ -329,9 +333,10 @@ def read_pieces(
     fail_on_data_loss: bool,
     place: Place | None = None,
     include_topic_id: bool = False,
+    versions: Mapping[str, str] | None = None,
 ) -> Iterator[pa.RecordBatch]:
-    """The records of a task's pieces, in their order."""
-    storage = OverlayStorage(ReadOnlyStorage() if place is None else ObjectFiles(place))
+    """The records of a task's pieces, in their order; of files in a store those `versions` are read, or it is a loss of data."""
+    storage = OverlayStorage(ReadOnlyStorage() if place is None else ObjectFiles(place, planned=versions))
     for piece in pieces:
         if piece.pinned is not None:
             touch(piece.pinned)

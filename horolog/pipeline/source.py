@@ -157,9 +157,10 @@ def _is_called_by(file: str) -> bool:
 class FilesTask(InputPartition):
     """What one task reads of segment files."""
 
-    def __init__(self, pieces: list[Piece]) -> None:
+    def __init__(self, pieces: list[Piece], versions: Mapping[str, str]) -> None:
         super().__init__(pieces)
         self.pieces = pieces
+        self.versions = {one.path: versions[one.path] for one in pieces if one.path in versions}
 
 
 class FilesReader(DataSourceReader):
@@ -174,44 +175,46 @@ class FilesReader(DataSourceReader):
             self.options, self.wanted, lambda plan: tasks(plan, self.options), os.getppid(), say
         )
         say(f"horolog: {self.options.path}: {plan}")
-        return [FilesTask(task) for task in planned] or [FilesTask([])]
+        return [FilesTask(task, plan.versions) for task in planned or [[]]]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         begin_task()
         assert isinstance(partition, FilesTask)
-        return self._read(partition.pieces)
+        return self._read(partition)
 
-    def _read(self, pieces: list[Piece]) -> Iterator[pa.RecordBatch]:
-        """What a task reads stays pinned until it was read, or nobody wants more; a task that fails is tried again."""
+    def _read(self, task: FilesTask) -> Iterator[pa.RecordBatch]:
+        """A task's files stay pinned until they were read, or nobody wants more; a task that fails is tried again."""
         try:
-            yield from self._decoded(pieces)
+            yield from self._decoded(task)
         except GeneratorExit:
-            release(pieces)
+            release(task.pieces)
             raise
-        release(pieces)
+        release(task.pieces)
 
-    def _decoded(self, pieces: list[Piece]) -> Iterator[pa.RecordBatch]:
+    def _decoded(self, task: FilesTask) -> Iterator[pa.RecordBatch]:
         decoding = self.options.decoding
         if decoding is None or decoding.dead_letters is None:
-            plain = self._plain(pieces)
+            plain = self._plain(task.pieces, task.versions)
             return plain if decoding is None else decoding.batches(plain)
-        return self._with_letters(decoding, pieces)
+        return self._with_letters(decoding, task)
 
-    def _plain(self, pieces: list[Piece]) -> Iterator[pa.RecordBatch]:
+    def _plain(self, pieces: list[Piece], versions: Mapping[str, str]) -> Iterator[pa.RecordBatch]:
         return read_pieces(
             pieces,
             include_headers=self.options.reads_headers,
             fail_on_data_loss=self.options.fail_on_data_loss,
             place=self.options.place,
             include_topic_id=True,
+            versions=versions,
         )
 
-    def _with_letters(self, decoding: "Decoding", pieces: list[Piece]) -> Iterator[pa.RecordBatch]:
+    def _with_letters(self, decoding: "Decoding", task: FilesTask) -> Iterator[pa.RecordBatch]:
         """Each piece has letters of its own: other pieces may come to be beside it when the files are read again."""
         from horolog.pipeline.typed.dead_letters import post_of_piece
 
-        for piece in pieces:
-            yield from decoding.batches(self._plain([piece]), post_of_piece(self.options, piece))
+        for piece in task.pieces:
+            plain = self._plain([piece], task.versions)
+            yield from decoding.batches(plain, post_of_piece(self.options, piece))
 
 
 class FilteredReader(DataSourceReader):

@@ -1,12 +1,15 @@
 """`horolog doctor` finds damage, foretells exactly what recovery does, and has it done without losing a byte for good."""
 
 import json
+import os
 import shutil
+from dataclasses import replace
 
 import pytest
 
 from horolog.broker.log.indexes import offset_index
 from horolog.broker.log.storage import RealStorage
+from horolog.client import pins
 from horolog.protocol.records.entries import iter_records
 from tests.support import golden
 
@@ -283,3 +286,16 @@ def test_partitions_that_are_empty_cost_next_to_nothing(start_broker, horolog, m
     ended = horolog("doctor", broker.data, "-o", "json")
     assert (ended.code, ended.json["summary"]["partitions"]) == (0, count)
     assert sum(read) < count * 1000
+
+
+def test_files_that_a_read_has_pinned_are_shown_and_no_damage(horolog, data):
+    owner = pins.Owner.of(os.getpid())
+    (data / "horolog-cluster").touch()
+    pins.pin(pins.folder_of(data), replace(owner, process="one before"), [[str(logs(data)[0])]])
+    _, document = examine(horolog, data, "--topic", "topic")
+    (found,) = document["pins"]
+    assert (found["files"], found["held_bytes"], found["is_over"]) == (1, 0, True)
+    assert found["folder"].startswith(str(data / "horolog-pins"))
+    assert document["summary"]["damaged"] == 0
+    said = horolog("doctor", data).out
+    assert f"1 file of a scan of {owner.user}, pid {owner.pid}, which is over" in said

@@ -59,6 +59,7 @@ def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
     document = _document(folder, in_use, reports, others)
     if arguments.repair and _is_damaged(reports, others):
         document = _repair(folder, arguments.topic, (reports, others), document, stamp, console)
+    document["pins"] = _pins(folder, console.now_ms())
     if console.as_json:
         console.json(document)
     else:
@@ -161,6 +162,33 @@ def _document(folder: str, in_use: bool, reports: "list[PartitionReport]", other
     }
 
 
+def _pins(folder: str, now_ms: int) -> "list[Item]":
+    """What reads of the folder have pinned: the next one sweeps those that are over."""
+    from pathlib import Path
+
+    from horolog.client.pins import folder_of, scans_in
+
+    return [
+        {
+            "folder": str(scan.folder),
+            "owner": None if scan.owner is None else f"{scan.owner.user}, pid {scan.owner.pid}",
+            "files": scan.files,
+            "held_bytes": scan.held_bytes,
+            "is_over": scan.is_over(now_ms),
+        }
+        for scan in scans_in(folder_of(Path(folder)))
+    ]
+
+
+def pin_line(one: "Item") -> str:
+    """The pins of one scan in a sentence."""
+    state = "is over, and the next read sweeps it, or remove the folder" if one["is_over"] else "is being read"
+    return (
+        f"pinned: {one['folder']}: {_counted(one['files'], 'file')} of a scan of {one['owner'] or 'an unknown user'}, which {state};"
+        f" {one['held_bytes']} bytes are kept by it alone"
+    )
+
+
 def _partition(report: "PartitionReport") -> dict[str, Any]:
     latest = max(report.segments, key=lambda one: one.latest, default=None)
     return {
@@ -201,6 +229,8 @@ def _show(document: dict[str, Any], console: Console, *, verbose: bool) -> None:
     for one in document["partitions"]:
         if one["findings"] or one.get("mended"):
             _show_partition(one, console, verbose=verbose)
+    for one in document["pins"]:
+        console.print(pin_line(one))
     summary = document["summary"]
     console.print(
         f"\n{_counted(summary['partitions'], 'partition')}, {_counted(summary['segments'], 'segment')},"

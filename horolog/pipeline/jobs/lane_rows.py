@@ -167,6 +167,7 @@ class SegmentTables:
     times: Times
     latest_ms: int
     place: Place | None = None
+    versions: Mapping[str, str] | None = None
 
     def unsent(self, positions: Mapping[Lane, int]) -> "SegmentTables":
         return replace(self, pieces={lane: unsent(ours, positions.get(lane, 0)) for lane, ours in self.pieces.items()})
@@ -175,7 +176,10 @@ class SegmentTables:
         return self._read(self.pieces.get(lane, ()))
 
     def _read(self, pieces: Iterable[Piece]) -> Iterator[pa.Table]:
-        for batch in read_pieces(pieces, include_headers=True, fail_on_data_loss=True, place=self.place):
+        read = read_pieces(
+            pieces, include_headers=True, fail_on_data_loss=True, place=self.place, versions=self.versions
+        )
+        for batch in read:
             rows = self.times.of(pa.Table.from_batches([batch]))
             if rows.num_rows:
                 yield rows

@@ -93,7 +93,11 @@ def _in_segments(asked: Asked, held: ExitStack) -> list[ReplayedTopic]:
         lanes.setdefault(piece.partition.partition, []).append(piece)
     return [
         ReplayedTopic(
-            asked, topic, topic_id, max(pieces) + 1, SegmentTables(pieces, asked.times, plan.latest_ms, read.place)
+            asked,
+            topic,
+            topic_id,
+            max(pieces) + 1,
+            SegmentTables(pieces, asked.times, plan.latest_ms, read.place, plan.versions),
         )
         for (topic, topic_id), pieces in by_topic.items()
     ]

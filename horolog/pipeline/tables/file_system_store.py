@@ -119,7 +119,7 @@ class FileSystemStore(AtPlace[FileSystemPlace]):
         with self.place.told():
             self.opened.invalidate_cache()
             found = self.opened.find(self.place.path(folder), detail=True, on_error=pass_over_gone)
-        return {path[own:]: Listed(each["size"], _changed_ms(each)) for path, each in found.items()}
+        return {path[own:]: Listed(each["size"], _changed_ms(each), _version(each)) for path, each in found.items()}
 
     def move(self, name: str, to: Files, target: str) -> bool:
         assert isinstance(to, FileSystemStore)
@@ -163,10 +163,19 @@ class FileSystemStore(AtPlace[FileSystemPlace]):
             file.seek(start)
             return bytes(file.read(end - start))
 
+    def version(self, name: str) -> str:
+        with self.place.told():
+            self.opened.invalidate_cache()
+            return _version(self.opened.info(self.place.path(name)))
+
     def opened_to_write(self, path: str) -> Any:
         with self.place.told():
             self._make_parent(path)
             return self.opened.open(path, "wb")
+
+
+def _version(said: Any) -> str:
+    return f"{said['size']} {_changed_ms(said)}"
 
 
 class Written(io.RawIOBase):

@@ -105,7 +105,9 @@ class ObjectStore(AtPlace[Place]):
         with self.place.told():
             listed: Any = obstore.list(self.opened, self.place.key(folder) or None)
             return {
-                each["path"][own:]: Listed(each["size"], round(each["last_modified"].timestamp() * 1000))
+                each["path"][own:]: Listed(
+                    each["size"], round(each["last_modified"].timestamp() * 1000), _version(each)
+                )
                 for chunk in listed
                 for each in chunk
             }
@@ -155,6 +157,18 @@ class ObjectStore(AtPlace[Place]):
 
         with self.place.told():
             return bytes(obstore.get_range(self.opened, self.place.key(name), start=start, end=end))
+
+    def version(self, name: str) -> str:
+        import obstore
+
+        with self.place.told():
+            return _version(obstore.head(self.opened, self.place.key(name)))
+
+
+def _version(said: Any) -> str:
+    """Its size and its time in seconds, which a look at a single object and a listing tell alike everywhere, and its ETag."""
+    e_tag = (said.get("e_tag") or "").strip('"')
+    return f"{said['size']} {int(said['last_modified'].timestamp())} {e_tag}".strip()
 
 
 class Upload(io.RawIOBase):

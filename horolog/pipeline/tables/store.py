@@ -27,6 +27,8 @@ class Listed:
 
     size_bytes: int
     changed_ms: int
+    version: str = ""
+    """What tells it from another file that took its place, as `Files.version` does."""
 
 
 class Store(Protocol):
@@ -89,6 +91,9 @@ class Files(Store, Protocol):
 
     def read_range(self, name: str, start: int, end: int) -> bytes:
         """The bytes from there to there, fewer where the file ends; FileNotFoundError if there is no such file."""
+
+    def version(self, name: str) -> str:
+        """What tells the file from another one in its place; FileNotFoundError if there is no such file."""
 
 
 def files_of(place: str | Place) -> Files:
@@ -213,6 +218,10 @@ class LocalStore:
         with self.reader(name) as file:
             file.seek(start)
             return bytes(file.read(end - start))
+
+    def version(self, name: str) -> str:
+        status = (self.root / name).stat()
+        return f"{status.st_size} {status.st_mtime_ns}"
 
 
 class AtPlace(Generic[P]):
