@@ -96,3 +96,16 @@ async def test_the_time_for_which_a_connection_is_not_read_from_is_counted():
         conversation.resume_writing()
         assert sum(conversation._limits.pauses.counts) == 1
         assert conversation._limits.pauses.sum >= 0
+
+
+def test_an_answer_in_pieces_is_counted_once_and_its_errors_piece_by_piece():
+    registry = Metrics()
+    meter = ApiMeter(registry, lambda: 2.5, "Produce", ProduceResponse)
+    meter.errors_in(produced(0, ErrorCode.OFFSET_OUT_OF_RANGE))
+    meter.errors_in(produced(0))
+    meter.errors_in(produced(ErrorCode.OFFSET_OUT_OF_RANGE))
+    meter.sent(100, 2.0)
+    assert repr(meter) == "<ApiMeter of Produce>"
+    assert registry.counter(ERRORS, "Produce", "OFFSET_OUT_OF_RANGE").value == 2
+    assert registry.counter(SENT, "Produce").value == 100
+    assert (registry.histogram(SECONDS, "Produce").sum, sum(registry.histogram(SECONDS, "Produce").counts)) == (0.5, 1)
