@@ -289,7 +289,7 @@ class Simulation:
 
     @property
     def knows_older_batches(self) -> bool:
-        """Whether a producer may send again what is not its last batch: the broker has stopped cleanly before this start."""
+        """Whether the broker has stopped cleanly before this start: then producers may send again any of their last batches."""
         return self.theme.sends_older_again and self._was_clean
 
     def _stop_cleanly(self) -> None:
