@@ -224,6 +224,21 @@ def _list_offsets(elements: Sequence[Any]) -> Generator[None, None, list[Any]]:
     return arranged
 
 
+def _delete_records(elements: Sequence[Any]) -> Generator[None, None, list[Any]]:
+    """Each topic once, and of a partition that is named more than once what the request says last."""
+    topics: dict[str, tuple[Any, dict[int, Any]]] = {}
+    for topic in elements:
+        _, partitions = topics.setdefault(topic.name, (topic, {}))
+        partitions.update((one.partition_index, one) for one in topic.partitions)
+        yield
+    arranged = []
+    for topic, partitions in topics.values():
+        once = copy(topic)
+        once.partitions = list(partitions.values())
+        arranged.append(once)
+    return arranged
+
+
 def _deleted_name(broker: BrokerView, asked: Any) -> Hashable:
     """Of an element of DeleteTopics, which may name one topic by its name and by its id."""
     if isinstance(asked, str):
@@ -262,7 +277,7 @@ SPLITS: Final[dict[tuple[ApiKey, int], Split]] = {
     (ApiKey.DELETE_TOPICS, 6): Split(
         ("topics",), ("responses",), _deleted_name, most=2, words=_named("name", "topic_id")
     ),
-    (ApiKey.DELETE_RECORDS, 0): _PARTITIONS,
+    (ApiKey.DELETE_RECORDS, 0): Split(("topics", "partitions"), ("topics", "partitions"), arrange=_delete_records),
     (ApiKey.OFFSET_FOR_LEADER_EPOCH, 0): _PARTITIONS,
     (ApiKey.WRITE_TXN_MARKERS, 0): Split(
         ("markers", "topics", "partition_indexes"), ("markers", "topics", "partitions")

@@ -11,7 +11,15 @@ from horolog.protocol.messages.groups import FindCoordinatorRequest
 from horolog.protocol.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 from horolog.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from horolog.protocol.messages.offsets import OffsetFetchRequest, OffsetFetchRequestGroup, OffsetFetchRequestTopics
-from horolog.protocol.messages.topics import CreatableTopic, CreateTopicsRequest, DeleteTopicsRequest, DeleteTopicState
+from horolog.protocol.messages.topics import (
+    CreatableTopic,
+    CreateTopicsRequest,
+    DeleteRecordsPartition,
+    DeleteRecordsRequest,
+    DeleteRecordsTopic,
+    DeleteTopicsRequest,
+    DeleteTopicState,
+)
 from horolog.protocol.wire import NO_UUID
 
 KNOWN = b"the id of topic a"[:16]
@@ -157,3 +165,19 @@ def test_weights_count_what_is_inside():
     groups = [OffsetFetchRequestGroup(group_id="g", topics=topics), OffsetFetchRequestGroup(group_id="h", topics=None)]
     assert made.weight(OffsetFetchRequest(groups=groups)) == 2 + (1 + 2) + 64
     assert not made.has_parts(OffsetFetchRequest(groups=[]))
+
+
+def test_records_are_deleted_by_the_last_offset_that_a_request_names():
+    def topic(name, *asked):
+        partitions = [DeleteRecordsPartition(partition_index=index, offset=offset) for index, offset in asked]
+        return DeleteRecordsTopic(name=name, partitions=partitions)
+
+    request = DeleteRecordsRequest(topics=[topic("a", (0, 1), (1, 2), (0, 3)), topic("b", (0, 4)), topic("a", (1, 5))])
+    pieces = cut(ApiKey.DELETE_RECORDS, 2, request, 1)
+    shown = [
+        (each.name, one.partition_index, one.offset)
+        for piece in pieces
+        for each in piece.request.topics
+        for one in each.partitions
+    ]
+    assert shown == [("a", 0, 3), ("a", 1, 5), ("b", 0, 4)]
