@@ -485,6 +485,57 @@ class TestShortening:
         assert settling.beginning(ClusterState(), left).number == found.head.whole.number
 
 
+class TestMending:
+    """The rest of it is in `test_hurt_journals`."""
+
+    @pytest.fixture
+    def writers(self, place):
+        storage, folder = place
+        one, other = (Writer(storage, folder) for _ in range(2))
+        one.append(*EVERYTHING).reserve(2)
+        other.read_on()
+        return storage, folder, (one, other)
+
+    @pytest.mark.parametrize("left", [b"", None])
+    def test_who_looks_writes_it_anew(self, writers, left):
+        storage, folder, (one, other) = writers
+        if left is None:
+            storage.remove(path(writers))
+        else:
+            storage.write_atomically(path(writers), left)
+        one.check()
+        one.check()
+        assert storage.read_all(path(writers) + ".damaged") == b""
+        assert Writer(storage, folder).state == one.state == other.read_on().state
+
+    def test_who_appends_writes_it_anew(self, writers):
+        storage, folder, (one, other) = writers
+        storage.write_atomically(path(writers), b"")
+        other.reserve()
+        assert one.read_on().state == other.state == Writer(storage, folder).state
+
+    def test_news_that_cannot_be_read_wait_for_who_knows_them(self, writers):
+        storage, folder, (one, other) = writers
+        one.reserve()
+        data = storage.read_all(path(writers))
+        storage.write_atomically(path(writers), data[:-9] + b"x" + data[-8:])
+        other.read_on().check()
+        assert append(other.journal, ONE, other.state.number + 1) is Appended.FAILED
+        one.check()
+        assert other.read_on().state == Writer(storage, folder).state == one.state
+
+    def test_a_disk_that_does_not_work_is_asked_again(self, caplog):
+        storage = begun_in_memory()
+        one = Writer(storage).reserve(2)
+        storage.write_atomically("/data/horolog-journal", b"")
+        storage.fail("rename", "journal", times=2)
+        one.check()
+        assert "could not be compared" in caplog.text
+        storage.heal()
+        storage.write_atomically("/data/horolog-journal", encode_head(HEAD) + encode_entry(9, ONE))
+        assert append(one.journal, ONE, 3) is Appended.FAILED
+
+
 class TestShorteningAndFaults:
     @pytest.fixture(autouse=True)
     def bound(self, monkeypatch):
