@@ -166,7 +166,10 @@ class Upkeep:
         self._broker.waiting.changed(self._broker.logs.apply_retention(self._expiry_clock.wall_ms()))
 
     def _expire_producers(self) -> None:
-        self._broker.logs.expire_producers(self._expiry_clock.wall_ms())
+        """Let every partition forget the producers that have been silent for too long."""
+        now_ms = self._expiry_clock.wall_ms()
+        for partition in self._broker.logs.partitions.values():
+            partition.producers.expire(now_ms)
 
     def sync_and_remove(self) -> None:
         """What `flush.ms` asks for, what rolls have left to be sealed, and what has been out of use for long enough."""

@@ -100,6 +100,33 @@ async def events(visit: Visit, searchers: Followers) -> Response:
     )
 
 
+async def _searched(visit: Visit, search: Search, reader: Reader, before: Way, after: Way) -> AsyncIterator[bytes]:
+    """The events of a search, up to that which says why it ended."""
+    clock, since_ms, until_ms = visit.desk.clock, search.asked.since_ms, search.asked.until_ms
+    left = [before] if before.wanted > 0 and before.edge_ms > since_ms else []
+    left += [after] if after.wanted > 0 and after.edge_ms < until_ms else []
+    sent = clock.monotonic()
+    while left and not reader.is_spent:
+        way = min(left, key=lambda one: one.looked_at)
+        if not await way.step(reader):
+            left.remove(way)
+        if clock.monotonic() - sent >= PROGRESS_SECONDS or not left:
+            yield event("found", _progress(visit, before, after, search.looked_at + reader.looked_at))
+            before.rows, after.rows = [], []
+            sent = clock.monotonic()
+            if await visit.desk.sessions.find(visit.session.id) is not visit.session:
+                yield event("paused", {"why": "you are logged out; log in again"})
+                return
+        await asyncio.sleep(0)  # pages of others have their turn
+    if left:
+        yield event("found", _progress(visit, before, after, search.looked_at + reader.looked_at))
+        yield event("paused", {"why": f"{LONGEST_S / 60:.0f} minutes are over"})
+    else:
+        is_all = before.edge_ms <= since_ms and after.edge_ms >= until_ms
+        said = "nothing more lies within the time" if is_all else "the page is full; Earlier and Later lead on"
+        yield event("done", {"why": "; ".join([said, *reader.notes])})
+
+
 async def _stream(visit: Visit, search: Search, searchers: Followers) -> AsyncIterator[bytes]:
     from horolog.client.errors import KafkaError
 
@@ -114,28 +141,8 @@ async def _stream(visit: Visit, search: Search, searchers: Followers) -> AsyncIt
             after = Way(True, reader.forward(search.high_ms, until_ms), search.high_ms, search.wants_later)
             for way in (before, after):
                 await stack.enter_async_context(aclosing(way.pieces))
-            left = [before] if before.wanted > 0 and before.edge_ms > since_ms else []
-            left += [after] if after.wanted > 0 and after.edge_ms < until_ms else []
-            sent = clock.monotonic()
-            while left and not reader.is_spent:
-                way = min(left, key=lambda one: one.looked_at)
-                if not await way.step(reader):
-                    left.remove(way)
-                if clock.monotonic() - sent >= PROGRESS_SECONDS or not left:
-                    yield event("found", _progress(visit, before, after, search.looked_at + reader.looked_at))
-                    before.rows, after.rows = [], []
-                    sent = clock.monotonic()
-                    if await visit.desk.sessions.find(visit.session.id) is not visit.session:
-                        yield event("paused", {"why": "you are logged out; log in again"})
-                        return
-                await asyncio.sleep(0)  # pages of others have their turn
-            if left:
-                yield event("found", _progress(visit, before, after, search.looked_at + reader.looked_at))
-                yield event("paused", {"why": f"{LONGEST_S / 60:.0f} minutes are over"})
-            else:
-                is_all = before.edge_ms <= since_ms and after.edge_ms >= until_ms
-                said = "nothing more lies within the time" if is_all else "the page is full; Earlier and Later lead on"
-                yield event("done", {"why": "; ".join([said, *reader.notes])})
+            async for said in _searched(visit, search, reader, before, after):
+                yield said
     except KafkaError as error:
         yield event("paused", {"why": error.message})
     finally:

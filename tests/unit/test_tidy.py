@@ -105,6 +105,7 @@ def test_arguments_are_counted():
 
 CLOCK_OWNERS = {
     "broker/clock.py": "the clock that everything in the broker is given",
+    "broker/malloc.py": "it compares the processor's time of the process with the machine's",
     "broker/log/storage/storage.py": "the file system dates files by the machine's clock",
     "broker/observability/logs.py": "lines are logged before there is a broker with a clock",
     "broker/observability/loop_lag.py": "it measures the event loop by the loop's own clock",
@@ -235,6 +236,7 @@ LONE = {
     "protocol/records/control.py: encode_leader_change": "tests make a Kafka's log with it",
     "testing/plugin.py: pytest_addoption": "pytest calls it",
     "testing/plugin.py: pytest_configure": "pytest calls it",
+    "client/cli/common/arguments.py: _check_value": "argparse calls it",
 }
 """Definitions that no other code of the product and no page names. Messages are found by the names of their APIs."""
 

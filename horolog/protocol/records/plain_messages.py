@@ -59,9 +59,8 @@ def as_records(  # noqa: C901, PLR0912, PLR0915 - calls would cost half the time
 ) -> AsRecords:
     """The messages from `position` on that one batch can hold: of one format, timestamp type and append time.
 
-    Their offsets ascend, no distance is too large for a batch, and they take no more than `most_bytes`, unless the first
-    alone does. Inside a wrapper no checksum is looked at, and the wrapper tells the type and the append time of all: the largest time
-    of the batch, whose records keep the times that their producer gave them, as Kafka's do.
+    Their offsets ascend, no distance is too large for a batch, and they take no more than `most_bytes`, unless the first alone does.
+    Inside a wrapper no checksum is looked at, and the wrapper tells the type of all and, in `append_time`, their largest time.
     """
     view, crc32 = memoryview(data), crc32_of_messages()
     parts: list[bytes] = []
@@ -121,7 +120,6 @@ def as_records(  # noqa: C901, PLR0912, PLR0915 - calls would cost half the time
         head = _HEADS[size] if size < _FEW else _NO_HEADERS + encode_varint(size) + _NO_ATTRIBUTES
         parts += (head, time, delta, key_head, data[at:key_end], value_head, data[value_at:value_end])
         count, next_offset, position = count + 1, offset + 1, stop
-    if append_time is not None:
-        highest = append_time
     records = b"".join(parts)[len(_NO_HEADERS) :] + _NO_HEADERS
-    return AsRecords(records, position, count, first_offset, next_offset - 1, base, highest, is_appended)
+    largest = highest if append_time is None else append_time
+    return AsRecords(records, position, count, first_offset, next_offset - 1, base, largest, is_appended)

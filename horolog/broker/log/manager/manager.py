@@ -145,11 +145,6 @@ class LogManager:
             for partition in self.partitions.values():
                 partition.producers.expiration_ms = expiration_ms
 
-    def expire_producers(self, now_ms: int) -> None:
-        """Let every partition forget the producers that have been silent for too long."""
-        for partition in self.partitions.values():
-            partition.producers.expire(now_ms)
-
     # -- topics come and go
 
     def create(
