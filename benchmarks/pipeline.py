@@ -198,7 +198,7 @@ def writing(spark: Any, broker: BrokerProcess, scratch: Path, rounds: int) -> li
     for number in range(rounds + 1):
         for kind, runs in found.items():
             wall, cpu = clock.read()
-            options = {"kafka.bootstrap.servers": broker.address, "topic": f"written-{kind}"}
+            options = {"kafka.bootstrap.servers": broker.address, "topic": f"written-{kind}", "createTopics": "true"}
             frame.write.format(kind).options(**options).mode("append").save()
             wall_after, cpu_after = clock.read()
             if number:

@@ -22,6 +22,7 @@ from horolog.pipeline.offline import within
 from horolog.pipeline.options import ReadOptions
 from horolog.pipeline.positions import EARLIEST, LATEST, DataLoss, OffsetRange, pieces_of, resolve, split
 from horolog.pipeline.pushdown import EVERYTHING
+from horolog.pipeline.short_errors import short_errors
 from horolog.pipeline.topic_ids import made_anew
 from horolog.pipeline.typed.dead_letters import post_of
 from horolog.pipeline.workers import begin_task
@@ -55,6 +56,7 @@ class BrokerReader(DataSourceReader):
         self.options = options
         self.wanted = EVERYTHING
 
+    @short_errors()
     def partitions(self) -> list[RangeTask]:
         options = self.options
         with BrokerLog(options) as broker:
@@ -121,7 +123,7 @@ def read_range(options: ReadOptions, task: RangeTask) -> Iterator[pa.RecordBatch
 
 
 def _read_plain(options: ReadOptions, task: RangeTask) -> Iterator[pa.RecordBatch]:
-    with BrokerLog(options) as broker:
+    with short_errors(), BrokerLog(options) as broker:
         reading = _Reading(broker, options, task)
         if reading.is_of(task.topic_id):
             yield from reading.batches()

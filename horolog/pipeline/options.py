@@ -32,6 +32,7 @@ from horolog.pipeline.positions import (
     parse_times,
     show_position,
 )
+from horolog.pipeline.target_topics import CREATE as CREATE_TOPICS
 from horolog.pipeline.typed.options import DEAD_LETTERS, TypedOptions, parse_typed
 from horolog.pipeline.typed.options import NAMES as TYPED_NAMES
 
@@ -116,6 +117,7 @@ _WRITE = {
     CONFIG_FILE,
     "topic",
     "rejectedTopic",
+    CREATE_TOPICS,
     "includeHeaders",
     "kafka.acks",
     "kafka.compression.type",
@@ -234,6 +236,8 @@ class WriteOptions:
     reach_option: str = "kafka.request.timeout.ms"
     security: Security | None = None
     transactional: Transactional | None = None
+    create_topics: bool = False
+    """Whether a topic that is not there is made; otherwise the write is refused."""
 
 
 class _Given:
@@ -351,9 +355,16 @@ def with_config_file(options: Mapping[str, str]) -> Mapping[str, str]:
     return {**{name: value for name, value in own.items() if name.lower() not in there}, **options}
 
 
-def parse_read(options: Mapping[str, str], now_ms: int, *, streaming: bool = False) -> ReadOptions:
-    """Check and read the options of a read; raises OptionError with the fault and the values that would do."""
+def parse_read(
+    options: Mapping[str, str], now_ms: int, *, streaming: bool = False, limited: bool = True
+) -> ReadOptions:
+    """Check and read the options of a read; raises OptionError with the fault and the values that would do.
+
+    Streams are `limited` if this Spark takes limits on a batch.
+    """
     given = _Given(with_config_file(options))
+    if streaming and not limited:
+        given.refuse(_STREAM_ONLY, "needs Spark 4.2: before it each batch of a stream has all that there is")
     given.refuse(sorted(each for each in _WRITE - _READ if not _is_of_client(each)), "is for writing")
     given.check(_READ, _NO_EFFECT, _REFUSED)
     bootstrap, path = given.text(BOOTSTRAP), given.text("path")
@@ -511,6 +522,9 @@ def _end(given: _Given, now_ms: int) -> tuple[str, Positions]:
 def parse_columns(options: Mapping[str, str]) -> tuple[TypedOptions | None, Selection, bool]:
     """What decides the columns of a read, before anybody knows if it is a batch or a stream: types, the topics, and headers."""
     given = _Given(options)
+    given.check(
+        _READ | _WRITE | {*_REFUSED, *_WRITE_REFUSED}, _NO_EFFECT | _WRITE_NO_EFFECT, {}
+    )  # each kind refuses more
     typed = parse_typed(given.text)
     selection = Selection() if typed is None else _selection(given, needed=False)
     return typed, selection, (given.text("includeHeaders") or "").strip().lower() == "true"
@@ -538,6 +552,7 @@ def parse_write(options: Mapping[str, str], *, streaming: bool = False) -> Write
         *_reach(given, "kafka.max.block.ms"),
         given.security(),
         _transactional(given, streaming=streaming),
+        given.flag(CREATE_TOPICS, default=False),
     )
 
 

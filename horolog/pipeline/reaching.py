@@ -1,6 +1,7 @@
 """Reaches a broker, or says that there is none within the time that the client has for it, before Spark begins to try again by itself."""
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from typing import Protocol
 
 from horolog.client.client import Client
@@ -70,11 +71,15 @@ async def _until_answered(client: Client, reasons: list[str]) -> None:
         await asyncio.sleep(_PAUSE_SECONDS)
 
 
-def require_broker(bootstrap: str, options: Reached) -> None:
-    """The same from code that is not asynchronous."""
+def require_broker(
+    bootstrap: str, options: Reached, further: Callable[[Client], Awaitable[None]] | None = None
+) -> None:
+    """The same from code that is not asynchronous; what is `further` asked is asked of the same client."""
 
     async def ask() -> None:
         async with client_of(bootstrap, options) as client:
             await reach(client, options)
+            if further is not None:
+                await further(client)
 
     asyncio.run(ask())

@@ -9,7 +9,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
-from pyspark.sql.datasource import DataSource, DataSourceReader, Filter, InputPartition
+
+try:
+    from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+except ModuleNotFoundError:
+    from horolog.pipeline.spark_versions import require_data_sources
+
+    require_data_sources()
+    raise
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import (
     ArrayType,
@@ -28,12 +35,14 @@ from horolog.pipeline.options import ReadOptions, Selection, parse_columns, pars
 from horolog.pipeline.pins import plan_and_pin, release
 from horolog.pipeline.positions import OptionError
 from horolog.pipeline.pushdown import EVERYTHING, wanted_of
+from horolog.pipeline.short_errors import short_errors
+from horolog.pipeline.spark_versions import has_arrow_writer_of_streams, has_limits_of_streams
 from horolog.pipeline.typed.options import TypedOptions
 from horolog.pipeline.worker_daemon import hush_this_process
 from horolog.pipeline.workers import begin_task
 
 if TYPE_CHECKING:
-    from pyspark.sql.datasource import DataSourceStreamArrowWriter, DataSourceStreamReader, DataSourceWriter
+    from pyspark.sql.datasource import DataSourceStreamArrowWriter, DataSourceStreamReader, DataSourceWriter, Filter
 
     from horolog.pipeline.online import BrokerReader
     from horolog.pipeline.typed.decoding import Decoding
@@ -65,10 +74,12 @@ class HorologSource(DataSource):
     def name(cls) -> str:
         return "horolog"
 
+    @short_errors()
     def schema(self) -> StructType:
         typed, selection, include_headers = parse_columns(self._options())
         return _columns(decoding_of(typed, selection, include_headers=include_headers), include_headers=include_headers)
 
+    @short_errors()
     def reader(self, schema: StructType) -> DataSourceReader:
         options = _prepared(parse_read(self._options(), _now_ms()), schema)
         if options.path is None:
@@ -80,14 +91,17 @@ class HorologSource(DataSource):
         has_dead_letters = options.decoding is not None and options.decoding.dead_letters is not None
         return FilteredReader(reader) if _filters_are_pushed() and not has_dead_letters else reader
 
+    @short_errors()
     def streamReader(self, schema: StructType) -> "DataSourceStreamReader":
         from horolog.pipeline.stream import BrokerStream, RefusedStream
 
         try:
-            return BrokerStream(_prepared(parse_read(self._options(), _now_ms(), streaming=True), schema))
+            options = parse_read(self._options(), _now_ms(), streaming=True, limited=has_limits_of_streams())
+            return BrokerStream(_prepared(options, schema))
         except OptionError as error:  # Spark tells of an error at this place as of one of its own
             return RefusedStream(error)
 
+    @short_errors()
     def writer(self, schema: StructType, overwrite: bool) -> "DataSourceWriter":
         from horolog.pipeline.write import BatchWriter
 
@@ -95,11 +109,14 @@ class HorologSource(DataSource):
             raise OptionError("a topic cannot be overwritten; mode('append') adds to it")
         return BatchWriter(parse_write(self._options()), schema)
 
+    @short_errors()
     def streamWriter(self, schema: StructType, overwrite: bool) -> "DataSourceStreamArrowWriter":
         from horolog.pipeline.write import StreamWriter
 
         if overwrite:
             raise OptionError("a topic cannot be overwritten; outputMode('append') adds to it")
+        if not has_arrow_writer_of_streams():
+            raise OptionError("streams are written from Spark 4.1 on; foreachBatch writes each batch as a data frame")
         committing = _is_called_by(_COMMITTING_WORKER)  # for that Spark makes another writer, after the batch
         return StreamWriter(parse_write(self._options(), streaming=True), schema, claims=not committing)
 
@@ -170,6 +187,7 @@ class FilesReader(DataSourceReader):
         self.options = options
         self.wanted = EVERYTHING
 
+    @short_errors()
     def partitions(self) -> list[FilesTask]:
         plan, planned = plan_and_pin(
             self.options, self.wanted, lambda plan: tasks(plan, self.options), os.getppid(), say
@@ -199,14 +217,15 @@ class FilesReader(DataSourceReader):
         return self._with_letters(decoding, task)
 
     def _plain(self, pieces: list[Piece], versions: Mapping[str, str]) -> Iterator[pa.RecordBatch]:
-        return read_pieces(
-            pieces,
-            include_headers=self.options.reads_headers,
-            fail_on_data_loss=self.options.fail_on_data_loss,
-            place=self.options.place,
-            include_topic_id=True,
-            versions=versions,
-        )
+        with short_errors():
+            yield from read_pieces(
+                pieces,
+                include_headers=self.options.reads_headers,
+                fail_on_data_loss=self.options.fail_on_data_loss,
+                place=self.options.place,
+                include_topic_id=True,
+                versions=versions,
+            )
 
     def _with_letters(self, decoding: "Decoding", task: FilesTask) -> Iterator[pa.RecordBatch]:
         """Each piece has letters of its own: other pieces may come to be beside it when the files are read again."""
@@ -223,7 +242,7 @@ class FilteredReader(DataSourceReader):
     def __init__(self, reader: "FilesReader | BrokerReader") -> None:
         self._reader = reader
 
-    def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:
+    def pushFilters(self, filters: "list[Filter]") -> "Iterable[Filter]":
         self._reader.wanted = wanted_of(filters)
         return filters
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from horolog.pipeline.java import java_home
+from horolog.pipeline.spark_versions import require_data_sources
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -69,6 +70,7 @@ def session(
     """
     from pyspark.sql import SparkSession
 
+    require_data_sources()
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
     _show_workers_this_package()

@@ -13,11 +13,10 @@ start. Limits on a batch (`batch_limits`) are shared out among partitions by how
 import logging
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
-from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxRows, SupportsTriggerAvailableNow
 
 from horolog.client.types import TopicPartition
 from horolog.pipeline.batch_limits import Offsets, before_horizon, horizon, limited
@@ -25,7 +24,19 @@ from horolog.pipeline.broker_log import BrokerLog
 from horolog.pipeline.online import RangeTask, read_range, tasks_of
 from horolog.pipeline.options import ReadOptions
 from horolog.pipeline.positions import EARLIEST, LATEST, DataLoss, OffsetRange, OptionError, resolve
+from horolog.pipeline.short_errors import short_errors
+from horolog.pipeline.spark_versions import limits_of_streams
 from horolog.pipeline.topic_ids import made_anew
+
+if TYPE_CHECKING:
+    from pyspark.sql.streaming.datasource import (
+        ReadAllAvailable,
+        ReadLimit,
+        ReadMaxRows,
+        SupportsTriggerAvailableNow,
+    )
+else:
+    ReadAllAvailable, ReadLimit, ReadMaxRows, SupportsTriggerAvailableNow = limits_of_streams()
 
 log = logging.getLogger(__name__)
 
@@ -75,12 +86,15 @@ class RefusedStream(DataSourceStreamReader):
     def __init__(self, reason: OptionError) -> None:
         self._reason = reason
 
+    @short_errors()
     def initialOffset(self) -> Json:
         raise self._reason
 
-    def latestOffset(self, start: Json, limit: ReadLimit) -> Json:  # noqa: ARG002 - Spark's
+    @short_errors()
+    def latestOffset(self, start: Json | None = None, limit: ReadLimit | None = None) -> Json:  # noqa: ARG002 - Spark's
         raise self._reason
 
+    @short_errors()
     def partitions(self, start: Json, end: Json) -> list[InputPartition]:  # noqa: ARG002 - Spark's
         raise self._reason
 
@@ -112,6 +126,7 @@ class BrokerStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
             self._broker = BrokerLog(self.options)
         return self._broker
 
+    @short_errors()
     def initialOffset(self) -> Json:
         options = self.options
         names = self._log.partitions(options.selection)
@@ -135,7 +150,12 @@ class BrokerStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
         seconds = max(0.0, self._now_ms() / 1000 - min(times) / 1000) if times else 0.0
         return to_json(ends, self._ids(ends)) | {BEHIND: {"records": records, "seconds": round(seconds, 3)}}
 
-    def latestOffset(self, start: Json, limit: ReadLimit) -> Json:
+    @short_errors()
+    def latestOffset(self, start: Json | None = None, limit: ReadLimit | None = None) -> Json:
+        """Before Spark 4.2 nobody says where the batch starts: it has everything, and is checked when its tasks are planned."""
+        if start is None:
+            end = self._ends()
+            return to_json(end, self._ids(end))
         checkpoint = from_json(start)
         end = self._ends()
         ids = self._ids(end)
@@ -215,6 +235,7 @@ class BrokerStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
             self._lost(said, "goes on with the rest")
         return {partition: max(offset, start.get(partition, 0)) for partition, offset in end.items()}
 
+    @short_errors()
     def partitions(self, start: Json, end: Json) -> Sequence[InputPartition]:
         begun, ended = from_json(start), from_json(end)
         topics = {one.topic for one in ended.offsets}
@@ -226,6 +247,11 @@ class BrokerStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
             self._lost(made_anew(topic, planned, there[topic]), "leaves out what the old one had")
         gone |= ended.remade(there).keys()
         wanted = [one for one in sorted(ended.offsets) if one.topic not in gone]
+        short = [one for one in wanted if ended.offsets[one] < begun.offsets.get(one, 0)]
+        if short and not begun.remade(there):
+            self._lost(
+                f"{short[0]} was read up to {begun.offsets[short[0]]} and ends before that now", "goes on with the rest"
+            )
         starts = self._begin(begun, wanted, there)
         ranges = [OffsetRange(one, starts[one], ended.offsets[one]) for one in wanted]
         return tasks_of(self._log, ranges, ended.ids or there, self.options)

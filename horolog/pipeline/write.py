@@ -15,10 +15,11 @@ import asyncio
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
-from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowWriter, WriterCommitMessage
+from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 from pyspark.sql.types import StructType
 
 from horolog.client.client import Client
@@ -28,11 +29,19 @@ from horolog.pipeline.outgoing import Outgoing, by_partition
 from horolog.pipeline.reaching import client_of, require_broker
 from horolog.pipeline.rows import Rows, anywhere, check_columns, rows_of
 from horolog.pipeline.sending import Refused, Sending
+from horolog.pipeline.short_errors import short_errors
+from horolog.pipeline.spark_versions import arrow_writer_of_streams
 from horolog.pipeline.tally import Tally
+from horolog.pipeline.target_topics import partitions_of_target, require_topic
 from horolog.pipeline.transacting import OpenTransaction
 from horolog.pipeline.transactional import Run, abort_batch, claim_name, commit_batch, run_of_task
 from horolog.pipeline.workers import begin_task
 from horolog.protocol.records.record import Header
+
+if TYPE_CHECKING:
+    from pyspark.sql.datasource import DataSourceStreamArrowWriter
+else:
+    DataSourceStreamArrowWriter = arrow_writer_of_streams()
 
 __all__ = ["BatchWriter", "StreamWriter", "WriteFailed", "Written"]
 
@@ -55,16 +64,19 @@ class BatchWriter(DataSourceArrowWriter):
 
     def __init__(self, options: WriteOptions, schema: StructType) -> None:
         check_columns(schema, options.topic)
-        require_broker(options.bootstrap, options)
+        require_target(options)
         self.options = options
         self.claim = claim_name(options)
 
+    @short_errors()
     def write(self, iterator: Iterator[pa.RecordBatch]) -> Written:
         return asyncio.run(_write(self.options, iterator, self.claim))
 
+    @short_errors()
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
         _commit(self.options, messages)
 
+    @short_errors()
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:
         if self.claim is not None:
             abort_batch(self.options, self.claim, parts_of(messages))
@@ -75,21 +87,34 @@ class StreamWriter(DataSourceStreamArrowWriter):
 
     def __init__(self, options: WriteOptions, schema: StructType, *, claims: bool = True) -> None:
         check_columns(schema, options.topic)
-        require_broker(options.bootstrap, options)
+        require_target(options)
         self.options = options
         self.claim = claim_name(options) if claims else None
 
+    @short_errors()
     def write(self, iterator: Iterator[pa.RecordBatch]) -> Written:
         return asyncio.run(_write(self.options, iterator, self.claim))
 
+    @short_errors()
     def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: ARG002 - the tasks know it
         _commit(self.options, messages)
 
+    @short_errors()
     def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: ARG002
         """The batch comes again. What was written stays, except in transactions."""
         run = run_of(messages)
         if run is not None:
             abort_batch(self.options, run.claim, parts_of(messages))
+
+
+def require_target(options: WriteOptions) -> None:
+    """A broker that answers, and the topic, before tasks begin; topics that a column names are looked for by tasks."""
+
+    async def ask(client: Client) -> None:
+        if options.topic is not None and not options.create_topics:
+            await require_topic(client, options.topic)
+
+    require_broker(options.bootstrap, options, ask)
 
 
 def _commit(options: WriteOptions, messages: list[WriterCommitMessage | None]) -> None:
@@ -175,8 +200,9 @@ class _Writing:
         return self._client.clock.wall_ms()
 
     async def _start(self, rows: Rows) -> list["asyncio.Task[list[Refused]]"]:
-        """Begin to send the rows of one topic, which is made if the broker makes topics."""
-        partitions = await self._client.topic(rows.topic, create=True)
+        """Begin to send the rows of one topic."""
+        create = self._options.create_topics or rows.topic == self._options.rejected_topic
+        partitions = await partitions_of_target(self._client, rows.topic, create=create)
         targets = by_partition(rows.topic, rows.records, rows.partitions, partitions, self._client.random)
         tasks = [asyncio.create_task(self._sending.send(*target)) for target in targets.items()]
         await asyncio.sleep(0)

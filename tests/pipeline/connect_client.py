@@ -34,7 +34,7 @@ def main(bootstrap: str, folder: str) -> None:
 
     def write(topic: str) -> None:
         rows = spark.range(COUNT).selectExpr("cast(id AS string) AS value").coalesce(1)
-        rows.write.format("horolog").options(**broker, topic=topic).mode("append").save()
+        rows.write.format("horolog").options(**broker, topic=topic, createTopics="true").mode("append").save()
 
     def read(topic: str) -> int:
         return int(spark.read.format("horolog").options(**broker, subscribe=topic).load().count())
@@ -53,7 +53,7 @@ def main(bootstrap: str, folder: str) -> None:
     query = (
         stream.select("value")
         .writeStream.format("horolog")
-        .options(**broker, topic="copy", checkpointLocation=f"{folder}/checkpoint")
+        .options(**broker, topic="copy", createTopics="true", checkpointLocation=f"{folder}/checkpoint")
         .trigger(availableNow=True)
         .start()
     )

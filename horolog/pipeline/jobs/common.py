@@ -134,7 +134,12 @@ def spark_of(arguments: argparse.Namespace) -> Iterator["SparkSession"]:
 
     from horolog.client.cli.online.actions import assignments
     from horolog.pipeline.spark_session import session
+    from horolog.pipeline.spark_versions import UnsupportedSparkError, require_data_sources
 
+    try:
+        require_data_sources()
+    except UnsupportedSparkError as error:
+        raise CommandError(str(error), "pip install 'horolog[pipeline]' brings one") from error
     running = SparkSession.getActiveSession()
     if running is not None:
         yield running
@@ -157,12 +162,15 @@ def _default_master() -> str | None:
 
 
 def _cause(text: str) -> str:
-    """The last line of what went wrong in a worker: Spark's own text is the whole traceback."""
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    """What went wrong in a worker: Spark puts words before it, and the whole traceback where it was not foreseen."""
+    lines = [line.strip() for line in text.splitlines() if line.strip() and not _STATE_LINE.match(line)]
+    own = [found[1] for line in lines if (found := _OWN_ERROR.search(line))]
     named = [line for line in lines if _ERROR_LINE.match(line)]
-    return (named or lines or ["nobody knows why"])[-1]
+    return (own or named or lines or ["nobody knows why"])[-1]
 
 
+_STATE_LINE = re.compile(r"\s*SQLSTATE: \w+\s*$")
+_OWN_ERROR = re.compile(r"(?:^|: )(horolog\.[\w.]+: .*)")
 _ERROR_LINE = re.compile(r"[A-Za-z_][\w.]*(Error|Exception|Failed|Refused|TimedOut|DataLoss)\b.*:")
 
 

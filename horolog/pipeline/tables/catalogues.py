@@ -11,7 +11,6 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
-from urllib.request import url2pathname
 
 from horolog.pipeline.file_systems import HDFS
 from horolog.pipeline.object_stores import S3, Place, StoreError, hadoop_options, is_url
@@ -129,7 +128,7 @@ def place_at(location: str, spark: "SparkSession", given: Mapping[str, Any]) -> 
     """The place of an Iceberg location; `given` is what its files are opened with in pyiceberg."""
     scheme = urlsplit(location).scheme
     if scheme in {"", "file"}:
-        return url2pathname(urlsplit(location).path) if scheme else location
+        return location.removeprefix("file:").removeprefix("//") if scheme else location  # pyiceberg decodes no path
     if scheme in HDFS:
         return Place.of(location, {name: str(value) for name, value in given.items()} | hadoop_options(spark, location))
     if scheme not in S3 or not given.get(_KEY):

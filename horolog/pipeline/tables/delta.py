@@ -7,12 +7,14 @@ import datetime as dt
 import json
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 from horolog.pipeline.object_stores import Place
+from horolog.pipeline.tables import delta_commit
+from horolog.pipeline.tables.compaction import Bin, Small, bins_of, put_together, rounds
 from horolog.pipeline.tables.evolution import NONE, as_spark, beyond, decoded_in, grown_map, lacking, merged, widest
 from horolog.pipeline.tables.layout import BY_DATE, DATE, HOUR, Folders
 from horolog.pipeline.tables.lock import Lock
@@ -185,9 +187,42 @@ class DeltaFolder:
         offsets = self.offsets()
         if self._seen is None:
             return 0
+        if not delta_commit.is_plain(self._seen.protocol()):
+            with self._told():  # another engine has given it features that only Delta's own library knows
+                found = self._seen.optimize.compact(commit_properties=_properties(offsets, self.topic_ids()))
+            return int(found["numFilesRemoved"]) - int(found["numFilesAdded"])
+        folders, said = _folders(self._seen), _said(offsets, self.topic_ids())
+        small = [Small(folders.number_of(part.name), part.name, part.size_bytes) for part in self._parts()]
+        return sum(
+            self._compact(some, {each.name: each for each in small}, said)
+            for some in rounds(bins_of(small), self._spark)
+        )
+
+    def _compact(self, bins: Sequence[Bin], there: Mapping[str, Small], said: Mapping[str, str]) -> int:
+        """One version, in which files take the place of these."""
+        folders, decoded = _folders(self._seen), _decoded(self._seen)
+        rows = put_together(self._spark, self._files, bins, folders, decoded)
+        written = write_rows(rows, self._files, "", uuid.uuid4().hex[:12], folders, schema(None, decoded))
+        removed = [
+            delta_commit.File(name, there[name].size_bytes, _partition(folders, each.folder))
+            for each in bins
+            for name in each.names
+        ]
+        added = [
+            delta_commit.File(
+                each.name, each.size_bytes, _partition(folders, folders.number_of(each.name)), _stats(each)
+            )
+            for each in written
+        ]
+        version = self._seen.version() + 1
+        commit = delta_commit.encode(_now_ms(), version, said, removed, added)
+        if not self._files.create(f"{LOG}/{delta_commit.name_of(version)}", commit):
+            raise CommitLost(
+                f"another job has committed version {version} meanwhile; these files were not put together"
+            )
         with self._told():
-            found = self._seen.optimize.compact(commit_properties=_properties(offsets, self.topic_ids()))
-        return int(found["numFilesRemoved"]) - int(found["numFilesAdded"])
+            self._seen.load_as_version(version)
+        return len(removed) - len(added)
 
     def rows(self, since_ms: int | None = None, until_ms: int | None = None) -> "DataFrame":
         """The files that the newest version names are read: the JVM's own Delta reader does not work with this Spark."""
@@ -341,12 +376,18 @@ def _added(file: RowFile, folders: Folders) -> Any:
     """A file as Delta's log has it, with the times that it holds: milliseconds, so the first is rounded down and the last up."""
     from deltalake.transaction import AddAction
 
+    parted = _partition(folders, folders.number_of(file.name))
+    return AddAction(file.name, file.size_bytes, parted, _now_ms(), data_change=True, stats=_stats(file))
+
+
+def _stats(file: RowFile) -> str:
     first, last = (_moment(ms) for ms in (file.first_us // 1000, -(-file.last_us // 1000)))
     stats = {"numRecords": file.records, "minValues": {"timestamp": first}, "maxValues": {"timestamp": last}}
-    stats["nullCount"] = {"timestamp": 0}
-    values = map(str, folders.values(folders.number_of(file.name)))
-    parted = dict(zip(folders.names, values, strict=True))
-    return AddAction(file.name, file.size_bytes, parted, _now_ms(), data_change=True, stats=json.dumps(stats))
+    return json.dumps(stats | {"nullCount": {"timestamp": 0}})
+
+
+def _partition(folders: Folders, number: int) -> dict[str, str]:
+    return dict(zip(folders.names, map(str, folders.values(number)), strict=True))
 
 
 def _moment(ms: int) -> str:

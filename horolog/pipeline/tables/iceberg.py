@@ -6,7 +6,7 @@ Each snapshot's summary has `horolog.offsets`.
 import datetime as dt
 import json
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -15,10 +15,11 @@ from urllib.parse import urlsplit
 
 from horolog.pipeline.object_stores import Place
 from horolog.pipeline.tables.catalogues import CatalogueTable, place_at, told_of_conflicts
+from horolog.pipeline.tables.compaction import Bin, Small, bins_of, put_together, rounds
 from horolog.pipeline.tables.evolution import NONE, as_spark, beyond, decoded_in, lacking, merged
 from horolog.pipeline.tables.layout import BY_DATE, DATE, HOUR, Folders
 from horolog.pipeline.tables.lock import Lock
-from horolog.pipeline.tables.row_files import TARGET_FILE_BYTES, read_rows, schema, summed, write_rows
+from horolog.pipeline.tables.row_files import read_rows, schema, summed, write_rows
 from horolog.pipeline.tables.store import Files, files_of, own_files
 from horolog.pipeline.tables.table import (
     TOPIC_IDS,
@@ -74,7 +75,9 @@ class IcebergFolder:
             raise TableError(f"{self.folder} is no folder")
         self.folder.mkdir(parents=True, exist_ok=True)
         uri = f"sqlite:///{self.folder / 'catalog.db'}"
-        self._catalog = SqlCatalog("horolog", uri=uri, warehouse=self.folder.as_uri())
+        self._catalog = SqlCatalog(
+            "horolog", uri=uri, warehouse=f"file://{self.folder}"
+        )  # as it is: pyiceberg decodes no path
         self._catalog.create_namespace_if_not_exists("horolog")
 
     @property
@@ -159,8 +162,7 @@ class IcebergFolder:
         with self._told():
             if self._seen is None:
                 self._seen, has = self._create(folders, columns), columns
-            data = f"{self._seen.location().rstrip('/')}/data"
-            store = files_of(place_at(data, self._spark, self._seen.io.properties))
+            store, data = _data_of(self._seen, self._spark)
             files = write_rows(rows, store, "", uuid.uuid4().hex[:12], folders, wanted)
             _try_once(self._seen)
             with self._seen.transaction() as commit:
@@ -187,31 +189,43 @@ class IcebergFolder:
         return self._table()
 
     def compact(self) -> int:
-        """Each folder that has several small files is written anew, in one snapshot."""
         offsets = self.offsets()
-        table = self._seen
-        if table is None:
+        if self._seen is None:
             return 0
-        per_folder: dict[str, int] = {}
-        for task in table.scan().plan_files():
-            if task.file.file_size_in_bytes < TARGET_FILE_BYTES // 2:
-                only = _only(_folders(table), task.file.partition)
-                per_folder[only] = per_folder.get(only, 0) + 1
-        gone = 0
         properties = _properties(offsets, self.topic_ids())
-        for only, small in sorted(per_folder.items()):
-            if small > 1:
-                files = sum(1 for _ in table.scan(row_filter=only).plan_files())
-                data = (
-                    table.scan(row_filter=only)
-                    .to_arrow()
-                    .sort_by([("topic", "ascending"), ("partition", "ascending"), ("offset", "ascending")])
-                )
-                with self._told():
-                    _try_once(table)
-                    table.overwrite(data, overwrite_filter=only, snapshot_properties=properties)
-                gone += files - sum(1 for _ in table.scan(row_filter=only).plan_files())
-        return gone
+        with self._told():
+            tasks = _whole_files(self, self._seen)
+        there = {task.file.file_path: task.file for task in tasks}
+        folders = _folders(self._seen)
+        small = [Small(_number(folders, file.partition), path, file.file_size_in_bytes) for path, file in there.items()]
+        return sum(self._compact(some, there, properties) for some in rounds(bins_of(small), self._spark))
+
+    def _compact(self, bins: Sequence[Bin], there: Mapping[str, Any], properties: dict[str, str]) -> int:
+        """One snapshot, in which files take the place of these."""
+        from pyiceberg.io.pyarrow import parquet_file_to_data_file
+
+        table = self._seen
+        folders, decoded = _folders(table), _decoded(table)
+        place = place_at(table.location(), self._spark, table.io.properties)
+        store, data = _data_of(self._seen, self._spark)
+        files, _ = _in_bucket(place, [], self._spark)
+        named = [Bin(each.folder, tuple(_in_bucket(place, list(each.names), self._spark)[1])) for each in bins]
+        rows = put_together(self._spark, files, named, folders, decoded)
+        written = write_rows(rows, store, "", uuid.uuid4().hex[:12], folders, schema(folders, decoded))
+        old = [there[path] for each in bins for path in each.names]
+        with self._told():
+            _try_once(table)
+            with table.transaction() as commit:
+                if commit.table_metadata.name_mapping() is None:  # by which names the columns of added files are known
+                    mapping = commit.table_metadata.schema().name_mapping.model_dump_json()
+                    commit.set_properties(**{"schema.name-mapping.default": mapping})
+                metadata = commit.table_metadata
+                with commit.update_snapshot(snapshot_properties=properties).overwrite() as change:
+                    for each in old:
+                        change.delete_data_file(each)
+                    for file in written:
+                        change.append_data_file(parquet_file_to_data_file(table.io, metadata, f"{data}/{file.name}"))
+        return len(old) - len(written)
 
     def rows(self, since_ms: int | None = None, until_ms: int | None = None) -> "DataFrame":
         """The files of the newest snapshot are read: the JVM's own Iceberg reader does not work with this Spark."""
@@ -238,12 +252,6 @@ class IcebergFolder:
             table = self._table()
             if table is None:
                 raise TableError(f"{self} is no Iceberg table yet")
-            tasks = list(table.scan(row_filter=_range(since_ms, until_ms)).plan_files())
-        if any(task.delete_files for task in tasks):
-            raise TableError(
-                f"{self} has files of deleted rows beside its own; an engine that compacts it takes them in"
-            )
-        return table, [task.file.file_path for task in tasks]
 
     # -- upkeep
 
@@ -330,6 +338,20 @@ def _without_scheme(path: str) -> str:
     return path.partition("://")[2] or path.removeprefix("file:")
 
 
+def _data_of(table: Any, spark: "SparkSession") -> tuple[Files, str]:
+    """The folder of its rows, and what that is called."""
+    data = f"{table.location().rstrip('/')}/data"
+    return files_of(place_at(data, spark, table.io.properties)), data
+
+
+def _whole_files(name: object, table: Any, row_filter: str = "true") -> list[Any]:
+    """The files of the table, as its scan plans them; TableError where others beside them say that rows are deleted."""
+    tasks = list(table.scan(row_filter=row_filter).plan_files())
+    if any(task.delete_files for task in tasks):
+        raise TableError(f"{name} has files of deleted rows beside its own; an engine that compacts it takes them in")
+    return tasks
+
+
 def _said(snapshot: Any) -> dict[str, str]:
     return snapshot.summary.additional_properties if snapshot.summary else {}
 
@@ -343,10 +365,10 @@ def _decoded(table: Any) -> "pa.Schema":
     return beyond(table.schema().as_arrow(), _folders(table).names)
 
 
-def _only(folders: Folders, partition: Any) -> str:
-    """A filter that takes the rows of one folder."""
+def _number(folders: Folders, partition: Any) -> int:
+    """Of the folder of a file, by what its partition says."""
     values = [_date(partition[0]), *(partition[place] for place in range(1, len(folders.names)))]
-    return " and ".join(f"{name} = {value!r}" for name, value in zip(folders.names, values, strict=True))
+    return folders.number_of("/".join(f"{name}={value}" for name, value in zip(folders.names, values, strict=True)))
 
 
 def _try_once(table: Any) -> None:
@@ -366,10 +388,10 @@ def _range(since_ms: int | None, until_ms: int | None) -> str:
     return " and ".join(said) or "true"
 
 
-def _in_bucket(place: str | Place, files: list[str]) -> tuple[Files, list[str]]:
-    """The bucket, and the files by their names in it: they need not be below the table's location."""
+def _in_bucket(place: str | Place, files: list[str], spark: "SparkSession") -> tuple[Files, list[str]]:
+    """The bucket, or this machine, and the files by their names there: they need not be below the table's location."""
     if not isinstance(place, Place):
-        return files_of(place), []
+        return files_of(place), [str(place_at(file, spark, {})) for file in files]
     bucket = replace(place, url=f"{place.scheme}://{place.bucket}", folder="")
     return files_of(bucket), [urlsplit(file).path.strip("/") for file in files]
 

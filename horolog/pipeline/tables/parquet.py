@@ -20,7 +20,7 @@ system, or in the same bucket.
 
 import time
 import uuid
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import date
@@ -28,8 +28,8 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from horolog.pipeline.object_stores import Place
-from horolog.pipeline.tables import row_files
 from horolog.pipeline.tables.commits import Commit, CommitLog
+from horolog.pipeline.tables.compaction import Bin, Small, bins_of, put_together, rounds
 from horolog.pipeline.tables.evolution import NONE, as_json, as_spark, decoded_in, merged, of_json, widest
 from horolog.pipeline.tables.layout import BY_DATE, DATE, HOUR, Folders, in_any_zone
 from horolog.pipeline.tables.lock import Lock
@@ -142,34 +142,25 @@ class ParquetTable:
         return write_rows(rows, self._own, f"{STAGING}/{staging}", prefix, folders, schema(None, columns))
 
     def compact(self) -> int:
-        """One commit for each date with folders that have several small files."""
-        gone = 0
         self._seen = self._log.newest
-        sizes = self._files.files("")
-        per_folder: dict[str, list[str]] = {}
-        for name in sorted(self._log.files(self._seen)):
+        if not self._seen:
+            return 0
+        sizes, folders = self._files.files(""), self._newest().folders
+        small = []
+        for name in self._log.files(self._seen):
             if name not in sizes:
                 raise TableError(f"{self} lacks {name}, which a commit names")
-            if sizes[name] < row_files.TARGET_FILE_BYTES // 2:
-                per_folder.setdefault(name.rpartition("/")[0], []).append(name)
-        per_date: dict[str, dict[str, int]] = {}
-        for folder, names in per_folder.items():
-            if len(names) > 1:
-                per_date.setdefault(folder.partition("/")[0], {}).update((name, sizes[name]) for name in names)
-        for small in per_date.values():
-            gone += self._compact_date(small)
-        return gone
+            small.append(Small(folders.number_of(name), name, sizes[name]))
+        return sum(self._compact(some) for some in rounds(bins_of(small), self._spark))
 
-    def _compact_date(self, small: Mapping[str, int]) -> int:
+    def _compact(self, bins: Sequence[Bin]) -> int:
         staging, newest = _new_staging(self._seen + 1), self._newest()
-        rows = self._rows_of(self._files, small, newest)
-        parts = max(1, -(-sum(small.values()) // row_files.TARGET_FILE_BYTES))
-        names = newest.folders.names
-        together = rows.coalesce(parts) if names == (DATE,) else rows.repartition(parts, *names)  # an hour in one task
-        written = self._write(together, staging, newest.folders, _decoded(newest))
+        rows = put_together(self._spark, self._files, bins, newest.folders, _decoded(newest))
+        written = self._write(rows, staging, newest.folders, _decoded(newest))
         added = [one.name.removeprefix(f"{STAGING}/{staging}/") for one in written]
-        self._commit(replace(_on(newest, self._seen + 1), add=added, remove=sorted(small), staging=staging))
-        return len(small) - len(added)
+        removed = sorted(name for each in bins for name in each.names)
+        self._commit(replace(_on(newest, self._seen + 1), add=added, remove=removed, staging=staging))
+        return len(removed) - len(added)
 
     def rows(self, since_ms: int | None = None, until_ms: int | None = None) -> "DataFrame":
         newest, there, on_the_way = self._named(since_ms, until_ms)

@@ -22,7 +22,11 @@ if TYPE_CHECKING:
 TARGET_FILE_BYTES = 256 << 20
 """Files are put together up to about this size."""
 ROW_GROUP_ROWS = 128 << 10
+ROW_GROUP_BYTES = 64 << 20
+"""Of rows before they are compressed: a task has so much in memory, however large its records are."""
 READ_ROWS = 10_000
+READ_BYTES = 8 << 20
+"""So many rows, or so many bytes of them, are handed on at a time."""
 CORRUPT = "_corrupt"
 """The column that says why a record could not be decoded."""
 _FACTS = "name string, size_bytes long, records long, broken long, first_us long, last_us long"
@@ -143,7 +147,7 @@ class _Open:
         self._times: list[tuple[int, int]] = []
         self._records = self._broken = 0
         self._waiting: list[Any] = []
-        self._rows_waiting = 0
+        self._rows_waiting = self._bytes_waiting = 0
         self._writer = pq.ParquetWriter(sink, columns, compression="zstd")
 
     def write(self, rows: "pa.Table") -> None:
@@ -158,7 +162,8 @@ class _Open:
             self._broken += rows.num_rows - rows[CORRUPT].null_count
         self._waiting.append(rows)
         self._rows_waiting += rows.num_rows
-        if self._rows_waiting >= ROW_GROUP_ROWS:
+        self._bytes_waiting += rows.nbytes
+        if self._rows_waiting >= ROW_GROUP_ROWS or self._bytes_waiting >= ROW_GROUP_BYTES:
             self._flush()
 
     def _flush(self) -> None:
@@ -166,7 +171,7 @@ class _Open:
 
         if self._waiting:
             self._writer.write_table(pa.concat_tables(self._waiting), row_group_size=ROW_GROUP_ROWS)
-            self._waiting, self._rows_waiting = [], 0
+            self._waiting, self._rows_waiting, self._bytes_waiting = [], 0, 0
 
     def close(self) -> RowFile:
         self._flush()
@@ -229,21 +234,23 @@ class Reader:
     def __call__(self, batches: "Iterable[pa.RecordBatch]") -> "Iterator[pa.RecordBatch]":
         for batch in batches:
             for name in batch.column(0).to_pylist():
-                yield from self._read(name)
+                yield from self.read(name, self._folders.number_of(name))
 
-    def _read(self, name: str) -> "Iterator[pa.RecordBatch]":
+    def read(self, name: str, number: int) -> "Iterator[pa.RecordBatch]":
+        """The rows of a file of that folder."""
         import pyarrow as pa
         import pyarrow.parquet as pq
 
         from horolog.pipeline.tables.evolution import fitted
 
-        number = self._folders.number_of(name)
         with pq.ParquetFile(self._files.reader(name), pre_buffer=True) as file:
-            groups = [number for number in range(file.num_row_groups) if self._takes(file.metadata.row_group(number))]
+            groups = [group for group in range(file.num_row_groups) if self._takes(file.metadata.row_group(group))]
             there = [name for name in file.schema_arrow.names if name in self._columns.names]
-            for batch in file.iter_batches(READ_ROWS, row_groups=groups, columns=there):
-                rows = fitted(pa.Table.from_batches([batch]), self._columns)
-                yield from with_values(rows, self._folders, number).to_batches()
+            for group in groups:
+                at_a_time = _rows_at_a_time(file.metadata.row_group(group))
+                for batch in file.iter_batches(at_a_time, row_groups=[group], columns=there):
+                    rows = fitted(pa.Table.from_batches([batch]), self._columns)
+                    yield from with_values(rows, self._folders, number).to_batches()
 
     def _takes(self, group: Any) -> bool:
         """By the statistics of its times, where it has some."""
@@ -255,6 +262,12 @@ class Reader:
             (self._since_us is not None and _micros(found.max) < self._since_us)
             or (self._until_us is not None and _micros(found.min) >= self._until_us)
         )
+
+
+def _rows_at_a_time(group: Any) -> int:
+    """By the size of its rows, as they are before compression."""
+    row_bytes = group.total_byte_size // max(1, group.num_rows)
+    return max(1, min(READ_ROWS, READ_BYTES // max(1, row_bytes)))
 
 
 def _micros(moment: dt.datetime) -> int:

@@ -1,0 +1,35 @@
+"""The topics that rows go to: they have to be there, so that a misspelt name does not become a topic.
+
+Kafka's own connector leaves that to the broker, which makes a topic of any name that is written to if its `auto.create.topics.enable` is on.
+`createTopics=true` asks for that.
+"""
+
+from difflib import get_close_matches
+from typing import TYPE_CHECKING
+
+from horolog.pipeline.positions import OptionError
+
+if TYPE_CHECKING:
+    from horolog.client.client import Client
+
+CREATE = "createTopics"
+
+
+async def partitions_of_target(client: "Client", topic: str, *, create: bool) -> list[int]:
+    """The partitions of a topic that is written to; OptionError if it is not there and is not to be made."""
+    if not create and client.partitions_now(topic) is None:
+        await require_topic(client, topic)
+    return await client.topic(topic, create=create)
+
+
+async def require_topic(client: "Client", topic: str) -> None:
+    """Ask for the list of all topics, which makes none."""
+    known = (await client.metadata()).topics
+    if topic in known:
+        return
+    refused = await client.withheld(topic)
+    if refused is not None:
+        raise refused
+    close = get_close_matches(topic, list(known), 1)
+    meant = f"; do you mean {close[0]!r}?" if close else ";"
+    raise OptionError(f"there is no topic {topic!r}{meant} {CREATE}=true makes it, where the broker makes topics")
