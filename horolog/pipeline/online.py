@@ -6,7 +6,6 @@ to end, whatever has been written since; a record gone from it is a loss of data
 
 import asyncio
 import logging
-import sys
 from collections.abc import Iterable, Iterator, Mapping
 from math import ceil
 
@@ -18,6 +17,7 @@ from horolog.client.fetch import RawFetch
 from horolog.pipeline.broker_log import BrokerLog
 from horolog.pipeline.columns import Source
 from horolog.pipeline.decode import Bounds, decode
+from horolog.pipeline.notes import say
 from horolog.pipeline.offline import within
 from horolog.pipeline.options import ReadOptions
 from horolog.pipeline.positions import EARLIEST, LATEST, DataLoss, OffsetRange, pieces_of, resolve, split
@@ -64,7 +64,7 @@ class BrokerReader(DataSourceReader):
             ranges = whole if self.wanted == EVERYTHING else self.wanted.ranges(broker, whole, options.max_lateness_ms)
             if ranges is not whole:
                 said = f"reads {offsets_in(ranges)} offsets, skips {offsets_in(whole) - offsets_in(ranges)} by filters"
-                sys.stderr.write(f"horolog: {options.bootstrap}: {said}\n")
+                say(f"horolog: {options.bootstrap}: {said}")
             ids = broker.topic_ids(one.partition.topic for one in ranges)
             return tasks_of(broker, ranges, ids, options)
 

@@ -2,7 +2,6 @@
 
 import inspect
 import os
-import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -30,6 +29,7 @@ from pyspark.sql.types import (
 )
 
 from horolog.pipeline import columns
+from horolog.pipeline.notes import say
 from horolog.pipeline.offline import Piece, read_pieces, tasks
 from horolog.pipeline.options import ReadOptions, Selection, parse_columns, parse_read, parse_write
 from horolog.pipeline.pins import plan_and_pin, release
@@ -251,8 +251,3 @@ class FilteredReader(DataSourceReader):
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         return self._reader.read(partition)
-
-
-def say(line: str) -> None:
-    """One line by the driver, where Spark's own warnings go."""
-    sys.stderr.write(line + "\n")

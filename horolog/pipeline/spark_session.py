@@ -5,11 +5,12 @@ import os
 import shutil
 import sys
 import tempfile
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from horolog.pipeline.java import java_home
+from horolog.pipeline.notebook import listen, tasks_of
 from horolog.pipeline.spark_versions import require_data_sources
 
 if TYPE_CHECKING:
@@ -82,7 +83,11 @@ def session(
         builder = builder.master(master)
     for name, value in settings(master, conf, quick=quick).items():
         builder = builder.config(name, value)
-    return builder.getOrCreate()
+    shown = listen(socket_folder)
+    spark = builder.getOrCreate()
+    if shown is not None:
+        shown.tasks = partial(tasks_of, spark)
+    return spark
 
 
 def sockets_in(folder: str) -> dict[str, str]:

@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import sys
 import uuid
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from horolog.client.errors import KafkaError
 from horolog.client.types import Committed, TopicPartition
 from horolog.pipeline import exactly_once
 from horolog.pipeline.exactly_once import Claim, Owner, Part, WriteFailed
+from horolog.pipeline.notes import say
 from horolog.pipeline.options import Transactional, WriteOptions
 from horolog.pipeline.reaching import client_of
 from horolog.pipeline.transacting import Cluster
@@ -102,7 +102,7 @@ def commit_batch(options: WriteOptions, run: Run, parts: Sequence[Part]) -> None
     elif run.batch > standing.batch or standing.lost:
         _asked(options, lambda _, cluster: exactly_once.commit(cluster, run.claim, run.batch, run.of, parts))
     else:
-        sys.stderr.write(f"horolog: batch {run.batch} of {name} was written before; nothing was written now\n")
+        say(f"horolog: batch {run.batch} of {name} was written before; nothing was written now")
 
 
 async def _commit_unnamed(cluster: Cluster, name: str, parts: Sequence[Part]) -> None:

@@ -12,7 +12,6 @@ its rows are in a transaction (`transactional=true`, `exactly_once`).
 """
 
 import asyncio
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -24,6 +23,7 @@ from pyspark.sql.types import StructType
 
 from horolog.client.client import Client
 from horolog.pipeline.exactly_once import Claim, Part, WriteFailed
+from horolog.pipeline.notes import say
 from horolog.pipeline.options import WriteOptions
 from horolog.pipeline.outgoing import Outgoing, by_partition
 from horolog.pipeline.reaching import client_of, require_broker
@@ -138,9 +138,7 @@ def say_what_was_written(messages: list[WriterCommitMessage | None]) -> None:
     rejected = sum(task.rejected for task in tasks)
     if rejected:
         records = sum(task.records for task in tasks)
-        sys.stderr.write(
-            f"horolog: {records} records written, {rejected} more were refused and are in the rejectedTopic\n"
-        )
+        say(f"horolog: {records} records written, {rejected} more were refused and are in the rejectedTopic")
 
 
 async def _write(options: WriteOptions, batches: Iterator[pa.RecordBatch], claim: Claim | None) -> Written:

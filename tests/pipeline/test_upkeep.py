@@ -238,11 +238,11 @@ def test_half_written_files_of_our_own_go_too(copied):
 
 
 def test_large_files_of_iceberg_are_not_put_together_again_and_again(copied, monkeypatch):
-    from horolog.pipeline.tables import iceberg
+    from horolog.pipeline.tables import row_files
 
     table = copied("iceberg")
     with monkeypatch.context() as patch, writing(table):
-        patch.setattr(iceberg, "TARGET_FILE_BYTES", 1)
+        patch.setattr(row_files, "TARGET_FILE_BYTES", 1)
         assert table.compact() == 0
     with writing(table):
         assert table.compact() == 5

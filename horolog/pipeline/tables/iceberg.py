@@ -233,7 +233,7 @@ class IcebergFolder:
         place = place_at(table.location(), self._spark, table.io.properties)
         folders, decoded = _folders(table), _decoded(table)
         if isinstance(place, Place) or not files:
-            bucket, names = _in_bucket(place, files)
+            bucket, names = _in_bucket(place, files, self._spark)
             rows = read_rows(self._spark, bucket, names, folders, (since_ms, until_ms), decoded)
         else:
             rows = self._spark.read.schema(as_spark(schema(folders, decoded))).parquet(*files)
@@ -243,7 +243,7 @@ class IcebergFolder:
         table, files = self._named(since_ms, until_ms)
         place = place_at(table.location(), self._spark, table.io.properties)
         if isinstance(place, Place):
-            return [_in_bucket(place, files)]
+            return [_in_bucket(place, files, self._spark)]
         return [(files_of("/"), [str(place_at(file, self._spark, {})).lstrip("/") for file in files])]
 
     def _named(self, since_ms: int | None, until_ms: int | None) -> tuple[Any, list[str]]:
@@ -252,6 +252,8 @@ class IcebergFolder:
             table = self._table()
             if table is None:
                 raise TableError(f"{self} is no Iceberg table yet")
+            tasks = _whole_files(self, table, _range(since_ms, until_ms))
+        return table, [task.file.file_path for task in tasks]
 
     # -- upkeep
 
