@@ -10,16 +10,9 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from horolog.client.errors import KafkaError
-from horolog.pipeline.exactly_once import WriteFailed
-from horolog.pipeline.object_stores import StoreError
-from horolog.pipeline.positions import DataLoss, OptionError
-from horolog.pipeline.reaching import Unreachable
-
-TOLD = (OptionError, DataLoss, Unreachable, WriteFailed, StoreError, KafkaError)
-"""What has a sentence for a message."""
 _HIDE = "SPARK_HIDE_TRACEBACK"
 _OURS = "horolog"
+"""The package whose own exceptions have a sentence for a message, and what the variable is set to here."""
 
 
 @contextmanager
@@ -29,6 +22,7 @@ def short_errors() -> Iterator[None]:
         del os.environ[_HIDE]
     try:
         yield
-    except TOLD:
-        os.environ.setdefault(_HIDE, _OURS)
+    except Exception as error:
+        if type(error).__module__.partition(".")[0] == _OURS:
+            os.environ.setdefault(_HIDE, _OURS)
         raise
