@@ -192,7 +192,7 @@ class DeltaFolder:
                 found = self._seen.optimize.compact(commit_properties=_properties(offsets, self.topic_ids()))
             return int(found["numFilesRemoved"]) - int(found["numFilesAdded"])
         folders, said = _folders(self._seen), _said(offsets, self.topic_ids())
-        small = [Small(folders.number_of(part.name), part.name, part.size_bytes) for part in self._parts()]
+        small = [Small(folders.number_of(part.name), part.name, part.size_bytes) for part in _parts_of(self._seen)]
         return sum(
             self._compact(some, {each.name: each for each in small}, said)
             for some in rounds(bins_of(small), self._spark)
@@ -253,23 +253,12 @@ class DeltaFolder:
     def expire(self, keep_from: dt.date, *, dry_run: bool = False) -> Gone:
         """Whole files by their partition, which Delta removes without opening them."""
         offsets = self.offsets()
-        found = gone(part for part in self._parts() if is_old(part.date, keep_from))
+        found = gone(part for part in _parts_of(self._seen) if is_old(part.date, keep_from))
         if found.files and not dry_run:
             with self._told():
                 old = f"{DATE} > '{NO_TIME}' AND {DATE} < '{keep_from}'"
                 self._seen.delete(old, commit_properties=_properties(offsets, self.topic_ids()))
         return found
-
-    def _parts(self) -> list[Part]:
-        import pyarrow as pa
-
-        if self._seen is None:
-            return []
-        added = pa.table(self._seen.get_add_actions(flatten=True)).to_pylist()
-        return [
-            Part(each["path"], str(each[f"partition.{DATE}"]), each["size_bytes"], each["num_records"] or 0)
-            for each in added
-        ]
 
     def forget_versions(self, before_ms: int, *, dry_run: bool = False) -> int:
         """The log before a checkpoint of the newest version is deleted; how long it is kept becomes a property of the table."""
@@ -322,6 +311,18 @@ class DeltaFolder:
             if self._place is None:
                 raise
             raise self._place.fault(error) from None
+
+
+def _parts_of(table: Any) -> list[Part]:
+    import pyarrow as pa
+
+    if table is None:
+        return []
+    added = pa.table(table.get_add_actions(flatten=True)).to_pylist()
+    return [
+        Part(each["path"], str(each[f"partition.{DATE}"]), each["size_bytes"], each["num_records"] or 0)
+        for each in added
+    ]
 
 
 def _newest_commit(table: Any, said: tuple[int, dict[str, Any]] | None) -> dict[str, Any]:

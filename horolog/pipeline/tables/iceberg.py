@@ -260,19 +260,13 @@ class IcebergFolder:
     def expire(self, keep_from: dt.date, *, dry_run: bool = False) -> Gone:
         """Whole files by their partition."""
         offsets = self.offsets()
-        found = gone(part for part in self._parts() if is_old(part.date, keep_from))
+        found = gone(part for part in _parts_of(self._seen) if is_old(part.date, keep_from))
         if found.files and not dry_run:
             with self._told():
                 _try_once(self._seen)
                 old = f"{DATE} > '{NO_TIME}' AND {DATE} < '{keep_from}'"
                 self._seen.delete(old, snapshot_properties=_properties(offsets, self.topic_ids()))
         return found
-
-    def _parts(self) -> list[Part]:
-        files = [] if self._seen is None else [task.file for task in self._seen.scan().plan_files()]
-        return [
-            Part(file.file_path, _date(file.partition[0]), file.file_size_in_bytes, file.record_count) for file in files
-        ]
 
     def forget_versions(self, before_ms: int, *, dry_run: bool = False) -> int:
         """Snapshots; those that are left to find the offsets by stay."""
@@ -313,6 +307,13 @@ class IcebergFolder:
         size = sum(listed[name].size_bytes for name in orphans)
         dates = {date_of_file(name) for name in orphans if f"{DATE}=" in name}
         return Gone(len(orphans), 0, size, tuple(sorted(dates)))
+
+
+def _parts_of(table: Any) -> list[Part]:
+    files = [] if table is None else [task.file for task in table.scan().plan_files()]
+    return [
+        Part(file.file_path, _date(file.partition[0]), file.file_size_in_bytes, file.record_count) for file in files
+    ]
 
 
 def _named(table: Any) -> Iterator[str]:
