@@ -54,7 +54,7 @@ class AsRecords(NamedTuple):
     is_appended: bool
 
 
-def as_records(  # noqa: C901, PLR0912, PLR0915 - calls would cost half the time
+def as_records(  # noqa: PLR0915 - calls would cost half the time
     data: bytes, position: i64, magic: int, most_bytes: i64, *, wrapped: bool = False, append_time: int | None = None
 ) -> AsRecords:
     """The messages from `position` on that one batch can hold: of one format, timestamp type and append time.
