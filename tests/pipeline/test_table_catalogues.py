@@ -157,7 +157,8 @@ def test_a_table_is_known_by_what_was_said_of_it():
 @pytest.mark.parametrize(
     ("location", "given", "hadoop", "expected"),
     [
-        ("file:///a%20b/t", {}, {}, "/a b/t"),
+        ("file:///a%20b/t", {}, {}, "/a%20b/t"),
+        ("file:/a b/t", {}, {}, "/a b/t"),
         ("/a/t", {}, {}, "/a/t"),
         ("s3://b/t", {}, {"fs.s3a.access.key": "H"}, "H"),
         ("s3://b/t", {"s3.access-key-id": "C"}, {"fs.s3a.access.key": "H", "fs.s3a.session.token": "HT"}, "C"),
@@ -172,6 +173,8 @@ def test_files_are_opened_with_the_keys_of_the_catalogue_or_else_with_those_of_o
     found = place_at(location, None, given)
     if not isinstance(found, Place):
         assert found == expected
+        files = pytest.importorskip("pyiceberg.io.pyarrow").PyArrowFileIO
+        assert found == files.parse_location(location)[2], "it is not the file that pyiceberg opens"
         return
     known = dict(found.settings)
     assert (known["access_key_id"], known.get("session_token")) == (expected, None), "keys of two are never mixed"

@@ -48,7 +48,7 @@ def test_every_task_begins_with_it(monkeypatch, tmp_path):
     for module in (online, source, write):
         monkeypatch.setattr(module, "begin_task", begun)
     begin = [
-        lambda: source.FilesReader(parse_read({"path": str(tmp_path)}, 0)).read(source.FilesTask([])),
+        lambda: source.FilesReader(parse_read({"path": str(tmp_path)}, 0)).read(source.FilesTask([], {})),
         lambda: online.BrokerReader(parse_read(FROM_BROKER, 0)).read(TASK),
         lambda: stream.BrokerStream(parse_read(FROM_BROKER, 0, streaming=True)).read(TASK),
         lambda: asyncio.run(write._write(None, iter(()), None)),
