@@ -2,7 +2,7 @@
 
     range := since ".." until                 in one text, wherever a range is asked for
     until := "+" duration                     so long after since
-           | clock                            of the day of since, in its zone; without a since, of today
+           | clock                            of the day of since, in its zone; without a since, of today; midnight is the end of that day
            | time                             as everywhere
 
 The length of a range may be given in place of its end. A range ends after it begins, or it is refused. `earliest` as its beginning
@@ -20,6 +20,7 @@ from horolog.client.times import (
     TimeTextError,
     format_time,
     is_clock,
+    is_midnight,
     on_day_of,
     parse_duration,
     parse_time,
@@ -113,7 +114,7 @@ def _until(text: str, first: Moment | None, *, now_ms: int, zone: tzinfo) -> Mom
         if last.ms == EARLIEST:
             raise TimeTextError(f"{text!r}: nothing lies before the start of a partition")
         return last
-    return on_day_of(text, first, zone)
+    return on_day_of(text, first, zone, days=1 if is_midnight(text) else 0)
 
 
 def _after(first: Moment | None, length_ms: int, said: str, zone: tzinfo) -> Moment:

@@ -169,10 +169,17 @@ def is_clock(text: str) -> bool:
         return False
 
 
-def on_day_of(text: str, other: Moment, zone: tzinfo) -> Moment:
-    """A time of day (see `is_clock`) of the day of another moment, in that one's zone; `zone` is that in which it is shown."""
+def is_midnight(text: str) -> bool:
+    """Whether a time of day is the word for where one day ends and the next begins."""
+    return text.strip().lower().endswith("midnight")
+
+
+def on_day_of(text: str, other: Moment, zone: tzinfo, *, days: int = 0) -> Moment:
+    """A time of day (see `is_clock`) of the day of another moment, or so many days after it, in that one's zone; shown in `zone`."""
     calendar = _Calendar(other.ms, other.zone or zone, zone, is_zone_named=True)
-    return calendar.moment(calendar.today(), _clock_if_any(TimeText(text, EXAMPLES), _BEFORE_CLOCK))
+    return calendar.moment(
+        calendar.today() + timedelta(days=days), _clock_if_any(TimeText(text, EXAMPLES), _BEFORE_CLOCK)
+    )
 
 
 def _moment(source: TimeText, calendar: _Calendar) -> Moment:

@@ -101,7 +101,7 @@ async def events(visit: Visit, searchers: Followers) -> Response:
 
 
 async def _searched(visit: Visit, search: Search, reader: Reader, before: Way, after: Way) -> AsyncIterator[bytes]:
-    """The events of a search, up to that which says why it ended."""
+    """The events of a search; the last one says why it ended."""
     clock, since_ms, until_ms = visit.desk.clock, search.asked.since_ms, search.asked.until_ms
     left = [before] if before.wanted > 0 and before.edge_ms > since_ms else []
     left += [after] if after.wanted > 0 and after.edge_ms < until_ms else []

@@ -74,7 +74,7 @@ async def _until_answered(client: Client, reasons: list[str]) -> None:
 def require_broker(
     bootstrap: str, options: Reached, further: Callable[[Client], Awaitable[None]] | None = None
 ) -> None:
-    """The same from code that is not asynchronous; what is `further` asked is asked of the same client."""
+    """The same from code that is not asynchronous; `further` questions go to the same client."""
 
     async def ask() -> None:
         async with client_of(bootstrap, options) as client:

@@ -1,4 +1,4 @@
-"""Errors that a user can mend reach them as one line of Spark's, and not as the end of a traceback.
+"""Errors that a user can correct reach them as one line of Spark's, and not as the end of a traceback.
 
 A Python worker sends Spark the traceback of what went wrong, unless its environment says `SPARK_HIDE_TRACEBACK`
 (`spark.sql.execution.pyspark.udf.hideTraceback.enabled`); it looks when the error comes. An error whose message says what happened and what

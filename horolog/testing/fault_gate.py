@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from copy import copy
 from functools import partial
+from types import GeneratorType
 from typing import TYPE_CHECKING, Any
 
 from horolog.broker.coordination.timers import Timer, Timers
@@ -310,13 +311,24 @@ def _delayed(fault: Fault, handle: HandlerFunction, timers: Timers) -> HandlerFu
                 context.connection.close(str(error))
                 return
             if response is not None:
-                context.reply(response)
+                context.reply(_whole(response))
             context.connection.mute(0)
 
         context.on_abandoned = _hold(fault, timers, go_on)
         context.connection.mute(fault.span_ms / 1000 + MUTED_LONGER_S)
 
     return strike
+
+
+def _whole(response: Any) -> Any:
+    """What a handler has answered, where it answers in steps as well."""
+    if not isinstance(response, GeneratorType):
+        return response
+    while True:
+        try:
+            next(response)
+        except StopIteration as ended:
+            return ended.value
 
 
 def _hold(fault: Fault, timers: Timers, action: Callable[[], None]) -> Callable[[], None]:

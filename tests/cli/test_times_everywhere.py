@@ -185,4 +185,4 @@ def test_whoever_reads_a_time_says_so_in_its_arguments():
     files = [path for folder in folders for path in Path(folder).glob("*.py")]
     reading = {path.stem for path in files if reads.search(path.read_text("utf-8"))}
     asking = {path.stem for path in files if 'metavar="TIME"' in path.read_text("utf-8")}
-    assert reading - {"clock", "at_table"} == asking - {"command"}
+    assert reading - {"clock", "at_table", "replay"} == asking - {"command"}, "replay has the arguments of `common`"

@@ -51,7 +51,7 @@ def bins_of(files: Iterable[Small]) -> list[Bin]:
 
 
 def rounds(bins: Sequence[Bin], spark: "SparkSession") -> Iterator[Sequence[Bin]]:
-    """So many at a time as keep all cores busy; each round is a commit, and what is committed is not done again after a crash."""
+    """So many at a time as keep all cores busy. Each round is a commit, and a crash loses no committed round."""
     most = max(1, _BINS_A_CORE * spark.sparkContext.defaultParallelism)
     for start in range(0, len(bins), most):
         yield bins[start : start + most]

@@ -51,6 +51,9 @@ def named(text, **settings):
         ("monday 10:05 .. +5m", None, (ms(2026, 11, 16, 10, 5), ms(2026, 11, 16, 10, 10))),
         ("yesterday..today", None, (ms(2026, 11, 17), ms(2026, 11, 18))),
         ("1h", "now", (NOW_MS - 60 * MINUTE_MS, NOW_MS)),
+        ("yesterday 22:00", "midnight", (ms(2026, 11, 17, 22), ms(2026, 11, 18))),
+        ("yesterday", "at midnight", (ms(2026, 11, 17), ms(2026, 11, 18))),
+        (None, "midnight", (None, ms(2026, 11, 18))),
     ],
 )
 def test_ranges(since, until, expected):

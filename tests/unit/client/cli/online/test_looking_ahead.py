@@ -44,7 +44,8 @@ def test_what_was_seen_is_said():
     console = Console(io.StringIO(), err)
     report = Report(LookAhead(60_000, 1 << 20), Hold(), records=5, late=2, most_late_ms=1500, out_of_place=1)
     report.open = [
-        Open(TopicPartition("t", index), 5, 10, ended) for index, ended in enumerate((Ended.QUIET, Ended.BYTES))
+        Open(TopicPartition("t", index), 5, 10, ended, had_late=True)
+        for index, ended in enumerate((Ended.QUIET, Ended.BYTES))
     ]
     tell(report, console)
     lines = err.getvalue().splitlines()
