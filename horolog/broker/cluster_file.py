@@ -145,6 +145,8 @@ class ClusterFile:
         self._path = f"{data_dir}/{FILE_NAME}"
         self._usable = usable or (lambda: [data_dir])
         self._number = 0
+        """The highest that a file may have: where a write fails, nobody can tell whether it was the last step that did."""
+        self._written_number = 0
         self._sum: int | None = None
         """The checksum of what was read or written last."""
 
@@ -153,8 +155,13 @@ class ClusterFile:
 
     @property
     def number(self) -> int:
-        """How often the file was written."""
-        return self._number
+        """How often the file was written at least: no write that failed counts, for nothing of it may be there."""
+        return self._written_number
+
+    @property
+    def next_number(self) -> int:
+        """The number of the next file, unless writing it fails."""
+        return self._number + 1
 
     def load(self) -> StoredCluster:
         """The newest of the files; an undamaged one where two are as new."""
@@ -167,12 +174,13 @@ class ClusterFile:
             log.warning(
                 "%s of %s files %s are older than the newest, which counts", len(found) - 1, len(found), FILE_NAME
             )
-        self._number = newest.number
+        self._number = self._written_number = newest.number
         return newest
 
     def go_on_from(self, number: int) -> None:
         """The next file is newer than that, also where the one that was read is an older copy."""
         self._number = max(self._number, number)
+        self._written_number = max(self._written_number, number)
 
     def is_hurt(self) -> bool:
         """Whether something else lies there than was read or written last; not where the disk does not say."""
@@ -238,7 +246,7 @@ class ClusterFile:
                 faults.append(fault)
         if len(faults) == len(data_dirs):
             raise faults[0]
-        self._sum = crc32(data)
+        self._sum, self._written_number = crc32(data), self._number
         for one in faults:
             log.error("%s is not written in every data folder: %s", FILE_NAME, one)
 

@@ -104,6 +104,25 @@ def test_a_start_on_a_disk_without_a_byte_serves_reads_whoever_was_killed_there(
     assert broker.stop() == 0
 
 
+def test_a_change_that_had_no_room_does_not_make_what_is_recorded_look_old(
+    disk_of: Callable[..., MemoryDisk], brokers: Callable[..., BrokerProcess], tmp_path: Path
+) -> None:
+    disk = disk_of("tmpfs", SMALL)
+    broker = brokers(beside(disk, tmp_path)).start()
+    create(broker.address, "t", retention_ms="86400000")
+    fill(disk)
+    with pytest.raises(KafkaException):
+        create(broker.address, "late")
+    disk.resize(LARGER)
+    assert broker.stop() == 0
+    broker.start()
+    admin = AdminClient({"bootstrap.servers": broker.address})
+    asked = admin.describe_configs([ConfigResource(ConfigResource.Type.TOPIC, "t")])
+    (found,) = (one.result(timeout=10) for one in asked.values())
+    assert (found["retention.ms"].value, found["horolog.settings.unknown"].value) == ("86400000", "false")
+    assert "older copy" not in broker.log()
+
+
 def is_created(broker: BrokerProcess, name: str) -> bool:
     try:
         create(broker.address, name)

@@ -324,7 +324,7 @@ def settle(
                 storage.create(f"{path}/{checkpoints.CLEAN_SHUTDOWN}.{node}").close()
     try:
         # The journal comes first, for the record says that there is one.
-        file_journal.begin(storage, paths[0], Head(file.number + 1, nodes))
+        file_journal.begin(storage, paths[0], Head(file.next_number, nodes))
         replace(state, unidentified=frozenset()).save(file, leads, has_journal=True)
     except StorageFault as fault:
         if fault.code not in NO_ROOM:

@@ -131,7 +131,22 @@ def test_a_failed_save_leaves_the_old_file(storage, file):
     storage.fail("sync", FILE_NAME)
     with pytest.raises(StorageFault):
         file.save([], {}, 5000, {})
+    assert (file.number, file.next_number) == (1, 3)
     assert file.load().next_producer_id == 4000
+    save(file)
+    assert (file.number, file.load().number) == (2, 2)
+
+
+def test_an_older_copy_is_followed_by_a_file_that_is_newer_than_what_was_there(storage, file):
+    save(file)
+    file.load()
+    file.go_on_from(7)
+    storage.fail("sync", FILE_NAME)
+    with pytest.raises(StorageFault):
+        save(file)
+    assert file.number == 7
+    save(file)
+    assert file.number == file.load().number == 9
 
 
 def test_any_flipped_bit_costs_at_most_its_line_and_is_reported(storage, file):
