@@ -6,6 +6,7 @@ import pyarrow as pa
 import pytest
 
 from horolog.client.types import TopicPartition
+from horolog.pipeline.tables import delta, iceberg, parquet, row_files
 from horolog.pipeline.tables.evolution import lacking
 from horolog.pipeline.tables.row_files import schema
 from horolog.pipeline.tables.table import FORMATS, ROWS, open_table
@@ -48,8 +49,8 @@ def test_a_table_that_was_made_without_the_column_gets_it(spark, tmp_path, kind,
     """As earlier releases made it: the rows from before have null, those that come now have the id."""
     row = ("t", 0, 0, NOON, 0, None, b"v", None)
     with monkeypatch.context() as earlier:
-        for module in ("row_files", "parquet", "delta", "iceberg"):
-            earlier.setattr(f"horolog.pipeline.tables.{module}.schema", without_topic_id)
+        for module in (row_files, parquet, delta, iceberg):  # imported before: each has the name of its own
+            earlier.setattr(module, "schema", without_topic_id)
         table = open_table(kind, str(tmp_path / "t"), spark)
         assert table.offsets() == {}
         table.append(spark.createDataFrame([row], ROWS).coalesce(1), {PLACE: 1}, {"t": "first"})
