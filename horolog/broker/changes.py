@@ -70,13 +70,14 @@ class Changes:
         self._company = company
         self._waiting: deque[_Change] = deque()
         self._is_busy = False
+        self._has_begun = False
 
     def __repr__(self) -> str:
         return f"<Changes: {self.state.number} made, {len(self._waiting)} waiting>"
 
     def begin(self, state: ClusterState, *, is_news: bool) -> None:
         """Go on from the state that a start has found, kept first where it is news."""
-        self.state = state
+        self.state, self._has_begun = state, True
         if is_news and not self._journal.keep(state):
             log.warning(BEHIND, self._journal)
 
@@ -97,8 +98,8 @@ class Changes:
             self._go_on()
 
     def check_record(self) -> None:
-        """Have on the disk what was written, where something else lies there now."""
-        if not self._is_busy:
+        """Have on the disk what was written, where something else lies there now; a start that failed knows nothing of it."""
+        if self._has_begun and not self._is_busy:
             self._journal.check(self.state)
 
     def _queue(self, change: _Change) -> None:

@@ -1,6 +1,7 @@
 """What a broker of ours leaves behind, seen by the offline commands: sound, decoded, and of the same times as it said itself."""
 
 import json
+import socket
 import time
 
 import pytest
@@ -104,6 +105,18 @@ def test_a_cluster_file_of_a_later_release_is_told_of_and_left_alone(running, ho
         running.start()
     assert "Traceback" not in running.log()
     assert path.read_text() == encode_line({"version": 9})
+
+
+def test_a_start_that_fails_leaves_the_cluster_file_alone(running, horolog):
+    words = ("topics", "create", "orders", "--config", "retention.ms=5", "--bootstrap", running.address)
+    assert horolog(*words).code == 0
+    assert running.stop() == 0
+    before = (running.data / FILE_NAME).read_bytes()
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        running.settings["horolog.http.listen"] = f"127.0.0.1:{other.getsockname()[1]}"
+        with pytest.raises(BrokerNotReadyError):
+            running.start()
+    assert (running.data / FILE_NAME).read_bytes() == before
 
 
 def test_a_folder_without_topics_lacks_nothing(running, horolog):

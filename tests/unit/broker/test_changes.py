@@ -250,6 +250,9 @@ class TestInCompany:
 
 def test_the_record_is_compared_with_what_is_known(bench):
     bench.changes.check_record()
+    assert not bench.journal.checked, "a start that failed knows nothing of it"
+    bench.changes.begin(ClusterState(), is_news=False)
+    bench.changes.check_record()
     assert bench.journal.checked == [bench.changes.state]
     bench.changes.make(lambda _: bench.changes.check_record(), lambda _: None)
     assert len(bench.journal.checked) == 1, "not amid a change"
