@@ -19,7 +19,7 @@ from horolog.broker.cluster_state import ClusterState
 from horolog.broker.log.files import log_starts
 from horolog.broker.log.manager import LogManager
 from horolog.broker.log.partition import Partition
-from horolog.broker.log.storage import DataFolderError, StorageFault
+from horolog.broker.log.storage import DataFolderError, Storage, StorageFault
 from horolog.broker.security.password_encoder import SECRET, NotDecoded, PasswordEncoder, secrets_in
 from horolog.broker.setting_types import SettingsError
 from horolog.broker.settings import Settings
@@ -121,6 +121,13 @@ def as_older(stored: StoredCluster, written: int) -> StoredCluster:
     )
 
 
+def load_record(file: ClusterFile, storage: Storage, data_dirs: Iterable[str]) -> StoredCluster:
+    """What the file says, as far as it is not an older copy; what is written from then on is newer than all that was ever written."""
+    kept, written = file.load(), max(log_starts.record_in(storage, one) for one in data_dirs)
+    file.go_on_from(written)
+    return as_older(kept, written) if kept.found and kept.number < written else kept
+
+
 def with_doubts(stored: StoredCluster, taken: Takeover, settings: Settings) -> StoredCluster:
     """Without the file, topics that are there had rules that nobody knows, unless a Kafka's metadata has just told them."""
     is_told = taken.kraft is not None and taken.kraft.is_whole and taken.is_news
@@ -172,11 +179,8 @@ class Start:
 
     def run(self, now_ms: int, settings_changed: Callable[[Settings], None]) -> ClusterState:
         """Read the file, have the partitions opened with their topics' configurations, and make the two agree."""
-        kept, paths = self._file.load(), [one.path for one in self._logs.folders.usable()]
-        written = max(log_starts.record_in(self._logs.resources.storage, path) for path in paths)
-        if kept.found and kept.number < written:
-            kept = as_older(kept, written)
-        self._file.go_on_from(written)
+        paths = [one.path for one in self._logs.folders.usable()]
+        kept = load_record(self._file, self._logs.resources.storage, paths)
         encoder = self._configs.encoder
         stored = decoded(kept, encoder)
         taken = takeover.plan(

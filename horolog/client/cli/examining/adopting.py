@@ -14,7 +14,7 @@ from horolog.broker.adoption.given import Given
 from horolog.broker.adoption.takeover import Takeover
 from horolog.broker.cluster import random_topic_id
 from horolog.broker.cluster_file import ClusterFile, Standing, StoredCluster
-from horolog.broker.cluster_start import decoded, next_producer_id_of, with_doubts
+from horolog.broker.cluster_start import decoded, load_record, next_producer_id_of, with_doubts
 from horolog.broker.left_folders import as_left, merge_what_workers_left
 from horolog.broker.log.files import CheckpointError, meta_properties
 from horolog.broker.log.partition import Partition, Resources, closing
@@ -57,7 +57,7 @@ def plan(
 ) -> tuple[StoredCluster, Takeover]:
     """The record, and the settings that follow from it. Raises RefusedSettings, StorageFault."""
     storage = as_left(storage, data_dirs)
-    stored = ClusterFile(storage, data_dirs[0], lambda: data_dirs).load()
+    stored = load_record(ClusterFile(storage, data_dirs[0], lambda: data_dirs), storage, data_dirs)
     stored = decoded(stored, PasswordEncoder.of(settings))
     taken = takeover.plan(storage, data_dirs, stored, settings, random_topic_id)
     if given:
@@ -126,7 +126,7 @@ def carry_out(data_dirs: Sequence[str], given: Mapping[str, Given], settings: Se
             renaming.carry_out(storage)
         next_id = next_producer_id_of(stored, random_topic_id, has_topics=bool(taken.topics))
         file = ClusterFile(storage, data_dirs[0], lambda: data_dirs)
-        file.load()  # the file written now is newer than this
+        load_record(file, storage, data_dirs)  # the file written now is newer
         encoder = PasswordEncoder.of(settings)
         file.save(
             taken.topics.values(),

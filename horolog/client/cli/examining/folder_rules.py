@@ -6,6 +6,7 @@ from contextlib import ExitStack
 from dataclasses import replace
 
 from horolog.broker.cluster_file import FILE_NAME, JOURNAL, ClusterFile, NewerClusterFile
+from horolog.broker.cluster_start import load_record
 from horolog.broker.cluster_state import RulesChanged
 from horolog.broker.left_folders import as_left, merge_what_workers_left
 from horolog.broker.log.storage import (
@@ -90,7 +91,7 @@ def _change(data_dirs: Sequence[str], decide: Callable[[Rules], RulesChanged]) -
             locks.callback(storage.lock(f"{data_dir}/{LOCK_FILE}").release)
         merge_what_workers_left(storage, data_dirs)
         file = ClusterFile(storage, data_dirs[0], lambda: data_dirs)
-        stored = file.load()
+        stored = load_record(file, storage, data_dirs)
         if stored.damages:
             raise CommandError(
                 f"{FILE_NAME} is damaged: {stored.damages[0]}", "put back a copy of it, or start a broker"
