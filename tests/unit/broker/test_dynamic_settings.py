@@ -61,6 +61,7 @@ READ_WHEN_NEEDED = {
     "log.cleaner.dedupe.buffer.size",
     "horolog.log.message.upconversion.enable",
     "log.message.downconversion.enable",
+    "horolog.disk.room.warning.percent",
 }
 TESTED_BELOW = {
     "producer.id.expiration.ms",

@@ -31,7 +31,7 @@ NOT_ASKING = [
     ("sasl.login.callback.handler.class", "com.example.Login"),
     ("sasl.oauthbearer.token.endpoint.url", "https://127.0.0.1/token"),
     ("zookeeper.ssl.client.enable", "true"),
-    ("password.encoder.secret", "secret"),
+    ("password.encoder.cipher.algorithm", "AES/CBC/PKCS5Padding"),
     ("replication.quota.window.num", "11"),
     ("num.io.threads", "8"),
 ]
