@@ -122,7 +122,7 @@ def as_older(stored: StoredCluster, written: int) -> StoredCluster:
 
 
 def load_record(file: ClusterFile, storage: Storage, data_dirs: Iterable[str]) -> StoredCluster:
-    """What the file says, as far as it is not an older copy; what is written from then on is newer than all that was ever written."""
+    """The record unless it is an older copy, of which little counts. A later save gets a number above every one so far."""
     kept, written = file.load(), max(log_starts.record_in(storage, one) for one in data_dirs)
     file.go_on_from(written)
     return as_older(kept, written) if kept.found and kept.number < written else kept
