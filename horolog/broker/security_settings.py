@@ -152,7 +152,7 @@ class SecuritySettings:
         100, "Time after which a client is told that it was not let in, and its connection closed.", low=0
     )
     horolog_failed_authentication_delay_max_ms: int = integer(
-        5000,
+        1000,
         "The longest that this becomes for an address from which logins keep failing: it doubles with each failure.",
         low=0,
     )
