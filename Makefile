@@ -26,7 +26,7 @@ INSTALL := install --quiet --disable-pip-version-check --no-deps --require-hashe
 LOCK := --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links \
 	--custom-compile-command "make lock" --quiet
 
-.PHONY: run compiled compile plain test pipeline-test lint format lock config docs dist clean
+.PHONY: run compiled compile plain test pipeline-test spark-versions lint format lock config docs dist clean
 
 run: $(VENV)/runtime.stamp compiled
 	@exec $(BIN)/python -m horolog serve --config config/server.properties --listen $(LISTEN) --data $(DATA) $(ARGS)
@@ -52,6 +52,12 @@ test: $(VENV)/dev.stamp
 # The pipeline's own tests, with Spark: half a gigabyte of packages that nothing else needs. A time-out would end the session of all.
 pipeline-test: $(VENV)/pipeline.stamp
 	$(BIN)/python -m pytest --timeout 600 tests/pipeline tests/docs/test_pages.py::test_the_page_of_the_pipeline $(ARGS)
+
+# The pipeline on older releases of Spark: each is installed into an environment of its own, once, in the cache folder.
+# SPARK_VERSIONS="4.0.5" tries that one alone.
+SPARK_VERSIONS ?= all
+spark-versions: $(VENV)/pipeline.stamp
+	HOROLOG_SPARK_VERSIONS="$(SPARK_VERSIONS)" $(BIN)/python -m pytest -rs tests/pipeline/test_spark_versions.py $(ARGS)
 
 lint: $(VENV)/dev.stamp
 	$(BIN)/ruff check .
