@@ -177,7 +177,7 @@ def test_a_spark_without_such_sources_is_refused(tmp_path):
     for done in (session, source):
         assert done.returncode == 1
         assert done.stderr.strip().splitlines()[-1].endswith(sentence)
-    job = run_in(python, "-m", "horolog", "pipeline", "vacuum", "--to", tmp_path / "table")
+    job = run_in(python, "-m", "horolog", "pipeline", "vacuum", "--to", tmp_path)
     assert job.returncode != 0
     assert sentence in job.stderr
     assert "Traceback" not in job.stderr
