@@ -21,7 +21,7 @@ from tests.support.broker_process import PROJECT, BrokerProcess
 pytestmark = [pytest.mark.slow, pytest.mark.spark]
 
 START_SECONDS = 60
-JOB_SECONDS = 240
+JOB_SECONDS = 480
 COUNT = 600
 LATER = 300_000
 """The number of a record that is more than a day after the first."""
@@ -136,7 +136,7 @@ def bare_python(tmp_path_factory):
     return folder / "bin" / "python"
 
 
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(1200)
 def test_the_wheel_travels_to_the_workers(standalone, package, tmp_path):
     said = job_on(standalone, tmp_path, {"spark.submit.pyFiles": str(package)})
     assert all("horolog.zip/horolog/pipeline" in where for where in said["packages"]), said
@@ -163,7 +163,7 @@ def submitted(standalone, conf, program, *job, **environment):
     )
 
 
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(1200)
 def test_a_job_runs_where_spark_submit_says(standalone, packed, bare_python, tmp_path):
     """Its exit code and the last line of its output are the job's own; with the archive, and with the folders of an image."""
     image = tmp_path / "opt" / "horolog"
@@ -227,7 +227,7 @@ def answer_of(program, **environment):
     return json.loads(done.stdout.strip().splitlines()[-1])
 
 
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(1200)
 def test_every_job_runs_there(standalone, packed, bare_python, tmp_path):
     """Archives of all three kinds, and what keeps them; replay, bootstrap, mirror and profile; a write in transactions, and a stream.
 
