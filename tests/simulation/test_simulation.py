@@ -30,9 +30,10 @@ STEPS = 120
 PARTS = 5
 SEEDS_FOR_A_PLANTED_BUG = 400
 RARE = {
-    "believes any checksum": 60,
-    "marks before the decision": 100,
-    "believes the page cache of the last process": 250,
+    "believes any checksum": 120,
+    "decides without sync": 55,
+    "marks before the decision": 130,
+    "believes the page cache of the last process": 325,
 }
 """Where to begin to look for bugs that few histories show, so that the tests take seconds."""
 THEMED = {
