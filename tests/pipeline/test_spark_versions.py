@@ -129,7 +129,7 @@ def run_in(python, *words):
     for name in ("SPARK_HOME", "PYTHONDONTWRITEBYTECODE"):
         environ.pop(name, None)
     return subprocess.run(
-        [str(python), *map(str, words)], capture_output=True, text=True, timeout=400, env=environ, check=False
+        [str(python), *map(str, words)], capture_output=True, text=True, timeout=900, env=environ, check=False
     )
 
 
