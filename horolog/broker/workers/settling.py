@@ -23,7 +23,7 @@ from typing import NamedTuple, cast
 from horolog.broker.clock import Clock
 from horolog.broker.cluster_configs import ClusterConfigs
 from horolog.broker.cluster_file import JOURNAL, ClusterFile, StoredCluster, StoredTopic
-from horolog.broker.cluster_start import Start, beyond_counters, next_producer_id_of
+from horolog.broker.cluster_start import Start, beyond_counters, load_record, next_producer_id_of
 from horolog.broker.cluster_state import ClusterState, Lead
 from horolog.broker.log.files import CheckpointError, checkpoints, log_starts
 from horolog.broker.log.manager import DataFolders, LogManager, doom, partition_of
@@ -127,18 +127,21 @@ def merge(storage: Storage, data_dirs: Sequence[str]) -> bool:
     """Whether every worker has ended well, and the folders say so. Raises StorageFault."""
     found = file_journal.find(storage, data_dirs)
     file = ClusterFile(storage, data_dirs[0], lambda: data_dirs)
-    stored = file.load()
+    stored = load_record(file, storage, data_dirs)
+    written = file.number
     if found is None and (stored.has_journal or any(worker_checkpoints.nodes_in(storage, one) for one in data_dirs)):
         found = file_journal.lost(f"{data_dirs[0]}/{JOURNAL}", "it is missing")
     folders = [
         _look(storage, path, found, is_current=found is not None and goes_on(found, stored)) for path in data_dirs
     ]
     damages = [] if found is None else _damages(found, stored, folders)
-    state = _made_of(found, stored, folders)
+    state = _made_of(found, stored, folders, written)
     _report(found, stored, damages)
     for folder in folders:
-        _merge_checkpoints(storage, folder, state, stored)
+        _merge_checkpoints(storage, folder, state, stored, written)
     if found is not None and goes_on(found, stored) and (stored.found or found.number or damages):
+        if not found.is_lost:
+            file.go_on_from(found.head.base)
         state.save(file, plain_leads(state))
     for folder in folders:
         if folder.was_clean and not storage.exists(f"{folder.path}/{checkpoints.CLEAN_SHUTDOWN}"):
@@ -149,8 +152,8 @@ def merge(storage: Storage, data_dirs: Sequence[str]) -> bool:
     return all(folder.was_clean for folder in folders)
 
 
-def _made_of(found: Found | None, stored: StoredCluster, folders: Sequence[_Folder]) -> ClusterState:
-    """The cluster as its record and a journal have it, and what was lost of either."""
+def _made_of(found: Found | None, stored: StoredCluster, folders: Sequence[_Folder], written: int) -> ClusterState:
+    """The cluster as its record and a journal have it, and what was lost of either; `written` is how often the record was."""
     has_topics = bool(stored.topics) or any(folder.keys for folder in folders)
     state = state_of(stored, has_topics=has_topics)
     if found is None or not goes_on(found, stored):
@@ -158,6 +161,8 @@ def _made_of(found: Found | None, stored: StoredCluster, folders: Sequence[_Fold
     if found.is_lost or (has_topics and is_older(stored, found)):
         state = after_a_loss(state)
     state = replayed(state, found, stored)
+    if found.head.base < written:
+        state = after_a_loss(state)
     for _ in range(_missing(found, folders)):
         state = state.apply(Illegible())
     return state
@@ -209,7 +214,9 @@ def _look(storage: Storage, path: str, found: Found | None, *, is_current: bool)
     return _Folder(path, keys, loaded, was_clean)
 
 
-def _merge_checkpoints(storage: Storage, folder: _Folder, state: ClusterState, stored: StoredCluster) -> None:
+def _merge_checkpoints(
+    storage: Storage, folder: _Folder, state: ClusterState, stored: StoredCluster, written: int
+) -> None:
     """Write Kafka's files, as what they have said so far goes on from there: they are believed for what was not made since."""
 
     def is_old(name: str) -> bool:
@@ -240,7 +247,7 @@ def _merge_checkpoints(storage: Storage, folder: _Folder, state: ClusterState, s
         ),
         checkpoints.LOG_START_OFFSETS: starts,
     }
-    storage.write_atomically(f"{folder.path}/{log_starts.LOG_STARTS}", log_starts.encode(starts, stored.number))
+    storage.write_atomically(f"{folder.path}/{log_starts.LOG_STARTS}", log_starts.encode(starts, written))
     for name, offsets in files.items():
         path = f"{folder.path}/{name}"
         if offsets or storage.exists(path):

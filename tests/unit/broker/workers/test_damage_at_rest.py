@@ -6,6 +6,7 @@ import pytest
 
 from horolog.broker.cluster_file import ClusterFile
 from horolog.broker.cluster_state import RulesChanged
+from horolog.broker.log.files import log_starts
 from horolog.broker.log.storage import DataFolderError
 from horolog.broker.new_topics import NewTopic
 from horolog.broker.stored_rules import StoredRule
@@ -23,6 +24,13 @@ def hurt_line(crew, kind, byte=0):
     """Hurt the last line of a kind, in its kind or elsewhere."""
     data = crew.storage.read_all(JOURNAL)
     crew.storage.corrupt(JOURNAL, data.rindex(b'"kind": "' + kind) + (9 if byte else -2), 1)
+
+
+def log_starts_say(crew, number):
+    """So often was the record written."""
+    path = f"/data/{log_starts.LOG_STARTS}"
+    starts = log_starts.decode(crew.storage.read_all(path)) if crew.storage.exists(path) else {}
+    crew.storage.write_atomically(path, log_starts.encode(starts, number))
 
 
 class TestDamageAtRest:
@@ -169,6 +177,34 @@ class TestDamageAtRest:
         crew.start()
         crew.kill()
         crew.storage.write_atomically(CLUSTER, whole)
+        assert self.unknown(self.accepted(crew)) == {"a", "b", "c"}
+        assert self.given_out_again(crew) == set()
+
+    def test_what_is_made_of_the_journal_alone_is_the_newest_record(self, crew, caplog):
+        """Its number is above every one before, so that the next start takes it for no older copy."""
+        written = ClusterFile(crew.storage, "/data").load().number
+        log_starts_say(crew, written)
+        crew.storage.remove(CLUSTER)
+        crew.set(horolog_lost_rules_accept=True)
+        crew.merge()
+        assert ClusterFile(crew.storage, "/data").load().number > written
+        Alone(crew).close()
+        assert "older copy" not in caplog.text
+        crew.set(horolog_lost_rules_accept=False)
+        Alone(crew).close()
+
+    def test_a_journal_that_is_there_again_after_its_merge_counts_no_more(self, crew):
+        journal = crew.storage.read_all(JOURNAL)
+        crew.storage.remove(CLUSTER)
+        crew.merge()
+        merged = crew.storage.read_all(CLUSTER)
+        crew.storage.write_atomically(JOURNAL, journal)
+        crew.merge()
+        assert crew.storage.read_all(CLUSTER) == merged
+
+    def test_an_older_record_and_an_older_journal_together(self, crew):
+        """They go with each other, and not with what was written since."""
+        log_starts_say(crew, ClusterFile(crew.storage, "/data").load().number + 1)
         assert self.unknown(self.accepted(crew)) == {"a", "b", "c"}
         assert self.given_out_again(crew) == set()
 
