@@ -4,6 +4,9 @@
 that only the tests of other modules run counts as not run. What a module does when it is imported counts for every test file, the
 inside of its functions does not. `own_coverage.toml` beside this file lists what the rule does not hold for, each with its reason; an
 entry that is not needed any more fails, too, so that the list only gets shorter.
+
+Arguments are those of pytest, and choose another run in which the test files are measured: `-n 3 -m "not slow"` gives the result of
+all tests and the measurement in one.
 """
 
 import argparse
@@ -16,7 +19,7 @@ import subprocess
 import sys
 import tempfile
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path, PurePosixPath
@@ -31,8 +34,17 @@ RULES = Path(__file__).with_suffix(".toml")
 ENOUGH = 90
 ENTRY = "if __name__ == "
 """What follows is for a process of its own, which a test starts and this one does not measure."""
-TESTS = tuple(f"tests/unit/{package.partition('.')[2]}" for package in measured.PACKAGES)
-MARKS = "not (kafka_jars or java or node or go or spark or faults)"
+ALONE = (
+    "-q",
+    "-n",
+    "2",
+    "--dist",
+    "loadfile",
+    "-m",
+    "not (kafka_jars or java or node or go or spark or faults)",
+    *measured.TESTS,
+)
+"""What pytest runs where nothing else is asked for: the tests that are measured."""
 
 Arcs = set[tuple[int, int]]
 """From which line to which line a file ran; a negative one stands for the edge of a function."""
@@ -178,10 +190,10 @@ def import_all(folder: Path, root: Path = ROOT) -> None:
     coverage.save()
 
 
-def run_tests(folder: Path, arguments: Iterable[str], root: Path = ROOT) -> int:
-    """Runs the test files of the packages, each file in one process."""
+def run_tests(folder: Path, arguments: Sequence[str], root: Path = ROOT) -> int:
+    """Runs tests, and measures those of the packages."""
     variables = {measured.FOLDER: str(folder), "PYTEST_PLUGINS": measured.__name__, "HYPOTHESIS_PROFILE": "steady"}
-    command = [sys.executable, "-m", "pytest", "-q", "-n", "2", "--dist", "loadfile", "-m", MARKS, *arguments, *TESTS]
+    command = [sys.executable, "-m", "pytest", *(arguments or ALONE)]
     return subprocess.run(command, cwd=root, env=os.environ | variables, check=False).returncode
 
 

@@ -41,7 +41,7 @@ def tree(tmp_path):
 
 
 def judged(tree, *arguments):
-    command = [sys.executable, "-m", "tools.own_coverage", *arguments, "-n", "0", "-p", "no:cacheprovider"]
+    command = [sys.executable, "-m", "tools.own_coverage", *arguments, "-n", "0", "tests"]
     return subprocess.run(command, cwd=tree, capture_output=True, text=True, check=False)
 
 
@@ -69,6 +69,19 @@ def test_a_tree_passes_whose_exceptions_are_listed(tree):
     assert "horolog/broker/odd.py: 100 % of statements, 100 % of branches; not run: \n" in done.stdout
     assert "horolog/broker/sign.py: 75 % of statements, 50 % of branches; not run: 3\n" in done.stdout
     assert done.stdout.endswith("7 of 8 modules are covered by their own tests, 1 are exceptions\n")
+
+
+def test_a_run_of_other_tests_is_measured_the_same(tree):
+    """Those that are not of the packages count for nothing."""
+    (tree / "tests/unit/broker/test_used.py").write_text(TREE["tests/unit/broker/test_odd.py"])
+    (tree / "tests/test_whole.py").write_text(
+        "from horolog.broker.sign import sign\n\ndef test_sign():\n    assert sign(-3) == -1\n"
+    )
+    done = judged(tree, "--all")
+    assert done.returncode == 0, done.stdout
+    assert " 7 passed in " in done.stdout
+    assert "horolog/broker/odd.py: 100 % of statements, 100 % of branches; not run: \n" in done.stdout
+    assert "horolog/broker/sign.py: 75 % of statements, 50 % of branches; not run: 3\n" in done.stdout
 
 
 @pytest.mark.slow
