@@ -104,8 +104,8 @@ class Greeting(asyncio.Protocol):
     def end(self) -> None:
         if self._task is not None:
             self._task.cancel()
-        if self._transport is not None:
-            self._transport.abort()
+        assert self._transport is not None, "a visitor is connected"
+        self._transport.abort()
 
 
 class _Early(asyncio.Protocol):

@@ -2,25 +2,38 @@
 
 from __future__ import annotations
 
+from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING, Any
 
 from horolog.broker.handlers.pieces import Fields
-from horolog.broker.handlers.throttling import THROTTLE_TIME
+from horolog.broker.handlers.throttling import THROTTLE_TIME, putting
 from horolog.protocol.apis import API, ApiKey
 from horolog.protocol.compile import element_encoder
 from horolog.protocol.compile_encode import Encoded
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
 
 class JoinedAnswer:
-    """Grows by the answers to pieces; the fields beside the array of parts are those of the first.
+    """Grows by the answers to pieces; the fields beside the array of parts are those of the first, but for the longest wait of all.
 
     An element that is told by several pieces is open until the next one begins: its array inside grows as the outer ones do.
     """
 
-    __slots__ = ("_arrays", "_encoders", "_fields", "_flat", "_heads", "_key", "_left_out", "_top", "_version")
+    __slots__ = (
+        "_arrays",
+        "_encoders",
+        "_fields",
+        "_flat",
+        "_heads",
+        "_key",
+        "_left_out",
+        "_put_wait",
+        "_top",
+        "_version",
+        "_wait_ms",
+    )
 
     def __init__(self, key: ApiKey, version: int, told: Sequence[str], *, flat: bool, left_out: int = 0) -> None:
         """`left_out` outer arrays of the request are not in the answer."""
@@ -33,6 +46,8 @@ class JoinedAnswer:
             element_encoder(API[key].response, version, tuple(told[: depth + 1]), flat=flat)
             for depth in range(len(told))
         ]
+        self._wait_ms = _wait_reader(key, flat=flat)
+        self._put_wait = putting(key, flat=flat)
         self._top: Any = None
         self._heads: list[Any] = []
         self._arrays = [Encoded()]
@@ -73,8 +88,8 @@ class JoinedAnswer:
     def _take_top(self, answer: Any) -> None:
         if self._top is None:
             self._top = answer
-        elif not self._flat and hasattr(answer, THROTTLE_TIME):
-            self._top.throttle_time_ms = max(self._top.throttle_time_ms, answer.throttle_time_ms)
+        elif self._wait_ms is not None and (wait_ms := self._wait_ms(answer)) > self._wait_ms(self._top):
+            self._top = self._put_wait(self._top, wait_ms)
 
     def _close(self, level: int) -> None:
         """Encode the open elements from a level on."""
@@ -89,3 +104,11 @@ class JoinedAnswer:
         self._close(0)
         top = self._fields.replaced(self._top, 0, self._arrays[0])
         return element_encoder(API[self._key].response, self._version, (), flat=self._flat)([top])
+
+
+def _wait_reader(key: ApiKey, *, flat: bool) -> Callable[[Any], int] | None:
+    """Reads the time to wait out of an answer; None where answers tell none."""
+    fields = list(API[key].response.FIELDS)
+    if THROTTLE_TIME not in fields:
+        return None
+    return itemgetter(fields.index(THROTTLE_TIME)) if flat else attrgetter(THROTTLE_TIME)

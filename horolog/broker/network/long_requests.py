@@ -333,9 +333,8 @@ class LongRequests:
     def _end(self, request: LongRequest) -> None:
         self._uncount(request)
         self._admit()
-        if request.context.in_turns:
-            request.context.in_turns = False
-            request.context.connection.answered()
+        request.context.in_turns = False
+        request.context.connection.answered()
 
 
 class _PieceRoute:

@@ -1,7 +1,10 @@
 """It listens, answers, and ends when it is told to, with its connections closed."""
 
 import asyncio
+import contextlib
 import importlib
+import re
+import ssl
 import subprocess
 import sys
 
@@ -9,9 +12,11 @@ import httpx
 import pytest
 
 from horolog.broker.clock import SystemClock
+from horolog.console import serving
 from horolog.console.app import Application
 from horolog.console.options import Options, clusters_of
 from horolog.console.serving import _bare, serve
+from tests.support.authority import Authority
 
 
 def application():
@@ -30,6 +35,65 @@ async def test_it_serves_until_it_is_cancelled():
         await running
     with pytest.raises(OSError, match=r"refused|Connect"):
         await asyncio.open_connection("127.0.0.1", port)
+
+
+@contextlib.asynccontextmanager
+async def running(**files):
+    """A console; its port."""
+    bound: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+    task = asyncio.ensure_future(serve(application(), "127.0.0.1", 0, bound.set_result, **files))
+    try:
+        yield await bound
+    finally:
+        task.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await task
+
+
+async def test_it_serves_over_tls(tmp_path):
+    authority = Authority(tmp_path)
+    issued = authority.issue("127.0.0.1")
+    context = ssl.create_default_context(cafile=str(authority.trusted))
+    async with (
+        running(certificate=str(issued.chain_file), key=str(issued.key_file)) as port,
+        httpx.AsyncClient(verify=context) as browser,
+    ):
+        assert (await browser.get(f"https://127.0.0.1:{port}/static/console.css")).status_code == 200
+        with pytest.raises(httpx.TransportError):
+            await browser.get(f"http://127.0.0.1:{port}/static/console.css")
+
+
+async def test_a_connection_has_a_deadline_for_each_request_it_begins(monkeypatch):
+    """Also for those behind an answer, however many parts they come in."""
+    page = b"GET /static/console.css HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    async with running() as port:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+
+        async def answered():
+            head = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), 20)
+            (length,) = re.findall(rb"content-length: (\d+)", head)
+            return await reader.readexactly(int(length))
+
+        writer.write(page)
+        css = await answered()
+        for part in (page[:9], page[9:]):
+            writer.write(part)
+            await writer.drain()
+        assert await answered() == css
+        monkeypatch.setattr(serving, "FIRST_REQUEST_S", 0.1)
+        writer.write(page[:9])
+        with contextlib.suppress(ConnectionError):
+            assert await asyncio.wait_for(reader.read(), 20) == b""
+        writer.close()
+
+
+async def test_a_silent_connection_is_ended(monkeypatch):
+    monkeypatch.setattr(serving, "FIRST_REQUEST_S", 0.1)
+    async with running() as port:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        with contextlib.suppress(ConnectionError):
+            assert await asyncio.wait_for(reader.read(), 20) == b""
+        writer.close()
 
 
 async def test_a_port_that_is_taken_is_an_error_of_the_system():

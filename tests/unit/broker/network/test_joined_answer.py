@@ -6,12 +6,14 @@ from horolog.broker.network.joined_answer import JoinedAnswer
 from horolog.protocol.apis import ApiKey
 from horolog.protocol.compile import decode
 from horolog.protocol.messages.groups import LeaveGroupResponse, MemberResponse
+from horolog.protocol.messages.list_offsets import ListOffsetsResponse
 from horolog.protocol.messages.offsets import (
     OffsetFetchResponse,
     OffsetFetchResponseGroup,
     OffsetFetchResponsePartitions,
     OffsetFetchResponseTopics,
 )
+from horolog.protocol.messages.transactions import WritableTxnMarkerResult, WriteTxnMarkersResponse
 
 
 def leaving() -> JoinedAnswer:
@@ -67,3 +69,35 @@ def test_an_element_that_grows_is_closed_by_the_next() -> None:
         ("c", []),
         ("d", [("t", [0])]),
     ]
+
+
+def test_tuples_are_joined_as_messages_are_with_the_longest_wait() -> None:
+    def piece(wait_ms: int, topic: str, *indexes: int) -> tuple[object, ...]:
+        return wait_ms, [(topic, [(index, 0, [], 5, 7, 1) for index in indexes])]
+
+    joined = JoinedAnswer(ApiKey.LIST_OFFSETS, 4, ("topics", "partitions"), flat=True)
+    assert not joined.fails(piece(0, "t", 0)), "it has no error of the whole"
+    joined.add(piece(3, "t", 0, 1), 1, 0)
+    joined.add(piece(9, "t", 2), 1, 1)
+    joined.add(piece(0, "u", 0), 0, 0)
+    answer = decode(ListOffsetsResponse, 4, joined.encoded())
+    shown = [(topic.name, [one.partition_index for one in topic.partitions]) for topic in answer.topics]
+    assert (answer.throttle_time_ms, shown) == (9, [("t", [0, 1, 2]), ("u", [0])])
+
+
+def test_a_piece_of_which_nothing_is_told_adds_nothing() -> None:
+    joined = leaving()
+    joined.add(LeaveGroupResponse(), 0, 0)
+    joined.add(left("m"), 0, 0)
+    assert [one.member_id for one in decode(LeaveGroupResponse, 5, joined.encoded()).members] == ["m"]
+
+
+def test_an_answer_that_has_no_place_for_a_wait_is_joined_without() -> None:
+    def piece(producer_id: int) -> WriteTxnMarkersResponse:
+        return WriteTxnMarkersResponse(markers=[WritableTxnMarkerResult(producer_id=producer_id)])
+
+    joined = JoinedAnswer(ApiKey.WRITE_TXN_MARKERS, 1, ("markers", "topics", "partitions"), flat=False)
+    for producer_id in (7, 8):
+        joined.add(piece(producer_id), 0, 0)
+    answer = decode(WriteTxnMarkersResponse, 1, joined.encoded())
+    assert [one.producer_id for one in answer.markers] == [7, 8]

@@ -13,8 +13,11 @@ from horolog.broker.network import long_requests
 from horolog.broker.network.dispatch import Dispatcher
 from horolog.broker.network.limits import ConnectionLimits
 from horolog.broker.principal import USER, Principal
+from horolog.broker.security.quota_entities import REQUEST, entity_of, rule_of
+from horolog.broker.security.quota_entities import USER as USER_ENTITY
 from horolog.protocol.apis import ApiKey
 from horolog.protocol.errors import ErrorCode, ProtocolError
+from horolog.protocol.messages.acls import AclCreation, AclCreationResult, CreateAclsRequest, CreateAclsResponse
 from horolog.protocol.messages.api_versions import ApiVersionsRequest
 from horolog.protocol.messages.groups import (
     Coordinator,
@@ -22,7 +25,12 @@ from horolog.protocol.messages.groups import (
     FindCoordinatorResponse,
     HeartbeatRequest,
     HeartbeatResponse,
+    LeaveGroupRequest,
+    LeaveGroupResponse,
+    MemberIdentity,
+    MemberResponse,
 )
+from tests.support.guarded_broker import GuardedBroker, acl
 from tests.support.memory_broker import MemoryBroker, Wire
 
 MANY = 300
@@ -70,9 +78,9 @@ class Served:
 class World:
     """A broker in memory whose FindCoordinator is `served`."""
 
-    def __init__(self, memory: MemoryBroker) -> None:
+    def __init__(self, memory: MemoryBroker, served: Served | None = None) -> None:
         self.memory = memory
-        self.served = Served()
+        self.served = served or Served()
         handlers = {**HANDLERS, ApiKey.FIND_COORDINATOR: Handler(0, 6, self.served)}
         self.dispatcher = Dispatcher(memory.broker, handlers)
 
@@ -220,12 +228,131 @@ async def test_a_handler_may_answer_in_steps() -> None:
         assert (await wire.take(request, 4)).error_code == ErrorCode.NONE
 
 
-async def test_quotas_charge_every_piece(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_long_one_without_parts_is_decoded_in_steps_and_served_as_a_whole() -> None:
+    def heartbeat(broker: Any, request: HeartbeatRequest, context: Any) -> None:
+        late.append((context, HeartbeatResponse(error_code=len(request.member_id) // 1000)))
+
+    late: list[Any] = []
+    async with MemoryBroker() as memory:
+        dispatcher = Dispatcher(memory.broker, {**HANDLERS, ApiKey.HEARTBEAT: Handler(0, 4, heartbeat)})
+        wire = Wire(dispatcher, ConnectionLimits.of(memory.settings))
+        request = HeartbeatRequest(group_id="g", generation_id=1, member_id="m" * 30_000)
+        wire.send(request, 4)
+        await until(lambda: bool(late))
+        assert wire.answers() == 0
+        context, response = late.pop()
+        context.reply(response)
+        assert (await wire.take(request, 4)).error_code == 30
+
+
+async def test_one_that_is_soon_over_is_answered_on_the_spot() -> None:
     async with MemoryBroker() as memory:
         world = World(memory)
         wire = world.wire()
-        answer = await wire.ask(asking(), 4)
-        assert answer.throttle_time_ms == 0
+        wire.send(asking(5, "g" * 400), 4)
+        assert wire.answers() == 1
+        assert repr(world.dispatcher._long) == "<LongRequests: 0 in progress, 0 wait>"
+
+
+async def test_what_refuses_the_request_is_its_answer_and_no_more_is_served() -> None:
+    served: list[int] = []
+
+    def leave(broker: Any, request: LeaveGroupRequest, context: Any) -> LeaveGroupResponse:
+        served.append(len(request.members))
+        if len(served) == 3:
+            return LeaveGroupResponse(error_code=ErrorCode.NOT_COORDINATOR)
+        return LeaveGroupResponse(members=[MemberResponse(member_id=one.member_id) for one in request.members])
+
+    async with MemoryBroker() as memory:
+        dispatcher = Dispatcher(memory.broker, {**HANDLERS, ApiKey.LEAVE_GROUP: Handler(0, 5, leave)})
+        wire = Wire(dispatcher, ConnectionLimits.of(memory.settings))
+        members = [MemberIdentity(member_id=f"{number:040}") for number in range(MANY)]
+        answer = await wire.ask(LeaveGroupRequest(group_id="g", members=members), 5)
+        assert (answer.error_code, answer.members) == (ErrorCode.NOT_COORDINATOR, [])
+        assert len(served) == 3
+
+
+@pytest.mark.parametrize(("user", "is_whole"), [("admin", True), ("alice", True), ("bob", False)])
+async def test_what_is_kept_with_one_write_is_whole_for_those_who_may_write_it(user: str, is_whole: bool) -> None:
+    """For others each part is refused, and there is nothing to keep."""
+    served: list[int] = []
+
+    def create(broker: Any, request: CreateAclsRequest, context: Any) -> CreateAclsResponse:
+        served.append(len(request.creations))
+        return CreateAclsResponse(results=[AclCreationResult() for _ in request.creations])
+
+    async with GuardedBroker() as memory:
+        memory.put(acl("alice", "ALTER", "CLUSTER", "kafka-cluster"))
+        memory.dispatcher = Dispatcher(
+            memory.broker, {**HANDLERS, ApiKey.CREATE_ACLS: Handler(1, 3, create)}, gate=lambda _, handle: handle
+        )
+        creations = [AclCreation(resource_name=f"t{number}", principal="User:c", host="*") for number in range(100)]
+        answer = await memory.wire(user).ask(CreateAclsRequest(creations=creations), 3)
+        assert len(answer.results) == sum(served) == 100
+        assert (len(served) == 1) is is_whole
+
+
+async def test_the_wait_for_a_quota_is_that_of_the_whole() -> None:
+    """Its first pieces are within the quota of the thread's time, its last ones are not."""
+
+    class Slow(Served):
+        def __call__(self, broker: Any, request: Any, context: Any) -> FindCoordinatorResponse | None:
+            memory.clock.advance(10)
+            return super().__call__(broker, request, context)
+
+    async with MemoryBroker() as memory:
+        entity = entity_of({USER_ENTITY: "alice"})
+        rule = rule_of(entity, {REQUEST: 1.0})
+        memory.broker.quotas.take({rule.id: rule})
+        world = World(memory, Slow())
+        waits = [(await world.wire().ask(asking(count), 4)).throttle_time_ms for count in (20, 600)]
+        assert waits[0] == 0
+        assert waits[1] > 0
+        assert memory.broker.quotas.held_s(REQUEST, "alice", "test") > 0
+
+
+async def test_when_the_time_of_a_turn_is_over_others_wait_for_the_next() -> None:
+    """However many end in it: between two of them the loop has turned."""
+    turns = 0
+    served: list[tuple[int, str]] = []
+
+    def turned() -> None:
+        nonlocal turns
+        turns += 1
+        loop.call_soon(turned)
+
+    class Slow(Served):
+        def __call__(self, broker: Any, request: Any, context: Any) -> FindCoordinatorResponse | None:
+            memory.clock.advance(10)
+            served.append((turns, request.coordinator_keys[0][:3]))
+            return super().__call__(broker, request, context)
+
+    async with MemoryBroker(horolog_long_requests_max=10) as memory:
+        world = World(memory, Slow())
+        loop = asyncio.get_running_loop()
+        wires = [world.wire(f"user{number}") for number in range(5)]
+        for number, wire in enumerate(wires):
+            wire.send(asking(14, f"{number:03}-") if not number else asking(5, f"{number:03}-".ljust(400, ".")), 4)
+        loop.call_soon(turned)
+        await until(lambda: all(wire.answers() for wire in wires))
+        assert {name for _, name in served} == {f"{number:03}" for number in range(5)}
+        later = served[1:]  # the first is begun on the spot
+        assert len({turn for turn, _ in later}) == len(later)
+
+
+async def test_of_those_that_wait_only_who_is_gone_is_forgotten() -> None:
+    async with MemoryBroker(horolog_long_requests_max=1) as memory:
+        world = World(memory)
+        world.served.answers_late = True
+        first, gone, waits = world.wire(), world.wire(), world.wire()
+        for wire in (first, gone, waits):
+            wire.send(asking(20), 4)
+        gone.conversation.lost()
+        assert repr(world.dispatcher._long) == "<LongRequests: 1 in progress, 1 wait>"
+        world.served.answers_late = False
+        world.served.answer()
+        for wire in (first, waits):
+            assert len((await wire.take(asking(), 4)).coordinators) == 20
 
 
 def test_without_an_event_loop_it_is_served_at_once() -> None:

@@ -1,5 +1,6 @@
 """Which quota holds for whom, who shares it, and what those who are over it are told."""
 
+import itertools
 import math
 
 import pytest
@@ -158,3 +159,53 @@ def test_those_that_are_gone_are_forgotten():
     world.quotas.charge(PRODUCE, "", "new", 1)
     world.quotas.mutate("", "new", 1, strict=True)
     assert repr(world.quotas).endswith(" 2 who used them>")
+
+
+class TestHolding:
+    """Who was told to wait is held on every connection, also on one that is opened meanwhile."""
+
+    @pytest.fixture
+    def world(self):
+        world = World()
+        world.set(({USER: "ann"}, {PRODUCE: 100.0}), ({USER: "bob"}, {FETCH: 100.0}))
+        return world
+
+    def test_all_who_share_the_quota_are_held_until_the_wait_is_over(self, world):
+        assert world.quotas.held_s(PRODUCE, "ann", "one") == 0.0
+        world.quotas.hold(PRODUCE, "ann", "one", 3.0)
+        assert world.quotas.held_s(PRODUCE, "ann", "two") == pytest.approx(3.0)
+        world.clock.advance(2_000)
+        assert world.quotas.held_s(PRODUCE, "ann", "two") == pytest.approx(1.0, abs=0.01)
+        world.clock.advance(1_000)
+        assert world.quotas.held_s(PRODUCE, "ann", "two") == 0.0
+
+    def test_others_are_not(self, world):
+        world.quotas.hold(PRODUCE, "ann", "", 3.0)
+        world.quotas.hold(PRODUCE, "bob", "", 3.0)  # no quota counts what bob produces
+        assert world.quotas.held_s(PRODUCE, "bob", "") == 0.0
+        assert world.quotas.held_s(FETCH, "bob", "") == 0.0
+        assert world.quotas.held_s(FETCH, "ann", "") == 0.0
+
+    def test_a_shorter_wait_ends_no_longer_one(self, world):
+        for wait_s in (3.0, 1.0):
+            world.quotas.hold(PRODUCE, "ann", "", wait_s)
+        assert world.quotas.held_s(PRODUCE, "ann", "") == pytest.approx(3.0)
+
+    def test_requests_that_are_held_come_one_after_the_other(self, world):
+        world.quotas.hold(PRODUCE, "ann", "", 3.0)
+        waits = [world.quotas.held_s(PRODUCE, "ann", "") for _ in range(100)]
+        assert all(one < other for one, other in itertools.pairwise(waits))
+        assert waits[-1] < 3.1
+
+    def test_other_quotas_hold_nobody_for_what_was_used_of_the_former(self, world):
+        world.quotas.hold(PRODUCE, "ann", "", 3.0)
+        world.set(({USER: "ann"}, {PRODUCE: 1e9}))
+        assert world.quotas.held_s(PRODUCE, "ann", "") == 0.0
+
+    def test_waits_that_are_over_are_forgotten(self, world):
+        world.set(({CLIENT_ID: None}, {PRODUCE: 100.0}))
+        for number in range(50):
+            world.quotas.hold(PRODUCE, "", f"client-{number}", 3.0)
+        world.clock.advance(4_000)
+        world.quotas.hold(PRODUCE, "", "new", 3.0)
+        assert [client for (_, (_, client)) in world.quotas._holds] == ["new"]

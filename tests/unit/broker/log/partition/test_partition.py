@@ -18,13 +18,15 @@ from horolog.broker.log.partition import (
     rewrite,
 )
 from horolog.broker.log.recovery import Circumstances, Place, open_log
-from horolog.broker.log.segments import LogReader
+from horolog.broker.log.segments import Allowance, LogReader
 from horolog.broker.log.storage import StorageFault
 from horolog.broker.log.storage.memory_disk import ALL
 from horolog.broker.log.validation import Refused
 from horolog.protocol.errors import ErrorCode
-from horolog.protocol.records.batch import encode_batch
+from horolog.protocol.records.batch import encode_batch, read_header
 from horolog.protocol.records.control import Marker
+from horolog.protocol.records.entries import iter_records
+from horolog.protocol.records.head import heads_in
 from horolog.protocol.records.record import Record
 from tests.support import transactional
 from tests.support.attributes import attribute_names
@@ -258,7 +260,83 @@ def test_a_write_that_fails_inside_an_append_is_told_by_the_flush_too(model):
     assert model.partition.high_watermark == 1
 
 
+def stopped(model, *, damaged):
+    """Three old messages and one batch, of which the last two are in doubt: no sync has gone well."""
+    for magic in (1, 1, 1, 2):
+        model.append(magic, 0, [5], [b"v"])
+    model.flush()
+    partition = model.partition
+    if damaged:
+        third = len(partition.read(0, 1 << 20, upto=2))
+        model.storage.corrupt(partition.segments[0].log.path, third + 20, 1)
+    partition.condition.stop("a sync has failed")
+    return partition
+
+
+class TestInDoubt:
+    """What a failed sync has left in the page cache is shown as far as it is whole, and an error behind that."""
+
+    def test_whole_batches_are_read(self, model):
+        partition = stopped(model, damaged=False)
+        assert [row[0] for row in read_all(partition)] == [0, 1, 2, 3]
+
+    def test_where_nothing_is_whole_the_reader_is_to_come_again(self, model):
+        partition = stopped(model, damaged=True)
+        assert partition.read(0, 1 << 20) == partition.read(0, 1 << 20, upto=2)
+        with pytest.raises(StorageFault, match="a sync has failed"):
+            partition.read(2, 1 << 20)
+        assert partition.read(2, 10, at_least_one=False) == b""
+
+    @pytest.mark.parametrize("damaged", [False, True])
+    def test_old_messages_are_converted_all_the_same(self, model, damaged):
+        partition = stopped(model, damaged=damaged)
+        data = partition.read(0, 1 << 20, upconvert=Allowance())
+        assert {entry.magic for entry in heads_in(data)} == {2}
+        assert [record.offset for record in iter_records(data)] == ([0, 1] if damaged else [0, 1, 2, 3])
+
+
+def test_old_messages_are_converted_with_the_epoch_they_were_written_in(model):
+    model.append(1, 0, [5], [b"v"])
+    model.partition.lead(4)
+    model.append(1, 0, [5], [b"v"])
+    model.flush()
+    found = [read_header(model.partition.read(offset, 1 << 20, upconvert=Allowance())) for offset in (0, 1)]
+    assert [(one.magic, one.leader_epoch) for one in found] == [(2, 0), (2, 4)]
+
+
 # Durability
+
+
+def test_a_sync_that_fails_for_want_of_a_descriptor_stops_nothing(model):
+    append(model)
+    model.flush()
+    model.partition.segments[0].log.close()
+    model.storage.fail("open", code=errno.EMFILE)
+    with pytest.raises(StorageFault):
+        model.partition.sync()
+    assert model.partition.condition.takes_appends
+    model.partition.sync()
+    assert model.partition.sync_state.recovery_point == 1
+
+
+def test_a_sync_that_finds_its_partition_deleted_tells_of_no_fault(model):
+    """It began before; nobody has lost anything."""
+    append(model)
+    model.flush()
+    partition, file = model.partition, model.partition.segments[0].log
+
+    class Deleted:
+        def __getattr__(self, name):
+            return getattr(file, name)
+
+        def datasync(self):
+            partition.condition.delete()
+            raise StorageFault("gone", path=file.path)
+
+    partition.segments[0].log = Deleted()
+    partition.sync()
+    assert partition.resources.counters.sync_failures.value == 0
+    assert partition.condition.stopped is None
 
 
 def test_a_sync_moves_the_recovery_point_to_what_was_written(model):
@@ -366,7 +444,33 @@ def test_duplicates_are_known_after_a_restart(model, way):
     assert (again.base_offset, model.partition.log_end_offset) == (last.base_offset, last.base_offset + 1)
 
 
+# Leader epochs
+
+
+def test_a_new_leader_epoch_begins_with_the_next_append(model):
+    append(model)
+    model.partition.lead(3)
+    assert model.partition.epochs.entries == [(0, 0)]
+    append(model)
+    assert model.partition.epochs.entries == [(0, 0), (3, 1)]
+    model.flush()
+    assert [entry.leader_epoch for entry in heads_in(model.partition.read(0, 1 << 20))] == [0, 3]
+
+
 # Rolling
+
+
+def test_a_partition_that_was_opened_rolls_before_its_first_append(model):
+    append(model)
+    model.flush()
+    model.close_and_open()
+    model.partition.roll(NOW_MS)
+    append(model)
+    model.flush()
+    assert bases(model) == [0, 1]
+    assert [row[0] for row in read_all(model.partition)] == [0, 1]
+    model.close_and_open()
+    assert bases(model) == [0, 1]
 
 
 def test_rolling_by_time_goes_by_the_records():
@@ -494,6 +598,35 @@ def test_an_offset_that_the_log_does_not_reach_is_refused(model, offset):
     append(model)
     with pytest.raises(OffsetOutOfRange, match=f"{offset} is not in 0 to 2"):
         model.partition.read(offset, 100)
+
+
+def test_records_whose_times_surprise_retention_are_counted():
+    model = Model(small_config(retention_ms=10_000))
+    counters = model.partition.resources.counters
+    for timestamp in (NOW_MS - 10_000, NOW_MS):
+        append(model, timestamp)
+    assert (counters.appends_behind_retention.value, counters.appends_from_future.value) == (0, 0)
+    for timestamp in (NOW_MS - 10_001, NOW_MS + 1):
+        append(model, timestamp)
+    assert (counters.appends_behind_retention.value, counters.appends_from_future.value) == (1, 1)
+
+
+def test_how_much_there_is_to_read(model):
+    for _ in range(3):
+        append(model, size=100)
+    model.flush()
+    append(model, size=100)
+    partition = model.partition
+    size = len(partition.read(0, 1))
+    assert [partition.bytes_ahead(offset, 1 << 40) for offset in (-1, 0, 1, 2, 3, 4)] == [
+        0,
+        3 * size,
+        2 * size,
+        size,
+        0,
+        0,
+    ]
+    assert [partition.bytes_ahead(0, upto) for upto in (0, 1, 2)] == [0, size, 2 * size]
 
 
 class TestUnread:
