@@ -56,3 +56,28 @@ def test_each_record_is_served_once(
             log.open()
             log.check()
         log.close()
+
+
+@pytest.mark.parametrize("clean", [True, False], ids=["clean stop", "kill"])
+@pytest.mark.parametrize("seals", [True, False], ids=["seals", "no seals"])
+@pytest.mark.parametrize("config", [SMALL, ONE_SEGMENT], ids=["segments", "one segment"])
+@pytest.mark.parametrize("kind", ["zeros", "garbage", "half a batch"])
+def test_a_file_without_a_record_hides_none(
+    kind: str, config: dict[str, str], tmp_path: Path, *, seals: bool, clean: bool
+) -> None:
+    for at in (2, 4, 14, 18):
+        log = written(tmp_path / f"{at}", config, clean=clean)
+        files = sorted(log.folder.glob("*.log"))
+        stray = log.folder / f"{at:020d}.log"
+        if stray in files:
+            continue
+        contents = {"zeros": bytes(500), "garbage": b"\xff" * 500, "half a batch": files[0].read_bytes()[:70]}
+        stray.write_bytes(contents[kind])
+        if not seals:
+            (log.folder / "horolog-seals").unlink(missing_ok=True)
+        for _ in range(2):
+            log.open()
+            log.check()
+            assert log.partition.log_end_offset == end()
+            log.stop(clean=True)
+        assert Path(f"{stray}.stray").read_bytes() == contents[kind]

@@ -257,7 +257,7 @@ class _Opening:
         goes_on = following > end_offset and self._first_in(named, end_offset, following) is not None
         old = self._path(named)
         new = self._path(end_offset) if goes_on else f"{old}{STRAY_SUFFIX}"
-        log.error("%s: %s repeats records of the log before it and becomes %s", self.name, old, new)
+        log.error("%s: %s lies inside of the log before it and becomes %s", self.name, old, new)
         self.storage.rename(old, new)
         for suffix in leftovers.COMPANION_SUFFIXES:
             if self.storage.exists(segment_path(self.directory, named, suffix)):
@@ -274,11 +274,11 @@ class _Opening:
             file.close()
 
     def _is_stray(self, base_offset: int, bases: list[int]) -> bool:
-        """Whether a log file does not begin as its name says."""
+        """Whether a log file does not begin as its name says; one in which nothing is a batch begins nowhere."""
         after = min((base for base in bases if base > base_offset), default=leftovers.last_possible(base_offset))
         first = self._first_in(base_offset, 0, leftovers.last_possible(base_offset))
         if first is None:
-            return False
+            return True
         return first != base_offset and not (self.config.compact and base_offset <= first < after)
 
     def _following(self, bases: list[int], number: int) -> int | None:

@@ -7,6 +7,7 @@ import pytest
 from horolog.broker.log.files import checkpoints, leader_epochs
 from horolog.broker.log.integrity import seals
 from horolog.broker.log.partition import Resources, closing, log_start, lookups
+from horolog.broker.log.producers import producers_file, snapshot_file
 from horolog.broker.log.recovery import (
     Circumstances,
     Place,
@@ -20,9 +21,9 @@ from horolog.broker.log.storage import StorageFault
 from horolog.broker.log.storage.memory_disk import ALL
 from horolog.protocol.records.batch import encode_batch
 from horolog.protocol.records.control import Marker, encode_marker
-from horolog.protocol.records.head import TRANSACTIONAL_BIT, heads_in
+from horolog.protocol.records.head import MAGIC_AT, TRANSACTIONAL_BIT, heads_in
 from horolog.protocol.records.record import Record
-from tests.support.log_model import DIRECTORY, NEW, NOW_MS, Model, encode, new_storage, read_all, small_config
+from tests.support.log_model import DIRECTORY, NEW, NOW_MS, Model, encode, new_storage, read_all, send, small_config
 from tests.support.transactional import aborted_in
 
 
@@ -131,7 +132,75 @@ def test_another_log_of_the_same_size_is_not_taken_for_the_sealed_one(model):
     model.check()
 
 
+def look(model, **known):
+    """Opened by somebody who looks for records alone, after a kill."""
+    model.written = len(model.rows)
+    known = Circumstances(False, 0, NOW_MS, records_only=True, **known)
+    model.partition = open_partition(Place("t", 0, DIRECTORY), model.config, Resources(model.storage), known)
+    model.check()
+
+
+class TestLooks:
+    """Who wants little of a folder believes the index files that lie in it, and reads nothing else of a log that they fit."""
+
+    @pytest.fixture
+    def count(self, model):
+        """How many logs there are, none with a seal."""
+        fill(model, 24)
+        stop(model)
+        return len(bases(model))
+
+    def test_only_the_last_log_is_read(self, model, count):
+        look(model, believes_indexes=True)
+        assert counters(model).segments_scanned.value <= 1
+        look(model)
+        assert counters(model).segments_scanned.value == count > 3
+
+    @pytest.mark.parametrize("damage", ["empty", "missing", "of another log"])
+    def test_where_the_indexes_do_not_fit_the_log_is_read(self, model, count, damage):
+        path, other = (log_path(base).replace(".log", ".timeindex") for base in bases(model)[:2])
+        data = model.storage.read_all(other)
+        model.storage.remove(path)
+        if damage != "missing":
+            model.storage.write_atomically(path, b"" if damage == "empty" else data)
+        look(model, believes_indexes=True)
+        assert 1 <= counters(model).segments_scanned.value <= 2 < count
+
+    @pytest.mark.parametrize("fits", [True, False])
+    def test_a_sealed_log_that_was_copied_is_known_by_its_indexes_or_else_by_its_ends(self, model, fits):
+        closing.close(model.partition)
+        for base in bases(model):
+            model.storage.set_mtime_ms(log_path(base), 1)
+            if not fits:
+                model.storage.write_atomically(log_path(base).replace(".log", ".timeindex"), b"")
+        look(model, presumes_copies=True)
+        assert counters(model).segments_scanned.value == 0
+
+    def test_nothing_is_asked_of_transactions(self):
+        model = Model()
+        transaction(model, 7, 0, committed=False)
+        assert aborted_in(model.partition, 0, 2) == [(7, 0)]
+        known = Circumstances(False, 0, NOW_MS, records_only=True)
+        partition = open_partition(Place("t", 0, DIRECTORY), model.config, Resources(model.storage), known)
+        assert (aborted_in(partition, 0, 2), partition.last_stable_offset) == ([], 2)
+
+
 # Damage
+
+
+def test_a_sealed_log_that_is_damaged_since_is_read_again_where_producers_are_looked_for(caplog):
+    """Its seal would hide the damage, and what the batch behind it tells of its producer."""
+    model = Model(small_config(segment_bytes=1 << 20))
+    places = [send(model, 2 * number) for number in range(3)]
+    closing.close(model.partition)
+    model.storage.remove(f"{DIRECTORY}/{producers_file.FILE_NAME}")
+    for name in [one for one in model.storage.list_dir(DIRECTORY) if one.endswith(snapshot_file.SUFFIX)]:
+        model.storage.remove(f"{DIRECTORY}/{name}")
+    model.storage.corrupt(log_path(0), MAGIC_AT, 0x04)
+    model.reopen(was_clean=True)
+    assert "it is read again" in caplog.text
+    assert counters(model).segments_scanned.value == 1
+    assert [send(model, 2 * number) for number in range(3)] == places
 
 
 @pytest.mark.parametrize("tail", [b"\xff" * 37, bytes(100), encode(2, 0, [5], [b"cut"])[:-1], b"x"])
@@ -559,6 +628,18 @@ def test_a_log_that_goes_on_under_a_wrong_name_gets_its_own(model):
     model.reopen(was_clean=True)
     assert bases(model) == before
     model.check()
+
+
+@pytest.mark.parametrize("with_seals", [True, False])
+def test_a_log_without_a_record_inside_of_another_hides_nothing_of_it(model, with_seals):
+    closing.close(model.partition)
+    if not with_seals:
+        model.storage.remove(f"{DIRECTORY}/{seals.SEALS}")
+    model.storage.write_atomically(log_path(1), b"no log at all" * 20)
+    model.written = 12
+    model.reopen(was_clean=True)
+    model.check()
+    assert model.storage.exists(f"{log_path(1)}{STRAY_SUFFIX}")
 
 
 def test_an_empty_log_inside_of_another_is_nothing(model, caplog):

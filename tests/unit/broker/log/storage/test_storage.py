@@ -67,6 +67,16 @@ def test_the_kernel_may_take_less_than_it_is_given(monkeypatch, tmp_path):
         assert storage.read_all(f"{tmp_path}/a") == b"".join(buffers)
 
 
+def test_the_kernel_may_give_less_than_it_is_asked_for(monkeypatch, tmp_path):
+    real = os.pread
+    monkeypatch.setattr(os, "pread", lambda fd, size, at: real(fd, min(size, 4), at))
+    file = RealStorage().create(f"{tmp_path}/a")
+    file.pwritev([b"0123456789"], 0)
+    assert [file.pread(size, 1) for size in (0, 3, 4, 5, 9)] == [b"", b"123", b"1234", b"12345", b"123456789"]
+    with pytest.raises(StorageFault, match="ends 2 bytes before 12"):
+        file.pread(11, 1)
+
+
 def test_reading_beyond_the_end_is_a_fault(place):
     storage, folder = place
     file = storage.create(f"{folder}/a")
@@ -176,6 +186,26 @@ def test_who_waits_for_a_file_waits_for_the_one_that_takes_its_place(monkeypatch
     monkeypatch.setattr(storage_module.time, "sleep", goes_on)
     storage.lock_in_turn(path).release()
     assert len(new) == 2
+
+
+def test_who_gets_the_lock_of_a_file_that_lost_its_name_goes_on_to_the_one_that_has_it(monkeypatch, tmp_path):
+    monkeypatch.setattr(storage_module, "TURN_LOOKS", 3)
+    storage, path, real = RealStorage(), f"{tmp_path}/journal", storage_module.fcntl.flock
+    storage.write_atomically(path, b"old")
+    replaced = []
+
+    def replaced_meanwhile(descriptor, operation):
+        if not replaced:
+            replaced.append(descriptor)
+            storage.write_atomically(path, b"new")
+        real(descriptor, operation)
+
+    monkeypatch.setattr(storage_module.fcntl, "flock", replaced_meanwhile)
+    lock = storage.lock_in_turn(path)
+    assert os.path.samestat(os.fstat(lock.fileno()), os.stat(path))  # noqa: PTH116
+    with pytest.raises(FolderInUse):
+        storage.lock_in_turn(path)
+    lock.release()
 
 
 def test_a_file_that_the_system_does_not_lock_is_a_fault(monkeypatch, tmp_path):
@@ -562,6 +592,84 @@ def test_a_fault_of_the_disk_is_one_here(long_file, tmp_path):
     with pytest.raises(StorageFault, match=r"send .*log"):
         long_file.unread(10, 5).send(-1)
     assert long_file.unread(10, 5) is None
+
+
+@sends
+def test_a_slice_is_not_sent_where_its_bytes_may_have_become_others(long_file, sockets):
+    """Its file was cut before its end: other bytes are written there next than the answer began with."""
+    before, across = long_file.unread(1_000, 0), long_file.unread(1_000, 9_500)
+    long_file.truncate(10_500)
+    assert before.read() == CONTENT[:1_000]
+    long_file.truncate(10_000)
+    for piece in (before, across):
+        with pytest.raises(StorageFault, match="lost or written anew"):
+            piece.send(sockets[0].fileno())
+    assert long_file.unread(1_000, 9_000).read() == CONTENT[9_000:10_000]
+
+
+@sends
+def test_nor_where_a_sync_has_failed(long_file, sockets, monkeypatch):
+    def fails(_):
+        raise OSError(errno.EIO, "the disk is gone")
+
+    piece = long_file.unread(1_000, 0)
+    monkeypatch.setattr(os, "fdatasync", fails)
+    with pytest.raises(StorageFault):
+        long_file.datasync()
+    with pytest.raises(StorageFault, match="lost or written anew"):
+        piece.send(sockets[0].fileno())
+
+
+class TestKept:
+    """Descriptors that slices keep while they wait: a share of all, each closed once the last has let it go."""
+
+    @pytest.fixture
+    def files(self, tmp_path):
+        storage = RealStorage(max_open_files=8)
+        files = [storage.create(f"{tmp_path}/{n}") for n in range(3)]
+        for n, file in enumerate(files):
+            file.pwritev([b"%d" % n], 0)
+        yield files
+        for file in files:
+            file.close()
+
+    def test_so_many_are_kept_and_the_others_are_read_by_their_names(self, files):
+        kept = [file.keep() for file in files]
+        assert kept == [files[0].descriptor(), files[1].descriptor(), -1]
+        assert files[0].keep() == kept[0], "one that is kept already takes no more room"
+        assert [file.read_kept(one, 1, 0) for file, one in zip(files, kept, strict=True)] == [b"0", b"1", b"2"]
+        for one in (kept[0], kept[0], kept[1]):
+            files[0].let_go(one)
+        assert files[2].keep() == files[2].descriptor(), "there is room again"
+        files[2].let_go(files[2].descriptor())
+        assert all(is_open(file.descriptor()) for file in files), "the files go on using them"
+
+    def test_a_file_that_is_closed_leaves_its_descriptor_to_who_keeps_it(self, files):
+        file = files[0]
+        kept = file.keep()
+        file.close()
+        os.unlink(file.path)  # noqa: PTH108
+        assert file.read_kept(kept, 1, 0) == b"0"
+        file.let_go(kept)
+        assert not is_open(kept)
+        with pytest.raises(FileMissing):
+            file.keep()
+
+    def test_a_file_that_is_closed_is_opened_to_be_kept(self, files):
+        files[0].close()
+        kept = files[0].keep()
+        assert files[0].read_kept(kept, 1, 0) == b"0"
+        files[0].let_go(kept)
+
+    def test_a_fault_of_the_disk_is_one_there(self, files, monkeypatch):
+        def fails(*_):
+            raise OSError(errno.EIO, "the disk is gone")
+
+        kept = files[0].keep()
+        monkeypatch.setattr(os, "pread", fails)
+        with pytest.raises(StorageFault, match="read"):
+            files[0].read_kept(kept, 1, 0)
+        files[0].let_go(kept)
 
 
 @sends
