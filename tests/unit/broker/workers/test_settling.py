@@ -294,6 +294,75 @@ class TestJournals:
         assert "horolog-checkpoint.2: the checksum does not match; what it says is left out" in caplog.text
 
 
+class TestLosses:
+    """What may have been in a journal of which something is gone does no harm: nothing is deleted, no id is given out twice."""
+
+    @pytest.fixture
+    def crew(self, crew):
+        filled(crew)
+        self.given = crew.clusters[1].next_producer_id()
+        crew.stop()
+        return crew
+
+    def check(self, crew):
+        cluster = Alone(crew).cluster
+        assert {name for name, topic in cluster.topics.items() if topic.settings_unknown} == {"a", "b"}
+        assert cluster.next_producer_id() >= self.given + 1000
+        assert [values(one) for one in cluster.topics["a"].led_here] == [[b"a0"], [b"a1"], [b"a2"]]
+
+    @pytest.mark.parametrize("left", [None, b"", b"nonsense\n"], ids=["missing", "empty", "garbage"])
+    def test_nothing_is_left_of_it(self, crew, left, caplog):
+        crew.storage.remove("/data/horolog-journal")
+        if left is not None:
+            crew.storage.write_atomically("/data/horolog-journal", left)
+        crew.merge()
+        assert "is damaged" in caplog.text
+        self.check(crew)
+
+    def test_its_last_lines_are_gone_that_workers_have_applied(self, crew, caplog):
+        lines = crew.storage.read_all("/data/horolog-journal").splitlines(keepends=True)
+        crew.storage.write_atomically("/data/horolog-journal", b"".join(lines[:-2]))
+        crew.merge()
+        assert "2 entries are missing" in caplog.text
+        self.check(crew)
+
+    @pytest.mark.parametrize("is_damaged", [True, False], ids=["damaged", "older"])
+    def test_a_worker_does_not_begin_with_less_than_the_others_know(self, is_damaged):
+        crew = Crew((1, 2)).start()
+        crew.stop()
+        assert crew.merge()
+        older = crew.storage.read_all("/data/horolog-cluster")
+        for name in ("a", "b"):
+            crew.start()
+            at_once(crew.clusters[1].create_topics, [NewTopic(name, 1)])
+            crew.stop()
+            assert crew.merge()
+        crew.start()
+        crew.kill(2)
+        if is_damaged:
+            data = crew.storage.read_all("/data/horolog-cluster")
+            crew.storage.corrupt("/data/horolog-cluster", data.index(b'"name"'), 1)
+        else:
+            crew.storage.write_atomically("/data/horolog-cluster", older)
+        with pytest.raises(DataFolderError, match="stop all workers and start again"):
+            crew.begin(2)
+
+
+def test_a_journal_that_begins_with_the_whole_state_goes_on_from_that(crew, monkeypatch):
+    monkeypatch.setattr(file_journal, "GROWTH_BYTES", 1000)
+    filled(crew)
+    for number in range(40):
+        at_once(crew.clusters[1 + number % 2].alter_topic_configs, {"a": {"retention.ms": str(number)}})
+    assert file_journal.find(crew.storage, crew.folders).head.whole is not None
+    state = crew.clusters[1].state
+    crew.kill()
+    alone = Alone(crew).cluster
+    assert {name: (topic.id, topic.overrides) for name, topic in alone.topics.items()} == {
+        name: (topic.id, topic.overrides) for name, topic in state.topics.items()
+    }
+    assert alone.topics["a"].overrides == {"retention.ms": "39"}
+
+
 class TestTopicsThatNobodyHasOnRecord:
     def test_folders_of_a_kafka_become_topics(self, crew):
         crew.start()
@@ -488,6 +557,33 @@ class TestFullDisks:
         full()
         crew.storage.corrupt("/data/horolog-journal", crew.storage.file_node("/data/horolog-journal").size - 10, 1)
         with pytest.raises(StorageFault, match="No space left"):
+            crew.start()
+
+    def test_nobody_goes_on_from_a_record_that_is_damaged(self, crew, full):
+        filled(crew)
+        crew.stop()
+        crew.merge()
+        crew.start()
+        full()
+        data = crew.storage.read_all("/data/horolog-cluster")
+        crew.storage.corrupt("/data/horolog-cluster", data.index(b'"name"'), 1)
+        with pytest.raises(StorageFault, match="No space left"):
+            crew.start()
+
+    def test_what_a_worker_has_left_is_kept_where_others_join_it(self, crew, full):
+        filled(crew)
+        log_start.delete_records_before(crew.partition("a", 0), 1)
+        for logs in crew.logs.values():
+            logs.write_log_starts()
+        full()
+        crew.nodes = (1, 2, 3)
+        crew.start()
+        assert crew.partition("a", 0).log_start_offset == 1
+        assert worker_checkpoints.nodes_in(crew.storage, "/data") == [1, 2, 3]
+
+    def test_a_journal_that_cannot_be_begun_for_another_reason_is_one_to_stay_down(self, crew):
+        crew.storage.fail("create", "horolog-journal", times=100)
+        with pytest.raises(StorageFault):
             crew.start()
 
     def test_another_fault_of_the_disk_is_a_reason_to_stay_down(self, crew):

@@ -7,17 +7,20 @@ from horolog.broker.cluster_file import ClusterFile
 from horolog.broker.cluster_state import Lead, LeadsChanged, ProducerIdsReserved, RulesChanged
 from horolog.broker.log.files import checkpoints
 from horolog.broker.log.manager import LogManager
+from horolog.broker.log.partition import closing
 from horolog.broker.log.storage import DataFolderError
 from horolog.broker.log.storage.memory_disk import ALL
 from horolog.broker.new_topics import NewPartitions, NewTopic
 from horolog.broker.stored_rules import StoredRule
 from horolog.broker.workers import file_journal
 from horolog.broker.workers.entry_lines import encode_entry
+from horolog.broker.workers.link import LOOK_AT_THE_RECORD
 from horolog.broker.workers.worker_cluster import WorkerCluster
 from horolog.broker.workers.worker_folder_checkpoints import share_of
 from horolog.protocol.errors import ErrorCode
 from tests.support.at_once import at_once, delete_topic
 from tests.support.crew import Crew, Tie, context_of
+from tests.support.crew_records import Alone
 from tests.support.log_model import NEW, NOW_MS, encode, read_all
 
 RULES = tuple(StoredRule(kind, "a", {"of": kind}) for kind in ("user", "acl", "quota"))
@@ -170,6 +173,53 @@ class TestDeletion:
         crew.storage.fail("rename", "t-", times=2)
         crew.begin(2)
         assert "is deleted and cannot be removed" in caplog.text
+
+    def test_a_folder_of_which_it_is_not_known_whose_it_is_stays(self, crew):
+        """It has the name of a deleted topic, and may be that of another."""
+        create(crew, "t")
+        crew.kill(2)
+        folders = [one.directory for one in crew.clusters[1].topics["t"].led_here]
+        others = {f"/data/t-{index}" for index in range(4)} - set(folders)
+        delete_topic(crew.clusters[1], "t")
+        damaged = min(others)
+        crew.storage.write_atomically(f"{damaged}/{checkpoints.PARTITION_METADATA}", b"nonsense")
+        crew.begin(2)
+        assert {one for one in others if crew.storage.is_dir(one)} == {damaged}
+
+
+class TestRecords:
+    """The journal is looked at now and then, and when a worker says that it cannot read it."""
+
+    def test_one_that_was_hurt_is_written_anew_when_a_worker_says_so(self, crew):
+        create(crew, "t")
+        path = file_journal.find(crew.storage, crew.folders).path
+        crew.storage.corrupt(path, crew.storage.read_all(path).index(b"TopicsCreated"), 1)
+        assert file_journal.find(crew.storage, crew.folders).damages
+        crew.clusters[1].catch_up(LOOK_AT_THE_RECORD)
+        assert file_journal.find(crew.storage, crew.folders).damages == []
+        create(crew, "u", node=2)
+        assert sorted(led_by_all(crew, "u")) == [0, 1, 2, 3]
+
+    def test_where_there_was_no_room_for_one_the_first_worker_begins_it(self):
+        crew = Crew((1, 2))
+        alone = Alone(crew)
+        alone.cluster.create_topic("t", 2, {})
+        alone.close()
+        crew.storage.capacity_bytes = crew.storage.used_bytes()
+        crew.start()
+        one, other = crew.clusters.values()
+        assert sorted(led_by_all(crew, "t")) == [0, 1]
+        for cluster in (one, other):
+            cluster.check_record()
+            with pytest.raises(ClusterError):
+                cluster.create_topic("late", 1, {})
+        crew.storage.capacity_bytes = None
+        other.check_record()
+        assert not crew.storage.exists("/data/horolog-journal")
+        for cluster in (one, other):
+            cluster.check_record()
+        other.create_topic("late", 1, {})
+        assert led_by_all(crew, "late") == [0]
 
 
 class TestFaults:
@@ -435,6 +485,15 @@ class TestLeads:
         self.move(crew, index, 2)
         assert [value for _, _, value in read_all(crew.partition("t", index))] == [b"before", b"after"]
         assert crew.partition("t", index).leader_epoch == 2
+
+    def test_nothing_is_told_of_one_that_was_handed_over(self, crew, caplog):
+        create(crew, "t", 2)
+        (index,) = led(crew, "t")[2]
+        append(crew.partition("t", index), b"before")
+        closing.close(crew.clusters[2].withdraw("t", index))
+        self.move(crew, index, 1)
+        assert "was not closed" not in caplog.text
+        assert [value for _, _, value in read_all(crew.partition("t", index))] == [b"before"]
 
     def test_one_that_was_not_closed_before_is_told(self, crew, caplog):
         create(crew, "t", 2)
