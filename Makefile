@@ -26,7 +26,7 @@ INSTALL := install --quiet --disable-pip-version-check --no-deps --require-hashe
 LOCK := --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links \
 	--custom-compile-command "make lock" --quiet
 
-.PHONY: run compiled compile plain test pipeline-test spark-versions lint format lock config docs dist clean
+.PHONY: run compiled compile plain test pipeline-test spark-versions search lint format lock config docs dist clean
 
 run: $(VENV)/runtime.stamp compiled
 	@exec $(BIN)/python -m horolog serve --config config/server.properties --listen $(LISTEN) --data $(DATA) $(ARGS)
@@ -58,6 +58,10 @@ pipeline-test: $(VENV)/pipeline.stamp
 SPARK_VERSIONS ?= all
 spark-versions: $(VENV)/pipeline.stamp
 	HOROLOG_SPARK_VERSIONS="$(SPARK_VERSIONS)" $(BIN)/python -m pytest -rs tests/pipeline/test_spark_versions.py $(ARGS)
+
+# Looks for faults that no fixed test finds, and keeps what it finds for the tests to replay. Without MINUTES it never ends.
+search: $(VENV)/pipeline.stamp $(VENV)/fuzz.stamp
+	$(BIN)/python -m tests.search $(if $(MINUTES),--minutes $(MINUTES)) $(ARGS)
 
 lint: $(VENV)/dev.stamp
 	$(BIN)/ruff check .

@@ -5,6 +5,8 @@ python -m tests.simulation --minutes 60                         a long one
 python -m tests.simulation --seed 17 --steps 150 [--trace]      one history again
 python -m tests.simulation --seed 17 --shrink                   the fewest steps that fail
 python -m tests.simulation --workers 3 ...                      three workers on one folder, and fewer after some of the starts
+
+With --keep a seed that fails goes to kept_seeds.txt; the default tests run all that are there.
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ from functools import partial
 from itertools import count
 from typing import NoReturn
 
+from tests.simulation.kept import keep
 from tests.simulation.runs import STEPS, Result, run_seed, shrink
 from tests.simulation.world import SimulationFailure
 
@@ -38,6 +41,7 @@ def main() -> int:
     parser.add_argument("--steps", type=int, default=STEPS, help="steps of each history")
     parser.add_argument("--workers", type=int, default=1, help="brokers that share the folder")
     parser.add_argument("--jobs", type=int, default=2, help="processes")
+    parser.add_argument("--keep", action="store_true", help="write the seeds that fail to kept_seeds.txt")
     parser.add_argument("--trace", action="store_true", help="show the whole trace of --seed")
     parser.add_argument("--shrink", action="store_true", help="find the fewest steps with which --seed fails")
     arguments = parser.parse_args()
@@ -72,6 +76,8 @@ def run_many(arguments: argparse.Namespace) -> int:
                 seeds += 1
                 counts += result.counts
                 failures += result.problem is not None
+                if result.problem is not None and arguments.keep:
+                    keep(result.seed, arguments.steps, arguments.workers)
                 if result.problem is not None and failures <= MOST_FAILURES_SHOWN:
                     say("\n".join((*result.lines[-LINES_SHOWN:], result.summary)))
                 elif result.problem is not None:
