@@ -130,6 +130,7 @@ def test_writing_in_another_thread_needs_a_session_there(spark, cluster):
     """Spark itself falls short: should the first write succeed one day, `activate` is not needed any more."""
     frame = spark.range(3).selectExpr("cast(id AS string) AS value").coalesce(1)
     said = []
+    create(cluster, "from-threads", 1)
 
     def write():
         target = {"kafka.bootstrap.servers": cluster.address, "topic": "from-threads"}
