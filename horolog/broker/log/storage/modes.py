@@ -28,10 +28,14 @@ def of_file(path: str) -> int:
 
 
 def narrow(descriptor: int, path: str) -> None:
-    """A file that an earlier process has left may be wider than one that is made. Raises OSError."""
+    """Narrow a file that an earlier process left wider than a new one is. Raises OSError.
+
+    Only its owner may do so. A file of another owner stays as it is, unless it may hold secrets.
+    """
     found, allowed = stat.S_IMODE(os.fstat(descriptor).st_mode), of_file(path)
     if found & ~allowed:
-        os.fchmod(descriptor, found & allowed)
+        with suppress(*(() if allowed == PRIVATE else (PermissionError,))):
+            os.fchmod(descriptor, found & allowed)
 
 
 def of_folder(path: str) -> dict[str, int]:

@@ -466,7 +466,11 @@ class RealStorage(DiskLooks):
         flags = os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
         try:
             descriptor = self._with_room(lambda: os.open(path, flags, modes.of_file(path)))
-            modes.narrow(descriptor, path)
+            try:
+                modes.narrow(descriptor, path)
+            except OSError:
+                os.close(descriptor)
+                raise
         except OSError as error:
             raise fault("create", path, error) from error
         file = RealFile(self, path)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from horolog.broker.log.storage import RealStorage, modes
+from horolog.broker.log.storage import RealStorage, StorageFault, modes
 
 
 @pytest.fixture(autouse=True)
@@ -56,6 +56,20 @@ def test_a_wider_file_that_was_left_is_narrowed_before_anything_is_written(tmp_p
     storage.write_atomically(f"{tmp_path}/horolog-cluster", b"x")
     storage.create(f"{tmp_path}/horolog-journal").close()
     assert [mode(tmp_path / name) for name in ("horolog-cluster", "horolog-journal")] == [0o600, 0o600]
+
+
+def test_a_wider_file_of_another_owner_stays_wider_unless_it_may_hold_secrets(tmp_path, monkeypatch):
+    def refuse(*_):
+        raise PermissionError(1, "Operation not permitted")
+
+    for name in ("00000000000000000000.log", "horolog-journal"):
+        (tmp_path / name).touch(0o666)
+    monkeypatch.setattr(os, "fchmod", refuse)
+    before = len(os.listdir("/proc/self/fd"))  # noqa: PTH208
+    RealStorage().create(f"{tmp_path}/00000000000000000000.log").close()
+    with pytest.raises(StorageFault, match="Operation not permitted"):
+        RealStorage().create(f"{tmp_path}/horolog-journal")
+    assert len(os.listdir("/proc/self/fd")) == before  # noqa: PTH208
 
 
 def test_a_narrower_one_stays_narrower(tmp_path):
