@@ -11,6 +11,7 @@ from horolog.client.client import Client
 from horolog.client.errors import Closed, KafkaError, RequestTimedOut, check
 from horolog.client.expiry import ExpiryWatch, Tell, log_warning
 from horolog.client.partitioner import StickyPartitioner, partition_of_key
+from horolog.client.produce import refuse_unwritable
 from horolog.client.sender import Sender
 from horolog.client.sequences import Sequences
 from horolog.client.transaction import Transactions
@@ -108,13 +109,17 @@ class Producer:
         timestamp_ms: int | None = None,
         partition: int | None = None,
     ) -> "asyncio.Future[Sent]":
-        """Take a record in; waits while the buffer is full. The future is told where it was put, or why it was not."""
+        """Take a record in; waits while the buffer is full. The future is told where it was put, or why it was not.
+
+        TypeError for a key, value or header that is not bytes, or a time that is no whole number.
+        """
         if self._closed:
             raise Closed("producer")
         if self._transactions is not None:
             self._transactions.check_open()
         self._sender.start()
         head = tuple(headers)
+        refuse_unwritable(key, value, head, timestamp_ms)
         size_bytes = size_of(key, value, head)
         if partition is None:
             known = self.client.partitions_now(topic)

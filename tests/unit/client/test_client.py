@@ -361,3 +361,32 @@ async def test_nonsense_never_makes_anybody_hang(seed):
     ):
         outcomes = await asyncio.gather(consume(client), produce(client), administer(client), return_exceptions=True)
     assert all(each is None or isinstance(each, KafkaError) for each in outcomes), outcomes
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"headers": [("trace", b"7")]}, "the name of a header is str, not bytes; encode it"),
+        ({"headers": [(b"trace", "7")]}, "the header b'trace' is str, not bytes; encode it"),
+        ({"headers": [(b"trace", 7)]}, "the header b'trace' is int, not bytes"),
+        ({"headers": [(None, b"7")]}, "a header without a name"),
+        ({"value": "text"}, "the value is str, not bytes; encode it"),
+        ({"value": {"a": 1}}, "the value is dict, not bytes"),
+        ({"key": "text"}, "the key is str, not bytes; encode it"),
+        ({"timestamp_ms": 7.5}, "timestamp_ms is float, not int"),
+        ({"timestamp_ms": 2**63}, "does not fit into 64 bits"),
+    ],
+)
+async def test_a_record_that_cannot_be_written_is_refused_when_it_is_sent_and_stops_no_other(time, wrong, said):
+    broker = Scripted()
+    part = PartitionProduceResponse(index=0, base_offset=4)
+    broker.scripts[ApiKey.PRODUCE] = lambda _: ProduceResponse(
+        responses=[TopicProduceResponse(name="t", partition_responses=[part])]
+    )
+    async with asyncio.timeout(30), broker.serving() as address, client_of(address, time) as client:
+        async with Producer(client, idempotent=False, linger_ms=0) as producer:
+            with pytest.raises((TypeError, ValueError), match=said):
+                await producer.send("t", **wrong)
+            future = await producer.send("t", bytearray(b"x"), key=memoryview(b"k"), headers=[(b"trace", None)])
+            await producer.flush()
+        assert future.result().offset == 4
