@@ -27,8 +27,8 @@ from horolog.broker.settings import SPECS, Settings
 from horolog.broker.stored_rules import GROUP, Rules, StoredRule
 
 _BROKERS: Final = "group."
-_SHARE: Final = "Of a share group: kept until such groups are served."
-_STREAMS: Final = "Of a streams group: kept until such groups are served."
+_SHARE: Final = "Of share groups: stored, no effect until they are supported."
+_STREAMS: Final = "Of streams groups: stored, no effect until they are supported."
 _RESETS: Final = ("earliest", "latest")
 _BY_DURATION: Final = "by_duration:"
 
@@ -59,19 +59,19 @@ def _number(
 
 _ROWS: Final = (
     _number(
-        "consumer.assignment.interval.ms", 1_000, "Taken for Kafka's sake: assignments are made at once.", 0, 15_000
+        "consumer.assignment.interval.ms", 1_000, "Accepted for compatibility: assignments are made at once.", 0, 15_000
     ),
     _number(
         "consumer.heartbeat.interval.ms",
         5_000,
-        "Time between two heartbeats that a member is told to keep.",
+        "Heartbeat interval of members.",
         1,
         bounds=("group.consumer.min.heartbeat.interval.ms", "group.consumer.max.heartbeat.interval.ms"),
     ),
     _number(
         "consumer.session.timeout.ms",
         45_000,
-        "Silence after which a member is out.",
+        "Time without a heartbeat after which a member is removed.",
         1,
         bounds=("group.consumer.min.session.timeout.ms", "group.consumer.max.session.timeout.ms"),
     ),

@@ -185,7 +185,7 @@ def split_host_port(key: str, text: str) -> tuple[str, int]:
         raise SettingsError(key, text, "a port from 0 to 65535 belongs behind the host: HOST:PORT")
     bracketed = host.startswith("[") and host.endswith("]")
     if ":" in host and not bracketed:
-        raise SettingsError(key, text, "an IPv6 address stands in brackets: [HOST]:PORT")
+        raise SettingsError(key, text, "an IPv6 address needs brackets: [HOST]:PORT")
     return (host[1:-1] if bracketed else host), int(port)
 
 

@@ -85,7 +85,7 @@ class SecuritySettings:
     )
     ssl_cipher_suites: tuple[str, ...] = words(
         (),
-        "The cipher suites that are used, by Java's or OpenSSL's names; none: those with forward secrecy.",
+        "The allowed cipher suites, by Java's or OpenSSL's names; none: those with forward secrecy.",
         per_listener=True,
     )
     ssl_principal_mapping_rules: str = string(
@@ -149,11 +149,11 @@ class SecuritySettings:
         per_mechanism=True,
     )
     connection_failed_authentication_delay_ms: int = integer(
-        100, "Time after which a client is told that it was not let in, and its connection closed.", low=0
+        100, "Delay before the response to a failed login, after which the connection is closed.", low=0
     )
     horolog_failed_authentication_delay_max_ms: int = integer(
         1000,
-        "The longest that this becomes for an address from which logins keep failing: it doubles with each failure.",
+        "The maximum of this delay for an address whose logins keep failing: it doubles with each failure.",
         low=0,
     )
     sasl_server_callback_handler_class: str | None = string(
@@ -172,7 +172,7 @@ class SecuritySettings:
         per_mechanism=True,
     )
     sasl_oauthbearer_jwks_endpoint_refresh_ms: int = long(
-        3_600_000, "Time between two looks at these keys.", low=1, per_listener=True, per_mechanism=True
+        3_600_000, "Time between two reads of these keys.", low=1, per_listener=True, per_mechanism=True
     )
     sasl_oauthbearer_jwks_endpoint_retry_backoff_ms: int = long(
         100, "Time before the next look where one failed; it doubles.", low=1, per_listener=True, per_mechanism=True
@@ -182,7 +182,7 @@ class SecuritySettings:
     )
     sasl_oauthbearer_expected_audience: tuple[str, ...] = words(
         (),
-        "Of these a token names one at least as its audience; none: any token of the issuer's keys is for this broker.",
+        "The audiences, one of which a token must name; none: the broker accepts any audience.",
         per_listener=True,
         per_mechanism=True,
     )
@@ -205,11 +205,11 @@ class SecuritySettings:
 
     # Secrets that are kept
     password_encoder_secret: str | None = password(
-        "By this secret the keys of users and passwords among the settings are encrypted in horolog-cluster and horolog-journal;"
-        " a systemd credential of this name counts, too."
+        "The secret that encrypts users' keys and passwords among the settings in horolog-cluster and horolog-journal;"
+        " a systemd credential of this name works too."
     )
     password_encoder_old_secret: str | None = password(
-        "The secret before: what it has encrypted is read, and encrypted by the new one."
+        "The previous secret, to rotate it: the broker decrypts with it and encrypts with the new one."
     )
 
     # Access lists
@@ -236,10 +236,10 @@ class SecuritySettings:
         nullable=True,
         check=_wrong_audit_topic,
     )
-    horolog_audit_events: tuple[str, ...] = words(AUDITED, "The kinds of events that are told.", choices=AUDITED)
+    horolog_audit_events: tuple[str, ...] = words(AUDITED, "The kinds of events that are recorded.", choices=AUDITED)
     horolog_audit_rate_max: int = integer(
         100,
-        "Events of one kind that are told a second, after the first 10000; those beyond are counted in the next one.",
+        "Events of one kind recorded per second, after the first 10000; the next one counts those left out.",
         low=1,
     )
 

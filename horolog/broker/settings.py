@@ -78,14 +78,14 @@ class Settings(SecuritySettings):
         "The addresses to listen on, NAME://HOST:PORT; no host means all interfaces, port 0 any free port.",
     )
     advertised_listeners: tuple[str, ...] = words(
-        (), "The addresses that clients are told to use, one per listener name; none: those of listeners."
+        (), "The addresses that clients connect to, one per listener name; none: those of listeners."
     )
     listener_security_protocol_map: tuple[str, ...] = words(
         ("PLAINTEXT:PLAINTEXT", "SSL:SSL", "SASL_PLAINTEXT:SASL_PLAINTEXT", "SASL_SSL:SASL_SSL"),
         "Which protocol a listener's name stands for, NAME:PROTOCOL.",
     )
     controller_listener_names: tuple[str, ...] = words(
-        (), "Listeners of a Kafka controller: they are not opened, for there is no controller to talk to."
+        (), "Listeners of Kafka's controller: they are not opened, because horolog has no controller."
     )
     port: int | None = integer(
         None,
@@ -99,13 +99,13 @@ class Settings(SecuritySettings):
     )
     advertised_port: int | None = integer(
         None,
-        "Kafka 0.10's port that clients are told; counts where advertised.listeners is not given.",
+        "The port for clients, as in Kafka 0.10; used if advertised.listeners is not set.",
         low=0,
         high=65535,
         nullable=True,
     )
     advertised_host_name: str | None = string(
-        None, "Kafka 0.10's host that clients are told; counts where advertised.listeners is not given.", nullable=True
+        None, "The host for clients, as in Kafka 0.10; used if advertised.listeners is not set.", nullable=True
     )
     log_dirs: str | None = string(
         None, "The data folders, parted by commas: partitions are spread over them.", nullable=True
@@ -160,15 +160,13 @@ class Settings(SecuritySettings):
     log_flush_interval_ms: int | None = long(
         None, "Time that a record may stay unsynced, where nothing else syncs it.", low=0, dynamic=True, nullable=True
     )
-    log_flush_scheduler_interval_ms: int = long(
-        INT64_MAX, "Time between two looks at what log.flush.interval.ms asks for.", low=1
-    )
+    log_flush_scheduler_interval_ms: int = long(INT64_MAX, "Time between two checks of log.flush.interval.ms.", low=1)
     log_flush_offset_checkpoint_interval_ms: int = integer(
         60_000, "Time between two writes of the recovery points.", low=0
     )
     horolog_acks_all_sync: bool = boolean(
         True,
-        "Whether acks=all waits until the data is on the disk; false: until it is written, as Kafka does, which a power cut may undo.",
+        "Whether acks=all waits until the data is on disk; false: until it is written, as in Kafka, so a power cut may lose it.",
         dynamic=True,
     )
 
@@ -189,7 +187,7 @@ class Settings(SecuritySettings):
         dynamic=True,
     )
     horolog_scrub_bytes_per_second: int = long(
-        16 * 2**20, "What such a round reads in a second at most.", low=1, dynamic=True
+        16 * 2**20, "The most bytes that such a round reads per second.", low=1, dynamic=True
     )
 
     # Retention and cleaning
@@ -214,7 +212,7 @@ class Settings(SecuritySettings):
         ("delete",), "What happens to old data: delete, compact or both.", choices=("compact", "delete"), dynamic=True
     )
     log_cleaner_enable: bool = boolean(True, "Whether compacted topics are compacted at all.")
-    log_cleaner_backoff_ms: int = long(15_000, "Time between two looks for something to compact.", low=0, dynamic=True)
+    log_cleaner_backoff_ms: int = long(15_000, "Time between two checks for logs to compact.", low=0, dynamic=True)
     log_cleaner_dedupe_buffer_size: int = long(
         128 * 2**20,
         "Memory for the keys of one compaction; what does not fit waits for the next.",
@@ -293,7 +291,7 @@ class Settings(SecuritySettings):
     queued_max_requests: int = integer(500, "Requests of one connection that may wait for their answers.", low=1)
     queued_max_request_bytes: int = long(
         128 * 2**20,
-        "Bytes of records, over all connections, that may wait to be written; at this nobody may send more; -1: no bound.",
+        "Bytes of records, over all connections, that may wait to be written; at this limit clients cannot send more; -1: no limit.",
         low=-1,
     )
     horolog_connection_queued_max_bytes: int = long(
@@ -308,29 +306,29 @@ class Settings(SecuritySettings):
         120_000, "Time within which a request that has begun to arrive has to be whole; -1: any.", low=-1
     )
     horolog_request_elements_max: int = integer(
-        250_000, "Elements of lists in one request, numbers counted by eights; a connection with more is closed.", low=1
+        250_000,
+        "The most list elements in one request, eight numbers counted as one; a larger request closes the connection.",
+        low=1,
     )
     horolog_request_tags_max: int = integer(
-        1_000, "Tagged fields in one request; a connection with more is closed.", low=0
+        1_000, "The most tagged fields in one request; a larger request closes the connection.", low=0
     )
-    horolog_login_tags_max: int = integer(
-        32, "The same for the requests that come before a login, of which nobody knows whose they are.", low=0
-    )
+    horolog_login_tags_max: int = integer(32, "The same limit for requests before login.", low=0)
     horolog_long_requests_max: int = integer(
-        8, "Long requests that are served at one time, in turns; others wait as the bytes that came.", low=1
+        8, "Long requests that are served at a time, in turns; others wait undecoded.", low=1
     )
     horolog_long_requests_max_per_client: int = integer(
         2, "The same for the requests of one principal from one address.", low=1
     )
     horolog_long_answer_max_bytes: int = integer(
         64 * 2**20,
-        "Bytes that the answer to a long request may hold; parts for which there is no room any more get INVALID_REQUEST.",
+        "The most bytes in the response to a long request; the parts beyond get INVALID_REQUEST.",
         low=1024,
     )
     horolog_fetch_memory_max_bytes: int = long(
         256 * 2**20,
-        "Bytes of answers in memory, over all connections, that clients have not taken (what can be sent from files is not in memory); "
-        "above this one answer may have a 256th of it in memory, at twice as much those with the most are closed.",
+        "Bytes of responses in memory, over all connections, that clients have not read (data sent from files is not in memory); "
+        "above this one response may have a 256th of it in memory, at twice as much the connections with the most are closed.",
         low=1,
     )
     horolog_fetch_waiting_max_bytes: int = long(
@@ -370,20 +368,18 @@ class Settings(SecuritySettings):
     group_max_size: int = integer(INT32_MAX, "Members of one group.", low=1)
     group_coordinator_rebalance_protocols: tuple[str, ...] = words(
         ("classic", "consumer"),
-        "Protocols of groups that are served, as far as this release has them; the classic one always is.",
+        "The enabled group protocols, of those that this release supports; classic is always enabled.",
         choices=("classic", "consumer", "share", "streams"),
         check=_without_classic,
     )
     group_consumer_session_timeout_ms: int = integer(
         45_000, "Silence after which a member of a group whose assignments the broker makes is out.", low=1
     )
-    group_consumer_heartbeat_interval_ms: int = integer(
-        5_000, "Time between two heartbeats that such a member is told to keep.", low=1
-    )
-    group_consumer_min_session_timeout_ms: int = integer(45_000, "The shortest that a group may set.", low=1)
-    group_consumer_max_session_timeout_ms: int = integer(60_000, "The longest that a group may set.", low=1)
-    group_consumer_min_heartbeat_interval_ms: int = integer(5_000, "The shortest that a group may set.", low=1)
-    group_consumer_max_heartbeat_interval_ms: int = integer(15_000, "The longest that a group may set.", low=1)
+    group_consumer_heartbeat_interval_ms: int = integer(5_000, "Heartbeat interval of such members.", low=1)
+    group_consumer_min_session_timeout_ms: int = integer(45_000, "The minimum that a group may set.", low=1)
+    group_consumer_max_session_timeout_ms: int = integer(60_000, "The maximum that a group may set.", low=1)
+    group_consumer_min_heartbeat_interval_ms: int = integer(5_000, "The minimum that a group may set.", low=1)
+    group_consumer_max_heartbeat_interval_ms: int = integer(15_000, "The maximum that a group may set.", low=1)
     group_consumer_max_size: int = integer(INT32_MAX, "Members of one such group.", low=1)
     group_consumer_migration_policy: str = string(
         "bidirectional",
@@ -395,14 +391,14 @@ class Settings(SecuritySettings):
         16 * 2**20, "The largest record of a group's state, which grows with its members.", low=1024
     )
     horolog_group_members_max_bytes: int = integer(
-        32 * 2**20, "Bytes that one group keeps of what its members say of themselves, and were assigned.", low=1024
+        32 * 2**20, "The most bytes that one group keeps of its members' metadata and assignments.", low=1024
     )
     horolog_groups_members_max_bytes: int = long(
-        256 * 2**20, "The same for all groups together; members for whom there is no room are refused.", low=1024
+        256 * 2**20, "The same limit for all groups together; members beyond it are refused.", low=1024
     )
     horolog_offsets_commit_sync: bool = boolean(
         False,
-        "Whether a commit waits until it is on the disk; false: until it is written, which a power cut may undo.",
+        "Whether a commit waits until it is on disk; false: until it is written, so a power cut may lose it.",
         dynamic=True,
     )
     offset_metadata_max_bytes: int = integer(4096, "The longest note beside a committed offset.", low=0)
@@ -418,10 +414,10 @@ class Settings(SecuritySettings):
 
     # Producers and transactions
     producer_id_expiration_ms: int = integer(
-        86_400_000, "A producer that is silent for so long is forgotten.", low=1, dynamic=True
+        86_400_000, "Time without requests after which the state of a producer is removed.", low=1, dynamic=True
     )
     producer_id_expiration_check_interval_ms: int = integer(
-        600_000, "Time between two looks for producers to forget; each round of retention looks, too.", low=1
+        600_000, "Time between two checks for expired producers; each retention run checks too.", low=1
     )
     transactional_id_expiration_ms: int = integer(
         604_800_000, "A transactional id that is idle for so long is forgotten.", low=1
@@ -476,7 +472,7 @@ class Settings(SecuritySettings):
     )
     horolog_disk_room_warning_percent: int = integer(
         5,
-        "Below this much free room on the disk of a data folder the log and /ready warn, in percent of its size; 0: they do not.",
+        "Free space on the disk of a data folder, in percent of its size, below which the log and /ready warn; 0: no warnings.",
         low=0,
         high=100,
         dynamic=True,

@@ -21,7 +21,7 @@ FILES = (
     Shipped("server.properties", "every setting with a sentence and its default", "server.properties"),
     Shipped("horolog.service", "a systemd unit", "horolog.service"),
     Shipped("prometheus.yml", "has Prometheus scrape a broker", "prometheus.yml"),
-    Shipped("prometheus-rules.yml", "what Prometheus is to wake somebody for", "prometheus-rules.yml"),
+    Shipped("prometheus-rules.yml", "alerts for Prometheus", "prometheus-rules.yml"),
     Shipped("grafana-horolog.json", "a dashboard for Grafana", "grafana/horolog.json"),
 )
 """pyproject.toml (`force-include`) puts each into the wheel, and the Dockerfile into the image."""

@@ -79,7 +79,7 @@ class ClusterView:
     def controller(self) -> Node:
         node = self.nodes.get(self.controller_id)
         if node is None:
-            raise KafkaError(ErrorCode.NOT_CONTROLLER, "nobody knows the controller")
+            raise KafkaError(ErrorCode.NOT_CONTROLLER, "the controller is unknown")
         return node
 
 

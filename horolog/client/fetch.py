@@ -72,7 +72,7 @@ def split_answer(
         for each in topic.partitions:
             partition = TopicPartition(topic.topic, each.partition_index)
             if partition not in wanted:
-                raise MalformedAnswer(f"the broker sent records of {partition}, which nobody asked for")
+                raise MalformedAnswer(f"the broker sent records of {partition}, which was not requested")
             found[partition] = named_error(partition, each.error_code) if each.error_code else _raw(each)
     return found
 

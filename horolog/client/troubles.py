@@ -33,7 +33,7 @@ def openness_warnings(view: "ClusterView", security: "Security | None") -> list[
     reached = [f"{each.host}:{each.port}" for each in view.nodes.values() if not is_loopback(each.host)]
     if not reached:
         return []
-    return [f"nobody is asked who he is at {', '.join(reached[:SHOWN])}, which others than this machine reach"]
+    return [f"no authentication at {', '.join(reached[:SHOWN])}, which other machines can reach"]
 
 
 def offline_partitions(view: "ClusterView") -> list[str]:

@@ -30,7 +30,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     describe(
         parser,
         "Serve pages that show clusters: what there is now, topics over time, groups and their lag. Nothing can be changed without --allow-changes.\n"
-        "Where others than this machine reach it, whoever opens it logs in: with a token that is printed at the start, or\n"
+        "If other machines can reach it, it requires a login: with a token that it prints at the start, or\n"
         "with --login sasl as a user of the broker, whose access lists decide then.",
         "horolog console",
         "horolog console -b broker:9092 -b standby:9092 --listen 127.0.0.1:8080",
@@ -48,7 +48,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help="a name under which browsers ask for it; again for more; * for any",
     )
-    parser.add_argument("--login", choices=LOGINS, help="how somebody comes in (none on loopback, else token)")
+    parser.add_argument("--login", choices=LOGINS, help="how users log in (none on loopback, else token)")
     parser.add_argument(
         "--token-file", type=Path, metavar="FILE", help="the token of --login token (made and printed at each start)"
     )
@@ -166,7 +166,7 @@ def options_of(arguments: argparse.Namespace, console: Console, host: str) -> "O
         raise UsageError(f"--login none: others than this machine reach {host}", "leave it out, or take --login sasl")
     if login is not Login.NONE and arguments.tls_cert is None and not (is_loopback(host) or arguments.without_tls):
         raise UsageError(
-            f"--login {login.value} without TLS: whoever reads the network on the way to {host} reads what people log in with",
+            f"--login {login.value} without TLS: anyone who reads the network on the way to {host} can read tokens and passwords",
             "give --tls-cert and --tls-key, or --without-tls where a proxy before it speaks TLS",
         )
     if login is Login.NONE and "*" in arguments.host:

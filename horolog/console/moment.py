@@ -273,7 +273,7 @@ async def download(visit: Visit) -> Response:
     """The records of a range as JSON lines or Parquet; a range with too many is refused before anything is read."""
     form = visit.text("format", "jsonl")
     if form not in {"jsonl", "parquet"}:
-        raise Refused("format: jsonl and parquet are there")
+        raise Refused("format: choose jsonl or parquet")
     name = visit.text("topic")
     places = await places_of(visit, name)
     asked = asked_of(visit)

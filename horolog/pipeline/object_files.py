@@ -108,7 +108,7 @@ class ObjectFiles(ReadOnlyStorage):
     def _check(self, path: str, name: str) -> None:
         planned = self._unchecked.pop(path, None)
         if planned is not None and not is_same(planned, there := self._store.version(name)):
-            raise StorageFault(f"read {path}: version {planned} was planned, and {there} is there now", path=path)
+            raise StorageFault(f"read {path}: version {planned} was planned, but the store now has {there}", path=path)
 
     def prefetch(self, paths: Iterable[str]) -> None:
         """Have these small files at hand, as far as they are there: each would be waited for alone otherwise."""

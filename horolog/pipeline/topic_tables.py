@@ -121,7 +121,7 @@ def catalogue(
             raise OptionError(f"{option}: each topic has a view of its own")
         if _SECRET.search(option) or _USER_IN_URL.search(value):
             raise OptionError(
-                f"{option} would be shown to whoever may read the database {name};"
+                f"{option} would be visible to everyone who can read the database {name};"
                 " kafka.config.file names a file that has it, on the driver's machine"
             )
     return Catalogue(spark, name, given).refresh()

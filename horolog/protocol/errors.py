@@ -130,7 +130,7 @@ class ErrorCode(IntEnum):
     PREFERRED_LEADER_NOT_AVAILABLE = 80, "The preferred leader is not there.", True
     GROUP_MAX_SIZE_REACHED = 81, "The group is full."
     FENCED_INSTANCE_ID = 82, "Another member has taken over this group instance id."
-    ELIGIBLE_LEADERS_NOT_AVAILABLE = 83, "No replica that could lead is there.", True
+    ELIGIBLE_LEADERS_NOT_AVAILABLE = 83, "No replica can become leader.", True
     ELECTION_NOT_NEEDED = 84, "The partition needs no election.", True
     NO_REASSIGNMENT_IN_PROGRESS = 85, "The partition is not being reassigned."
     GROUP_SUBSCRIBED_TO_TOPIC = 86, "The group reads the topic at the moment, so its offsets stay."
@@ -167,7 +167,7 @@ class ErrorCode(IntEnum):
     UNKNOWN_SUBSCRIPTION_ID = 117, "The telemetry subscription is not a current one."
     TELEMETRY_TOO_LARGE = 118, "The telemetry is larger than the broker accepts."
     INVALID_REGISTRATION = 119, "The broker's registration was refused."
-    TRANSACTION_ABORTABLE = 120, "The transaction failed; abort it and go on with the same transactional id."
+    TRANSACTION_ABORTABLE = 120, "The transaction failed; abort it and continue with the same transactional id."
     INVALID_RECORD_STATE = 121, "The record is not in a state in which it could be acknowledged."
     SHARE_SESSION_NOT_FOUND = 122, "There is no such share session.", True
     INVALID_SHARE_SESSION_EPOCH = 123, "The share session is at another epoch.", True

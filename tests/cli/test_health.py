@@ -79,7 +79,7 @@ async def test_a_broker_that_others_reach_and_that_asks_nobody_is_a_warning(caps
     advertised = {"advertised.listeners": "PLAINTEXT://broker.example:9092"}
     async with horolog_broker(settings=advertised) as broker:
         assert await asyncio.to_thread(main, ["health", "--bootstrap", broker.bootstrap]) == 0
-    told = "nobody is asked who he is at broker.example:9092, which others than this machine reach"
+    told = "no authentication at broker.example:9092, which other machines can reach"
     assert f"warning: {told}" in capsys.readouterr().err
 
 
@@ -94,5 +94,5 @@ async def test_a_broker_that_others_reach_and_that_asks_nobody_is_a_warning(caps
 )
 def test_who_has_said_who_he_is_may_have_been_asked(security: Security | None, *, warns: bool) -> None:
     view = ClusterView(nodes={1: Node(1, "127.0.0.1", 9092, None), 2: Node(2, "10.0.0.5", 9092, None)})
-    told = "nobody is asked who he is at 10.0.0.5:9092, which others than this machine reach"
+    told = "no authentication at 10.0.0.5:9092, which other machines can reach"
     assert openness_warnings(view, security) == [told] * warns

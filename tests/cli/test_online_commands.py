@@ -494,7 +494,7 @@ def test_a_group_is_moved_by_time_after_a_look(run, hourly):
     assert run("groups", "reset", group, "--by=-1", "-o", "json").json[0]["to"] == 4
     ranged = run("groups", "reset", group, "--to", "10:05..")
     assert (ranged.code, ranged.out) == (2, "")
-    assert "--to '10:05..' is a range: a group keeps where it goes on, and nowhere to stop" in ranged.err
+    assert "--to '10:05..' is a range: a group stores where to continue, not where to stop" in ranged.err
     assert "--to '10:05' goes to its beginning" in ranged.err
     beyond = run("groups", "reset", group, "--to-offset", "1000", "-o", "json")
     assert (beyond.json[0]["to"], f"{hourly}-0 ends at 5: offset 1000 is beyond its end" in beyond.err) == (5, True)

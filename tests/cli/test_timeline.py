@@ -84,7 +84,7 @@ def test_records_without_a_time_are_untold(golden_root, tmp_path, horolog):
     document = timeline(horolog, data)
     assert (document["records"], document["buckets"]) == (0, [])
     assert document["partitions"][0]["records_untold"] == 55
-    assert "no records of topic with a time" in horolog("timeline", "topic", "--dir", data).out
+    assert "topic has no records with a timestamp" in horolog("timeline", "topic", "--dir", data).out
 
 
 def test_bounds_and_bucket_are_as_asked_for(golden_root, tmp_path, horolog):

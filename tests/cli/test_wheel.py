@@ -38,7 +38,7 @@ def test_the_command_lists_prints_and_copies(horolog, tmp_path):
         ["horolog.service", "server.properties"],
     )
     again = horolog("files", "--to", tmp_path / "new")
-    assert (again.code, "is there already" in again.err) == (1, True)
+    assert (again.code, "exists already" in again.err) == (1, True)
     assert len(list((tmp_path / "new").iterdir())) == 2, "all or nothing"
     unknown = horolog("files", "nothing.yml")
     assert (unknown.code, "there are server.properties" in unknown.err) == (4, True)

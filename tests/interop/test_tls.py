@@ -323,7 +323,7 @@ def test_a_renewed_certificate_is_shown_without_a_restart(tmp_path: Path) -> Non
             time.sleep(0.05)
     finally:
         broker.stop()
-    assert "goes on with its certificate of before" in broker.log()
+    assert "keeps its previous certificate" in broker.log()
     assert "new handshakes use the certificate of CN=broker" in broker.log()
 
 

@@ -126,7 +126,7 @@ def test_a_row_that_is_refused_ends_it_and_says_why(cluster):
     start(cluster, lanes)
     with pytest.raises(SendFailed, match=f"topic {lanes.topic}: "):
         asyncio.run(send_lane(lanes, 0, [Row(0, 0, None, bytes(2_000_000), None, 0, samples.BASE_MS)]))
-    with pytest.raises(SendFailed, match="nobody has noted where it begins"):
+    with pytest.raises(SendFailed, match="its beginning was not recorded"):
         asyncio.run(send_lane(replace(lanes, job="other"), 0, rows(0, 1)))
 
 

@@ -139,7 +139,7 @@ def test_another_file_in_the_place_of_a_planned_one_is_told(s3, tmp_path):
     planned, other = (made.pieces[number].path.removeprefix(s3.url("")) for number in (3, 4))
     store = Place.of(url, s3.options, {}).open()
     obstore.put(store, planned, bytes(obstore.get(store, other).bytes()))
-    with pytest.raises(DataLoss, match=r"version .* was planned, and .* is there now.*changed or removed after"):
+    with pytest.raises(DataLoss, match=r"version .* was planned, but the store now has.*changed or removed after"):
         list(read_pieces(made.pieces, **how))
 
 

@@ -156,8 +156,8 @@ def test_writing_in_another_thread_needs_a_session_there(spark, cluster):
         ("horolog", {}, "no name for a database"),
         ("log", {"subscribe": "x"}, "a view of its own"),
         ("log", {"kafka.sasl.jaas.config": "x"}, "kafka.config.file names a file"),
-        ("log", {"kafka.ssl.truststore.password": "x"}, "shown to whoever"),
-        ("log", {"registry": "http://me:secret@x"}, "shown to whoever"),
+        ("log", {"kafka.ssl.truststore.password": "x"}, "visible to everyone"),
+        ("log", {"registry": "http://me:secret@x"}, "visible to everyone"),
     ],
 )
 def test_what_cannot_be_is_refused_before_anything_is_made(name, options, message):

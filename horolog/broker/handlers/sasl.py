@@ -18,7 +18,7 @@ from horolog.protocol.messages.sasl import (
     SaslHandshakeResponse,
 )
 
-NOT_HERE = "this listener asks nobody to authenticate"
+NOT_HERE = "this listener does not use authentication"
 KNOWN = "SaslAuthenticate request received after successful authentication"
 
 

@@ -13,8 +13,8 @@ from horolog.broker.settings import Settings
 
 log = logging.getLogger(__name__)
 
-SIZE = Described("data_folder_disk_bytes", Kind.GAUGE, "Size of the disk that a data folder lies on.", ("path",))
-ROOM = Described("data_folder_room_bytes", Kind.GAUGE, "Room that is left on it for the broker.", ("path",))
+SIZE = Described("data_folder_disk_bytes", Kind.GAUGE, "Size of the disk of a data folder.", ("path",))
+ROOM = Described("data_folder_room_bytes", Kind.GAUGE, "Free space on it for the broker.", ("path",))
 FAMILIES = (SIZE, ROOM)
 
 FULL_BYTES = 64 * 1024
@@ -48,8 +48,8 @@ class Room(NamedTuple):
         """A sentence about one that is scarce."""
         left = f"{shown(self.free_bytes)} of {shown(self.total_bytes)} are left"
         if self.is_full:
-            return f"{self.path}: the disk is full, {left}: make room, or appends fail and nothing can be changed"
-        return f"{self.path}: the disk is nearly full, {left}: make room before appends fail"
+            return f"{self.path}: the disk is full, {left}: free some space; until then appends and changes fail"
+        return f"{self.path}: the disk is nearly full, {left}: free some space before appends fail"
 
 
 def shown(size_bytes: int) -> str:
@@ -90,7 +90,7 @@ class RoomWatch:
             was_full = self._told.get(one.path)
             if not one.is_scarce(percent):
                 if was_full is not None:
-                    log.info("%s: there is room again, %s", one.path, shown(one.free_bytes))
+                    log.info("%s: space is free again, %s", one.path, shown(one.free_bytes))
                 self._told.pop(one.path, None)
             elif was_full is None or (one.is_full and not was_full):
                 log.log(logging.ERROR if one.is_full else logging.WARNING, "%s", one)

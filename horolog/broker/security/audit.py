@@ -49,7 +49,7 @@ BURST: Final = 10_000
 """As many topics as one request may create."""
 LEAST_BETWEEN_WARNINGS_S: Final = 60.0
 
-EVENTS: Final = Described("audit_events_total", Kind.COUNTER, "Events of the audit that were told.", ("event",))
+EVENTS: Final = Described("audit_events_total", Kind.COUNTER, "Audit events recorded.", ("event",))
 LOST: Final = Described(
     "audit_lost_events_total",
     Kind.COUNTER,

@@ -136,7 +136,7 @@ def open_to_others(settings: Settings, listeners: Iterable[Opened]) -> str | Non
     ]
     if not reached:
         return None
-    return f"whoever reaches {', '.join(reached)} may read, change and delete everything: there is no authentication"
+    return f"anyone who reaches {', '.join(reached)} can read, change and delete everything: no authentication is configured"
 
 
 def _tls(settings: Settings, address: Address) -> TlsSettings:

@@ -33,7 +33,7 @@ from horolog.broker.stored_rules import Rules
 THROTTLE_SECONDS: Final = Described(
     "throttle_seconds",
     Kind.HISTOGRAM,
-    "For how long requests and connections over a quota were told to wait.",
+    "Throttle time of requests and connections over a quota.",
     ("quota",),
 )
 FAMILIES: Final = (THROTTLE_SECONDS,)

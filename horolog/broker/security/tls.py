@@ -104,9 +104,7 @@ class ListenerTls:
             loaded = self._successor(settings)
         except SettingsError as error:
             self._refused = files  # said once
-            log.error(
-                "%s; listener %s goes on with its certificate of before: %s", error, self.listener, before.subject
-            )
+            log.error("%s; listener %s keeps its previous certificate: %s", error, self.listener, before.subject)
             return
         self.settings, self._loaded, self._refused = settings, loaded, None
         log.info("listener %s: new handshakes use the certificate of %s", self.listener, loaded.subject)

@@ -39,7 +39,7 @@ ABSENCE = Described(
 DOWN_FOR = Described(
     "worker_down_seconds",
     Kind.GAUGE,
-    "For how long a worker that ends again and again has not served; 0 while it is not down.",
+    "How long a worker that keeps ending has been down; 0 while it is not.",
     WORKER,
 )
 FAMILIES = (WORKER_INFO, STARTS, ABSENCE, DOWN_FOR)

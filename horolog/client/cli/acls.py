@@ -21,7 +21,9 @@ RESOURCES = "topic:NAME, group:NAME or transactional-id:NAME; NAME* is a prefix,
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    add_actions(parser, "Show and change who may do what, and say why somebody may or may not.", ACTIONS)
+    add_actions(
+        parser, "Show and change access rules, and explain why a principal may or may not do something.", ACTIONS
+    )
 
 
 async def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
@@ -285,7 +287,7 @@ ACTIONS = (
     ),
     Action(
         "check",
-        "say whether somebody may do something, and by which rule",
+        "say whether a principal may do something, and by which rule",
         _add_rule,
         _check,
         ("horolog acls check alice read topic:orders-eu", "horolog acls check alice alter cluster --host 192.0.2.7"),

@@ -49,7 +49,7 @@ async def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
 
     unknown = [part for part in arguments.parts if part not in PARTS]
     if unknown:
-        raise UsageError(f"nobody can measure {unknown[0]!r}", f"{', '.join(PARTS)} can be measured")
+        raise UsageError(f"cannot measure {unknown[0]!r}", f"{', '.join(PARTS)} can be measured")
     parts = [part for part in PARTS if part in (arguments.parts or PARTS)]
     topic = f"horolog-bench-{token_hex(4)}"
     async with connected(arguments) as client, Admin(client) as admin:

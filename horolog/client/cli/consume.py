@@ -60,7 +60,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--offset", type=whole_number, metavar="N", help="begin at this offset")
     parser.add_argument("--tail", type=positive_number, metavar="N", help="begin so many offsets before the end")
     parser.add_argument(
-        "-f", "--follow", action="store_true", help="go on with new records (from now, unless told otherwise)"
+        "-f", "--follow", action="store_true", help="continue with new records (from now on by default)"
     )
     parser.add_argument("-p", "--partition", type=partitions, metavar="N", help="only these: 0,3,5-7")
     parser.add_argument(

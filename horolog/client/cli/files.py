@@ -18,7 +18,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "horolog files --to monitoring prometheus-rules.yml grafana-horolog.json",
     )
     parser.add_argument("names", metavar="NAME", nargs="*")
-    parser.add_argument("--to", metavar="FOLDER", help="copy them there; a file that is there is left alone")
+    parser.add_argument("--to", metavar="FOLDER", help="copy them there; existing files are left alone")
     add_output(parser)
 
 
@@ -50,7 +50,7 @@ def _copy(contents: dict[str, bytes], folder: str, console: Console) -> ExitCode
     target.mkdir(parents=True, exist_ok=True)
     in_the_way = [name for name in contents if (target / name).exists()]
     if in_the_way:
-        raise CommandError(f"{target / in_the_way[0]} is there already", "name another folder, or move it away")
+        raise CommandError(f"{target / in_the_way[0]} exists already", "name another folder, or move it away")
     for name, data in contents.items():
         (target / name).write_bytes(data)
     if console.as_json:

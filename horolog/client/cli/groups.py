@@ -215,8 +215,8 @@ def _reset_arguments(parser: argparse.ArgumentParser) -> None:
         "-t", "--topic", action="append", default=[], metavar="TOPIC", help="(all that it has committed)"
     )
     parser.add_argument("-p", "--partition", type=partitions, metavar="N", help="only these of the topic: 0,3,5-7")
-    parser.add_argument("--to", metavar="TIME", help="go on at the first record at or after it; earliest, latest")
-    parser.add_argument("--to-offset", type=whole_number, metavar="N", help="go on at this offset")
+    parser.add_argument("--to", metavar="TIME", help="continue at the first record at or after it; earliest, latest")
+    parser.add_argument("--to-offset", type=whole_number, metavar="N", help="continue at this offset")
     parser.add_argument("--by", metavar="N", help="so many offsets forward, or back: --by=-100")
     parser.add_argument("-n", "--dry-run", action="store_true", help="only show the new offsets")
     add_zone(parser)
@@ -258,7 +258,7 @@ def _moment_to_go_to(arguments: argparse.Namespace, console: Console) -> "Moment
     since = arguments.to.partition(RANGE_SEPARATOR)[0].strip()
     if since != arguments.to.strip():
         raise UsageError(
-            f"--to {arguments.to!r} is a range: a group keeps where it goes on, and nowhere to stop",
+            f"--to {arguments.to!r} is a range: a group stores where to continue, not where to stop",
             f"--to {since!r} goes to its beginning" if since else "give one time",
         )
     moment = console.time(arguments.to, "--to", ends=True)
@@ -412,7 +412,7 @@ ACTIONS = (
     ),
     Action(
         "reset",
-        "let a group go on elsewhere",
+        "move a group to another offset or time",
         _reset_arguments,
         _reset,
         (

@@ -16,7 +16,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     describe(
         parser,
         "Ask a broker whether it serves. Exit code 0: it does; 3: it answers, but partitions are offline; 5: no answer."
-        " Warnings: a certificate that expires within 30 days, and brokers at which nobody is asked who he is.",
+        " Warnings: a certificate that expires within 30 days, and brokers without authentication.",
         "horolog health",
         "horolog health --bootstrap broker:9092 --timeout 2s -o json",
     )

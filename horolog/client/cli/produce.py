@@ -27,7 +27,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     describe(
         parser,
         "Send lines as records, from files or standard input. A refused record is named with its line and the broker's reason;"
-        " then the command stops, or goes on if asked. Exit code 1 if any line was not written.",
+        "then the command stops, or continues with --on-error continue. Exit code 1 if any line was not written.",
         "echo 'hello' | horolog produce greetings",
         "horolog produce logs access.log --timestamp 2h-ago --codec zstd",
         "horolog produce users users.txt --key-separator : --on-error continue",

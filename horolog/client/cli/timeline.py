@@ -204,7 +204,7 @@ def _show(document: dict[str, Any], console: Console, *, bars: bool) -> None:
     from horolog.client.times import format_duration
 
     if not document["records"]:
-        console.print(f"no records of {document['topic']} with a time are there")
+        console.print(f"{document['topic']} has no records with a timestamp")
         _show_facts(document, console)
         return
     if bars:

@@ -88,7 +88,7 @@ def _create_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-c", "--config", metavar="KEY=VALUE", action="append", help="a setting (retention.ms=7d); again for more"
     )
-    parser.add_argument("--if-not-exists", action="store_true", help="a topic that is there is fine")
+    parser.add_argument("--if-not-exists", action="store_true", help="do nothing if the topic exists")
     parser.add_argument("-n", "--dry-run", action="store_true", help="only check whether it could be done")
 
 

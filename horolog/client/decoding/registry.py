@@ -130,7 +130,7 @@ class Registry:
         if answer.status == 200:
             return self._document(answer.body, what)
         if answer.status in {401, 403}:
-            sentence = f"the registry {name} lets nobody in without credentials ({answer.status})"
+            sentence = f"the registry {name} requires credentials ({answer.status})"
             if self.access.authorization:
                 sentence = f"the registry {name} does not take the credentials given ({answer.status})"
             raise self._unavailable(sentence)

@@ -63,7 +63,7 @@ def _parsed(challenge: str, nonce: str) -> tuple[str, bytes, int]:
     if found is None:
         raise ServerFault("its first message has not the form of SCRAM")
     if not found[1].startswith(nonce) or found[1] == nonce:
-        raise ServerFault("its nonce does not go on from the client's")
+        raise ServerFault("its nonce does not extend the client's")
     iterations = int(found[3])
     if not MIN_ITERATIONS <= iterations <= MAX_ITERATIONS:
         raise ServerFault(f"it asks for {iterations} iterations; {MIN_ITERATIONS} to {MAX_ITERATIONS} are accepted")

@@ -283,7 +283,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--checkpoint", metavar="DIR", help="where Parquet's log of commits is (in the table's folder)")
     add_form(parser)
     parser.add_argument("--compact", action="store_true", help="make few files of many, at the end")
-    parser.add_argument("--skip-lost", action="store_true", help="go on where retention was quicker than the archive")
+    parser.add_argument("--skip-lost", action="store_true", help="continue if retention was faster than the archive")
     parser.add_argument(
         "--step",
         type=positive_number,

@@ -251,7 +251,9 @@ def _today() -> int:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """What `archive` takes for that."""
-    parser.add_argument("-f", "--follow", action="store_true", help="go on with what comes, until Ctrl-C or SIGTERM")
+    parser.add_argument(
+        "-f", "--follow", action="store_true", help="continue with new records, until Ctrl-C or SIGTERM"
+    )
     parser.add_argument(
         "--every",
         type=_interval,

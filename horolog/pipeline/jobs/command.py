@@ -64,7 +64,7 @@ JOBS = (
     ),
     Job(
         "mirror",
-        "copy a topic to another cluster with its times, and let groups go on there",
+        "copy a topic to another cluster with its times, and let groups continue there",
         (
             "horolog pipeline mirror --from old:9092 --to new:9092 --topic orders --group billing",
             "horolog pipeline mirror --from old:9092 --to new:9092 --topic orders --since 7d --follow",

@@ -39,7 +39,7 @@ def add_common(parser: argparse.ArgumentParser, *, topics: bool = True) -> None:
     parser.add_argument(
         "--progress",
         action="store_true",
-        help=f"also where no terminal is there: a line on standard error every {LINE_SECONDS:.0f} s",
+        help=f"even without a terminal: a line on standard error every {LINE_SECONDS:.0f} s",
     )
     add_connection(parser)
 
@@ -166,7 +166,7 @@ def _cause(text: str) -> str:
     lines = [line.strip() for line in text.splitlines() if line.strip() and not _STATE_LINE.match(line)]
     own = [found[1] for line in lines if (found := _OWN_ERROR.search(line))]
     named = [line for line in lines if _ERROR_LINE.match(line)]
-    return (own or named or lines or ["nobody knows why"])[-1]
+    return (own or named or lines or ["the reason is unknown"])[-1]
 
 
 _STATE_LINE = re.compile(r"\s*SQLSTATE: \w+\s*$")

@@ -124,7 +124,7 @@ class Noted(NamedTuple):
     @classmethod
     def of(cls, lane: int, committed: Committed | None) -> "Noted":
         if committed is None:
-            raise SendFailed(f"lane {lane}: nobody has noted where it begins")
+            raise SendFailed(f"lane {lane}: its beginning was not recorded")
         try:
             said = json.loads(committed.metadata)
             sent, ends, twice = said.pop("sent"), said.pop("ends"), said.pop("twice", None)

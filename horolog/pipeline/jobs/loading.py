@@ -225,7 +225,7 @@ def add_sending(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--exactly-once",
         action="store_true",
-        help="in transactions with the progress: after a kill no row is there twice",
+        help="in transactions with the progress: after a kill no row is duplicated",
     )
     parser.add_argument("--again", action="store_true", help="send all of it anew, whatever was sent before")
     parser.add_argument(
@@ -256,7 +256,7 @@ def carry_out(made: Load, arguments: argparse.Namespace, console: Console) -> Su
     progress.clear()
     if summary.details["sent_twice"]:
         console.warn(
-            f"{summary.details['sent_twice']:,} records at most are there twice, sent again after a run that was killed;"
+            f"{summary.details['sent_twice']:,} records at most are duplicates, sent again after a run that was killed;"
             " --exactly-once leaves none"
         )
     return summary

@@ -298,16 +298,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="GROUP",
-        help="a group that is to go on on B; again for more",
+        help="a group to continue on B; repeat for more",
     )
     parser.add_argument(
         "--resume-by-time",
         type=duration,
         default=RESUME_BY_TIME,
         metavar="DURATION",
-        help=f"groups go on so long before what they have not read ({RESUME_BY_TIME})",
+        help=f"groups continue this long before their first unread record ({RESUME_BY_TIME})",
     )
-    parser.add_argument("-f", "--follow", action="store_true", help="go on until Ctrl-C with what comes")
+    parser.add_argument("-f", "--follow", action="store_true", help="continue with new records until Ctrl-C")
     parser.add_argument(
         "--step",
         type=positive_number,
@@ -331,7 +331,7 @@ def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
     times = console.range(arguments.since, None)
     if times.until is not None:
         raise UsageError(
-            "--since: a mirror goes on to the end of the topic, so a range has no meaning", "name its beginning"
+            "--since: a mirror continues to the end of the topic, so a range has no meaning", "name its beginning"
         )
     source = brokers_of(arguments)
     target = Brokers(arguments.target, _security_of_target(arguments, console))

@@ -267,7 +267,7 @@ async def move_group(
     for place, offset in sorted(committed.items()):
         have = noted.get(place)
         if have is None:
-            raise CommandError(f"{place} is not mirrored, so group {group!r} cannot go on there")
+            raise CommandError(f"{place} is not mirrored, so group {group!r} cannot continue there")
         here, there = await BrokerLog.open(source.client, place), await BrokerLog.open(target.client, place)
         moved.append(await move(place, here, there, offset, slack_ms, Progress.of(have)))
     await target.alter_group_offsets(group, {each.partition: each.offset_to for each in moved})

@@ -165,7 +165,7 @@ def go_on(place: TopicPartition, have: Progress | None, bounds: Bounds, *, force
         if bounds.has_records_on_target and not force:
             raise MirrorRefused(
                 f"{place} has records where it is to go, and no mirror has noted that they are its own",
-                "--force mirrors behind them; records that are there already would be there twice",
+                "--force mirrors behind them; records that exist already would be duplicated",
             )
         return Progress(bounds.begin, bounds.begin)
     if have.offset > bounds.last:

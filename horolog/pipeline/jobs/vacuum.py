@@ -59,7 +59,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--older-than", default=KEPT, metavar="TIME", help=f"files that have not changed since then go ({KEPT})"
     )
     parser.add_argument(
-        "--force", action="store_true", help=f"also files younger than {KEPT}, when nobody else writes to the table"
+        "--force", action="store_true", help=f"also files younger than {KEPT}, if nothing else writes to the table"
     )
     add_table(parser)
 

@@ -70,7 +70,7 @@ class _Parser:
     def _take(self, wanted: str) -> None:
         found = self._next()
         if found[0] != wanted or found[1]:
-            raise self._fault(f"{wanted!r} is expected, and {found[0]!r} is there")
+            raise self._fault(f"{wanted!r} was expected, found {found[0]!r}")
 
     def _fault(self, why: str) -> OptionError:
         return OptionError(f"{self._option} is no schema of Spark (id BIGINT, name STRING, tags ARRAY<STRING>): {why}")

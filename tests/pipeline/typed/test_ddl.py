@@ -46,7 +46,7 @@ def test_nested_types():
         ("a", "ends too early"),
         ("STRUCT<a INT> x", "'x' is left over"),
         ("a quaternion", "no type 'quaternion'"),
-        ("a int b int", "',' is expected, and 'b'"),
+        ("a int b int", "',' was expected, found 'b'"),
         ("a int, A string", "two columns A"),
         ("a ARRAY<int", "ends too early"),
         ("a MAP<int, int>", "keys of maps are STRING"),

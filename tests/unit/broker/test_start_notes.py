@@ -35,7 +35,7 @@ def test_warnings_of_reading_come_first_and_old_names_behind_them():
 )
 def test_metrics_that_everybody_may_read(given, is_told):
     found = [text for _, text in said(given)]
-    assert [text for text in found if "horolog.http.token sets one" in text] == (found if is_told else [])
+    assert [text for text in found if "set horolog.http.token" in text] == (found if is_told else [])
     assert bool(found) == is_told
 
 
@@ -73,4 +73,4 @@ def test_listeners_that_are_not_opened_and_those_that_are_open_to_others():
     )
     assert found[0] == (logging.INFO, "listener CONTROLLER://:9093 is not opened: there is no controller here")
     assert found[1][0] == logging.WARNING
-    assert "there is no authentication" in found[1][1]
+    assert "no authentication is configured" in found[1][1]

@@ -89,14 +89,14 @@ NEEDS: Final[Mapping[ApiKey, Needs]] = {
     ApiKey.SYNC_GROUP: needs(_ON_GROUP),
     ApiKey.DESCRIBE_GROUPS: needs(
         OnEach(Operation.DESCRIBE, ResourceType.GROUP, "groups", None),
-        Told("the principal's own operations are told", groups.own_group_operations),
+        Told("the response has the principal's own operations", groups.own_group_operations),
     ),
     ApiKey.LIST_GROUPS: needs(listed("groups", ResourceType.GROUP, "group_id", unless=Operation.DESCRIBE)),
     ApiKey.SASL_HANDSHAKE: _FREE,
     ApiKey.API_VERSIONS: _FREE,
     ApiKey.CREATE_TOPICS: needs(
         Special(
-            "CREATE on the cluster or on each topic; DESCRIBE_CONFIGS on those whose configuration is told",
+            "CREATE on the cluster or on each topic; DESCRIBE_CONFIGS on those whose configuration is returned",
             topics.creatable,
         ),
         changes=Changes(Operation.CREATE, changes.created_topics),
@@ -170,7 +170,7 @@ NEEDS: Final[Mapping[ApiKey, Needs]] = {
     ),
     ApiKey.DESCRIBE_QUORUM: needs(cluster(Operation.DESCRIBE)),
     ApiKey.DESCRIBE_CLUSTER: needs(
-        Told("nothing; operations are told with DESCRIBE on the cluster", groups.own_operations_on_cluster)
+        Told("nothing; DESCRIBE on the cluster to see operations", groups.own_operations_on_cluster)
     ),
     ApiKey.CONSUMER_GROUP_HEARTBEAT: needs(
         _ON_GROUP, Special("DESCRIBE on all topics subscribed to by name", groups.subscribed)
@@ -178,12 +178,12 @@ NEEDS: Final[Mapping[ApiKey, Needs]] = {
     ApiKey.CONSUMER_GROUP_DESCRIBE: needs(
         OnEach(Operation.DESCRIBE, ResourceType.GROUP, "group_ids", None),
         Told("DESCRIBE on all topics assigned in a group", groups.hide_assignments),
-        Told("the principal's own operations are told", groups.own_group_operations),
+        Told("the response has the principal's own operations", groups.own_group_operations),
     ),
     ApiKey.DESCRIBE_PRODUCERS: needs(OnEach(Operation.READ, ResourceType.TOPIC, "topics")),
     ApiKey.DESCRIBE_TRANSACTIONS: needs(
         OnEach(Operation.DESCRIBE, ResourceType.TRANSACTIONAL_ID, "transactional_ids", None),
-        Told("DESCRIBE on each topic that is told", groups.hide_topics_of_transactions),
+        Told("DESCRIBE on each topic that is returned", groups.hide_topics_of_transactions),
     ),
     ApiKey.LIST_TRANSACTIONS: needs(listed("transaction_states", ResourceType.TRANSACTIONAL_ID, "transactional_id")),
     ApiKey.LIST_CONFIG_RESOURCES: needs(cluster(Operation.DESCRIBE_CONFIGS)),

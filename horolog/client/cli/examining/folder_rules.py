@@ -98,7 +98,7 @@ def _change(data_dirs: Sequence[str], decide: Callable[[Rules], RulesChanged]) -
             )
         if not stored.found and any(_has_data(storage, one) for one in data_dirs):
             raise CommandError(
-                f"{', '.join(data_dirs)}: the folder of a Kafka, or {FILE_NAME} is lost",
+                f"{', '.join(data_dirs)}: a Kafka data folder, or {FILE_NAME} is lost",
                 "take it over first: horolog adopt DIR",
             )
         state = state_of(stored).apply(decide(stored.rules))

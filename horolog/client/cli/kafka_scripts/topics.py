@@ -28,7 +28,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--partitions", type=positive_number, metavar="N")
     parser.add_argument("--replication-factor", type=positive_number, metavar="N")
     parser.add_argument("--config", action="append", metavar="KEY=VALUE")
-    parser.add_argument("--if-not-exists", action="store_true", help="a topic that is there is fine")
+    parser.add_argument("--if-not-exists", action="store_true", help="do nothing if the topic exists")
     parser.add_argument("--if-exists", action="store_true", help="a topic that is not there is fine")
     parser.add_argument("--exclude-internal", action="store_true", help="leave the broker's own topics out")
     parser.add_argument("--topics-with-overrides", action="store_true")

@@ -62,7 +62,7 @@ async def confirmed(arguments: argparse.Namespace, console: Console, what: str) 
     if arguments.yes:
         return True
     if not is_terminal(console.stdin):
-        raise UsageError(f"{what} cannot be undone", "say --yes where nobody can be asked")
+        raise UsageError(f"{what} cannot be undone", "pass --yes without a terminal")
     console.err.write(f"{what}: go on? [y/N] ")
     console.err.flush()
     async for answers in lines_of(STDIN, console.stdin):

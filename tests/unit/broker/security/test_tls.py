@@ -178,9 +178,7 @@ def test_a_certificate_keeps_the_names_of_the_one_before_unless_others_are_allow
     allowing.look()
     assert careful.context is before[0]
     assert allowing.context is not before[1]
-    assert (
-        f"which {key.replace('_', '.')}=true allows; listener SSL goes on with its certificate of before" in caplog.text
-    )
+    assert f"which {key.replace('_', '.')}=true allows; listener SSL keeps its previous certificate" in caplog.text
     certificates.renew(soon(days=5))
     careful.look()
     assert careful.context is not before[0]
@@ -202,7 +200,7 @@ def test_a_broken_file_leaves_the_certificate_of_before_and_is_told_of_once(cert
     tls.look()
     assert tls.context is context
     assert len(caplog.records) == 1
-    assert "goes on with its certificate of before" in caplog.text
+    assert "keeps its previous certificate" in caplog.text
     certificates.server.unlink()
     tls.look()
     assert tls.context is context

@@ -47,7 +47,7 @@ async def test_references_come_before_those_that_need_them():
     ("answer", "said"),
     [
         (404, "the registry http://127.0.0.1:PORT has no schema 7"),
-        (401, "the registry http://127.0.0.1:PORT lets nobody in without credentials (401)"),
+        (401, "the registry http://127.0.0.1:PORT requires credentials (401)"),
         (500, "the registry http://127.0.0.1:PORT answers 500 when asked for schema 7"),
         ([], "the registry http://127.0.0.1:PORT answers something that is no schema when asked for schema 7"),
         (
