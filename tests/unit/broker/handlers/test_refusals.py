@@ -69,6 +69,24 @@ def test_every_request_can_be_refused(key: ApiKey, version: int) -> None:
     assert set(error_finder(API[key].response)(answer) or ()) == {DENIED}
 
 
+@pytest.mark.parametrize(
+    "key", [ApiKey.OFFSET_COMMIT, ApiKey.LIST_OFFSETS, ApiKey.DELETE_RECORDS, ApiKey.CREATE_PARTITIONS]
+)
+def test_the_parts_of_a_request_are_refused_one_by_one(key: ApiKey) -> None:
+    version = HANDLERS[key].max_version
+    request = asked(key, version, random.Random(1))
+    answer: Any = refused_parts(key, flat_of(request) if HANDLERS[key].flat else request, version, DENIED)
+    if HANDLERS[key].flat:
+        answer = struct_of(API[key].response, answer)
+    told = decode(API[key].response, version, encode(answer, version), to_the_end=True)
+    assert set(error_finder(API[key].response)(told) or ()) == {DENIED}
+
+
+def test_a_level_without_elements_reaches_none() -> None:
+    assert refusals._source(MetadataRequestTopic, "topics", 1) == ()
+    assert list(refusals._reached(MetadataRequestTopic(name="t"), ())) == []
+
+
 @pytest.mark.parametrize(("key", "version"), EVERY)
 async def test_the_gate_refuses_it_on_the_wire(key: ApiKey, version: int) -> None:
     async with MemoryBroker() as memory:
