@@ -54,7 +54,7 @@ if [ -z "${KAFKA_LOG_DIRS-}${KAFKA_LOG_DIR-}${KAFKA_CFG_LOG_DIRS-}${KAFKA_CFG_LO
     export KAFKA_LOG_DIRS
 fi
 
-# Nobody said where metrics and health are told: to who brings the token everywhere, else to this container alone, for its health check.
+# Without an address for metrics and health: on every interface if there is a token, else on loopback, for the health check.
 [ -n "${KAFKA_HOROLOG_HTTP_TOKEN-}" ] || unset KAFKA_HOROLOG_HTTP_TOKEN
 if [ -z "${KAFKA_HOROLOG_HTTP_LISTEN+given}${KAFKA_CFG_HOROLOG_HTTP_LISTEN+given}" ]; then
     KAFKA_HOROLOG_HTTP_LISTEN=127.0.0.1:9464
