@@ -41,7 +41,7 @@ class TokenReader:
         expected = self._expected
         subject = claims.get(expected.subject_claim)
         if not isinstance(subject, str) or not subject.strip():
-            raise TokenRefused(f"the claim {expected.subject_claim} is empty")
+            raise TokenRefused(f"the token has no user name in the claim {expected.subject_claim}")
         ends_s = claims["exp"]
         return Token(subject.strip(), int(float(ends_s) * 1000), _scopes(claims.get(expected.scope_claim)))
 

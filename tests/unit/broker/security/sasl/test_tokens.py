@@ -68,6 +68,13 @@ def test_a_token_with_wrong_claims_is_refused(wrong):
     assert refused(reader(), RSA.sign(claims(**wrong), "RS256"))
 
 
+@pytest.mark.parametrize("subject", [None, "", " ", 7])
+def test_a_token_without_a_user_name_is_refused_by_the_claim(subject):
+    assert refused(reader(), RSA.sign(claims(sub=subject), "RS256")) == "the token has no user name in the claim sub"
+    elsewhere = RSA.sign(claims(name=subject), "RS256")
+    assert refused(reader(subject_claim="name"), elsewhere) == "the token has no user name in the claim name"
+
+
 def test_clocks_may_differ():
     late = {"exp": int(time.time()) - 20}
     assert reader()(RSA.sign(claims(**late), "RS256")).subject == "ann"
