@@ -91,6 +91,11 @@ def longest(lags: Iterable[Lag]) -> float:
     return max((lag.seconds or 0.0 for lag in lags), default=0.0)
 
 
+def untold(lags: Iterable[Lag]) -> list[Lag]:
+    """Those that are behind by nobody knows how long: the next record has no time, or could not be read."""
+    return [lag for lag in lags if lag.records and lag.seconds is None]
+
+
 def as_json(lag: Lag) -> dict[str, Any]:
     return {
         "group": lag.group,

@@ -68,6 +68,19 @@ class Wanted(NamedTuple):
     ranges: "dict[TopicPartition, Range]"
 
     @property
+    def starts(self) -> Offsets:
+        """Where each partition goes on, or begins. The first commit has it of partitions without rows, too.
+
+        Else they would begin where `since` is at the next run, which is later if it is "an hour ago".
+        """
+        return {place: start for place, (start, _) in self.ranges.items()}
+
+    @property
+    def begun(self) -> list[str]:
+        """The topics that the table goes on with."""
+        return sorted({place.topic for place in self.have.offsets if place in self.ranges})
+
+    @property
     def records(self) -> int:
         return sum(max(0, end - start) for start, end in self.ranges.values())
 
@@ -105,7 +118,7 @@ def archive(
     began = time.monotonic()
     with job.writing(wait_ms, tell):
         wanted = job.plan()
-        job.tell_of_nulls(tell)
+        job.tell_first(wanted, tell)
         progress = progress_of(wanted.records)
         job.add(wanted, summary, progress)
         if compact:
@@ -143,8 +156,10 @@ class Job:
             lambda client: plan(client, self.topics, have, self.since_ms, self.until_ms, skip_lost=self.skip_lost)
         )
 
-    def tell_of_nulls(self, tell: Callable[[str], None]) -> None:
-        """Name the decoded columns of the table that this job has nothing for."""
+    def tell_first(self, wanted: Wanted, tell: Callable[[str], None]) -> None:
+        """What somebody may expect and will not get: a `since` that comes too late, decoded columns that stay empty."""
+        if self.since_ms is not None and wanted.begun:
+            tell(f"{', '.join(wanted.begun)}: goes on where the table ends; --since is for topics that the table lacks")
         lacking = self.form.lacking(self.topics, self.table.columns())
         if lacking:
             tell(f"the table has {', '.join(lacking)}, and nothing here says how; these are null in new rows")
@@ -159,10 +174,10 @@ class Job:
         """Add these ranges of offsets to the table, a commit for each step, until it `is_over`; how far the table goes now."""
         offsets, folders = wanted.have.offsets, self.form.folders(self.table.folders())
         summary.details["offsets"] = encode_offsets(offsets)
-        for step in steps(wanted.ranges, self.step_records):
+        for step in self._steps(wanted):
             if is_over():
                 break
-            further = offsets | {partition: end for partition, (_, end) in step.items()}
+            further = wanted.starts | offsets | {partition: end for partition, (_, end) in step.items()}
             rows = read_step(self.spark, self.bootstrap, step, self.form.options)
             written = self.table.append(rows, further, wanted.have.ids, folders)
             offsets = further
@@ -176,6 +191,13 @@ class Job:
             if progress is not None:
                 progress.advance(written.records, written.size_bytes, written.last_timestamp_ms)
         return offsets
+
+    def _steps(self, wanted: Wanted) -> "Iterator[dict[TopicPartition, Range]]":
+        """One without rows, where the table is only to note from when on it has everything."""
+        if self.since_ms is not None and not wanted.records and not wanted.begun:
+            yield {place: (start, start) for place, start in wanted.starts.items()}
+            return
+        yield from steps(wanted.ranges, self.step_records)
 
     def ask(self, question: "Callable[[Client], Coroutine[Any, Any, T]]") -> T:
         """The answer to something that takes the cluster."""
@@ -237,7 +259,7 @@ async def plan(
     *,
     skip_lost: bool = False,
 ) -> "Wanted":
-    """The offsets to add: from where the table ends, else from `since`, up to `until`, else to the last stable offset."""
+    """The offsets to add: from where the table ends, of a new topic from `since`, up to `until`, else to the last stable offset."""
     from horolog.client.cli.online.reading import at_times
     from horolog.client.offsets import ends
     from horolog.client.types import EARLIEST, LATEST
@@ -252,6 +274,10 @@ async def plan(
     first = await ends(client, dict.fromkeys(places, EARLIEST), 1)
     last = await ends(client, dict.fromkeys(places, LATEST), 1)
     begin = first if since_ms is None else await at_times(client, places, since_ms, last, 1)
+    begun = {
+        place.topic for place in offsets
+    }  # a partition that such a topic has got meanwhile is wanted from its start
+    begin |= {place: first[place] for place in places if place.topic in begun}
     end = last if until_ms is None else await at_times(client, places, until_ms, last, 1)
     ranges = {
         place: (_start(place, offsets.get(place), begin[place], first[place], last[place], skip_lost), end[place])

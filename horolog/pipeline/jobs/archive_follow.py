@@ -154,7 +154,7 @@ class Following:
         job = self._job
         wanted = job.plan()
         if not self._began:
-            job.tell_of_nulls(self._tell)
+            job.tell_first(wanted, self._tell)
         self._began = True
         ends = {place: start for place, (start, _) in wanted.ranges.items()}
         if not self._is_worth_it(wanted.records):

@@ -112,22 +112,44 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 async def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
     from horolog.client.admin import Admin
-    from horolog.client.lagging import longest
+    from horolog.client.lagging import longest, untold
 
     async with connected(arguments) as client, Admin(client) as admin:
         found = await look_twice(
             admin, arguments.group, arguments.topic, now_ms=console.now_ms(), over_seconds=arguments.over / 1000
         )
-    if not found:
+    if not found and not arguments.topic:
         raise NotFoundError(f"group {arguments.group!r} has committed nothing", "`horolog groups list` names groups")
+    _require_all(arguments.group, arguments.topic, found)
+    unknown = [] if arguments.alert is None else untold(each.lag for each in found)
     alert = arguments.alert is not None and longest(each.lag for each in found) * 1000 > arguments.alert
     if console.as_json:
-        console.json_line({"group": arguments.group, "alert": alert, "partitions": [each.as_json() for each in found]})
+        console.json_line(
+            {
+                "group": arguments.group,
+                "alert": alert or bool(unknown),
+                "partitions": [each.as_json() for each in found],
+            }
+        )
     else:
         _show(found, console)
     if alert:
         console.warn(f"group {arguments.group} is further behind than the limit")
-    return ExitCode.ALERT if alert else ExitCode.OK
+    for each in unknown:
+        console.warn(
+            f"group {arguments.group} is {each.records} records behind on {each.partition}, and nobody can tell for how long:"
+            " the next one has no time"
+        )
+    return ExitCode.ALERT if alert or unknown else ExitCode.OK
+
+
+def _require_all(group: str, topics: Sequence[str], found: Sequence[PartitionLag]) -> None:
+    """A topic that was named and is not there is no topic without lag."""
+    missing = sorted(set(topics) - {each.lag.partition.topic for each in found})
+    if missing:
+        raise NotFoundError(
+            f"group {group!r} has committed nothing of {', '.join(missing)}", "`horolog groups lag` shows what it reads"
+        )
 
 
 def _show(found: Sequence[PartitionLag], console: Console) -> None:

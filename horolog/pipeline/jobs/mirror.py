@@ -142,6 +142,7 @@ def prepare(clusters: Clusters, since_ms: int | None, groups: Sequence[str], *, 
         settings = {} if is_there else await mirror_target.own_settings(source, topic)
         bounds = await mirror_target.bounds_of(source.client, target.client, topic, since_ms)
         known = await mirror_target.noted(target, clusters.link, bounds) if is_there else {}
+        bounds = mirror_target.from_first(bounds, known)
         starts = {
             place: mirror_target.go_on(place, known.get(place), each, force=force) for place, each in bounds.items()
         }
@@ -198,6 +199,7 @@ def settle(clusters: Clusters, since_ms: int | None, *, force: bool) -> "dict[To
 
     async def ask(source: "Admin", target: "Admin") -> "dict[TopicPartition, tuple[int, int]]":
         bounds = await mirror_target.bounds_of(source.client, target.client, clusters.topic, since_ms)
+        bounds = mirror_target.from_first(bounds, await mirror_target.noted(target, clusters.link, bounds))
         at_once = asyncio.Semaphore(_SETTLED_AT_ONCE)
 
         async def one(place: "TopicPartition", each: "Bounds") -> None:

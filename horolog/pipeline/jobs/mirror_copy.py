@@ -2,9 +2,9 @@
 
 A transaction on B holds records and, as the offset of a group, how far A has been copied: both are there, or neither. The group is
 `horolog-mirror-<cluster id of A>`, its partitions are named as the topic's, an offset is the next one of A to be copied, and its
-metadata says where copying began:
+metadata says where copying began, and of which topic, where A has ids:
 
-    from=<offset on A>
+    from=<offset on A> topic=<topic id on A>
 
 The transactional id belongs to the partition, so whoever begins later fences who was there before; only then is it asked how far
 the copy has come, and nobody else can change that any more.
@@ -40,7 +40,7 @@ TRANSACTION_TIMEOUT_MS = 120_000
 _FRUITLESS_FETCHES = 120
 """So many fetches in a row may bring nothing of what should be there: about a minute."""
 _RECORDS_AT_ONCE = 5000
-_BEGUN = "from="
+_BEGUN, _TOPIC = "from=", "topic="
 
 
 class MirrorFailed(Exception):
@@ -64,15 +64,20 @@ class Progress(NamedTuple):
 
     offset: int
     begun: int
+    topic_id: str | None = None
+    """Of the topic on A; None where it has none, and in notes of older releases."""
 
     def committed(self) -> Committed:
-        return Committed(self.offset, f"{_BEGUN}{self.begun}")
+        topic = "" if self.topic_id is None else f" {_TOPIC}{self.topic_id}"
+        return Committed(self.offset, f"{_BEGUN}{self.begun}{topic}")
 
     @classmethod
     def of(cls, committed: Committed) -> "Progress":
         """An offset that somebody set by hand says nothing of where copying began; 0 is right or too early."""
-        digits = committed.metadata.removeprefix(_BEGUN)
-        return cls(committed.offset, int(digits) if digits.isascii() and digits.isdigit() else 0)
+        begun, _, topic = committed.metadata.partition(" ")
+        digits = begun.removeprefix(_BEGUN)
+        number = int(digits) if digits.isascii() and digits.isdigit() else 0
+        return cls(committed.offset, number, topic.removeprefix(_TOPIC) if topic.startswith(_TOPIC) else None)
 
 
 class Piece(NamedTuple):

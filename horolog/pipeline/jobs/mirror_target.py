@@ -4,7 +4,7 @@ A topic that B lacks is made as it is on A. An existing one must have enough par
 age, size and time for the records to be copied.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -16,6 +16,7 @@ from horolog.client.offsets import LARGEST_TIMESTAMP, ends, list_offsets
 from horolog.client.types import EARLIEST, LATEST, TopicPartition
 from horolog.pipeline.jobs.mirror_copy import Link, Progress
 from horolog.pipeline.jobs.topic_rules import UNLIMITED, TopicRules, rules_of
+from horolog.pipeline.topic_ids import show_topic_id
 
 if TYPE_CHECKING:
     from horolog.client.client import Client
@@ -47,6 +48,8 @@ class Bounds:
     begin: int
     """Where copying begins if nothing has been copied: the start, or the first record at or after --since."""
     has_records_on_target: bool
+    topic_id: str | None = None
+    """Of the topic on A, where it has one."""
 
 
 async def cluster_of(client: "Client", address: str) -> str:
@@ -143,13 +146,33 @@ async def bounds_of(
     if since_ms is not None:
         found = await list_offsets(source, dict.fromkeys(places, since_ms), isolation=COMMITTED)
         begin = {place: last[place] if answer is None else answer.offset for place, answer in found.items()}
+    topic_id = show_topic_id(source.view.topics[topic].id) if places else None
     there = set(await partitions_on(target, topic) or ())
     on_target = [place for place in places if place.partition in there]
     low = await ends(target, dict.fromkeys(on_target, EARLIEST))
     high = await ends(target, dict.fromkeys(on_target, LATEST))
     return {
-        place: Bounds(first[place], last[place], min(begin[place], last[place]), high.get(place, 0) > low.get(place, 0))
+        place: Bounds(
+            first[place],
+            last[place],
+            min(begin[place], last[place]),
+            high.get(place, 0) > low.get(place, 0),
+            topic_id,
+        )
         for place in places
+    }
+
+
+def from_first(
+    bounds: Mapping[TopicPartition, Bounds], known: Collection[TopicPartition]
+) -> dict[TopicPartition, Bounds]:
+    """Where a part of the topic is mirrored already, the partitions that A has got since are wanted from their start; pure.
+
+    `--since` may mean an hour ago, at each run another one: records between two runs would be left out.
+    """
+    return {
+        place: replace(each, begin=each.first) if known and place not in known else each
+        for place, each in bounds.items()
     }
 
 
@@ -167,7 +190,16 @@ def go_on(place: TopicPartition, have: Progress | None, bounds: Bounds, *, force
                 f"{place} has records where it is to go, and no mirror has noted that they are its own",
                 "--force mirrors behind them; records that exist already would be duplicated",
             )
-        return Progress(bounds.begin, bounds.begin)
+        return Progress(bounds.begin, bounds.begin, bounds.topic_id)
+    if have.topic_id != bounds.topic_id and None not in {have.topic_id, bounds.topic_id}:
+        if not force:
+            raise MirrorRefused(
+                f"{place} is mirrored up to {have.offset} of a topic that was deleted and made anew since:"
+                f" its id was {have.topic_id}, and is {bounds.topic_id} now",
+                "--force mirrors the new one from its start, behind the records of the old one",
+            )
+        return Progress(bounds.first, bounds.first, bounds.topic_id)
+    have = have._replace(topic_id=bounds.topic_id or have.topic_id)
     if have.offset > bounds.last:
         raise MirrorRefused(
             f"{place} is mirrored up to {have.offset}, but ends at {bounds.last}", "was the topic made anew?"
@@ -179,5 +211,5 @@ def go_on(place: TopicPartition, have: Progress | None, bounds: Bounds, *, force
                 f" {bounds.first - have.offset} offsets are gone",
                 "--force goes on with the rest",
             )
-        return Progress(bounds.first, have.begun)
+        return have._replace(offset=bounds.first)
     return have

@@ -136,6 +136,12 @@ def _own_files() -> Iterator[tuple[Path, str]]:
 
 def _files_of(package: Distribution) -> Iterator[tuple[Path, str]]:
     """The files that were installed for it, without programs, tests and what Python makes itself."""
+    if not package.files:
+        name = package.metadata["Name"]
+        raise CommandError(
+            f"nothing says which files {name} has (it has no RECORD), so it cannot be packed",
+            f"pip install --force-reinstall {name} writes that down",
+        )
     for each in package.files or ():
         if ".." in each.parts or _LEFT_OUT.intersection(each.parts):
             continue

@@ -1,5 +1,6 @@
 """Archives hold every record once, under the date of its own time, whatever killed the job that wrote them."""
 
+import asyncio
 import datetime as dt
 import json
 import os
@@ -10,12 +11,15 @@ import sys
 import time
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from horolog.client.client import Client
 from horolog.client.types import TopicPartition
-from horolog.pipeline.jobs.archive import steps
+from horolog.pipeline.jobs.archive import Have, Job, plan, steps
+from horolog.pipeline.jobs.common import Summary
 from horolog.pipeline.tables import lock, store
 from horolog.pipeline.tables.lock import writing
 from horolog.pipeline.tables.table import (
@@ -23,6 +27,7 @@ from horolog.pipeline.tables.table import (
     ROWS,
     CommitLost,
     TableError,
+    Written,
     decode_offsets,
     encode_offsets,
     open_table,
@@ -248,6 +253,87 @@ def test_what_cannot_be_archived_is_said(spark, run, produce, tmp_path):
     (tmp_path / "file").touch()
     assert run("archive", "--topic", topic, "--to", tmp_path / "file").code == 1
     assert run("archive", "--topic", topic, "--to", tmp_path / "d", "--format", "delta", "--checkpoint", "x").code == 2
+
+
+# -- a beginning that is an hour ago, run after run
+
+
+class FakeTable:
+    """A table that counts its rows by offsets."""
+
+    def __init__(self):
+        self.offsets, self.ranges = {}, []
+
+    def folders(self):
+        return None
+
+    def columns(self):
+        return pa.schema([])
+
+    def append(self, step, offsets, ids, folders):
+        self.offsets = dict(offsets)
+        self.ranges += [(place.partition, start, end) for place, (start, end) in step.items() if start < end]
+        return Written(sum(end - start for start, end in step.values()), 0, 1, None)
+
+
+@pytest.fixture
+def since_then(session_broker, monkeypatch):
+    """`since_then(table, topic, since_ms)`: a run of the job, which tells what it added and what it said; without Spark."""
+    monkeypatch.setattr(sys.modules[Job.__module__], "read_step", lambda _, __, step, ___: step)
+
+    def run_job(table, topic, since_ms):
+        async def planned():
+            async with Client(session_broker.address) as client:
+                return await plan(client, [topic], Have(table.offsets, {}), since_ms, None)
+
+        wanted, told = asyncio.run(planned()), []
+        job = Job(None, session_broker.address, [topic], table, since_ms)
+        job.tell_first(wanted, told.append)
+        before = len(table.ranges)
+        job.add(wanted, Summary("archive", details={"commits": 0, "files": 0}))
+        return sorted(table.ranges[before:]), told
+
+    return run_job
+
+
+def test_a_partition_that_was_quiet_begins_where_the_first_run_began(since_then, produce):
+    """Its records of the time between two runs would be left out, if each run began an hour before itself."""
+    topic, table = unique("quiet"), FakeTable()
+    produce(topic, [{"value": "old", "timestamp": BASE_MS, "partition": p} for p in (0, 1)], partitions=2)
+    produce(topic, [{"value": "new", "timestamp": BASE_MS + 2 * DAY_MS, "partition": 0}])
+    assert since_then(table, topic, BASE_MS + DAY_MS) == ([(0, 1, 2)], [])
+    produce(topic, [{"value": "between", "timestamp": BASE_MS + 2 * DAY_MS, "partition": 1}])
+    added, told = since_then(table, topic, BASE_MS + 3 * DAY_MS)
+    assert added == [(1, 1, 2)]
+    assert told == [f"{topic}: goes on where the table ends; --since is for topics that the table lacks"]
+
+
+def test_a_topic_that_was_quiet_begins_where_the_first_run_began(since_then, produce):
+    topic, table = unique("quiet"), FakeTable()
+    produce(topic, [{"value": "old", "timestamp": BASE_MS}])
+    assert since_then(table, topic, BASE_MS + DAY_MS) == ([], [])
+    produce(topic, [{"value": "between", "timestamp": BASE_MS + 2 * DAY_MS}])
+    assert since_then(table, topic, BASE_MS + 3 * DAY_MS)[0] == [(0, 1, 2)]
+
+
+def test_a_partition_that_was_added_between_two_runs_begins_at_its_start(since_then, run, produce):
+    topic, table = unique("grown"), FakeTable()
+    produce(topic, [{"value": "v", "timestamp": BASE_MS}])
+    assert since_then(table, topic, BASE_MS)[0] == [(0, 0, 1)]
+    assert run("alter", topic, "-p", "2", command=("topics",)).code == 0
+    produce(topic, [{"value": "v", "timestamp": BASE_MS + DAY_MS, "partition": 1}])
+    assert since_then(table, topic, BASE_MS + 2 * DAY_MS)[0] == [(1, 0, 1)]
+
+
+@pytest.mark.parametrize("kind", FORMATS)
+def test_a_commit_without_rows_notes_where_a_table_begins(spark, run, produce, tmp_path, kind):
+    topic = unique("quiet")
+    produce(topic, [{"value": "old", "timestamp": BASE_MS}])
+    words = ("archive", "--topic", topic, "--to", tmp_path / "table", "--format", kind, "-o", "json", "--since")
+    first = run(*words, f"@{BASE_MS + DAY_MS}ms")
+    assert (first.code, first.json["records"], first.json["offsets"]) == (0, 0, {topic: {"0": 1}})
+    produce(topic, [{"value": "between", "timestamp": BASE_MS + 2 * DAY_MS}])
+    assert run(*words, f"@{BASE_MS + 3 * DAY_MS}ms").json["records"] == 1
 
 
 # -- crashes

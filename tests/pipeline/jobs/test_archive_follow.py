@@ -47,7 +47,7 @@ class FakeJob:
             raise fault
         return Wanted(Have({PLACE: self.have}, {}), {PLACE: (self.have, self.end)})
 
-    def tell_of_nulls(self, tell): ...
+    def tell_first(self, wanted, tell): ...
 
     def writing(self, wait_ms, tell):
         fault = self.lock_faults.pop(0) if self.lock_faults else None

@@ -1,10 +1,12 @@
 """Lag in records and time, and when a group will have caught up."""
 
+import asyncio
 import time
 
 import pytest
 
 from horolog.client.lagging import Lag
+from horolog.client.producer import Producer
 from horolog.client.types import TopicPartition
 from horolog.pipeline.jobs.lag import compare
 from tests.support.names import unique
@@ -51,3 +53,33 @@ def test_the_command(run, produce):
     assert run(*words, "--alert", "9h").code == 0
     assert "never" in run(*words, "--topic", topic).out
     assert run("lag", "--group", unique("none"), "--over", "1ms").code == 4
+
+
+def test_a_topic_that_the_group_does_not_read_is_not_passed_over(run, produce):
+    topic, group = unique("read"), unique("group")
+    produce(topic, [{"value": "v", "timestamp": NOW_MS}])
+    assert run(topic, "--group", group, "--max", "1", command=("consume",)).code == 0
+    words = ("lag", "--group", group, "--over", "1ms", "--alert", "5m", "--topic")
+    assert run(*words, topic).code == 0
+    for more in (("--topic", topic), ()):
+        ended = run(*words, "misspelt", *more)
+        assert (ended.code, f"group '{group}' has committed nothing of misspelt" in ended.err) == (4, True)
+
+
+def test_a_group_that_is_behind_by_nobody_knows_how_long_is_an_alert(run, produce, session_broker):
+    """The first record that it has not read has no time."""
+    topic, group = unique("untimed"), unique("group")
+    produce(topic, [{"value": "v", "timestamp": NOW_MS}])
+    assert run(topic, "--group", group, "--max", "1", command=("consume",)).code == 0
+
+    async def send():
+        async with Producer(session_broker.address) as producer:
+            await producer.send(topic, b"v", timestamp_ms=-1, partition=0)
+
+    asyncio.run(send())
+    ended = run("lag", "--group", group, "--over", "1ms", "--alert", "5m", "-o", "json")
+    assert (ended.code, ended.json["alert"]) == (3, True)
+    assert f"is 1 records behind on {topic}-0, and nobody can tell for how long" in ended.err
+    assert run("lag", "--group", group, "--over", "1ms").code == 0
+    groups = run("lag", group, "--alert", "5m", command=("groups",))
+    assert (groups.code, "nobody can tell for how long" in groups.err) == (3, True)

@@ -24,11 +24,10 @@ from horolog.client.produce import build_produce
 from horolog.client.producer import Producer
 from horolog.client.requests import Versioned
 from horolog.client.types import TopicPartition
-from horolog.pipeline.jobs.loading import TopicRules
 from horolog.pipeline.jobs.mirror import mirror
 from horolog.pipeline.jobs.mirror_copy import Link, Piece, Progress, copy_piece, fenced, rounds
 from horolog.pipeline.jobs.mirror_groups import Seen, Span, move
-from horolog.pipeline.jobs.mirror_target import Bounds, MirrorRefused, can_lose, go_on, stricter
+from horolog.pipeline.jobs.mirror_target import MirrorRefused
 from horolog.protocol.apis import ApiKey
 from horolog.protocol.errors import ErrorCode
 from tests.pipeline import samples
@@ -287,6 +286,33 @@ def test_what_would_lose_or_repeat_records_is_refused(spark, mirrored, session_b
     assert "no mirror has noted" in mirrored(filled, code=1).err
     assert mirrored(filled, "--force").json["records"] == 5
     assert mirrored(filled).json["records"] == 0
+
+
+def test_a_topic_that_was_made_anew_is_refused_and_what_came_between_two_runs_is_copied(
+    spark, mirrored, run, session_broker, other
+):
+    """A partition that was added is copied from its start, whenever the next run says that `since` was."""
+    topic = made(session_broker, unique("remade"), 1)
+    feed(session_broker, topic, [(0, None, b"v", [], BASE_MS)])
+    assert mirrored(topic, "--since", f"@{BASE_MS}ms").json["records"] == 1
+    for broker in (session_broker, other):
+        alter_partitions(broker, topic, 2)
+    feed(session_broker, topic, [(1, None, b"between", [], BASE_MS)])
+    assert mirrored(topic, "--since", f"@{BASE_MS + MINUTE_MS}ms").json["records"] == 1
+
+    assert run("delete", topic, "--yes", command=("topics",)).code == 0
+    made(session_broker, topic, 2)
+    feed(session_broker, topic, some_records(30, partitions=2))
+    assert "made anew" in mirrored(topic, code=1).err
+    assert mirrored(topic, "--force").json["records"] == 30
+
+
+def alter_partitions(broker, topic, count):
+    async def alter():
+        async with Admin(broker.address) as admin:
+            await admin.create_partitions({topic: count})
+
+    asyncio.run(alter())
 
 
 def test_what_retention_took_first_is_refused(spark, mirrored, run, session_broker, other):
@@ -573,37 +599,6 @@ def test_rounds():
         [Piece(PLACE, 10, 20)],
         [Piece(PLACE, 20, 25)],
     ]
-
-
-def test_where_a_partition_goes_on():
-    there = Bounds(10, 20, 15, has_records_on_target=True)
-    empty = Bounds(10, 20, 15, has_records_on_target=False)
-    assert go_on(PLACE, None, empty, force=False) == (15, 15)
-    assert go_on(PLACE, Progress(12, 3), there, force=False) == (12, 3)
-    assert go_on(PLACE, Progress(20, 3), there, force=False) == (20, 3)
-    assert go_on(PLACE, Progress(5, 3), there, force=True) == (10, 3)
-    assert go_on(PLACE, None, there, force=True) == (15, 15)
-    for have in (None, Progress(5, 3)):
-        with pytest.raises(MirrorRefused):
-            go_on(PLACE, have, there, force=False)
-    for force in (True, False):
-        with pytest.raises(MirrorRefused):
-            go_on(PLACE, Progress(21, 3), there, force=force)
-
-
-def test_only_rules_that_are_stricter_count():
-    longest = 2**63 - 1
-
-    def rules(retention_ms=-1, retention_bytes=-1, deletes=True):
-        return TopicRules(retention_ms, retention_bytes, longest, longest, False, deletes, 1)
-
-    assert not can_lose(stricter(rules(7, 7), rules(7, 7)))
-    assert not can_lose(stricter(rules(8, 8), rules(7, 7)))
-    assert not can_lose(stricter(rules(), rules()))
-    assert stricter(rules(6, 8), rules(7, 7)).retention_ms == 6
-    assert can_lose(stricter(rules(7), rules()))
-    assert can_lose(stricter(rules(7), rules(7, deletes=False)))
-    assert not can_lose(stricter(rules(7, deletes=False), rules()))
 
 
 class MemoryLog:

@@ -5,7 +5,7 @@ import subprocess
 import sys
 import tarfile
 from importlib import import_module
-from importlib.metadata import PackageNotFoundError, distribution
+from importlib.metadata import PackageNotFoundError, PathDistribution, distribution
 
 import pytest
 
@@ -85,6 +85,18 @@ def test_a_package_that_is_missing_is_named(tmp_path, monkeypatch):
     monkeypatch.setattr(packing, "distribution", missing)
     with pytest.raises(CommandError, match="pandas is not installed"):
         pack(tmp_path / "a.tar.gz")
+
+
+def test_a_package_whose_files_nobody_knows_is_not_left_out(tmp_path, monkeypatch):
+    """A distribution's own packages have no list of their files."""
+    info = tmp_path / "site" / "pandas-1.dist-info"
+    info.mkdir(parents=True)
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: pandas\nVersion: 1\n")
+    monkeypatch.setattr(packing, "_own_files", lambda: iter(()))
+    monkeypatch.setattr(packing, "_with_requirements", lambda *_: {"pandas": PathDistribution(info)})
+    with pytest.raises(CommandError, match="nothing says which files pandas has"):
+        pack(tmp_path / "a.tar.gz")
+    assert not (tmp_path / "a.tar.gz").exists()
 
 
 def test_the_command_says_how_to_use_it(packed, run, monkeypatch):
