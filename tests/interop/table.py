@@ -73,12 +73,12 @@ CHECKS_OF_TEST: tuple[tuple[str, tuple[str, ...]], ...] = (
 )
 HEAD = """# Which clients run on horolog
 
-Unmodified clients against a broker process; written by `python -m tests.interop.table` from a run
-of `tests/interop`, not by hand. "yes": every test of this passed; a number is how many of the
-client's codecs did; "no": a test failed, or is expected to until the broker is corrected;
-"not run": the toolchain was not there; "-": nothing the client can do, or not tested. The
-high-level consumer of 0.8 keeps its groups in ZooKeeper and cannot run on a broker alone: of 0.8
-its producer and its SimpleConsumer are tested.
+Unmodified clients run against a broker process. `python -m tests.interop.table` writes this page
+from a run of `tests/interop`. "yes": every test passed; a number: how many of the client's codecs
+passed; "no": a test failed, or is expected to fail until the broker is corrected; "not run": the
+toolchain was missing; "-": the client cannot do it, or it was not tested. The high-level consumer
+of 0.8 keeps its groups in ZooKeeper and cannot run on a broker alone, so the tests of 0.8 cover its
+producer and its SimpleConsumer.
 
 """
 TOOLS_HEAD = """
@@ -92,10 +92,10 @@ TOOLS_HEAD = """
 OLD_FORMATS_HEAD = """
 ## Who reads what older producers wrote
 
-Rows are readers by release, columns are writers by the format of their messages and, where it is
-another one, the format in which the topic keeps them; each with codecs none, gzip, snappy and lz4,
-or those of them that are tested. Compared are offset, time, timestamp type (where the client tells
-them), key and value of every record.
+Rows are readers by release. Columns are writers by message format and, if it differs, the format in
+which the topic keeps the messages; each with the codecs none, gzip, snappy and lz4, or those of
+them that are tested. The tests compare offset, time, timestamp type (if the client reports them),
+key and value of every record.
 
 """
 WRITERS = {
