@@ -88,6 +88,8 @@ class Plan:
     bytes_skipped: int = 0
     looked_at_bytes: int = 0
     damaged_bytes: int = 0
+    firsts: dict[TopicPartition, int] = field(default_factory=dict)
+    """Where each partition begins."""
     latest_ms: int = -1
     """The largest time in the segments that are read."""
     versions: dict[str, str] = field(default_factory=dict)
@@ -203,7 +205,7 @@ def _plan_and_rescan(
 
 def _plan_partitions(partitions: Mapping[TopicPartition, Partition], options: ReadOptions, wanted: Wanted) -> Plan:
     files = Files(partitions, options.isolation)
-    made = Plan(ranges=_ranges(files, options, wanted))
+    made = Plan(ranges=_ranges(files, options, wanted), firsts=files.ends(partitions, EARLIEST))
     ranges = {one.partition: one for one in made.ranges}
     for name, partition in partitions.items():
         for segment in partition.segments:

@@ -1,4 +1,4 @@
-"""What jobs that work on a table share: which table it is, and its faults in the words of the command line."""
+"""What jobs that work on a table or on files share: which table it is, and faults in the words of the command line."""
 
 import argparse
 from collections.abc import Callable, Iterator
@@ -13,7 +13,7 @@ from horolog.client.cli.online.connecting import command_error
 from horolog.client.errors import KafkaError
 from horolog.pipeline.jobs.common import Summary, add_catalogue, add_spark, catalogue_table, show_summary
 from horolog.pipeline.object_stores import StoreError, is_url
-from horolog.pipeline.positions import OptionError
+from horolog.pipeline.positions import DataLoss, OptionError
 from horolog.pipeline.tables.lock import LockHeld, writing
 from horolog.pipeline.tables.table import FORMATS, CommitLost, Table, TableError, open_table
 
@@ -86,7 +86,7 @@ def past_ms(text: str, option: str, console: Console) -> int:
 
 
 @contextmanager
-def told(arguments: argparse.Namespace, to: "str | CatalogueTable") -> Iterator[None]:
+def told(arguments: argparse.Namespace, to: object) -> Iterator[None]:
     """Faults of tables, stores and brokers."""
     try:
         yield
@@ -96,7 +96,7 @@ def told(arguments: argparse.Namespace, to: "str | CatalogueTable") -> Iterator[
         raise BusyError(f"{to}: {error}", "run it again") from error
     except OptionError as error:
         raise UsageError(str(error)) from error
-    except (StoreError, TableError) as error:
+    except (DataLoss, StoreError, TableError) as error:
         raise CommandError(str(error)) from error
     except KafkaError as error:
         raise command_error(error, arguments.bootstrap) from error

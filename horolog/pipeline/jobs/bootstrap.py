@@ -18,6 +18,7 @@ from horolog.client.cli.common.errors import CommandError, NotFoundError, UsageE
 from horolog.client.cli.common.exit_codes import ExitCode
 from horolog.client.cli.online.connecting import connected
 from horolog.pipeline.brokers import Where
+from horolog.pipeline.jobs.at_table import told
 from horolog.pipeline.jobs.common import (
     Summary,
     add_common,
@@ -27,7 +28,7 @@ from horolog.pipeline.jobs.common import (
     show_summary,
     spark_of,
 )
-from horolog.pipeline.jobs.dump_files import FILE_FORMATS, format_among, read_files
+from horolog.pipeline.jobs.dump_files import FILE_FORMATS, format_among, is_data_file, read_files
 from horolog.pipeline.jobs.lanes import Lanes, noted_of
 from horolog.pipeline.jobs.loading import (
     Load,
@@ -41,7 +42,7 @@ from horolog.pipeline.jobs.loading import (
     settings_of,
 )
 from horolog.pipeline.jobs.topic_rules import TopicRules, outlook_of, rules_at
-from horolog.pipeline.object_stores import SCHEMES, Place, StoreError, hadoop_options, is_url
+from horolog.pipeline.object_stores import SCHEMES, Place, hadoop_options, is_url
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -62,7 +63,22 @@ def read_dump(spark: "SparkSession", source: str, table: str | None, file_format
     reader = spark.read.format(kind)
     if kind == "csv":
         reader = reader.option("header", "true").option("inferSchema", "true")
+    if not is_url(source) and _has_folders(Path(source.removeprefix("file://")), source):
+        reader = reader.option("recursiveFileLookup", "true")
     return reader.load(source)
+
+
+def _has_folders(folder: Path, source: str) -> bool:
+    """Whether files lie in folders below, of which Spark reads none by itself; UsageError where it would leave out a part all the same."""
+    files = [path.relative_to(folder) for path in sorted(folder.rglob("*")) if path.is_file()]
+    data = [path for path in files if is_data_file(path.as_posix())]
+    plain = [path for path in data if not any("=" in part for part in path.parent.parts)]
+    if plain and len(plain) < len(data):
+        raise UsageError(
+            f"{source} has columns in the names of some folders, and {plain[0]} outside of them",
+            "load the one and the other by themselves",
+        )
+    return any(len(path.parts) > 1 for path in plain)
 
 
 def _format_of(source: str) -> str:
@@ -223,8 +239,8 @@ def prepare(
         null.cast("int").alias("partition"),
         f.unix_millis("timestamp").alias("timestamp_ms"),
     )
-    share = Share(SortedRows(in_lane), lanes, range(1), settled, sent_before)
-    return Load("bootstrap", topic, [share], outlook_of(counts, rules))
+    share = Share(SortedRows(in_lane), lanes, range(1), settled, sent_before, counts.records)
+    return Load("bootstrap", topic, dump.source, [share], outlook_of(counts, rules))
 
 
 def _more() -> "list[Column]":
@@ -240,7 +256,8 @@ def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
     if arguments.group is not None and arguments.reprocess is None:
         raise UsageError("--group begins where --reprocess says", "give --reprocess, too")
     asyncio.run(require_topics(arguments, [topic]))
-    rules = asyncio.run(rules_at(brokers_of(arguments), topic))
+    with told(arguments, topic):
+        rules = asyncio.run(rules_at(brokers_of(arguments), topic))
     in_store = is_url(arguments.source) and arguments.source.partition("://")[0] in SCHEMES
     if not arguments.source.startswith("jdbc:") and not in_store and arguments.format is None:
         _format_of(arguments.source)
@@ -252,12 +269,9 @@ def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
         arguments.key_column,
         arguments.value_column,
     )
-    try:
-        with spark_of(arguments) as spark:
-            made = prepare(spark, brokers_of(arguments), dump, topic, rules, settings_of(arguments))
-            summary = carry_out(made, arguments, console)
-    except StoreError as error:
-        raise CommandError(str(error)) from error
+    with told(arguments, dump.source), spark_of(arguments) as spark:
+        made = prepare(spark, brokers_of(arguments), dump, topic, rules, settings_of(arguments))
+        summary = carry_out(made, arguments, console)
     if summary is None:
         return not_sent("bootstrap", made.outlook, console, dry_run=arguments.dry_run)
     if arguments.reprocess is not None:

@@ -30,6 +30,12 @@ def format_among(names: Iterable[str], source: str) -> str:
     raise UsageError(f"no file in {source} looks like {', '.join(FILE_FORMATS)}", "--format names what they are")
 
 
+def is_data_file(name: str) -> bool:
+    """Whether a file of a dump is one of its rows by its name, which may have no suffix; hidden files have none."""
+    _, *suffixes = name.rpartition("/")[2].split(".")
+    return not is_hidden(name) and (not suffixes or any(each in BY_SUFFIX for each in suffixes))
+
+
 def read_files(spark: "SparkSession", place: Place, file_format: str | None) -> "DataFrame":
     """The rows of all files at a place, or of the one file that it names."""
     files, names = _found(place)
@@ -48,7 +54,7 @@ def read_files(spark: "SparkSession", place: Place, file_format: str | None) -> 
 
 def _found(place: Place) -> tuple[Files, list[str]]:
     files = files_of(place)
-    names = [name for name, size in sorted(files.files("").items()) if size and not _is_hidden(name)]
+    names = [name for name, size in sorted(files.files("").items()) if size and not is_hidden(name)]
     if not names and place.folder and files.exists(""):
         above, _, name = place.folder.rpartition("/")
         files = files_of(replace(place, url=place.url.rpartition("/")[0], folder=above))
@@ -60,7 +66,7 @@ def _found(place: Place) -> tuple[Files, list[str]]:
     return files, names
 
 
-def _is_hidden(name: str) -> bool:
+def is_hidden(name: str) -> bool:
     return any(part.startswith(("_", ".")) for part in name.split("/"))
 
 

@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from horolog.client.accumulator import size_of
 from horolog.client.admin_groups import GroupAdmin
+from horolog.client.cli.common.errors import CommandError
 from horolog.client.client import Client
 from horolog.client.offsets import ends
 from horolog.client.producer import Producer
@@ -46,7 +47,7 @@ SENT = "lane long, records long, size_bytes long, last_ms long"
 PREFETCHED_SECONDS = 0.05
 
 
-class SendFailed(Exception):
+class SendFailed(CommandError):
     """A row was not written, and why."""
 
 
@@ -127,10 +128,13 @@ class Noted(NamedTuple):
             raise SendFailed(f"lane {lane}: its beginning was not recorded")
         try:
             said = json.loads(committed.metadata)
-            sent, ends, twice = said.pop("sent"), said.pop("ends"), said.pop("twice", None)
+            sent, ends, twice = int(said.pop("sent")), int(said.pop("ends")), said.pop("twice", None)
             return cls(committed.offset, sent, Begun(ends, said, twice))
         except (ValueError, KeyError, AttributeError, TypeError) as error:
-            raise SendFailed(f"lane {lane}: the note of its progress cannot be read: {committed.metadata!r}") from error
+            raise SendFailed(
+                f"lane {lane}: the note of its progress cannot be read: {committed.metadata!r}",
+                "--again sends all of it anew",
+            ) from error
 
 
 # -- progress, asked and noted by the driver

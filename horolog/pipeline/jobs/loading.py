@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from horolog.client.cli.common.arguments import positive_number
 from horolog.client.cli.common.console import Console
-from horolog.client.cli.common.errors import CommandError
+from horolog.client.cli.common.errors import CommandError, NotFoundError
 from horolog.client.cli.common.exit_codes import ExitCode
 from horolog.client.errors import KafkaError
 from horolog.pipeline.brokers import at
@@ -31,6 +31,7 @@ from horolog.pipeline.jobs.lanes import (
     begin,
     finish,
     noted,
+    noted_of,
     send_lane,
 )
 from horolog.pipeline.jobs.topic_rules import (
@@ -107,6 +108,8 @@ class Share:
     numbers: range
     settled: dict[str, Any]
     sent_before: int = 0
+    rows_due: int | None = None
+    """How many there are in all, with those that were sent before; None: nobody has counted."""
 
 
 @dataclass(slots=True)
@@ -115,6 +118,7 @@ class Load:
 
     job: str
     topic: str
+    source: str
     shares: list[Share]
     outlook: Outlook
     held: ExitStack = field(default_factory=ExitStack)
@@ -143,11 +147,25 @@ class Load:
                 if progress is not None:
                     last_ms = done.last_ms if done.last_ms >= 0 else None
                     progress.advance(summary.records - progress.records, summary.bytes - progress.size_bytes, last_ms)
+            self._check_all_were_sent(share)
             twice += asyncio.run(_finish(share))
+        if not summary.records and (settings.again or not self.sent_before):
+            raise nothing_there(self.source)
         summary.seconds = time.monotonic() - began
         summary.details["sent_before"] = 0 if settings.again else self.sent_before
         summary.details["sent_twice"] = twice
         return summary
+
+    def _check_all_were_sent(self, share: Share) -> None:
+        """A dump is read twice, and may have changed between: then a part is sent, or rows of both states."""
+        if share.rows_due is None:
+            return
+        sent = sum(each.sent for each in asyncio.run(noted_of(share.lanes, share.numbers)).values())
+        if sent != share.rows_due:
+            raise CommandError(
+                f"{self.source} has changed while it was sent: it had {share.rows_due:,} rows, and {sent:,} were sent",
+                "--again sends all of it anew",
+            )
 
     def _sent(self, share: Share, settings: Settings, progress: JobProgress | None) -> Iterator[Sent]:
         if settings.rate is None:
@@ -199,6 +217,10 @@ async def _at(lanes: Lanes, question: "Callable[[Client], Awaitable[T]]") -> "T"
 
     async with Client(**at(lanes.bootstrap), client_id=CLIENT_ID) as client:
         return await question(client)
+
+
+def nothing_there(source: str) -> NotFoundError:
+    return NotFoundError(f"{source} has no records of that range, or of that topic")
 
 
 class NotSent(CommandError):
@@ -293,6 +315,7 @@ __all__ = [
     "counts_of",
     "look_ahead",
     "not_sent",
+    "nothing_there",
     "refuse_losses",
     "rules_at",
     "rules_of",

@@ -3,6 +3,7 @@
 import argparse
 import asyncio
 import time
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Union
@@ -11,9 +12,10 @@ from horolog.broker.log.manager import partition_of
 from horolog.broker.log.segments import LOG_SUFFIX
 from horolog.client.cli.common.arguments import positive_number
 from horolog.client.cli.common.console import Console
-from horolog.client.cli.common.errors import CommandError, NotFoundError, UsageError
+from horolog.client.cli.common.errors import CommandError, UsageError
 from horolog.client.cli.common.exit_codes import ExitCode
 from horolog.pipeline.brokers import Where
+from horolog.pipeline.jobs.at_table import told
 from horolog.pipeline.jobs.common import (
     Summary,
     add_catalogue,
@@ -27,7 +29,7 @@ from horolog.pipeline.jobs.common import (
     spark_of,
     times_of,
 )
-from horolog.pipeline.jobs.lanes import Lanes, before_of, noted_of
+from horolog.pipeline.jobs.lanes import Lanes, Noted, before_of, noted_of
 from horolog.pipeline.jobs.loading import (
     Load,
     Settings,
@@ -35,11 +37,12 @@ from horolog.pipeline.jobs.loading import (
     add_sending,
     carry_out,
     not_sent,
+    nothing_there,
     refuse_losses,
     settings_of,
 )
 from horolog.pipeline.jobs.topic_rules import Counts, TopicRules, outlook_of, rules_at
-from horolog.pipeline.object_stores import Place, StoreError, is_url
+from horolog.pipeline.object_stores import Place, is_url
 from horolog.pipeline.positions import parse_moment
 from horolog.pipeline.tables.layout import DATE
 from horolog.pipeline.tables.store import files_of, place_of
@@ -48,6 +51,7 @@ from horolog.pipeline.tables.table import OWN, TableError
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from horolog.pipeline.jobs.replayed import ReplayedTopic
     from horolog.pipeline.tables.catalogues import CatalogueTable
 
 Source = Union[str, "CatalogueTable"]
@@ -161,16 +165,21 @@ def prepare(
     from horolog.pipeline.jobs.merging import Times
     from horolog.pipeline.jobs.replayed import Asked, topics_in
 
-    made = Load("replay", topic, [], outlook_of(Counts(), rules))
+    made = Load("replay", topic, known_as(source), [], outlook_of(Counts(), rules))
     try:
         found = topics_in(Asked(spark, *_opened(spark, source), from_topic, Times(*asked)), made.held)
         names = sorted({one.topic for one in found})
         if not names:
-            raise NotFoundError("there are no records of that range, or of that topic")
+            raise nothing_there(made.source)
         if len(names) > 1:
             raise UsageError(f"{source} holds {', '.join(names)}", "--from-topic names one")
         counts = Counts()
         for one in found:
+            if not settings.force and one.is_in_files_of(rules.topic_id):
+                raise CommandError(
+                    f"{made.source} has the files of topic {topic} itself: each record would be there twice",
+                    "name another --topic, or say --force",
+                )
             lanes = Lanes.of(
                 "replay",
                 (known_as(source), one.topic, one.topic_id, rules.topic_id, *asked),
@@ -187,14 +196,29 @@ def prepare(
                 lanes = replace(lanes, partitions=settled["partitions"])
             numbers = range(one.partitions)
             have = {} if before is None else asyncio.run(noted_of(lanes, numbers))
+            if not settings.force and asked.until_ms is None:
+                _refuse_gaps(one, have)
             rows = one.unsent({lane: each.position for lane, each in have.items()}, rules.partitions)
             counts = counts.plus(rows.counts(rules, time.time_ns() // 1_000_000, exactly=dry_run))
             made.shares.append(Share(rows, lanes, numbers, settled, sum(each.sent for each in have.values())))
         made.outlook = outlook_of(counts, rules)
+        if dry_run and not counts.records and not made.sent_before:
+            raise nothing_there(made.source)
     except BaseException:
         made.held.close()
         raise
     return made
+
+
+def _refuse_gaps(one: "ReplayedTopic", have: Mapping[int, Noted]) -> None:
+    """What a run before has not come to may be gone since."""
+    for lane, each in have.items():
+        gone = one.firsts.get(lane, 0) - each.position
+        if each.position and gone > 0:
+            raise CommandError(
+                f"{one.topic}-{lane} was sent up to {each.position}, but begins at {one.firsts[lane]} now: {gone} offsets are gone",
+                "--force goes on with the rest",
+            )
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -220,8 +244,8 @@ def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
     asked = Range(*times_of(arguments, console))
     tell_of_range(arguments, asked, console)
     asyncio.run(require_topics(arguments, [topic]))
-    rules = asyncio.run(rules_at(brokers_of(arguments), topic))
-    try:
+    with told(arguments, known_as(source)):
+        rules = asyncio.run(rules_at(brokers_of(arguments), topic))
         if isinstance(source, str) and not is_url(source):
             kind_of(source)
         with (
@@ -241,8 +265,6 @@ def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
             summary = carry_out(made, arguments, console)
             if summary is None:
                 return not_sent("replay", made.outlook, console, dry_run=arguments.dry_run)
-    except (StoreError, TableError) as error:
-        raise CommandError(str(error)) from error
     summary.details["partitions_kept"] = all(len(share.numbers) <= rules.partitions for share in made.shares)
     summary.details |= {"since_ms": asked.since_ms, "until_ms": asked.until_ms}
     show_summary(summary, console)

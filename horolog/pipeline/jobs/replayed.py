@@ -3,7 +3,7 @@
 import os
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -53,6 +53,12 @@ class ReplayedTopic:
     tables: SegmentTables | FileTables
     sorted_by: "Callable[[], DataFrame] | None" = None
     """Where merging would take too much: the rows for Spark to sort."""
+    firsts: Mapping[int, int] = field(default_factory=dict)
+    """Of segment files: where each partition begins now."""
+
+    def is_in_files_of(self, topic_id: str | None) -> bool:
+        """Whether these are the segment files of that very topic."""
+        return self.topic_id is not None and self.topic_id == topic_id and isinstance(self.tables, SegmentTables)
 
     def unsent(self, positions: Positions, there: int) -> LaneRows:
         """The rows that were not sent yet, for a topic with so many partitions: each to its own, where there are enough."""
@@ -98,6 +104,7 @@ def _in_segments(asked: Asked, held: ExitStack) -> list[ReplayedTopic]:
             topic_id,
             max(pieces) + 1,
             SegmentTables(pieces, asked.times, plan.latest_ms, read.place, plan.versions),
+            firsts={place.partition: first for place, first in plan.firsts.items() if place.topic == topic},
         )
         for (topic, topic_id), pieces in by_topic.items()
     ]

@@ -1,11 +1,17 @@
 """A dump becomes a topic with the dump's own times, and its last days can be read again from there."""
 
+import asyncio
 import datetime as dt
 import json
 import time
 
 import pytest
 
+from horolog.client.cli.common.errors import CommandError
+from horolog.pipeline.jobs.dump_files import is_data_file
+from horolog.pipeline.jobs.lanes import Lanes, Row
+from horolog.pipeline.jobs.loading import Load, Settings, Share
+from horolog.pipeline.jobs.topic_rules import Counts, outlook_of, rules_at
 from tests.support.names import unique
 
 DAY_MS = 86_400_000
@@ -92,6 +98,62 @@ def test_what_cannot_be_loaded_is_said(spark, run, produce, rows, tmp_path):
     holes.write.parquet(str(tmp_path / "holes"))
     ended = run(*words, tmp_path / "holes", "--time-column", "at")
     assert (ended.code, "1 rows have no time" in ended.err) == (1, True)
+
+
+def test_files_in_folders_below_are_not_left_out(run, produce, rows, tmp_path):
+    topic, dump = unique("dumped"), tmp_path / "dump"
+    produce(topic, [])
+    rows.where("id < 5").write.parquet(str(dump))
+    rows.where("id >= 5").write.parquet(str(dump / "later"))
+    words = ("bootstrap", "--topic", topic, "--time-column", "created", "-o", "json", "--from")
+    ended = run(*words, dump)
+    assert (ended.code, ended.json["records"]) == (0, COUNT), ended
+    rows.where("id < 5").write.parquet(str(dump / "later" / "day=1"))
+    ended = run(*words, dump)
+    assert (ended.code, "has columns in the names of some folders" in ended.err) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("a.parquet", True),
+        ("d=1/a.json.gz", True),
+        ("part-00000", True),
+        ("README.md", False),
+        ("_SUCCESS", False),
+        ("_temporary/0/a.csv", False),
+        ("later/.a.csv.crc", False),
+    ],
+)
+def test_the_files_of_a_dump(name, expected):
+    assert is_data_file(name) == expected
+
+
+class Rows:
+    """What a dump has when it is sent."""
+
+    def __init__(self, count):
+        self.count = count
+
+    def here(self, numbers):
+        (lane,) = numbers
+        yield lane, (Row(lane, n, None, b"%d" % n, None, None, NOW_MS) for n in range(self.count))
+
+
+@pytest.mark.parametrize("there", [3, 7])
+def test_a_dump_that_changes_while_it_is_sent_is_not_done(produce, session_broker, there):
+    """Its rows were counted before; what was sent is a part, or rows of two states."""
+    topic = unique("changing")
+    produce(topic, [])
+    lanes = Lanes.of("bootstrap", (topic,), session_broker.address, topic, 1)
+    share = Share(Rows(there), lanes, range(1), {"rows": 5}, rows_due=5)
+    outlook = outlook_of(Counts(), asyncio.run(rules_at(session_broker.address, topic)))
+    load = Load("bootstrap", topic, "the dump", [share], outlook)
+    said = f"the dump has changed while it was sent: it had 5 rows, and {there} were sent; --again sends all of it anew"
+    with pytest.raises(CommandError, match=said):
+        load.send(Settings(rate=10_000))
+    share.rows.count = 5
+    assert load.send(Settings(rate=10_000, again=True)).records == 5
 
 
 def test_a_dump_that_was_sent_is_not_sent_again_and_one_that_has_changed_is_refused(run, produce, rows, tmp_path):

@@ -140,6 +140,52 @@ def test_what_cannot_be_replayed_is_said(spark, run, produce, tmp_path):
     assert run("replay", "--from", two, "--from-topic", "none", "--topic", topic).code == 4
 
 
+def test_segment_files_without_a_record_to_send_are_an_error(spark, run, produce, session_broker):
+    """A range that has none, a topic that is not there, and the topic itself, which has them all."""
+    topic, again = unique("files"), unique("again")
+    produce(topic, [{"value": "v", "timestamp": NOW_MS - DAY_MS}])
+    produce(again, [])
+    words = ("replay", "--from", session_broker.data, "--from-topic", topic, "--topic", again)
+    for more in ((), ("--dry-run",), ("--rate", "10")):
+        ended = run(*words, "--until", f"@{NOW_MS - 2 * DAY_MS}ms", *more)
+        assert (ended.code, "has no records of that range" in ended.err) == (4, True), ended
+    ended = run("replay", "--from", session_broker.data, "--from-topic", "misspelt", "--topic", again)
+    assert (ended.code, "nothing there of misspelt" in ended.err) == (2, True)
+    ended = run(*words[:-1], topic)
+    assert (ended.code, "each record would be there twice" in ended.err) == (1, True)
+    assert run(*words[:-1], topic, "--force", "-o", "json").json["records"] == 1
+    assert consumed(run, again) == []
+
+
+def test_what_is_gone_before_it_was_sent_is_an_error_until_it_is_accepted(spark, run, produce, session_broker):
+    topic, again = unique("files"), unique("again")
+    records = [{"value": str(n), "timestamp": NOW_MS - DAY_MS} for n in range(10)]
+    produce(topic, records)
+    produce(again, [])
+    words = ("replay", "--from", session_broker.data, "--from-topic", topic, "--topic", again, "-o", "json")
+    assert run(*words).json["records"] == 10
+    produce(topic, records)
+    assert run("trim", topic, "--offset", "15", "--yes", command=("topics",)).code == 0
+    ended = run(*words)
+    assert (ended.code, "5 offsets are gone; --force goes on with the rest" in ended.err) == (1, True), ended
+    assert run(*words, "--force").json["records"] == 5
+
+
+def test_progress_that_cannot_be_read_is_an_error_that_says_what_to_do(spark, run, produce, session_broker):
+    topic, again = unique("files"), unique("again")
+    produce(topic, [{"value": "v", "timestamp": NOW_MS - DAY_MS}])
+    produce(again, [])
+    words = ("replay", "--from", session_broker.data, "--from-topic", topic, "--topic", again, "-o", "json")
+    assert run(*words).json["records"] == 1
+    groups = json.loads(run("list", "-o", "json", command=("groups",)).out)
+    for group in [each["group"] for each in groups if each["group"].startswith("horolog-replay-")]:
+        run("reset", group, "--topic", again, "--to", "latest", command=("groups",))
+    ended = run(*words)
+    assert (ended.code, len(ended.err.splitlines())) == (1, 1), ended
+    assert "the note of its progress cannot be read: ''; --again sends all of it anew" in ended.err
+    assert run(*words, "--again").json["records"] == 1
+
+
 def test_what_was_sent_is_not_sent_again_unless_it_is_asked_for(spark, run, produce, tmp_path):
     """The second run sends what has come since."""
     topic, again, folder = unique("original"), unique("again"), tmp_path / "table"
