@@ -446,7 +446,7 @@ def test_a_topic_that_was_made_anew_is_another_one(spark, run, produce, tmp_path
 @pytest.mark.kills
 @pytest.mark.slow
 @pytest.mark.spark
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(1800)
 @pytest.mark.parametrize("kind", FORMATS)
 def test_two_jobs_at_once_whose_owner_is_killed_archive_everything_once(
     spark, run, produce, session_broker, tmp_path, kind
@@ -498,7 +498,7 @@ def test_two_jobs_at_once_whose_owner_is_killed_archive_everything_once(
 @pytest.mark.kills
 @pytest.mark.slow
 @pytest.mark.spark
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(1800)
 def test_a_job_that_is_killed_again_and_again_archives_everything_once(spark, run, produce, session_broker, tmp_path):
     topic, folder = unique("killed"), tmp_path / "table"
     produce(topic, list(days_of_records(3000, seed=3)), partitions=2)

@@ -255,7 +255,7 @@ def test_what_a_store_answers_delta_is_one_sentence_without_its_text(spark, s3, 
 @pytest.mark.kills
 @pytest.mark.slow
 @pytest.mark.spark
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(1800)
 def test_two_jobs_at_once_one_of_which_is_killed_archive_everything_once(
     spark, run, produce, session_broker, s3, around
 ):

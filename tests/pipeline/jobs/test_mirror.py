@@ -365,7 +365,7 @@ async def test_who_comes_later_fences_who_was_there(session_broker, other):
 
 @pytest.mark.kills
 @pytest.mark.slow
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(1800)
 def test_a_mirror_that_is_killed_again_and_again_has_everything_once(spark, mirrored, session_broker, other):
     topic = made(session_broker, unique("killed"))
     feed(session_broker, topic, some_records(4000, 5))

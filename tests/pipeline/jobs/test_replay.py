@@ -342,7 +342,7 @@ def strip(record):
 @pytest.mark.kills
 @pytest.mark.slow
 @pytest.mark.spark
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(1800)
 @pytest.mark.parametrize("exactly_once", [False, True])
 def test_a_replay_that_is_killed_again_and_again_is_gone_on_with(
     spark, run, produce, session_broker, tmp_path, exactly_once
