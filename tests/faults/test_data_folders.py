@@ -13,7 +13,7 @@ from tests.support.disks import LoopDisk, MemoryDisk
 from tests.support.witness import create
 
 Brokers = Callable[..., BrokerProcess]
-LIMIT_S = 30.0
+LIMIT_S = 90.0
 PARTITIONS = 4
 
 
