@@ -74,7 +74,7 @@ def test_ipv6_hosts_stand_in_brackets():
         ({"listeners": "127.0.0.1:9092"}, "NAME://HOST:PORT"),
         ({"listeners": "PLAINTEXT://127.0.0.1"}, "a port from 0 to 65535"),
         ({"listeners": "PLAINTEXT://127.0.0.1:65536"}, "a port from 0 to 65535"),
-        ({"listeners": "PLAINTEXT://::1:9092"}, "in brackets"),
+        ({"listeners": "PLAINTEXT://::1:9092"}, "needs brackets"),
         ({"advertised_listeners": "INSIDE://host:9092"}, "INSIDE is not in listener.security.protocol.map"),
         ({"listeners": "INSIDE://:9092"}, "INSIDE is not in listener.security.protocol.map"),
         ({"listeners": "PLAINTEXT://a:1,PLAINTEXT://b:2"}, "this name stands there twice"),
