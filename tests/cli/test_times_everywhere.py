@@ -30,7 +30,7 @@ FILLER = {"TIME": "@1ms", "DURATION": "5m", "HOST:PORT": "127.0.0.1:9", "N": "0"
 def words_of_the_manual():
     """What the table of times shows, but for the ends of a partition and for units alone."""
     page = (PROJECT / "docs/cli.md").read_text("utf-8")
-    table = page.partition("### Times")[2].partition("\n\nLocal times")[0]
+    table = page.partition("### Times")[2].partition("\n\nIf a local time")[0]
     shown = [
         text for row in re.findall(r"^\| (`.*?) \|", table, flags=re.MULTILINE) for text in re.findall("`(.+?)`", row)
     ]

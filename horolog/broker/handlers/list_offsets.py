@@ -6,9 +6,7 @@
   -4 earliest local (v8+: the earliest, all data is local), -5 latest tiered (v9+) and -6 earliest pending upload (v11+):
   none, for nothing is tiered. Others, and these in older versions: UNSUPPORTED_VERSION for the partition.
 - v2+: read_committed sees up to the last stable offset; a record behind it is no answer.
-- v4+: the leader epoch is checked and answered.
-- v1+ answers each topic once, with the partitions of all places that name it, and none without partitions. A partition named twice
-  is answered once, with INVALID_REQUEST.
+- v4+: the leader epoch is checked and answered. A partition named twice in v1+ is answered once, with INVALID_REQUEST.
 - A topic that stores magic 0 has no times: UNSUPPORTED_FOR_MESSAGE_FORMAT for targets by time.
 - v10's timeout is not used: an answer never waits.
 
@@ -19,7 +17,7 @@ the types below stand for them.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from horolog.broker.cluster import Cluster
 from horolog.broker.handlers.context import BrokerView, RequestContext
@@ -61,7 +59,7 @@ def handle(broker: BrokerView, request: ListOffsetsRequest, context: RequestCont
     cluster, committed = broker.cluster, isolation_level == READ_COMMITTED
     twice = _named_twice(topics)
     answered: list[tuple[str, list[Answer]]] = []
-    for name, every in topics if len(topics) == 1 and topics[0][1] else merged(topics):
+    for name, every in topics:
         asked = list({each[0]: each for each in every}.values()) if twice else every
         answers = [
             _failed(each[0], ErrorCode.INVALID_REQUEST)
@@ -71,15 +69,6 @@ def handle(broker: BrokerView, request: ListOffsetsRequest, context: RequestCont
         ]
         answered.append((name, answers))
     return NO_THROTTLING_MS, answered
-
-
-def merged(topics: Iterable[AskedTopic]) -> list[AskedTopic]:
-    """Each topic once, with the partitions of all places that name it; none without partitions."""
-    partitions: dict[str, list[Asked]] = {}
-    for name, asked in topics:
-        if asked:
-            partitions.setdefault(name, []).extend(asked)
-    return list(partitions.items())
 
 
 def _named_twice(topics: Sequence[AskedTopic]) -> set[tuple[str, int]]:

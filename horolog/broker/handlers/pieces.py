@@ -210,16 +210,16 @@ class Cutter:
 
 
 def _list_offsets(elements: Sequence[Any]) -> Generator[None, None, list[Any]]:
-    """Each topic once; a partition that is named more than once, wherever, is refused: it stays twice."""
-    topics: dict[str, dict[int, list[Any]]] = {}
+    """A partition that is named more than once, wherever, is refused: in each topic that names it, it stays twice."""
+    counts: Counter[tuple[str, int]] = Counter()
     for name, asked in elements:
-        partitions = topics.setdefault(name, {})
-        for one in asked:
-            partitions.setdefault(one[0], []).append(one)
+        counts.update((name, one[0]) for one in asked)
         yield
     arranged = []
-    for name, partitions in topics.items():
-        arranged.append((name, [one for named in partitions.values() for one in named[:2]]))
+    for name, asked in elements:
+        each_once = {one[0]: one for one in asked}
+        kept = [one for index, one in each_once.items() for _ in range(min(counts[name, index], 2))]
+        arranged.append((name, kept))
         yield
     return arranged
 

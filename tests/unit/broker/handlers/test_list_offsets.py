@@ -132,35 +132,6 @@ def test_a_partition_named_twice_is_answered_once_with_an_error(broker, version)
     assert [[p.error_code for p in topic.partitions] for topic in answers] == [[ErrorCode.INVALID_REQUEST], [0, 0]]
 
 
-@pytest.mark.parametrize("version", VERSIONS)
-@pytest.mark.parametrize(
-    ("asked", "answered"),
-    [
-        ([("t", 0), ("t", 0)], {"t": {0: ErrorCode.INVALID_REQUEST}}),
-        ([("u", 0), ("u", 1)], {"u": {0: 0, 1: 0}}),
-        ([("u", 0), ("t", 0), ("u", 1)], {"u": {0: 0, 1: 0}, "t": {0: 0}}),
-        ([("u", 0, 1), ("u", 0)], {"u": {0: ErrorCode.INVALID_REQUEST, 1: 0}}),
-        ([("x", 0), ("x", 0)], {"x": {0: ErrorCode.INVALID_REQUEST}}),
-        ([("t", 0), ("t", 9)], {"t": {0: 0, 9: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}}),
-        ([("t",)], {}),
-        ([("t",), ("t", 0), ("u",)], {"t": {0: 0}}),
-    ],
-)
-def test_a_topic_in_several_places_is_answered_once(broker, version, asked, answered):
-    """As Kafka 4.3.1 does, in versions 1, 4 and 7."""
-    broker.cluster.create_topic("u", 2)
-    topics = [
-        ListOffsetsTopic(
-            name=name, partitions=[ListOffsetsPartition(partition_index=index, timestamp=LATEST) for index in indexes]
-        )
-        for name, *indexes in asked
-    ]
-    told = broker.ask(ApiKey.LIST_OFFSETS, version, topics=topics).topics
-    assert [topic.name for topic in told] == list(answered)
-    assert {topic.name: {one.partition_index: one.error_code for one in topic.partitions} for topic in told} == answered
-    assert all(len(topic.partitions) == len(answered[topic.name]) for topic in told)
-
-
 class TestVersion0:
     def ask(self, broker, target, count, name="t", index=0):
         asked = ListOffsetsPartition(partition_index=index, timestamp=target, max_num_offsets=count)
