@@ -43,7 +43,7 @@ def sources(lane: Lane, graph: grimp.ImportGraph, root: Path) -> Iterator[Path]:
     for name in modules(lane, graph):
         path = root / name.replace(".", "/")
         yield path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
-    yield from (path for path in (root / lane.tests).rglob("*.py"))
+    yield from (root / lane.tests).rglob("*.py")
 
 
 def digest(paths: Iterable[Path], root: Path) -> str:

@@ -91,9 +91,14 @@ def longest(lags: Iterable[Lag]) -> float:
     return max((lag.seconds or 0.0 for lag in lags), default=0.0)
 
 
-def untold(lags: Iterable[Lag]) -> list[Lag]:
-    """Those that are behind by nobody knows how long: the next record has no time, or could not be read."""
-    return [lag for lag in lags if lag.records and lag.seconds is None]
+def of_unknown_length(lags: Iterable[Lag]) -> list[str]:
+    """A sentence for each lag whose length in time is unknown: the next record has no time, or could not be read."""
+    return [
+        f"group {lag.group} is {lag.records} records behind on {lag.partition}, and nobody can tell for how long:"
+        " the next one has no time"
+        for lag in lags
+        if lag.records and lag.seconds is None
+    ]
 
 
 def as_json(lag: Lag) -> dict[str, Any]:

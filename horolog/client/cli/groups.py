@@ -134,7 +134,7 @@ async def _lag(arguments: argparse.Namespace, console: Console) -> ExitCode:
     import asyncio
 
     from horolog.client.admin import Admin
-    from horolog.client.lagging import as_json, lag_of, longest, untold
+    from horolog.client.lagging import as_json, lag_of, longest, of_unknown_length
 
     async with connected(arguments) as client, Admin(client) as admin:
         for group in arguments.groups:
@@ -143,7 +143,7 @@ async def _lag(arguments: argparse.Namespace, console: Console) -> ExitCode:
             groups = arguments.groups or [each.group for each in await admin.list_groups()]
             lags = [lag for group in groups for lag in await lag_of(admin, group, console.now_ms(), arguments.topic)]
             alert = arguments.alert is not None and longest(lags) * 1000 > arguments.alert
-            unknown = [] if arguments.alert is None else untold(lags)
+            unknown = [] if arguments.alert is None else of_unknown_length(lags)
             if console.as_json and arguments.watch:
                 console.json_line([as_json(lag) for lag in lags])
                 console.out.flush()
@@ -153,11 +153,8 @@ async def _lag(arguments: argparse.Namespace, console: Console) -> ExitCode:
                 _show_lag(lags, console)
             if alert:
                 _say_alert(lags, arguments.alert, console)
-            for lag in unknown:
-                console.warn(
-                    f"group {lag.group} is {lag.records} records behind on {lag.partition}, and nobody can tell for how long:"
-                    " the next one has no time"
-                )
+            for sentence in unknown:
+                console.warn(sentence)
             if alert or unknown:
                 return ExitCode.ALERT
             if not arguments.watch:

@@ -112,7 +112,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 async def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
     from horolog.client.admin import Admin
-    from horolog.client.lagging import longest, untold
+    from horolog.client.lagging import longest, of_unknown_length
 
     async with connected(arguments) as client, Admin(client) as admin:
         found = await look_twice(
@@ -121,7 +121,7 @@ async def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
     if not found and not arguments.topic:
         raise NotFoundError(f"group {arguments.group!r} has committed nothing", "`horolog groups list` names groups")
     _require_all(arguments.group, arguments.topic, found)
-    unknown = [] if arguments.alert is None else untold(each.lag for each in found)
+    unknown = [] if arguments.alert is None else of_unknown_length(each.lag for each in found)
     alert = arguments.alert is not None and longest(each.lag for each in found) * 1000 > arguments.alert
     if console.as_json:
         console.json_line(
@@ -135,11 +135,8 @@ async def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
         _show(found, console)
     if alert:
         console.warn(f"group {arguments.group} is further behind than the limit")
-    for each in unknown:
-        console.warn(
-            f"group {arguments.group} is {each.records} records behind on {each.partition}, and nobody can tell for how long:"
-            " the next one has no time"
-        )
+    for sentence in unknown:
+        console.warn(sentence)
     return ExitCode.ALERT if alert or unknown else ExitCode.OK
 
 

@@ -34,8 +34,11 @@ def narrow(descriptor: int, path: str) -> None:
     """
     found, allowed = stat.S_IMODE(os.fstat(descriptor).st_mode), of_file(path)
     if found & ~allowed:
-        with suppress(*(() if allowed == PRIVATE else (PermissionError,))):
+        try:
             os.fchmod(descriptor, found & allowed)
+        except PermissionError:
+            if allowed == PRIVATE:
+                raise
 
 
 def of_folder(path: str) -> dict[str, int]:
