@@ -109,7 +109,7 @@ class Producer:
         timestamp_ms: int | None = None,
         partition: int | None = None,
     ) -> "asyncio.Future[Sent]":
-        """Take a record in; waits while the buffer is full. The future is told where it was put, or why it was not.
+        """Take a record in; waits while the buffer is full. The future resolves to its place, or to the error.
 
         TypeError for a key, value or header that is not bytes, or a time that is no whole number.
         """
