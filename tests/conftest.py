@@ -71,6 +71,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--workers", type=int, help="broker processes have so many workers, unless the test says otherwise"
     )
     parser.addoption("--part-of", metavar="SEED", help="run a third of the tests, chosen by this seed")
+    parser.addoption("--long-part-of", metavar="SEED", help="run all tests, but of those marked `long` only a third")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -95,13 +96,28 @@ def is_chosen(seed: str, name: str) -> bool:
     return zlib.crc32(f"{seed} {name}".encode()) % PARTS == 0
 
 
+def is_run(name: str, *, is_long: bool, part_of: str | None, long_part_of: str | None) -> bool:
+    """Whether the options let a test run."""
+    seed = long_part_of if is_long and part_of is None else part_of
+    return seed is None or is_chosen(seed, name)
+
+
+def leave_out(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Takes the tests away that the options leave out."""
+    seeds = {name: config.getoption(f"--{name.replace('_', '-')}") for name in ("part_of", "long_part_of")}
+    kept: list[pytest.Item] = []
+    left_out: list[pytest.Item] = []
+    for item in items:
+        is_long = item.get_closest_marker("long") is not None
+        (kept if is_run(item.nodeid, is_long=is_long, **seeds) else left_out).append(item)
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = kept
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """A test whose toolchain is not there is skipped, and pytest says so."""
-    seed = config.getoption("--part-of")
-    if seed is not None:
-        chosen = [item for item in items if is_chosen(seed, item.nodeid)]
-        config.hook.pytest_deselected(items=[item for item in items if not is_chosen(seed, item.nodeid)])
-        items[:] = chosen
+    leave_out(config, items)
     for mark, tool in TOOL_OF_MARK.items():
         if shutil.which(tool) is None:
             for item in items:

@@ -42,6 +42,7 @@ def round_of(seed: int) -> Iterator[Step]:
         yield Step(f"fuzzing, {target}", ("-m", "tests.fuzz", target, *how))
     pytest = ("-m", "pytest", "-q", "-p", "no:cacheprovider", "--part-of", str(seed))
     yield Step("kills", (*pytest, "-m", "kills", "tests/pipeline"))
+    yield Step("long tests", (*pytest, "-m", "long and not kills"))
     marks = "not (kafka_jars or java or node or go or slow or faults or spark or browser)"
     clients = ("--workers", "2", "-n", "2", "--dist", "loadfile", "tests/wire", "tests/golden", "tests/interop")
     yield Step("two workers", (*pytest, "-m", marks, *clients))

@@ -87,6 +87,7 @@ def wheels(pip, tmp_path_factory) -> dict[str, Path]:
     return made
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_the_wheel_of_the_source_archive_is_that_of_the_tree(wheels):

@@ -66,6 +66,7 @@ def test_the_hot_path_is_compiled(image):
         assert "compiled yes" in client.call("horolog", "version").stdout
 
 
+@pytest.mark.long
 def test_health_data_restart_and_stop(image, volume, tmp_path):
     inside, outside, http = free_ports(3)
     environment, volumes = listeners(inside, outside, http), {volume: "/var/lib/horolog"}

@@ -99,6 +99,7 @@ def test_thousands_of_waiting_fetches(start_broker: BrokerStarter) -> None:
     check(endure(broker.address, broker.pid, waiting_fetches), 2 * 8)
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_decompression_bombs(broker: BrokerProcess) -> None:
     check(endure(broker.address, broker.pid, partial(bombs, count=2)), 150)

@@ -224,6 +224,7 @@ def different(key: str, theirs: list[tuple[str, ...]], ours: list[tuple[str, ...
     return sorted(theirs) != sorted(ours)
 
 
+@pytest.mark.long
 def test_everybody_is_told_the_same_as_by_kafka(tmp_path: Path) -> None:
     users = ("admin", *USERS)
     try:

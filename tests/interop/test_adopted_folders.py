@@ -133,6 +133,7 @@ def broker(case: tuple[str, int], folders: list[Path]) -> Iterator[BrokerProcess
     broker.kill()
 
 
+@pytest.mark.long
 def test_two_folders_there_and_back(
     case: tuple[str, int],
     folders: list[Path],

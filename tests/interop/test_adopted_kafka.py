@@ -205,6 +205,7 @@ def test_a_kraft_folder_keeps_what_its_metadata_says(
     assert "Traceback" not in broker.log()
 
 
+@pytest.mark.long
 def test_there_and_back_again(release: str, tmp_path: Path) -> None:
     """What each direction carries over, as docs/migration.md has it."""
     home = tmp_path / "kafka"

@@ -129,6 +129,7 @@ def test_the_dump_tool_reads_transactions(folder: Path, dump: Callable[..., str]
     assert ends == ["PrepareCommit", "CompleteCommit", "PrepareAbort", "CompleteAbort"], said
 
 
+@pytest.mark.long
 def test_a_real_broker_goes_on_with_groups_and_transactional_ids(tmp_path: Path) -> None:
     """Kafka, horolog and Kafka again over one folder: each finds the offsets of the one before, and ends a transaction of the same id."""
     node, logs = tmp_path / "node", tmp_path / "node" / "logs"

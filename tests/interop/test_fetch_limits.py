@@ -119,6 +119,7 @@ def test_our_broker_follows_the_rule(release: str, seed: int, tmp_path: Path) ->
         follows_the_rule(address, random.Random(seed), NATIVE[release])
 
 
+@pytest.mark.long
 @pytest.mark.kafka_jars
 @pytest.mark.java
 @pytest.mark.timeout(300)

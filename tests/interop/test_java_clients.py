@@ -46,6 +46,7 @@ def runs(session_broker: BrokerProcess, tmp_path_factory: pytest.TempPathFactory
     return Runs(session_broker, tmp_path_factory.mktemp)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("client", "check"), cases(CLIENTS))
 def test_a_client_passes_a_check(runs: Runs, client: Client, check: str) -> None:
     result = runs.of(client)[check]

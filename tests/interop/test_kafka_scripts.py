@@ -59,6 +59,7 @@ def both(broker: BrokerProcess, script: str, *words: str) -> list[tuple[int, str
     return [tool(broker, script, *words) for tool in (ours, theirs)]
 
 
+@pytest.mark.long
 def test_topics_are_created_and_described_alike(session_broker: BrokerProcess) -> None:
     name, other = unique("made"), unique("made")
     words = ("--partitions", "2", "--config", "retention.ms=123456")
@@ -78,6 +79,7 @@ def test_topics_are_created_and_described_alike(session_broker: BrokerProcess) -
     assert both(session_broker, "kafka-topics", "--delete", "--topic", name, "--if-exists") == [(0, "")] * 2
 
 
+@pytest.mark.long
 def test_settings_are_changed_and_shown_alike(session_broker: BrokerProcess, topic: str) -> None:
     entity = ("--entity-type", "topics", "--entity-name", topic)
     added = "cleanup.policy=[compact,delete],retention.ms=99"
@@ -95,6 +97,7 @@ def test_settings_are_changed_and_shown_alike(session_broker: BrokerProcess, top
         assert sorted(mine[1].splitlines()) == sorted(kafkas[1].splitlines())
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("producing", [ours, theirs])
 def test_records_are_written_and_read_alike(session_broker: BrokerProcess, topic: str, producing) -> None:
     lines = "h1:a,h2:b\tk1\tone\nh:\tk2\tNULL\n"
@@ -111,6 +114,7 @@ def test_records_are_written_and_read_alike(session_broker: BrokerProcess, topic
     assert sorted(values.splitlines()) == ["null", "one"]
 
 
+@pytest.mark.long
 def test_groups_are_shown_and_reset_alike(session_broker: BrokerProcess, topic: str) -> None:
     group = unique("group")
     ours(session_broker, "kafka-console-producer", "--topic", topic, stdin="a\nb\nc\n")

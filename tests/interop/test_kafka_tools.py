@@ -59,6 +59,7 @@ def group(session_broker: BrokerProcess, topic: str) -> str:
     return name
 
 
+@pytest.mark.long
 def test_topics(session_broker: BrokerProcess) -> None:
     name = unique("tools")
     tool(session_broker, TOPICS, "--create", "--topic", name, "--partitions", "2", "--config", "retention.ms=123456")
@@ -71,6 +72,7 @@ def test_topics(session_broker: BrokerProcess) -> None:
     assert name not in tool(session_broker, TOPICS, "--list").split()
 
 
+@pytest.mark.long
 def test_configurations(session_broker: BrokerProcess, topic: str) -> None:
     entity = ("--entity-type", "topics", "--entity-name", topic)
     tool(session_broker, CONFIGS, *entity, "--alter", "--add-config", "message.timestamp.type=LogAppendTime")
@@ -81,6 +83,7 @@ def test_configurations(session_broker: BrokerProcess, topic: str) -> None:
     assert "message.timestamp.type=CreateTime" in tool(session_broker, CONFIGS, *entity, "--describe", "--all")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("entity", "value"),
     [
@@ -98,6 +101,7 @@ def test_quotas(session_broker: BrokerProcess, entity: tuple[str, ...], value: s
     assert value not in tool(session_broker, CONFIGS, *whose, "--describe")
 
 
+@pytest.mark.long
 def test_offsets_by_time_and_deleted_records(session_broker: BrokerProcess, topic: str, tmp_path) -> None:
     target = SAMPLES[100].timestamp - 20_000
     asked = (str(target), "earliest", "latest", "max-timestamp")
@@ -119,6 +123,7 @@ def reset_to(told: str, topic: str) -> int:
     return int(found[1])
 
 
+@pytest.mark.long
 def test_groups_go_back_in_time(session_broker: BrokerProcess, topic: str, group: str) -> None:
     described = tool(session_broker, GROUPS, "--describe", "--group", group)
     assert re.search(rf"{group}\s+{topic}\s+0\s+(\S+\s+)?{len(SAMPLES)}\s+{len(SAMPLES)}\s+0\s", described), described
@@ -146,6 +151,7 @@ def test_what_the_broker_says_of_itself(session_broker: BrokerProcess, topic: st
     assert re.search(rf'"partition":"{topic}-0","size":[1-9]\d*,"offsetLag":0', folders), folders
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.one_worker("each of two tells of its own partitions")
 def test_two_folders_and_a_quorum_of_one(start_broker: BrokerStarter, tmp_path: Path) -> None:
@@ -175,6 +181,7 @@ def meta_of(folder: Path) -> dict[str, str]:
     return dict(line.split("=", 1) for line in lines if not line.startswith("#"))
 
 
+@pytest.mark.long
 def test_transactions(session_broker: BrokerProcess, topic: str) -> None:
     name = unique("transactional")
     sender = Producer({"bootstrap.servers": session_broker.address, "transactional.id": name})

@@ -135,6 +135,7 @@ def ours(data: Path) -> Iterator[str]:
         assert broker.stop() == 0
 
 
+@pytest.mark.long
 def test_every_part_is_answered_as_a_real_broker_answers_it(tmp_path: Path) -> None:
     try:
         kafka.libs(RELEASE)

@@ -85,6 +85,7 @@ async def read_all(client, partitions, isolation):
     return sorted(found, key=lambda one: (one.timestamp_ms, one.partition, one.offset))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("isolation", ["read_uncommitted", "read_committed"])
 async def test_a_moment_is_what_a_full_read_has_of_it(address, isolation):
     rolled = random.Random(11)

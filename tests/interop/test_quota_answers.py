@@ -184,6 +184,7 @@ STEPS: dict[str, Ask] = {
 }
 
 
+@pytest.mark.long
 def test_the_answers_are_the_same(addresses: tuple[str, str]) -> None:
     with RawWire(addresses[0]) as ours, RawWire(addresses[1]) as theirs:
         differing = {}

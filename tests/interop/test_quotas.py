@@ -122,6 +122,7 @@ class Reading(Flow):
         consumer.close()
 
 
+@pytest.mark.long
 @pytest.mark.one_worker("each of two has half of the rate")
 def test_rates_are_those_of_a_real_kafka(brokers: dict[str, BrokerProcess]) -> None:
     flows: dict[tuple[str, str], Flow] = {}

@@ -181,6 +181,7 @@ def check_index_files(release: str, folder: Path) -> None:
         assert complaint not in verified, verified[-3000:]
 
 
+@pytest.mark.long
 def test_a_folder_goes_from_kafka_to_horolog_and_back(release: str, tmp_path: Path) -> None:
     node = tmp_path / "node"
     with real(release, node) as wire:

@@ -104,6 +104,7 @@ LOOSE.update({"a": [1, None]})
 PROTOBUF = b"\x08\x07" + b"\x12\x05\x0a\x01s\x10\x02" + b"\x1a" + bytes([LOOSE.ByteSize()]) + LOOSE.SerializeToString()
 
 
+@pytest.mark.long
 async def test_each_kind_of_schema(url, ids, avro):
     decoder = Decoder(Options(registry=RegistryAccess(url)))
 

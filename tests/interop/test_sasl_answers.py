@@ -265,6 +265,7 @@ def doors(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Door, Door
         yield ours, ends.enter_context(real_kafka(RELEASE, folder / "theirs", **MORE))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda one: one.__name__)
 def test_both_answer_the_same(doors: tuple[Door, Door], scenario: Callable[[Door], list[Any]]) -> None:
     ours, theirs = doors

@@ -32,6 +32,7 @@ def settings(door: Door, mechanism: str | None, user: str, password: str) -> str
     return text
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("release", RELEASES)
 def test_a_client_comes_in_or_does_not(door: Door, tmp_path: Path, release: str) -> None:
     cases = [case.values for case in CASES]

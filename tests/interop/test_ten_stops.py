@@ -171,6 +171,7 @@ def test_producers_of_librdkafka(start_broker: BrokerStarter, end: str) -> None:
     assert all(write.offset is not None for write in history.writes.values()), "and everything was acknowledged"
 
 
+@pytest.mark.long
 @pytest.mark.java
 def test_producers_of_librdkafka_and_java(start_broker: BrokerStarter, tmp_path: Path) -> None:
     broker = start_broker()

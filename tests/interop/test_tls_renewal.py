@@ -91,6 +91,7 @@ def comes_to_show(address: str, file: Path, within_s: float) -> bool:
     return True
 
 
+@pytest.mark.long
 @pytest.mark.one_worker("the setting of one broker is changed, and any of two may show its certificate")
 @pytest.mark.parametrize("allows_all", [False, True], ids=["as it is", "all is allowed"])
 @pytest.mark.parametrize("which", EACH)

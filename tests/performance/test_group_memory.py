@@ -40,6 +40,7 @@ def measured(what, world, make):
     return each
 
 
+@pytest.mark.long
 def test_groups_with_one_member_and_one_offset(world):
     def make():
         for number in range(COUNT):
@@ -77,6 +78,7 @@ def test_idle_members_of_one_group(world):
     assert len(world.timers._heap) <= heap
 
 
+@pytest.mark.long
 def test_members_of_the_newer_protocol(world):
     clients = [ConsumerClient(world, f"member-{n:05}", f"group-{n // 10}") for n in range(COUNT)]
 

@@ -184,6 +184,7 @@ def test_of_two_that_compact_at_once_one_does(spark, tmp_path, kind, monkeypatch
     assert [row[0] for row in rows_of(spark, kind, folder)] == list(range(8))
 
 
+@pytest.mark.long
 @pytest.mark.spark
 @pytest.mark.slow
 @pytest.mark.timeout(900)

@@ -66,6 +66,7 @@ def options_of(level):
     return {"subscribePattern": LEVELS[level], "kafka.isolation.level": level}
 
 
+@pytest.mark.long
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("level", LEVELS)
 def test_every_format_is_read_as_the_connector_reads_it(spark, adopted, connector, online, level):
@@ -112,6 +113,7 @@ def test_schemas_are_the_same_but_for_the_topic_s_id_at_the_end(spark, adopted, 
         ]
 
 
+@pytest.mark.long
 def test_a_stream_can_change_its_source_and_keep_its_checkpoint(spark, adopted, connector, tmp_path):
     """From the connector to ours as it is; back again once the ids of topics are taken out, for which the connector has no place."""
     topic = unique("changing")

@@ -270,6 +270,7 @@ def assert_equal(found, expected, *, offsets):
         assert [pair for pair in pairs if len({digest([row], offsets=offsets) for row in pair}) > 1][:1] == []
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("way", KEPT_OFFSETS)
 def test_its_rows_are_those_of_a_plain_consumer(spark, origin, other, tmp_path, way):
     found = KEPT_OFFSETS[way](spark, origin, other, tmp_path / "folder")

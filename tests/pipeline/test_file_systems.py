@@ -23,6 +23,7 @@ def store(request):
     return files_of(Place.of(f"{root}/{unique('store')}"))
 
 
+@pytest.mark.long
 def test_a_process_that_has_it_open_can_be_forked(store):
     """As it is when Spark starts: a client that ended with the other process would wait there for threads that it has not."""
     store.check()

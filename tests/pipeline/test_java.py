@@ -78,6 +78,7 @@ def test_a_folder_that_others_could_have_made_is_not_used(tmp_path):
     assert os.access(other / "bin" / "java", os.X_OK)
 
 
+@pytest.mark.long
 @needs_package
 @pytest.mark.slow
 @pytest.mark.spark

@@ -101,6 +101,7 @@ def test_a_table_keeps_its_folders():
 # -- in Spark
 
 
+@pytest.mark.long
 def test_spark_finds_the_folder_that_the_clock_says_in_every_zone(spark):
     """The JVM has a table of zones of its own: where that says another hour, ranges take it in."""
     rng = random.Random(5)

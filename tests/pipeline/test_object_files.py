@@ -76,6 +76,7 @@ def test_what_tasks_fetch_is_what_the_plan_says(s3, tmp_path, monkeypatch):
     assert sum(fetched) == made.bytes_read
 
 
+@pytest.mark.long
 def test_spark_reads_it(spark, s3, tmp_path, capfd):
     data, count = log_of(tmp_path)
     url = uploaded(s3, data)

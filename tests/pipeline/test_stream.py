@@ -74,6 +74,7 @@ def everything(count):
     return sorted((n % PARTITIONS, n // PARTITIONS) for n in range(count))
 
 
+@pytest.mark.long
 def test_a_restart_goes_on_exactly_where_the_last_run_ended(spark, cluster, tmp_path):
     topic = unique("restarted")
     create(cluster, topic)
@@ -240,6 +241,7 @@ def client_of(cluster):
         runner.run(client.close())
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("count", [150, 900])
 def test_a_topic_that_was_made_anew_is_another_one(spark, cluster, tmp_path, count):
     """Whether it has as many records as the old one by now or not."""

@@ -66,6 +66,7 @@ def write_by_two(spark, where, one_row):
     assert found.rows(NOON_MS + 1).count() == found.rows(None, NOON_MS).count() == 0
 
 
+@pytest.mark.long
 @pytest.mark.java
 def test_a_table_of_a_rest_catalogue(spark, s3, rest, around, one_row):
     name = unique("t")

@@ -234,6 +234,7 @@ def test_topics_in_a_column_need_a_place_for_notes(spark, cluster):
     assert values(cluster, notes) == []
 
 
+@pytest.mark.long
 def test_a_stream_whose_batches_come_again_has_each_row_once(spark, cluster, tmp_path):
     """Spark has forgotten that its last batches were done, as after a crash before its own commit."""
     source, topic, name = made(cluster), made(cluster), unique("stream")

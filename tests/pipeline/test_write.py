@@ -30,6 +30,7 @@ def write(frame, broker, **options):
     ).save()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("codec", ["none", "gzip", "snappy", "lz4", "zstd"])
 def test_what_is_read_can_be_written_as_it_was(spark, cluster, codec):
     source, target = unique(f"from-{codec}"), unique(f"to-{codec}")

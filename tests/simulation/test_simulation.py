@@ -65,6 +65,7 @@ def test_nothing_goes_wrong(part: int) -> None:
         assert result.problem is None, "\n".join((*result.lines[-40:], result.summary))
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_every_kind_of_thing_happens() -> None:

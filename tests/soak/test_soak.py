@@ -25,6 +25,7 @@ LEAST_KILLS = 5
 WORKER_KILLS = int(os.environ.get("HOROLOG_KILLS", "30"))
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.timeout(int(SECONDS) + 400)
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
@@ -40,6 +41,7 @@ def test_nothing_is_lost_doubled_changed_or_seen_too_early(tmp_path: Path) -> No
     assert soak.counts["kills"] >= min(LEAST_KILLS, SECONDS // 10)
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")

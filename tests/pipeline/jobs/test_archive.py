@@ -343,6 +343,7 @@ class Crash(BaseException):
     """The process ends here."""
 
 
+@pytest.mark.long
 def test_a_parquet_table_survives_a_crash_at_every_step_of_a_commit(spark, tmp_path, monkeypatch):
     """The commit is interrupted before its n-th rename, unlink or sync, for every n; then the job runs again."""
     rows = (

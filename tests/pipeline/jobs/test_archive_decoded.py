@@ -59,6 +59,7 @@ def by_id(rows, *columns):
     return [tuple(row) for row in found.selectExpr(*columns).collect()]
 
 
+@pytest.mark.long
 @pytest.mark.timeout(240)  # the first to start Spark, in a run of its own
 @pytest.mark.parametrize("kind", FORMATS)
 def test_columns_come_beside_the_bytes_and_grow_in_the_same_table(spark, run, produce, tmp_path, kind):
@@ -230,6 +231,7 @@ def test_rounds_take_newer_schemas_of_the_registry(spark, session_broker, run, t
     assert following.summary.details["broken"] == 2
 
 
+@pytest.mark.long
 @pytest.mark.timeout(400)
 def test_a_job_that_is_killed_at_any_moment_leaves_each_record_once_decoded(
     run, produce, spark, session_broker, tmp_path

@@ -236,6 +236,7 @@ def test_an_interval_of_zero_is_a_single_run(spark, run, produce, tmp_path):
     assert (ended.code, ended.json["records"], ended.json["commits"]) == (0, 10, 1)
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.spark
 @pytest.mark.timeout(900)

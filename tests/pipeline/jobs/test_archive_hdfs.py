@@ -71,6 +71,7 @@ def table(request, hdfs, tmp_path):
     return Named(("--to", url, "--format", kind), ("--from", url), kind, url)
 
 
+@pytest.mark.long
 def test_a_topic_is_archived_and_replayed_and_its_first_date_expires(spark, run, produce, table):
     topic, again = unique("hdfs"), unique("again")
     words = ("archive", "--topic", topic, *table.target, "--step", "70", "-o", "json")

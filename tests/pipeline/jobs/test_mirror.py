@@ -415,6 +415,7 @@ def cluster_id(broker):
     return asyncio.run(read())
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.spark
 @pytest.mark.timeout(300)

@@ -91,6 +91,7 @@ def test_a_broker_alone_begins_to_coordinate_between_two_batches_of_a_producer()
     assert run_seed(409, 100, 2).problem is None
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_every_kind_of_thing_happens() -> None:

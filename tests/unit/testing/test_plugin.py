@@ -142,6 +142,7 @@ def test_the_plugin_alone_loads_no_broker():
     assert said.stdout.strip() == "False"
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_the_wheel_brings_the_plugin(tmp_path):
     """An environment that sees this one's libraries but not this checkout, with the wheel unpacked into it."""

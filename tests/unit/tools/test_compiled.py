@@ -72,6 +72,7 @@ def test_a_source_without_a_compiled_form_is_not_outdated(tree):
     assert compiled.outdated(tree) == []
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 @pytest.mark.skipif(not compiled.is_possible(), reason="no C compiler, or no headers of this Python")
