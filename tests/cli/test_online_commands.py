@@ -521,6 +521,20 @@ def test_lag_is_shown_in_records_and_seconds_and_can_alert(run, hourly):
     assert run("groups", "lag", group, "-o", "json").json[0]["lag_seconds"] == 0
 
 
+def test_an_alert_does_not_pass_because_nothing_was_looked_at(run, hourly):
+    group = unique("group")
+    assert run("consume", hourly, "--group", group).code == 0
+    assert run("groups", "lag", group, "--topic", hourly, "--alert", "3h").code == 0
+    for words in ((group,), ()):
+        ended = run("groups", "lag", *words, "--topic", f"{hourly}x", "--alert", "3h")
+        meant = f"there is no topic '{hourly}x'; do you mean {hourly!r}?"
+        assert (ended.code, meant in ended.err) == (4, True), ended
+    both = run("groups", "lag", group, "--topic", hourly, "--topic", f"{hourly}x", "--alert", "3h")
+    assert (both.code, both.out) == (4, "")
+    ended = run("groups", "lag", f"{group}x", "--alert", "3h")
+    assert (ended.code, f"there is no group '{group}x'; do you mean {group!r}?" in ended.err) == (4, True), ended
+
+
 def test_retention_tells_what_goes_next_and_what_other_settings_would_leave(run, hourly):
     (found,) = run("retention", hourly, "--with", "retention.ms=150m", "-o", "json").json["partitions"]
     assert (found["first_timestamp"], found["largest_timestamp"]) == (TIMES[0], TIMES[4])

@@ -5,10 +5,11 @@ from typing import TYPE_CHECKING, Any
 
 from horolog.client.cli.common.arguments import add_zone, duration, partitions, whole_number
 from horolog.client.cli.common.console import Console
-from horolog.client.cli.common.errors import CommandError, NotFoundError, UsageError
+from horolog.client.cli.common.errors import CommandError, UsageError
 from horolog.client.cli.common.exit_codes import ExitCode
 from horolog.client.cli.online.actions import Action, add_actions, add_yes, confirmed, run_action
 from horolog.client.cli.online.connecting import connected, partitions_of
+from horolog.client.cli.online.looked_at import require_looked_at, why_no_group
 
 if TYPE_CHECKING:
     from horolog.client.admin import Admin
@@ -104,7 +105,7 @@ async def _require(admin: "Admin", group: str) -> str:
     """The state of a group that exists; one whose offsets are all that is left of it exists, too."""
     state = (await admin.describe_groups([group]))[group].state
     if state == DEAD and not await admin.group_offsets(group):
-        raise NotFoundError(f"there is no group {group!r}", "`horolog groups list` names them")
+        raise await why_no_group(admin, group)
     return state
 
 
@@ -142,6 +143,8 @@ async def _lag(arguments: argparse.Namespace, console: Console) -> ExitCode:
         while True:
             groups = arguments.groups or [each.group for each in await admin.list_groups()]
             lags = [lag for group in groups for lag in await lag_of(admin, group, console.now_ms(), arguments.topic)]
+            if arguments.alert is not None or arguments.topic:
+                await require_looked_at(admin, arguments.groups, arguments.topic, lags)
             alert = arguments.alert is not None and longest(lags) * 1000 > arguments.alert
             unknown = [] if arguments.alert is None else of_unknown_length(lags)
             if console.as_json and arguments.watch:

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 from horolog.client.cli.common.arguments import duration
 from horolog.client.cli.common.console import Console
-from horolog.client.cli.common.errors import NotFoundError
 from horolog.client.cli.common.exit_codes import ExitCode
 from horolog.client.cli.online.connecting import connected
+from horolog.client.cli.online.looked_at import require_looked_at
 from horolog.pipeline.brokers import Where, at
 from horolog.pipeline.jobs.common import add_common
 
@@ -118,9 +118,7 @@ async def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
         found = await look_twice(
             admin, arguments.group, arguments.topic, now_ms=console.now_ms(), over_seconds=arguments.over / 1000
         )
-    if not found and not arguments.topic:
-        raise NotFoundError(f"group {arguments.group!r} has committed nothing", "`horolog groups list` names groups")
-    _require_all(arguments.group, arguments.topic, found)
+        await require_looked_at(admin, [arguments.group], arguments.topic, [each.lag for each in found])
     unknown = [] if arguments.alert is None else of_unknown_length(each.lag for each in found)
     alert = arguments.alert is not None and longest(each.lag for each in found) * 1000 > arguments.alert
     if console.as_json:
@@ -138,15 +136,6 @@ async def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
     for sentence in unknown:
         console.warn(sentence)
     return ExitCode.ALERT if alert or unknown else ExitCode.OK
-
-
-def _require_all(group: str, topics: Sequence[str], found: Sequence[PartitionLag]) -> None:
-    """A topic that was named and is not there is no topic without lag."""
-    missing = sorted(set(topics) - {each.lag.partition.topic for each in found})
-    if missing:
-        raise NotFoundError(
-            f"group {group!r} has committed nothing of {', '.join(missing)}", "`horolog groups lag` shows what it reads"
-        )
 
 
 def _show(found: Sequence[PartitionLag], console: Console) -> None:

@@ -1,0 +1,61 @@
+"""Refuses a lag that says nothing of a group or topic that was named: an alert must not pass because nothing was looked at."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from horolog.client.cli.common.errors import CommandError, NotFoundError
+from horolog.client.cli.online.connecting import why_no_topic
+
+if TYPE_CHECKING:
+    from horolog.client.admin import Admin
+    from horolog.client.lagging import Lag
+
+
+SHOWN = "`horolog groups lag` shows what groups read"
+
+
+async def require_looked_at(
+    admin: "Admin", groups: Sequence[str], topics: Sequence[str], lags: "Sequence[Lag]"
+) -> None:
+    """Each group that was named has a lag, each topic has one of some group; with nothing named there is any."""
+    for topic in topics:
+        if all(lag.partition.topic != topic for lag in lags):
+            raise await _why_no_lag(admin, groups, topic)
+    for group in groups:
+        if all(lag.group != group for lag in lags):
+            if group not in await _names(admin):
+                raise await why_no_group(admin, group)
+            raise NotFoundError(f"group {group!r} has committed nothing{_of(topics)}", SHOWN)
+    if not lags:
+        raise NotFoundError("no group has committed anything", "`horolog groups list` names groups")
+
+
+async def why_no_group(admin: "Admin", group: str) -> CommandError:
+    """That there is no such group, with the name of one that is spelled alike."""
+    from difflib import get_close_matches
+
+    close = get_close_matches(group, await _names(admin), n=1)
+    return NotFoundError(
+        f"there is no group {group!r}", f"do you mean {close[0]!r}?" if close else "`horolog groups list` names them"
+    )
+
+
+def _of(topics: Sequence[str]) -> str:
+    return f" of {', '.join(topics)}" if topics else ""
+
+
+async def _names(admin: "Admin") -> list[str]:
+    return [each.group for each in await admin.list_groups()]
+
+
+async def _why_no_lag(admin: "Admin", groups: Sequence[str], topic: str) -> CommandError:
+    """Why none of the groups has a lag of a topic: the topic does not exist, or they do not read it."""
+    if len(groups) == 1:
+        fault = f"group {groups[0]!r} has committed nothing of {topic}"
+    else:
+        fault = f"{'none of these groups' if groups else 'no group'} has committed anything of {topic}"
+    known = (await admin.client.metadata()).topics.get(topic)
+    if known is None or known.error_code:
+        why = await why_no_topic(admin.client, topic)
+        return CommandError(f"{fault}: {why.message}", why.advice, why.code)
+    return NotFoundError(fault, SHOWN)
