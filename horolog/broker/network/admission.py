@@ -29,14 +29,14 @@ class Admission:
         return f"<Admission {self.count} connections of {len(self._per_ip)} addresses>"
 
     def allow(self, settings: Settings) -> None:
-        """Bounds for those who come from now on. Raises SettingsError."""
+        """Set the bounds for new connections. Raises SettingsError."""
         overrides = _per_address(settings.max_connections_per_ip_overrides)
         self._max_connections = settings.max_connections
         self._max_per_ip = settings.max_connections_per_ip
         self._max_of_ip = overrides
 
     def enter(self, host: str) -> str | None:
-        """Count a connection in, refused or not; the reason if it may not stay."""
+        """Count in a connection, refused or not; return the reason if it may not stay."""
         self.count += 1
         self._per_ip[host] += 1
         if self.count > self._max_connections:

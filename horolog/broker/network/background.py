@@ -1,4 +1,4 @@
-"""Runs what waits for other machines in a thread of its own, which nobody waits for: not the disk's threads, and not the end of the process."""
+"""Runs work that waits for other machines in a thread of its own, so that neither the disk's threads nor the process's end wait for it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 
 def in_thread(loop: asyncio.AbstractEventLoop, work: Callable[[], T], done: Callable[[T | Exception], None]) -> None:
-    """Give `done` in the event loop what came of `work`, be it the exception; a loop that has ended is told nothing."""
+    """Run `work`, and pass its result or its exception to `done` in the event loop, unless that is closed."""
 
     def run() -> None:
         outcome: T | Exception

@@ -3,13 +3,13 @@ the order of their requests.
 
     handshaking -> serving -> draining -> closing -> closed         any state may be passed over
 
-Whoever carries the bytes hands them to `receive` and sends what `take_output` gives. It reads only while `wants_to_read`, calls
-`resume_if_allowed` when others have had their turn (`wants_turn`), ends the connection when the conversation is `closing`, and says that it
-has ended with `lost`. A `Carrier` is told of each of these; one that looks by itself after every call needs none.
+The caller hands received bytes to `receive` and sends what `take_output` returns. It reads only while `wants_to_read`, calls
+`resume_if_allowed` when others have had their turn (`wants_turn`), closes the connection when the conversation is `closing`, and
+reports its end with `lost`. A `Carrier` is notified of each of these; a caller that checks after every call needs none.
 
-Everything that arrived is parsed and handled in one `receive`. A request that waits for disk or for new data keeps its place among the
+One `receive` parses and handles everything that has arrived. A request that waits for the disk or for new data keeps its place in
 `unanswered`, and later answers queue behind it. A peer that does not read, or has too much unanswered, is not read from: frames that
-had already arrived are kept in `_backlog`. What all conversations hold together is bounded by `memory`.
+had already arrived are kept in `_backlog`. `memory` bounds what all conversations hold together.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ log = logging.getLogger(__name__)
 
 TURN_S: Final = 0.002
 LOOK_EVERY: Final = 4
-"""One peer is served for so long before others are, looked at after so many requests."""
+"""How long one peer is served before others get their turn, and after how many requests that is checked."""
 
 UNBOUNDED: Final = sys.maxsize
 
@@ -51,19 +51,19 @@ class State(Enum):
     """What becomes of a request that arrives."""
 
     HANDSHAKING = "handshaking"
-    """It is for the handshake, one at a time, until the peer is known."""
+    """It goes to the handshake, one at a time, until the peer is known."""
     SERVING = "serving"
     """It is handled."""
     DRAINING = "draining"
-    """It is dropped; those before it are still answered."""
+    """It is dropped; earlier requests are still answered."""
     CLOSING = "closing"
-    """It is dropped; answers that are on their way may still leave."""
+    """It is dropped; pending output may still be sent."""
     CLOSED = "closed"
-    """It is dropped, and nothing leaves."""
+    """It is dropped, and nothing more is sent."""
 
 
 class Handshake(Protocol):
-    """Finds out who the peer is: serves its frames until it knows, and then calls `serve_as`.
+    """Finds out who the peer is: serves its frames until then, and calls `serve_as`.
 
     To refuse a peer it raises HandshakeRefused, or calls `close` after a late answer.
     """
@@ -77,11 +77,11 @@ class Handshake(Protocol):
 
 
 HandshakeFactory = Callable[[], Handshake]
-"""Makes the handshake of a new connection; a listener without one asks nobody who he is."""
+"""Makes the handshake of a new connection; listeners that require no login have none."""
 
 
 class TooSoon(Exception):
-    """A request has to wait, whichever connection it came on; nothing was done for it yet."""
+    """The request has to wait, whichever connection it came on; nothing has been done for it yet."""
 
     def __init__(self, wait_s: float) -> None:
         super().__init__(f"in {wait_s:g} s")
@@ -89,7 +89,7 @@ class TooSoon(Exception):
 
 
 class HandshakeRefused(ProtocolError):
-    """The peer may not come in; `answer` tells it why before the connection ends."""
+    """The peer is refused; `answer` says why before the connection closes."""
 
     def __init__(self, reason: str, answer: list[Buffer]) -> None:
         super().__init__(reason)
@@ -97,16 +97,16 @@ class HandshakeRefused(ProtocolError):
 
 
 class Carrier(Protocol):
-    """What carries the bytes, as far as the conversation speaks to it."""
+    """What carries the bytes, as the conversation sees it."""
 
     @property
     def unsent_bytes(self) -> int:
-        """What was taken of the output, has not left yet and is in memory."""
+        """Output that was taken, is not sent yet and lies in memory."""
         ...
 
     @property
     def unsent_file_bytes(self) -> int:
-        """What was taken of the output, has not left yet and is still in its files."""
+        """Output that was taken, is not sent yet and still lies in its files."""
         ...
 
     @property
@@ -123,13 +123,13 @@ class Carrier(Protocol):
         ...
 
     def muted(self, seconds: float) -> None:
-        """After so long `mute(0)` is to be called."""
+        """The carrier calls `mute(0)` after `seconds`."""
         ...
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class Onlooker:
-    """Carries nothing: for those who look at the conversation after every call."""
+    """Carries nothing: for callers that check the conversation after every call."""
 
     __slots__ = ()
     unsent_bytes = 0
@@ -150,8 +150,8 @@ NOBODY: Final = Onlooker()
 
 
 class Conversation:
-    """See the module's docstring. `peer_host`, `principal` and `listener` say who speaks, and where it came in; `login` is how it proved that,
-    where it was asked to by SASL.
+    """See the module's docstring. `peer_host` and `principal` say who the peer is, `listener` where it connected; `login` is its SASL
+    login, if it has one.
     """
 
     __slots__ = (
@@ -203,9 +203,9 @@ class Conversation:
         self._reader = FrameReader(limits.max_request_bytes)
         self._backlog: deque[memoryview] | None = None
         self._output: list[Part] = []
-        self._in_turns: RequestContext | None = None  # a long request: nothing behind it is served before it is
+        self._in_turns: RequestContext | None = None  # a long request: later ones wait until it is served
         self._paused_at = 0.0
-        self._put_back_bytes = 0  # of a request that has to wait, counted as one that is not whole
+        self._put_back_bytes = 0  # of a request that has to wait, counted as unfinished
         self._write_blocked = False
         self._is_left = False  # output that was not taken at once, and is counted
         self.carrier: Carrier = NOBODY
@@ -214,7 +214,7 @@ class Conversation:
         self.closing = False
         self.wants_to_read = True
         self.wants_turn = False
-        self.is_muted = False  # what arrives has to wait, for the peer is over its quota
+        self.is_muted = False  # requests wait: the peer is over its quota
         self.is_active = True  # since the listener's last sweep
         self.unfinished_bytes = 0
         self.unfinished_sweeps = 0  # of the listener, since the unfinished request began
@@ -236,7 +236,7 @@ class Conversation:
         return f"<Conversation {self.state.value} with {peer}, {len(self.unanswered)} unanswered{paused}>"
 
     def serve_as(self, principal: Principal, serve: Serve | None = None) -> None:
-        """The handshake is over: the next request is served, and it is this principal's. `serve` looks at each before, if need be."""
+        """End the handshake: later requests are this principal's. `serve`, if given, sees each of them first."""
         self.principal = principal
         self.unanswered.max_requests = self._limits.max_unanswered_requests
         self._serve_frame = self._serve_request if serve is None else serve
@@ -247,7 +247,7 @@ class Conversation:
     # -- bytes
 
     def receive(self, data: bytes) -> None:
-        """Bytes have come: serve every request that is whole now, as far as the peer may be served."""
+        """Take received bytes, and serve every complete request as far as the peer may be served."""
         if self.closing:
             return
         self.is_active = True
@@ -266,7 +266,7 @@ class Conversation:
             self.close(f"more than {self._max_unfinished_bytes} bytes of a request before the handshake is over")
 
     def take_output(self) -> list[Part]:
-        """What has to leave next; it is handed out once."""
+        """The output to send next; it is handed out once."""
         output, self._output = self._output, []
         if self._is_left:
             self._is_left = False
@@ -275,7 +275,7 @@ class Conversation:
         return output
 
     def pause_writing(self) -> None:
-        """The peer does not take its answers as they come."""
+        """The peer does not take its answers as fast as they come."""
         self._write_blocked = True
         self._count_untaken()
 
@@ -304,7 +304,7 @@ class Conversation:
             self._backlog = deque(frames)
 
     def _serve(self, frames: deque[memoryview]) -> None:
-        """Handle them in order, as long as the peer may be served and it is still its turn; the rest is kept."""
+        """Handle frames in order while the peer may be served and its turn lasts; keep the rest."""
         ends = self._monotonic() + TURN_S if len(frames) > LOOK_EVERY else math.inf
         count = 0
         while frames:
@@ -322,11 +322,11 @@ class Conversation:
                 self._backlog.extend(frames)
 
     def _handle(self, frame: memoryview) -> bool:
-        """Serve one request; whether the next one may be served at once."""
+        """Serve one request; return whether the next one may be served at once."""
         try:
             context = self._serve_frame(frame, self)
         except TooSoon as too_soon:
-            self._backlog = deque((frame,))  # it is served later, and all that follows
+            self._backlog = deque((frame,))  # served later, with all that follow
             self._put_back_bytes = len(frame)
             self._memory.unfinished.changed(self, self.unfinished_bytes + len(frame))
             self.mute(too_soon.wait_s)
@@ -354,7 +354,7 @@ class Conversation:
         return self.wants_to_read
 
     def _add(self, context: RequestContext) -> None:
-        """A request that has no answer, or one that has to wait."""
+        """Queue a request that has no answer yet, or whose answer has to wait."""
         unanswered = self.unanswered
         unanswered.add(context)
         if context.parts is not None:
@@ -373,7 +373,7 @@ class Conversation:
             self._pause()
 
     def answered(self) -> None:
-        """A request that had to wait has its answer: answers that are complete now may leave, in order."""
+        """A waiting request has its answer: send the answers that are complete now, in order."""
         unanswered = self.unanswered
         held_back_bytes = unanswered.held_back_bytes
         released_bytes = unanswered.release([] if self.closing else self._output)
@@ -392,19 +392,19 @@ class Conversation:
     # -- the end
 
     def drain(self) -> None:
-        """Serve nothing more, not even what has been read: what has no answer is for the peer to send again."""
+        """Serve no more requests, not even those already read; the peer has to send them again."""
         if not self.closing:
             self.state = State.DRAINING
             self._backlog = None
             self._pause()
 
     def close(self, reason: str = "") -> None:
-        """End on our side, saying why in one line of the log. Answers that were taken may still leave."""
+        """Close the connection from this side, and log the reason in one line. Pending output may still be sent."""
         if not self.closing:
             self._end(State.CLOSING, reason)
 
     def cut(self, reason: str) -> None:
-        """End at once: what the peer is owed is dropped."""
+        """Close at once: unsent answers are dropped."""
         if not self.closing:
             self._output.clear()
             self._end(State.CLOSED, reason)
@@ -420,7 +420,7 @@ class Conversation:
         self.carrier.state_changed()
 
     def lost(self) -> None:
-        """The connection has ended, whoever ended it: what was held for it is given back."""
+        """The connection has ended, from either side: release what was held for it."""
         self.state = State.CLOSED
         self.closing = True
         self.wants_to_read = self.wants_turn = False
@@ -446,7 +446,7 @@ class Conversation:
         self._memory.unfinished.changed(self, pending_bytes + self._put_back_bytes)
 
     def untaken_bytes(self) -> int:
-        """Answers in memory that the peer has not taken, as far as it is slow to."""
+        """Bytes of answers in memory that the peer is slow to take."""
         held_back_bytes = self.unanswered.held_back_bytes
         if self.closing:
             return held_back_bytes
@@ -469,7 +469,7 @@ class Conversation:
             self._pause()
 
     def mute(self, seconds: float) -> None:
-        """Serve nothing for so long, though answers leave; with 0 it is over."""
+        """Serve nothing for `seconds`, though answers still leave; 0 ends it."""
         self.is_muted = seconds > 0
         if not self.is_muted:
             self.resume_if_allowed()
@@ -484,7 +484,7 @@ class Conversation:
             self.carrier.state_changed()
 
     def resume_if_allowed(self) -> None:
-        """Read on, unless there is still a reason not to; whatever ends the last of the reasons calls this."""
+        """Read on, unless a reason not to remains; called whenever one of the reasons ends."""
         self.wants_turn = False
         if self._write_blocked or self.is_muted or self.wants_to_read or self.unanswered.is_too_much:
             return

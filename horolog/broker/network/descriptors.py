@@ -1,4 +1,4 @@
-"""Descriptors of the process: as many as the system lets it have, and how many of them connections may use."""
+"""The process's file descriptors: raises their limit, and says how many of them connections may use."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ LEAST_CONNECTIONS = 16
 
 
 def raise_limit() -> None:
-    """Many systems start programs with 1,024, to be raised by those that know how to handle more."""
+    """Raise the limit: many systems start programs with 1,024, and programs that can handle more raise it."""
     import resource
 
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -20,7 +20,7 @@ def raise_limit() -> None:
 
 
 def left_for_connections() -> int:
-    """What the log does not need: connections beyond it would leave no descriptor for a segment or the next connection."""
+    """Descriptors that the log does not need; connections beyond them would leave none for a segment or the next connection."""
     import resource
 
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)

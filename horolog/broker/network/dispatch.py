@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 SHORT_BYTES: Final = 1024
-"""A request that is no longer, of an API whose answers are in proportion, is served as a whole without a look at its parts."""
+"""A request of at most this size is served as a whole, without a look at its parts, if its API's answers are in proportion."""
 
 LONG_BYTES: Final = 16 * 1024
 """A longer one is decoded in steps."""
@@ -48,10 +48,10 @@ AMPLIFYING: Final = {
     ApiKey.CONSUMER_GROUP_DESCRIBE,
     ApiKey.OFFSET_FETCH,
 }
-"""A part of their answers may have many times the size of what asks for it."""
+"""A part of their answers may be many times larger than the part of the request that it answers."""
 
 BEFORE_LOGIN: Final = {ApiKey.API_VERSIONS, ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENTICATE}
-"""What may come from a peer that nobody knows yet."""
+"""The requests that a peer may send before it is known."""
 
 
 class Route:
@@ -115,7 +115,7 @@ class Route:
 
 
 def _short_bytes(key: ApiKey, *, is_split: bool) -> int:
-    """Up to this size a request is served as a whole, whatever it is."""
+    """The size up to which a request is served as a whole, whatever it holds."""
     if key in NEVER_LONG:
         return sys.maxsize
     if key in AMPLIFYING:
@@ -143,7 +143,7 @@ class Dispatcher:
         return self._gate
 
     def go_by(self, gate: Gate) -> None:
-        """Another gate from the next request on."""
+        """Use another gate from the next request on."""
         self._gate = gate
         self._routes.clear()
 

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
 
 class JoinedAnswer:
-    """Grows by the answers to pieces; the fields beside the array of parts are those of the first, but for the longest wait of all.
+    """Grows by the answers to pieces. The fields next to the array of parts are those of the first, except for the longest throttle time.
 
-    An element that is told by several pieces is open until the next one begins: its array inside grows as the outer ones do.
+    An element that several pieces answer stays open until the next one begins: its inner array grows as the outer ones do.
     """
 
     __slots__ = (
@@ -60,14 +60,14 @@ class JoinedAnswer:
         return sum(array.size_bytes for array in self._arrays)
 
     def fails(self, answer: Any) -> bool:
-        """Whether the answer to a piece refuses the request as a whole: it has an error, and tells of no part. Then it is all that is told."""
+        """Whether the answer to a piece refuses the whole request: it has an error and no parts. Then it becomes the whole answer."""
         if self._flat or not getattr(answer, "error_code", 0) or self._fields.of(answer, 0):
             return False
         self._top, self._heads, self._arrays = answer, [], [Encoded()]
         return True
 
     def add(self, answer: Any, depth: int, fresh: int) -> None:
-        """The answer to a piece: see `handlers.pieces.Piece`."""
+        """Add the answer to a piece: see `handlers.pieces.Piece`."""
         fields = self._fields
         depth, fresh = max(0, depth - self._left_out), max(0, fresh - self._left_out)
         self._close(fresh)
@@ -107,7 +107,7 @@ class JoinedAnswer:
 
 
 def _wait_reader(key: ApiKey, *, flat: bool) -> Callable[[Any], int] | None:
-    """Reads the time to wait out of an answer; None where answers tell none."""
+    """A function that reads the throttle time of an answer; None where answers have none."""
     fields = list(API[key].response.FIELDS)
     if THROTTLE_TIME not in fields:
         return None

@@ -28,7 +28,7 @@ MOST_TAKING_S = 2.0
 """Time in which peers may take their last answers when the broker stops."""
 
 MOST_CLOSING_S = 0.25
-"""Time in which those that have taken all may close."""
+"""Time in which peers that have taken all their answers may close."""
 
 LOOK_AGAIN_S = 0.01
 
@@ -36,7 +36,7 @@ _MACHINE = SystemClock()
 
 
 class Listener:
-    """One bound address and the connections that came in through it."""
+    """One bound address and its connections."""
 
     def __init__(
         self,
@@ -77,7 +77,7 @@ class Listener:
         return sum(len(connection.conversation.unanswered) for connection in self._connections)
 
     async def start(self) -> None:
-        """Bind and accept; port 0 becomes the port that was given."""
+        """Bind and accept; port 0 becomes the port that the system chose."""
         self._server = await self._bind()
         bounds_ms = [ms for ms in (self._limits.max_idle_ms, self._limits.max_read_ms) if ms > 0]
         if bounds_ms:
@@ -91,7 +91,7 @@ class Listener:
         return server
 
     def _connect(self) -> asyncio.Protocol:
-        """Turns are measured by the machine's clock, whatever clock the broker goes by."""
+        """Turns are measured by the machine's clock, whatever clock the broker uses."""
         handshake = None if self._new_handshake is None else self._new_handshake()
         conversation = Conversation(
             self._dispatcher.dispatch, self._limits, _MACHINE.monotonic, listener=self.name, handshake=handshake
@@ -111,7 +111,7 @@ class Listener:
             self._server = None
 
     def stop_serving(self) -> None:
-        """Nothing more is read; what was served is still answered."""
+        """Read nothing more; requests that were served are still answered."""
         for connection in list(self._connections):
             connection.conversation.drain()
 
@@ -121,7 +121,7 @@ class Listener:
         return any(connection.conversation.unanswered.held_back_bytes for connection in self._connections)
 
     async def part(self) -> None:
-        """Have every peer take its answers and close; none is waited for longer than it may take."""
+        """Let every peer take its answers and close, for at most `MOST_TAKING_S`."""
         for connection in list(self._connections):
             connection.part()
         for looks in range(round(MOST_TAKING_S / LOOK_AGAIN_S)):
@@ -143,7 +143,7 @@ class Listener:
             connection.close()
 
     def admit(self, connection: SocketTransport) -> str | None:
-        """Count a new connection in; the reason if it may not stay."""
+        """Count in a new connection; return the reason if it may not stay."""
         self._connections[connection] = self._clock.monotonic()
         if self._is_stopping:
             return "the broker stops"
@@ -153,7 +153,7 @@ class Listener:
         return self._limits.admission.enter(connection.conversation.peer_host)
 
     def too_soon_s(self, connection: SocketTransport) -> float:
-        """After how long a connection is closed whose address opens them too fast; 0 if it may stay."""
+        """Seconds until a connection is closed because its address opens them too fast; 0 if it may stay."""
         quotas = self._limits.quotas
         return 0.0 if quotas is None else quotas.connect(connection.conversation.peer_host)
 
@@ -172,7 +172,7 @@ class Listener:
         self._limits.admission.leave(connection.conversation.peer_host)
 
     def hurry(self, seconds: float) -> None:
-        """So much of the time in which connections are not read from has passed at once."""
+        """Shorten the time in which connections are not read from."""
         for connection in list(self._connections):
             connection.hurry(seconds)
 
@@ -180,7 +180,7 @@ class Listener:
         self._sweep = asyncio.get_running_loop().call_later(interval_s, self._look_at_all, interval_s)
 
     def _look_at_all(self, interval_s: float) -> None:
-        """Connections only note that they were active or have begun a request; how long ago is counted here, once in a while."""
+        """Connections only note that they were active or began a request; this periodic sweep counts how long ago that was."""
         now_s = self._clock.monotonic()
         idle_ms, read_ms = self._limits.max_idle_ms, self._limits.max_read_ms
         oldest_allowed_s = now_s - idle_ms / 1000 if idle_ms > 0 else -math.inf

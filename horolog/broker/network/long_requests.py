@@ -1,12 +1,11 @@
-"""Long requests: decoded, served and answered in steps, which take turns with everything else on the thread of the broker.
+"""Long requests: decoded, served and answered in steps that take turns with everything else on the broker's thread.
 
-A long request is cut into pieces (`handlers.pieces`), and each is a request of its own to the gate and to the handler; their answers
-are joined. Some milliseconds of one of them are done in each turn of the event loop, so it does not matter to others how many there
-are. Each client, which is a principal at one address, has a few in progress at one time, and so have all clients together; the
-others wait as the bytes that came. Later requests of a connection wait for a long one of its own.
+A long request is cut into pieces (`handlers.pieces`). The gate and the handler see each piece as a request of its own; the answers
+are joined. Each turn of the event loop spends a few milliseconds on long requests, however many there are. The number in progress
+is limited, for each client (a principal at one address) and for all together; the others wait, large ones undecoded. Later requests
+of a connection wait for its long request.
 
-What a request may hold is bounded when it is decoded, what its answer may hold while it is made: parts for which there is no room
-any more are refused.
+Decoding bounds what a request may hold. Its answer is bounded while it grows: parts that no longer fit are refused.
 """
 
 from __future__ import annotations
@@ -38,10 +37,10 @@ log = logging.getLogger(__name__)
 
 SLICE_S: Final = 0.005
 SLICE_STEPS: Final = 64
-"""The most that is done in one turn of the event loop, by time and, where the clock stands, by steps."""
+"""The bound of one turn of the event loop: by time and, where the clock stands still, by steps."""
 
 SHORT_ELEMENTS: Final = 8
-"""A request with so many parts is served as a whole."""
+"""A request with at most this many parts is served as a whole."""
 
 Steps = Generator[bool, None, None]
 """Each step says whether an answer has to come before the next one."""
@@ -135,7 +134,7 @@ class LongRequest:
             self.context.set_response(response)
 
     def _is_kept_whole(self) -> bool:
-        """Whether it makes changes that are kept with one write, and the client may do that."""
+        """Whether it makes changes that are stored with one write, and the client may make them."""
         cutter, broker, context = self._route.cutter, self._broker, self.context
         assert cutter is not None
         operations = cutter.split.whole_with
@@ -145,7 +144,7 @@ class LongRequest:
         return any(rights.may(one, ResourceType.CLUSTER, CLUSTER_NAME) for one in operations)
 
     def _serve(self, piece: Piece, pace: Pace) -> Generator[bool, None, Any]:
-        """Have a piece answered as a request of its own; the answer."""
+        """Serve a piece as a request of its own; return the answer."""
         context, monotonic = self.context, self._broker.clock.monotonic
         began_s = monotonic()
         self._answer = None
@@ -188,7 +187,7 @@ class LongRequest:
 
 
 class LongRequests:
-    """The long requests of all clients: who is in progress, and who waits."""
+    """The long requests of all clients: those in progress, and those that wait."""
 
     def __init__(self, broker: BrokerView) -> None:
         settings = broker.settings
@@ -206,7 +205,7 @@ class LongRequests:
         return f"<LongRequests: {self._in_progress.total()} in progress, {waiting} wait>"
 
     def begin(self, request: LongRequest, steps: Steps) -> RequestContext:
-        """Serve a request: on the spot if nobody is before it and it is soon over, else in turns."""
+        """Serve a request: at once if none is before it and it is soon over, else in turns."""
         context, request.steps = request.context, steps
         context.on_abandoned = request.abandon
         if self._in_progress or self._waiting:
@@ -229,13 +228,13 @@ class LongRequests:
         return context
 
     def go_on(self, request: LongRequest) -> None:
-        """What it waited for has come."""
+        """What a request waited for has arrived."""
         request.waits = False
         self._ready.append(request)
         self._have_turn()
 
     def forget(self, request: LongRequest) -> None:
-        """Nobody wants its answer any more."""
+        """Drop a request whose client is gone."""
         line = self._waiting.get(request.client)
         if line is not None and request in line:
             line.remove(request)
@@ -280,7 +279,7 @@ class LongRequests:
         self._is_due = True
         try:
             loop = asyncio.get_running_loop()
-        except RuntimeError:  # whoever drives the broker without one has nobody else to serve meanwhile
+        except RuntimeError:  # a broker driven without a loop has nothing else to serve meanwhile
             while self._ready:
                 self._turn()
             self._is_due = False
@@ -293,7 +292,7 @@ class LongRequests:
         self._have_turn()
 
     def _turn(self) -> None:
-        """One slice of time, for the first of those that are ready; others get what it leaves."""
+        """Spend one slice of time on the first request that is ready; others get what it leaves."""
         ends_s = self._monotonic() + SLICE_S
         while self._ready:
             request = self._ready.popleft()
@@ -318,7 +317,7 @@ class LongRequests:
                 return
 
     def _run_alone(self, request: LongRequest, ends_s: float) -> None:
-        """Where nobody has called who could be told what goes wrong."""
+        """Run a request that has no caller to raise to: an error closes its connection."""
         connection = request.context.connection
         try:
             self._run(request, ends_s)
@@ -338,7 +337,7 @@ class LongRequests:
 
 
 class _PieceRoute:
-    """What stands in for the route while a piece is served: its answer is joined with the others."""
+    """Stands in for the route while a piece is served: its answer is joined with the others."""
 
     __slots__ = ("_request", "name", "version")
 
@@ -367,7 +366,7 @@ class _PieceRoute:
 
 
 def _quietly(steps: Generator[None, None, Any]) -> Generator[bool, None, Any]:
-    """Steps that wait for nothing; what they return."""
+    """Run steps that wait for nothing; return their result."""
     while True:
         try:
             next(steps)

@@ -1,15 +1,15 @@
-"""Memory that peers can make the broker hold, counted over all connections, and what happens where a bound is reached.
+"""Memory that peers can make the broker hold, counted over all connections, and what happens when a bound is reached.
 
 Requests: records that wait to be written. At `queued.max.request.bytes` no connection that sends records is read from until some are
-written. This ends by itself, for only the disk is waited for.
+written. This ends by itself: only the disk has to catch up.
 
-Unfinished requests: what has arrived of frames that are not whole. Waiting would end nothing here, for a peer may never send the rest: at
+Unfinished requests: the received parts of incomplete frames. Waiting would not help, since a peer may never send the rest: at
 `horolog.unfinished.requests.max.bytes` the connections that hold the most are closed.
 
-Answers: what peers have not taken yet of records that had to be read, because they were converted or are short; what lies in files counts
-nothing. The fuller `horolog.fetch.memory.max.bytes` is the less of them goes into one answer, down to a share that every connection has in
-any case: those who do not take theirs make nobody else's much smaller. At the bound a connection that has not taken its last answer is not
-read from; at twice as much the connections that hold the most are closed.
+Answers: records that had to be read, because they were converted or are short, and that peers have not taken yet. Data that stays in
+files is not counted. The fuller `horolog.fetch.memory.max.bytes`, the less of them goes into one answer, down to a share that every
+connection always has: slow peers do not make the answers of others much smaller. At the bound a connection that has not taken its
+last answer is not read from; at twice the bound the connections that hold the most are closed.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from collections.abc import Callable
 from typing import Protocol
 
 SHARE_LEFT = 0.75
-"""How full a bound is left when connections had to be closed: so that it is not done again at once."""
+"""Connections are closed until this share of the bound is in use, so that it is not reached again at once."""
 
 SHARES = 256
-"""Answers: the part of the bound that is every connection's in any case is one of so many."""
+"""Answers: every connection may always use the bound divided by this."""
 
 CLOSE_AT_TIMES = 2
 """Answers: the multiple of the bound at which connections are closed."""
@@ -36,7 +36,7 @@ class Holder(Protocol):
 
 
 class RequestMemory:
-    """Requests that wait to be written; who has to stop sending meanwhile is resumed in the order of stopping."""
+    """Requests that wait to be written; connections stopped meanwhile are resumed in the order in which they stopped."""
 
     __slots__ = ("_resuming", "held_bytes", "limit_bytes", "stopped")
 
@@ -54,14 +54,14 @@ class RequestMemory:
         return self.held_bytes >= self.limit_bytes
 
     def stop(self, holder: Holder) -> None:
-        """It is told by `resume_if_allowed` when there is room again."""
+        """Note a stopped connection; its `resume_if_allowed` is called when there is room again."""
         self.stopped[holder] = None
 
     def resume(self) -> None:
-        """Less is held than before: let go on whoever may."""
+        """Less is held than before: resume stopped connections while there is room."""
         if self._resuming:
             return
-        self._resuming = True  # whoever resumes may release more: the loop here sees that, too
+        self._resuming = True  # a resumed connection may release more: the loop here sees that, too
         try:
             while self.stopped and not self.is_full:
                 holder = next(iter(self.stopped))
@@ -126,7 +126,7 @@ class AnswerMemory:
             self._relieve()
 
     def _relieve(self) -> None:
-        """Peers take what they are owed without a word: look again, and close only if it is still too much."""
+        """Peers take answers without notice: count again, and close only if it is still too much."""
         for holder in self._sizes:
             self._sizes[holder] = holder.untaken_bytes()
         self.total_bytes = sum(self._sizes.values())
@@ -142,7 +142,7 @@ class AnswerMemory:
 
 
 def _cut_largest(sizes: dict[Holder, int], surplus_bytes: int, reason: str, forget: Callable[[Holder], None]) -> None:
-    """Close connections, the largest first, until so much is free."""
+    """Close connections, the largest first, until `surplus_bytes` are free."""
     for holder in sorted(sizes, key=sizes.__getitem__, reverse=True):
         if surplus_bytes <= 0:
             return

@@ -1,7 +1,7 @@
 """The counters of requests: how many, how long, how many bytes, and the errors in the answers.
 
-An answer's errors are found by a function that is written out per response class from its declaration, so that an answer
-without errors costs one comparison per place where one could stand.
+A function that is generated for each response class from its declaration finds an answer's errors. An answer without errors
+costs one comparison for each place that could hold one.
 """
 
 from bisect import bisect_left
@@ -74,13 +74,13 @@ class ApiMeter:
             self._count(codes)
 
     def errors_in(self, response: object) -> None:
-        """Count those of an answer to a piece."""
+        """Count the errors of an answer to a piece."""
         codes = self._find_errors(response)
         if codes is not None:
             self._count(codes)
 
     def sent(self, size_bytes: int, began: float) -> None:
-        """An answer has left whose errors were counted with its pieces."""
+        """Count an answer whose errors were counted with its pieces."""
         self._seconds.observe(self._monotonic() - began)
         self._sent.value += size_bytes
 
@@ -89,7 +89,7 @@ class ApiMeter:
             self._error(code).value += 1
 
     def not_answered(self, began: float) -> None:
-        """Done, but no answer was asked for."""
+        """Count a request that asked for no answer."""
         self._seconds.observe(self._monotonic() - began)
 
     def _error(self, code: int) -> Counter:

@@ -1,7 +1,7 @@
-"""The socket at which other brokers of the same machine ask this one: a path in a folder that only the broker's user may enter.
+"""The Unix socket for requests of other brokers on the same machine: a path in a folder that only the broker's user may enter.
 
-Peers are served by the same conversations as clients, under a listener's name of their own. No bound of clients holds for them: a request
-of a client may wait for a peer's answer, which in its turn may not wait until requests of clients are served.
+The same conversations serve peers and clients; peers have a listener name of their own. The bounds of clients do not apply to peers:
+a client's request may wait for a peer's answer, so that answer must not wait until clients' requests are served.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class PeerListener(Listener):
         return server
 
     def _refusal(self, connection: SocketTransport) -> str | None:  # noqa: ARG002
-        """Peers are few, and always let in."""
+        """Peers are few, and always admitted."""
         return None
 
     def forget(self, connection: SocketTransport) -> None:

@@ -1,7 +1,7 @@
-"""The handshake of a SASL listener: passes on what may come before a peer is known, and ends every other conversation.
+"""The handshake of a SASL listener: passes on the requests that are allowed before login, and ends any other conversation.
 
-Requests go the way of all requests, to `handlers.sasl`, which asks the conversation's login. Tokens without a request around them, as
-peers of the first versions send them, are answered here.
+Requests take the usual way, to `handlers.sasl`, which asks the conversation's login. Bare tokens without a request around them, as
+clients of the first versions send them, are answered here.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _API_VERSIONS: Final = HANDLERS[ApiKey.API_VERSIONS]
 
 
 class SaslHandshake:
-    """Of one connection; a `conversation.Handshake`."""
+    """The `conversation.Handshake` of one connection."""
 
     __slots__ = ("_dispatch", "_login")
 
@@ -60,10 +60,10 @@ class SaslHandshake:
         return context
 
     def _serve_while_it_lasts(self, frame: memoryview, conversation: Conversation) -> RequestContext:
-        """A request of a peer whose login ends."""
+        """Serve a request of a peer whose login ends at some time."""
         login = self._login
         if login.stage is not Stage.KNOWN:
-            return self.serve(frame, conversation)  # it proves itself anew
+            return self.serve(frame, conversation)  # it authenticates again
         if read_request_header(frame)[0] == ApiKey.SASL_HANDSHAKE and login.begins_anew():
             return self.serve(frame, conversation)
         if login.has_ended():
@@ -84,7 +84,7 @@ class SaslHandshake:
 
 
 def _end(conversation: Conversation) -> None:
-    """There is no form in which such a peer could be told why."""
+    """Bare tokens have no form for an error, so the reason cannot be sent."""
     conversation.close("its login failed")
 
 
@@ -96,7 +96,7 @@ def _name(api_key: int) -> str:
 
 
 class _Tokens:
-    """What stands in for a route where there is no request."""
+    """Stands in for a route where there is no request."""
 
     name = "SaslToken"
     version = 0
@@ -116,7 +116,7 @@ class _Tokens:
         """Tokens are not counted as requests."""
 
     def not_answered(self, began: float) -> None:
-        """There is always an answer, or an end."""
+        """A token always gets an answer, or the connection is closed."""
 
 
 _TOKENS: Final = _Tokens()

@@ -1,9 +1,9 @@
 """Carries one conversation over a socket of the event loop: bytes go in as they come, output goes out as it is ready.
 
-Parts of an answer that lie in files stay there until the socket takes them: a peer that does not read costs the broker its answer's
-head. What waits is sent piece by piece. The event loop's transport is given a small piece at a time, and tells when that has
-left; before the next piece goes to it the system sends the files by itself as far as it can. Over TLS it has to be read, and
-the pieces are larger.
+Parts of an answer that lie in files stay there until the socket takes them: a peer that does not read costs the broker only the
+memory of its answer's head. What waits is sent piece by piece. The event loop's transport gets a small piece at a time, and reports
+when it has left; before the next piece, the system sends as much of the files as it can by itself. Over TLS the files have to be
+read, and the pieces are larger.
 """
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ if TYPE_CHECKING:
     from horolog.broker.network.listener import Listener
 
 SLOW_ABOVE_BYTES = 64 * 1024
-"""A peer that has left so much of its answers is counted as slow."""
+"""A peer with more unsent output than this counts as slow."""
 
 PIECE_BYTES = 4 * 1024
 READ_PIECE_BYTES = 64 * 1024
-"""So much of an answer that waits is in memory: where the system sends files by itself, and where they have to be read."""
+"""How much of a waiting answer is in memory: where the system sends files by itself, and where they have to be read."""
 
 PIECES_IN_A_TURN = 16
-"""A peer that takes pieces as quickly as they are read gets so many before others have their turn."""
+"""How many pieces a peer that takes them as fast as they are read gets before others have their turn."""
 
 CLOSE_GRACE_S = 5.0
-"""Time in which a slow peer may take what it is still owed, once we close."""
+"""How long a slow peer may still take its answers once the broker closes the connection."""
 
 
 class SocketTransport(asyncio.Protocol):
-    """What asyncio tells becomes a call of `conversation`; what that wants (see its `Carrier`) becomes a call of asyncio's transport."""
+    """Turns asyncio's events into calls of `conversation`, and that one's (see its `Carrier`) into calls of asyncio's transport."""
 
     __slots__ = (
         "_descriptor",
@@ -143,7 +143,7 @@ class SocketTransport(asyncio.Protocol):
     # -- answers in files
 
     def _send(self, wire: asyncio.Transport, output: list[Part]) -> None:
-        """Send at once what the socket takes, files from where they are. What it does not take waits there."""
+        """Send what the socket takes at once, files from where they lie; the rest waits there."""
         try:
             left = output
             if self._descriptor >= 0 and not (wire.is_closing() or wire.get_write_buffer_size()):
@@ -151,7 +151,7 @@ class SocketTransport(asyncio.Protocol):
             if left and not wire.is_closing():
                 self._waiting = waiting = WaitingParts()
                 waiting.add(left)
-                wire.set_write_buffer_limits(high=0)  # so that it tells when it is empty
+                wire.set_write_buffer_limits(high=0)  # so that it reports when it is empty
         except StorageFault as fault:
             self._cannot_go_on(fault)
             return
@@ -165,7 +165,7 @@ class SocketTransport(asyncio.Protocol):
             self._cannot_go_on(fault)
 
     def _go_on(self) -> None:
-        """Send of what waits as much as the socket takes, and one piece more."""
+        """Send as much of what waits as the socket takes, and one piece more."""
         wire, waiting, descriptor = self._wire, self._waiting, self._descriptor
         if wire is None or waiting is None:
             return
@@ -200,10 +200,10 @@ class SocketTransport(asyncio.Protocol):
             self.conversation.resume_writing()
 
     def _cannot_go_on(self, fault: StorageFault) -> None:
-        """The answer has begun: it can say nothing else any more. The next one can, for that file is read before."""
+        """The answer has begun, so it can carry no error any more. The next one can, for that file is read before."""
         self._drop()
         self.conversation.cut(f"what it asked for cannot be read: {fault}")
-        if self._wire is not None:  # of one that was closing already nobody is told
+        if self._wire is not None:  # `cut` does nothing if it was closing already
             self._wire.abort()
 
     def _drop(self) -> None:
@@ -225,7 +225,7 @@ class SocketTransport(asyncio.Protocol):
                 asyncio.get_running_loop().call_soon(conversation.resume_if_allowed)
 
     def muted(self, seconds: float) -> None:
-        """The last of several times ends it, and no earlier one."""
+        """Of several times, the latest ends it."""
         before, timer = self._unmute, asyncio.get_running_loop().call_later(seconds, self._may_go_on)
         if before is not None and before.when() >= timer.when():
             timer.cancel()
@@ -235,7 +235,7 @@ class SocketTransport(asyncio.Protocol):
         self._unmute = timer
 
     def hurry(self, seconds: float) -> None:
-        """So much of the time until the peer is read from again has passed at once."""
+        """Shorten the time until the peer is read from again."""
         unmute = self._unmute
         if unmute is not None and seconds:
             unmute.cancel()
@@ -248,15 +248,15 @@ class SocketTransport(asyncio.Protocol):
     # -- the end
 
     def part(self) -> None:
-        """Say that no more answers come, and wait for the peer to close: what it still sends is taken and dropped.
+        """Signal the end of the output, and wait for the peer to close: what it still sends is read and dropped.
 
-        Bytes left unread in a socket that is closed reset its connection.
+        Closing a socket with unread bytes would reset the connection.
         """
         self._is_parting = True
         self.conversation.close()
 
     def close(self) -> None:
-        """What the peer is owed may still leave, for some time."""
+        """Close the connection; waiting answers may still leave, for some time."""
         self._is_parting = False
         if self.conversation.closing and self._wire is not None:
             self._end(self._wire)
@@ -268,7 +268,7 @@ class SocketTransport(asyncio.Protocol):
             wire.abort()
         elif wire.is_closing():
             pass
-        elif self._waiting is not None:  # and this is asked for again when it has left
+        elif self._waiting is not None:  # `_all_sent` calls this again
             if not self._is_parting:
                 asyncio.get_running_loop().call_later(CLOSE_GRACE_S, wire.abort)
         elif self._is_parting:
@@ -280,7 +280,7 @@ class SocketTransport(asyncio.Protocol):
 
 
 def _end_output(wire: asyncio.Transport) -> None:
-    """Say that no more comes, and read on. That a peer has reset its connection may be learned here."""
+    """Signal the end of the output, and read on. A reset by the peer may show up here."""
     try:
         wire.write_eof()
     except OSError:
@@ -290,7 +290,7 @@ def _end_output(wire: asyncio.Transport) -> None:
 
 
 def _sent(descriptor: int, output: list[Part]) -> list[Part]:
-    """Send to a socket; what it did not take."""
+    """Send to a socket; return what it did not take."""
     for number, part in enumerate(output):
         sent_bytes = send_part(descriptor, part)
         if isinstance(part, Unread):

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from horolog.protocol.primitives import Part
 
 WRITE_HIGH_WATER_BYTES: Final = 4 * 1024 * 1024
-"""A peer that has left so much of its answers, or for which so much waits behind one answer, is not read from."""
+"""A peer that has not taken this much of its answers, or has this much waiting behind one answer, is not read from."""
 
 
 class Unanswered:
@@ -32,7 +32,7 @@ class Unanswered:
         return len(self.queue)
 
     def leaves_now(self, context: RequestContext) -> bool:
-        """Whether an answer to this request would wait for none before it; one that is being served is in no line yet."""
+        """Whether an answer to this request could leave at once; a request that is being served is not queued yet."""
         return not self.queue or self.queue[0] is context
 
     @property
@@ -44,14 +44,14 @@ class Unanswered:
         )
 
     def add(self, context: RequestContext) -> None:
-        """The newest request: without an answer, or with one that has to wait."""
+        """Queue the newest request: without an answer, or with one that has to wait."""
         self.queue.append(context)
         self.size_bytes += context.size_bytes
         if context.parts:
             self.held_back_bytes += sum(map(len, context.parts))
 
     def release(self, output: list[Part]) -> int:
-        """Move the answers that wait for no other to `output`; how much of `held_bytes` their requests had."""
+        """Move the answers that wait for no other to `output`; return how many `held_bytes` their requests had."""
         queue = self.queue
         released_bytes = 0
         context = None
@@ -65,7 +65,7 @@ class Unanswered:
         return released_bytes
 
     def abandon(self) -> int:
-        """The peer is gone: tell those who wait; how much of `held_bytes` the requests had."""
+        """The peer is gone: abandon its requests; return how many `held_bytes` they had."""
         abandoned, self.queue = self.queue, deque()
         self.size_bytes = self.held_back_bytes = 0
         for context in abandoned:

@@ -53,7 +53,7 @@ class WaitingParts:
                 return
 
     def take(self, most_bytes: int) -> bytes:
-        """The first bytes, which wait no longer. Raises StorageFault."""
+        """Remove and return the first bytes. Raises StorageFault."""
         parts, taken, size_bytes = self._parts, [], 0
         while parts and size_bytes < most_bytes:
             part = parts[0]
@@ -72,18 +72,18 @@ class WaitingParts:
         return b"".join(taken)
 
     def drop(self) -> None:
-        """Nobody waits for them any more."""
+        """Drop all parts."""
         while self._parts:
             _let_go(self._parts.popleft())
 
 
 def send_part(descriptor: int, part: Part) -> int:
-    """How much of a part in memory a socket has taken. Of one in a file as much as it takes has left: 0 if that was all, else -1."""
+    """Send a part as far as the socket takes it. In memory: returns the bytes taken. In a file: returns 0 if all has left, else -1."""
     if isinstance(part, Unread):
         return 0 if part.send(descriptor) else -1
     try:
         return os.write(descriptor, part)
-    except (BlockingIOError, ConnectionError):  # of a broken connection the transport tells
+    except (BlockingIOError, ConnectionError):  # the transport reports a broken connection
         return 0
 
 
