@@ -2,7 +2,7 @@
 
 - -1 means the high watermark; beyond it, or below -1: OFFSET_OUT_OF_RANGE; below the start: nothing to do, no error.
 - A topic whose records are only compacted keeps them: POLICY_VIOLATION; an internal topic: INVALID_TOPIC_EXCEPTION.
-- A partition that is named several times has the last of its offsets, and one answer.
+- A partition that is named several times has the last of its offsets, and one answer; a topic without partitions has none.
 - The new start is on the disk before the answer; `timeout_ms` is not used.
 """
 
@@ -35,6 +35,7 @@ def handle(broker: BrokerView, request: DeleteRecordsRequest, context: RequestCo
             name=name, partitions=[_delete(broker.cluster, name, index, offset) for index, offset in offsets.items()]
         )
         for name, offsets in asked.items()
+        if offsets
     ]
     failed = broker.logs.write_log_starts()
     for told in topics if failed else ():

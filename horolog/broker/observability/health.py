@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from horolog.broker.adoption.report import UNKNOWN_MEANS
+from horolog.broker.observability import kept_damage
 from horolog.broker.observability.disk_room import Room, rooms
 from horolog.broker.observability.phase import Phase
 from horolog.broker.observability.watched import Watched
@@ -35,6 +36,7 @@ def readiness(broker: Watched) -> Readiness:
     room = [] if broker.settings.horolog_read_only else rooms(broker)
     is_full = bool(room) and all(one.is_full for one in room)
     (reasons if is_full else warnings).extend(_scarce(broker, room))
+    warnings += kept_damage.warnings(broker.logs)
     loading = len(broker.groups.registry.loading)
     if loading:
         reasons.append(f"{loading} partitions of committed offsets are still being read")

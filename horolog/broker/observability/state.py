@@ -17,7 +17,7 @@ from horolog.broker.groups.offsets import Committed
 from horolog.broker.log.counters import LogCounters
 from horolog.broker.log.partition import Partition
 from horolog.broker.metrics import Described, Kind, Samples
-from horolog.broker.observability import disk_room
+from horolog.broker.observability import disk_room, kept_damage
 from horolog.broker.observability.group_lag import FirstUnread, lag_records
 from horolog.broker.observability.phase import Phase
 from horolog.broker.observability.watched import Watched
@@ -150,6 +150,7 @@ FAMILIES = (
     *(STOPPED_INFO, START, END, SIZE, SEGMENTS),
     *(AGE, AHEAD, APPENDED, RECORDS, GROUPS, MEMBERS, LAG_RECORDS, LAG_SECONDS, TRANSACTIONS, LEFT_OUT),
     *disk_room.FAMILIES,
+    *kept_damage.FAMILIES,
     *LOG_FAMILIES.values(),
 )
 
@@ -168,6 +169,7 @@ class State:
         yield from self._partitions(limit, left_out)
         yield from self._groups(limit, left_out)
         yield from disk_room.collect(self._broker)
+        yield from kept_damage.collect(self._broker.logs)
         states = Counter(each.state.title for each in self._broker.transactions)
         yield TRANSACTIONS, [((state,), count) for state, count in sorted(states.items())]
         counters = self._broker.logs.resources.counters

@@ -38,6 +38,11 @@ def test_unknown_places(broker, version, name, index):
     assert delete(broker, version, 1, name, index) == (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, -1)
 
 
+def test_a_topic_without_partitions_is_left_out_as_by_kafka(broker):
+    topics = [DeleteRecordsTopic(name=name, partitions=[]) for name in ("t", "u")]
+    assert broker.ask(ApiKey.DELETE_RECORDS, 2, topics=topics).topics == []
+
+
 def test_what_is_only_compacted_is_kept(broker):
     at_once(broker.cluster.alter_topic_configs, {"t": {"cleanup.policy": "compact"}})
     assert delete(broker, 2, 1) == (ErrorCode.POLICY_VIOLATION, -1)

@@ -1,0 +1,34 @@
+"""Records that were set aside as damaged and lie in the data folders until somebody has looked at them: as figures, and as warnings."""
+
+from collections.abc import Iterator
+
+from horolog.broker.cluster_file import FILE_NAME, JOURNAL
+from horolog.broker.log.files import meta_properties
+from horolog.broker.log.manager import LogManager
+from horolog.broker.log.storage import DAMAGED_SUFFIX
+from horolog.broker.metrics import Described, Kind, Samples
+
+DAMAGED_RECORDS = Described(
+    "damaged_records", Kind.GAUGE, "Damaged copies of records (cluster, journal, identity) in a data folder.", ("path",)
+)
+FAMILIES = (DAMAGED_RECORDS,)
+
+NAMES = tuple(f"{name}{DAMAGED_SUFFIX}" for name in (FILE_NAME, JOURNAL, meta_properties.FILE_NAME))
+
+
+def kept(logs: LogManager) -> Iterator[tuple[str, list[str]]]:
+    """The damaged copies in each folder that can be used."""
+    for folder in logs.folders:
+        if folder.fault is None:
+            paths = (f"{folder.path}/{name}" for name in NAMES)
+            yield folder.path, [path for path in paths if logs.resources.storage.exists(path)]
+
+
+def warnings(logs: LogManager) -> Iterator[str]:
+    for _, paths in kept(logs):
+        for path in paths:
+            yield f"{path} is a damaged copy: docs/durability.md says what may be lost; remove it when you have dealt with it"
+
+
+def collect(logs: LogManager) -> Iterator[tuple[Described, Samples]]:
+    yield DAMAGED_RECORDS, [((folder,), len(paths)) for folder, paths in kept(logs)]
