@@ -1,8 +1,7 @@
-"""Collects records into batches and says which may be sent: pure, on times that are passed in.
+"""Collects records into batches and decides which may be sent: pure; the caller passes the time in.
 
-A partition has at most one batch on its way, so that order and sequence numbers need no more than that; meanwhile its next batches
-fill up. Batches keep the number under which they began, also when they are sent again or cut in pieces: a flush waits for
-all up to the newest number.
+A partition has at most one batch in flight, which alone keeps order and sequence numbers right; meanwhile its next batches
+fill up. A batch keeps its number when it is retried or split: a flush waits for all batches up to the newest number.
 """
 
 from collections import deque
@@ -12,12 +11,12 @@ from typing import Any
 from horolog.client.types import TopicPartition
 from horolog.protocol.records.record import Header
 
-RECORD_OVERHEAD_BYTES = 24  # what a record takes beside its key, value and headers, at most and on average
+RECORD_OVERHEAD_BYTES = 24  # a record's size besides its key, value and headers: an upper bound, and about the average
 HEADER_OVERHEAD_BYTES = 10
 
 
 class Pending:
-    """A record that waits to be written; `future` is told what became of it."""
+    """A record that waits to be written; `future` gets its outcome."""
 
     __slots__ = ("future", "headers", "key", "partition", "size_bytes", "timestamp_ms", "topic", "value")
 
@@ -44,7 +43,7 @@ class Pending:
 
 
 def size_of(key: bytes | None, value: bytes | None, headers: tuple[Header, ...]) -> int:
-    """The room that a record takes before compression, rather too much than too little."""
+    """A record's size before compression; an estimate on the high side."""
     size = RECORD_OVERHEAD_BYTES + len(key or b"") + len(value or b"")
     for name, content in headers:
         size += HEADER_OVERHEAD_BYTES + len(name) + len(content or b"")
@@ -62,14 +61,14 @@ class Batch:
         self.size_bytes = 0
         self.attempts = 0
         self.retry_at = 0.0
-        self.producer: tuple[int, int, int] | None = None  # id, epoch and base sequence, kept when it is sent again
+        self.producer: tuple[int, int, int] | None = None  # id, epoch and base sequence, kept for retries
 
     def add(self, record: Pending) -> None:
         self.records.append(record)
         self.size_bytes += record.size_bytes
 
     def part(self, records: Sequence[Pending]) -> "Batch":
-        """Some of its records as a batch of its own, with a producer's sequence still to be given."""
+        """Some of its records as a separate batch, without a producer sequence yet."""
         made = Batch(self.number, self.partition, self.created_at)
         made.attempts = self.attempts
         for record in records:
@@ -89,11 +88,11 @@ class Accumulator:
         self._flushed_up_to = 0
 
     def has_room(self, size_bytes: int) -> bool:
-        """A record that is larger than the whole buffer has room when there is nothing else."""
+        """A record larger than the whole buffer fits only into an empty buffer."""
         return not self.used_bytes or self.used_bytes + size_bytes <= self._buffer_bytes
 
     def has_open_batch(self, partition: TopicPartition, size_bytes: int) -> bool:
-        """Whether a record of that size would go into a batch that has begun."""
+        """Whether a record of that size would fit into a batch already begun."""
         queue = self._queues.get(partition)
         return queue is not None and bool(queue) and self._fits(queue[-1], size_bytes)
 
@@ -101,7 +100,7 @@ class Accumulator:
         return not batch.attempts and batch.size_bytes + size_bytes <= self._batch_bytes
 
     def append(self, partition: TopicPartition, record: Pending, now: float) -> bool:
-        """Take a record in; True when its batch began or is full: the sender has something to look at."""
+        """Add a record; True if it began or filled a batch: the sender then has to check."""
         queue = self._queues.get(partition)
         if queue is None:
             queue = self._queues[partition] = deque()
@@ -116,12 +115,12 @@ class Accumulator:
         return begins or batch.size_bytes >= self._batch_bytes
 
     def flush(self) -> int:
-        """Let everything go that is there now; the number up to which `oldest` has to come."""
+        """Make all current batches due. Returns the newest number: the flush is done when `oldest` is above it."""
         self._flushed_up_to = self._newest
         return self._newest
 
     def oldest(self) -> int | None:
-        """The smallest number of a batch that is not settled."""
+        """The smallest number of an unsettled batch."""
         numbers = [queue[0].number for queue in self._queues.values() if queue]
         numbers += [batch.number for batch in self._on_their_way.values()]
         return min(numbers, default=None)
@@ -147,7 +146,7 @@ class Accumulator:
         )
 
     def next_due_at(self) -> float | None:
-        """When a batch that waits for time alone becomes ready; None when there is none."""
+        """When the next batch that waits only for time becomes ready; None if there is none."""
         times = [
             max(queue[0].retry_at, queue[0].created_at + self._linger_seconds if not queue[0].attempts else 0.0)
             for partition, queue in self._queues.items()
@@ -156,26 +155,26 @@ class Accumulator:
         return min(times, default=None)
 
     def take(self, partition: TopicPartition) -> Batch:
-        """The partition's first batch, which is on its way from now on."""
+        """The partition's first batch, in flight from now on."""
         batch = self._queues[partition].popleft()
         self._on_their_way[partition] = batch
         return batch
 
     def settle(self, batch: Batch) -> None:
-        """The batch on its way is written, or has failed."""
+        """The batch in flight was written, or has failed."""
         del self._on_their_way[batch.partition]
         self.used_bytes -= batch.size_bytes
         if not self._queues[batch.partition]:
             del self._queues[batch.partition]
 
     def put_back(self, batch: Batch, parts: Sequence[Batch]) -> None:
-        """Send the batch on its way again, before everything else of its partition, as these parts."""
+        """Retry the batch in flight as these parts, ahead of the rest of its partition."""
         del self._on_their_way[batch.partition]
         self._queues[batch.partition].extendleft(reversed(parts))
         self.used_bytes += sum(part.size_bytes for part in parts) - batch.size_bytes
 
     def drop_older(self, partition: TopicPartition, created_until: float) -> list[Batch]:
-        """Forget what waits behind the batch of this partition that is on its way, and began no later; what was forgotten."""
+        """Drop the partition's waiting batches that began no later than `created_until`; returns them."""
         queue = self._queues[partition]
         dropped = []
         while queue and queue[0].created_at <= created_until:
@@ -184,14 +183,14 @@ class Accumulator:
         return dropped
 
     def abandon(self) -> list[Batch]:
-        """Forget everything, also batches on their way; returns what was forgotten."""
+        """Drop all batches, including those in flight; returns them."""
         on_their_way = list(self._on_their_way.values())
         self._on_their_way.clear()
         self.used_bytes -= sum(batch.size_bytes for batch in on_their_way)
         return on_their_way + self.drop_all()
 
     def drop_all(self) -> list[Batch]:
-        """Forget what waits and is not on its way; what was forgotten."""
+        """Drop all waiting batches but not those in flight; returns them."""
         dropped = [batch for queue in self._queues.values() for batch in queue]
         for queue in self._queues.values():
             queue.clear()

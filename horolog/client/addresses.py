@@ -1,4 +1,4 @@
-"""Reads bootstrap addresses: `host`, `host:port`, `[ipv6]:port`, several with commas between."""
+"""Reads bootstrap addresses: `host`, `host:port`, `[ipv6]:port`, several separated by commas."""
 
 from collections.abc import Sequence
 
@@ -7,7 +7,7 @@ MAX_PORT = 65535
 
 
 def parse_addresses(text: str | Sequence[str]) -> list[tuple[str, int]]:
-    """(host, port) pairs; ValueError names the one that is wrong."""
+    """(host, port) pairs; ValueError names the invalid one."""
     given = text.split(",") if isinstance(text, str) else list(text)
     parsed = [_parse(each.strip()) for each in given if each.strip()]
     if not parsed:

@@ -9,9 +9,9 @@ from horolog.client.admin_users import UserAdmin
 
 
 class Admin(TopicAdmin, ConfigAdmin, GroupAdmin, ClusterAdmin, AclAdmin, UserAdmin):
-    """Made of bootstrap addresses (then it has a client of its own) or a client that others use too.
+    """Made from bootstrap addresses, then with a client of its own, or from a shared client.
 
-    A call about several things raises PartialFailure when some of them failed: `failures` and `results` tell which.
+    A call about several things raises PartialFailure if some of them failed: `failures` and `results` say which.
     """
 
 

@@ -1,4 +1,4 @@
-"""Admin calls about access lists: which rules there are, more of them, fewer of them."""
+"""Admin calls about access lists: describes, creates and deletes rules."""
 
 from collections.abc import Iterable
 
@@ -20,7 +20,7 @@ EVERYTHING = AclFilter()
 
 class AclAdmin(AdminBase):
     async def describe_acls(self, wanted: AclFilter = EVERYTHING) -> list[Acl]:
-        """The rules that a filter chooses, in the order of their words."""
+        """The rules that match a filter, sorted by their text."""
         request = DescribeAclsRequest(
             resource_type_filter=wanted.resource_type,
             resource_name_filter=wanted.name,
@@ -47,7 +47,7 @@ class AclAdmin(AdminBase):
         )
 
     async def create_acls(self, acls: Iterable[Acl]) -> None:
-        """Make rules; those that are there already stay."""
+        """Create rules; existing ones stay."""
         creations = [
             AclCreation(
                 resource_type=acl.resource_type,
@@ -65,7 +65,7 @@ class AclAdmin(AdminBase):
             check(result.error_code, result.error_message)
 
     async def delete_acls(self, filters: Iterable[AclFilter]) -> list[Acl]:
-        """Delete the rules that any of the filters chooses; those that are gone."""
+        """Delete the rules that match any of the filters; returns the deleted ones."""
         asked = [
             DeleteAclsFilter(
                 resource_type_filter=each.resource_type,

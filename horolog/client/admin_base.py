@@ -1,4 +1,4 @@
-"""The base of all admin calls: a client, requests that are tried again, and failures by name."""
+"""The base of all admin calls: a client, requests with retries, and failures by name."""
 
 import asyncio
 from collections.abc import Callable, Hashable, Iterable, Sequence
@@ -31,7 +31,7 @@ class AdminBase:
             await self.client.close()
 
     async def _ask(self, message: Request, *, code_of: Callable[[Any], int] | None = None, **where: Any) -> Any:
-        """The answer; sent again after failures that may pass, among them those that `code_of` finds in the answer."""
+        """The response; retried after retriable errors, including those that `code_of` finds in the response."""
 
         async def once() -> Any:
             response = await self.client.attempt(message, **where)
@@ -44,13 +44,13 @@ class AdminBase:
         return await self.client.retry(once)
 
     async def _ask_every_broker(self, message: Request) -> list[Any]:
-        """The answers of all brokers of the cluster."""
+        """The responses of all brokers of the cluster."""
         view = await self.client.metadata([])
         return list(await asyncio.gather(*(self._ask(message, node_id=node) for node in view.nodes)))
 
 
 def collect(results: Iterable[tuple[K, int, str | None, V]]) -> dict[K, V]:
-    """(name, error code, message, result): the results by name. One failure alone is raised as it is, several as PartialFailure."""
+    """(name, error code, message, result): the results by name. A lone failure is raised unwrapped, several as PartialFailure."""
     done: dict[K, V] = {}
     failed: dict[K, KafkaError] = {}
     for name, code, message, result in results:

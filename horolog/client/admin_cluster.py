@@ -1,4 +1,4 @@
-"""Admin calls about brokers, what they serve and where they keep things, and about producers and transactions."""
+"""Admin calls about brokers, their API versions and log directories, and about producers and transactions."""
 
 import asyncio
 from collections.abc import Iterable
@@ -78,11 +78,11 @@ class ClusterAdmin(AdminBase):
         return ClusterDescription(response.cluster_id, response.controller_id, nodes)
 
     async def api_versions(self, node_id: int | None = None) -> BrokerVersions:
-        """The versions that a broker serves: `ranges` by API key; `told` is False for one too old to say."""
+        """The versions that a broker serves: `ranges` by API key; `told` is False if the broker is too old to report them."""
         return await self.client.versions(node_id)
 
     async def log_dirs(self) -> list[LogDir]:
-        """The data folders of all brokers, and what lies in them."""
+        """The data folders of all brokers, and their contents."""
         view = await self.client.metadata([])
         nodes = list(view.nodes)
         answers = await asyncio.gather(
@@ -103,7 +103,7 @@ class ClusterAdmin(AdminBase):
     # Producers and transactions
 
     async def describe_producers(self, partition: TopicPartition) -> list[ActiveProducer]:
-        """The producers of whom a partition knows sequence numbers or open transactions."""
+        """The producers whose sequence numbers or open transactions a partition knows."""
         request = DescribeProducersRequest(
             topics=[TopicRequest(name=partition.topic, partition_indexes=[partition.partition])]
         )

@@ -55,7 +55,7 @@ class Config:
     read_only: bool = False
     sensitive: bool = False
     documentation: str | None = None
-    synonyms: tuple[tuple[str, str | None, int], ...] = ()  # (name, value, source), the one that counts first
+    synonyms: tuple[tuple[str, str | None, int], ...] = ()  # (name, value, source), the effective one first
 
     @property
     def is_default(self) -> bool:
@@ -97,7 +97,7 @@ class ConfigAdmin(AdminBase):
         operation: Operation = Operation.SET,
         validate_only: bool = False,
     ) -> None:
-        """Change these keys and leave the others; None takes a key back to its default."""
+        """Change these keys and leave the others; None resets a key to its default."""
         resource = _resource(kind)
         request = IncrementalAlterConfigsRequest(
             resources=[
@@ -125,7 +125,7 @@ def _resource(kind: str | Resource) -> Resource:
 
 
 def _where(resource: Resource, name: str) -> dict[str, Any]:
-    """A broker is asked about itself."""
+    """A broker's settings come from that broker."""
     own = resource in {Resource.BROKER, Resource.BROKER_LOGGER} and name.isdigit()
     return {"node_id": int(name)} if own else {}
 

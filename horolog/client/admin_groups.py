@@ -80,7 +80,7 @@ class GroupAdmin(AdminBase):
         return sorted(chosen, key=lambda group: group.group)
 
     async def describe_groups(self, groups: Iterable[str]) -> dict[str, GroupDescription]:
-        """Groups by name; one that does not exist has the state Dead."""
+        """Groups by name; a group that does not exist has the state Dead."""
         wanted = list(groups)
         described = await asyncio.gather(*(self._describe(group) for group in wanted))
         return dict(zip(wanted, described, strict=True))
@@ -110,7 +110,7 @@ class GroupAdmin(AdminBase):
         return GroupDescription(group, each.group_state, each.protocol_type, each.protocol_data, members)
 
     async def _describe_consumer_group(self, group: str) -> GroupDescription | None:
-        """A group of the newer protocol; None where there is none, or the broker knows of no such groups."""
+        """A group of the newer protocol; None if there is none, or if the broker does not know that protocol."""
         if not (await self.client.versions()).serves(ApiKey.CONSUMER_GROUP_DESCRIBE):
             return None
         response = await self._ask(
@@ -155,7 +155,7 @@ class GroupAdmin(AdminBase):
     async def group_offsets(
         self, group: str, partitions: Iterable[TopicPartition] | None = None, *, stable: bool = False
     ) -> dict[TopicPartition, Committed | None]:
-        """The committed offsets of a group, for these partitions (None without one) or for all that have one.
+        """The committed offsets of a group: for these partitions (None without one), or for all that have one.
 
         `stable` waits until open transactions on the offsets are settled.
         """
@@ -184,7 +184,7 @@ class GroupAdmin(AdminBase):
         return found
 
     async def alter_group_offsets(self, group: str, offsets: Mapping[TopicPartition, int | Committed]) -> None:
-        """Set where a group that has no members goes on."""
+        """Set the committed offsets of a group that has no members."""
         by_topic: dict[str, list[OffsetCommitRequestPartition]] = {}
         for (topic, index), given in offsets.items():
             committed = given if isinstance(given, Committed) else Committed(given)
@@ -214,7 +214,7 @@ class GroupAdmin(AdminBase):
         )
 
     async def delete_group_offsets(self, group: str, partitions: Iterable[TopicPartition]) -> None:
-        """Forget what a group has committed for partitions that it does not read at the moment."""
+        """Delete a group's committed offsets for partitions that it does not currently read."""
         request = OffsetDeleteRequest(
             group_id=group,
             topics=[
@@ -279,7 +279,7 @@ def _offset_fetch(group: str, wanted: Mapping[str, list[int]] | None, stable: bo
 
 
 def _topics(metadata: bytes, protocol_type: str) -> tuple[str, ...]:
-    """The subscription of a member; nothing if it is no consumer, or its subscription cannot be read."""
+    """A member's subscription; empty if it is not a consumer, or if the subscription cannot be decoded."""
     if protocol_type != CONSUMER_PROTOCOL or not metadata:
         return ()
     try:

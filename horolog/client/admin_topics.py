@@ -33,7 +33,7 @@ UP_TO_THE_END = -1
 
 @dataclass(frozen=True, slots=True)
 class NewTopic:
-    """-1 partitions or replicas: as the broker is set."""
+    """-1 partitions or replicas: the broker's default."""
 
     name: str
     partitions: int = -1
@@ -80,7 +80,7 @@ class TopicAdmin(AdminBase):
         await self.create_topics([NewTopic(name, partitions, replication, configs or {})], validate_only=validate_only)
 
     async def create_topics(self, topics: Iterable[NewTopic], *, validate_only: bool = False) -> list[str]:
-        """The names of those that were made."""
+        """The names of the created topics."""
         wanted = list(topics)
 
         def build(version: int) -> Message:
@@ -113,7 +113,7 @@ class TopicAdmin(AdminBase):
         collect((each.name or "", each.error_code, each.error_message, None) for each in response.responses)
 
     async def create_partitions(self, totals: Mapping[str, int], *, validate_only: bool = False) -> None:
-        """Let topics have so many partitions in all."""
+        """Grow topics to these total numbers of partitions."""
         request = CreatePartitionsRequest(
             topics=[CreatePartitionsTopic(name=name, count=count, assignments=None) for name, count in totals.items()],
             timeout_ms=self.client.request_timeout_ms,
@@ -125,7 +125,7 @@ class TopicAdmin(AdminBase):
         collect((each.name, each.error_code, each.error_message, None) for each in response.results)
 
     async def delete_records(self, before: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
-        """Remove what lies before these offsets (UP_TO_THE_END: everything); where the partitions begin now."""
+        """Delete the records before these offsets (UP_TO_THE_END: all); returns where the partitions begin now."""
         done: dict[TopicPartition, int] = {}
         failed: dict[TopicPartition, KafkaError] = {}
         for partition, offset in before.items():
@@ -180,6 +180,6 @@ def _creatable(topic: NewTopic, version: int) -> CreatableTopic:
 
 
 def _only_code(codes: Iterable[int]) -> int:
-    """The code that all have in common: only then may the whole request be sent again."""
+    """The code that all have in common: only then may the whole request be retried."""
     distinct = set(codes)
     return distinct.pop() if len(distinct) == 1 else 0

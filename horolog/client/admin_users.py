@@ -1,4 +1,4 @@
-"""Admin calls about the users that come in by SASL/SCRAM."""
+"""Admin calls about users that authenticate with SASL/SCRAM."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -20,7 +20,7 @@ MECHANISMS = {1: "SCRAM-SHA-256", 2: "SCRAM-SHA-512"}
 
 @dataclass(frozen=True, slots=True)
 class NewUser:
-    """A password as the broker is told it: salted and hashed, never as it is."""
+    """A password as it is sent to the broker: salted and hashed, never in clear."""
 
     name: str
     mechanism: str
@@ -31,7 +31,7 @@ class NewUser:
 
 class UserAdmin(AdminBase):
     async def describe_users(self, names: Iterable[str] | None = None) -> dict[str, dict[str, int]]:
-        """The iterations of each user's passwords, by mechanism; of all users where none is named."""
+        """The iterations of each user's passwords, by mechanism; of all users if none is named."""
         users = None if names is None else [UserName(name=name) for name in names]
         message = DescribeUserScramCredentialsRequest(users=users)
         response = await self._ask(message, code_of=lambda answer: int(answer.error_code))
@@ -47,7 +47,7 @@ class UserAdmin(AdminBase):
         )
 
     async def put_users(self, users: Iterable[NewUser]) -> None:
-        """Add users, or give them other passwords. One request can name a user once."""
+        """Add users, or change their passwords. A request can name a user only once."""
         numbers = {name: number for number, name in MECHANISMS.items()}
         made = [
             ScramCredentialUpsertion(

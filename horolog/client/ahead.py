@@ -1,4 +1,4 @@
-"""Records that were taken for an iteration and not yet handed out: positions stay in front of them, pure."""
+"""Holds records taken for an iteration and not yet returned: positions stay before them, pure."""
 
 from collections import deque
 from collections.abc import Sequence
@@ -8,7 +8,7 @@ from horolog.client.types import ConsumerRecord, TopicPartition
 
 
 class Ahead:
-    """Between polls it is empty, unless an iteration was left in the middle: then the next poll begins with the rest."""
+    """Empty between polls, unless an iteration was left halfway: then the next poll begins with the rest."""
 
     def __init__(self, positions: Positions) -> None:
         self._positions = positions
@@ -16,7 +16,7 @@ class Ahead:
         self._ends: dict[TopicPartition, tuple[int, int]] = {}  # (round, position behind the last record)
 
     def put(self, records: Sequence[ConsumerRecord]) -> None:
-        """Take in what one poll gave: positions go back to the first record of each partition."""
+        """Add the records of one poll: positions go back to the first record of each partition."""
         first: dict[TopicPartition, int] = {}
         for record in records:
             partition = TopicPartition(record.topic, record.partition)
@@ -29,7 +29,7 @@ class Ahead:
         self._records.extend((record, self._ends[TopicPartition(record[0], record[1])][0]) for record in records)
 
     def next(self) -> ConsumerRecord | None:
-        """The next record, behind which its partition's position is from now on; None when there is no more."""
+        """The next record, and its partition's position moves past it; None if there are no more."""
         while self._records:
             record, round_ = self._records.popleft()
             partition = TopicPartition(record.topic, record.partition)
@@ -51,7 +51,7 @@ class Ahead:
         return taken
 
     def _restore(self) -> None:
-        """All are handed out: positions are where the poll left them, also behind batches without records."""
+        """All are returned: positions are where the poll left them, past batches without records too."""
         for partition, (round_, position) in self._ends.items():
             if partition in self._positions and self._positions.get(partition).round == round_:
                 self._positions.get(partition).position = position

@@ -1,7 +1,7 @@
 """Which member of a classic group reads which partitions: range, round robin and cooperative-sticky, pure.
 
-All of them are functions of the members' subscriptions and the topics' partitions alone, so that every leader comes to the
-same result. A strategy is known by Kafka's name for it, and groups may mix members of this and other clients.
+Each depends on the members' subscriptions and the topics' partitions alone, so that every leader comes to the
+same result. Strategies have Kafka's names, and groups may mix members of this and other clients.
 """
 
 from collections.abc import Callable, Mapping
@@ -16,7 +16,7 @@ Assignment = dict[str, list[TopicPartition]]
 
 
 def assign_range(members: Members, topics: Topics) -> Assignment:
-    """Topic by topic, each member gets one run of partitions; the first get one more where it does not come out even."""
+    """Topic by topic, each member gets one run of partitions; the first ones get one more if they do not divide evenly."""
     assigned: Assignment = {member: [] for member in members}
     for topic in sorted(topics):
         readers = sorted(member for member, subscription in members.items() if topic in subscription.topics)
@@ -48,7 +48,7 @@ def assign_round_robin(members: Members, topics: Topics) -> Assignment:
 
 
 def assign_cooperative(members: Members, topics: Topics) -> Assignment:
-    """Balanced with as few moves as can be; a partition that moves is withheld until its owner has given it up."""
+    """Balanced with as few moves as possible; a partition that moves is withheld until its owner has given it up."""
     owners = _owners(members, topics)
     balanced = _balance(members, topics, owners)
     return {
@@ -58,7 +58,7 @@ def assign_cooperative(members: Members, topics: Topics) -> Assignment:
 
 
 def _owners(members: Members, topics: Topics) -> dict[TopicPartition, str]:
-    """The owner of each partition: of several that claim it the one with the newest generation; nobody if that is not clear."""
+    """The owner of each partition: of several claimants the one with the newest generation; none if that is ambiguous."""
     claims: dict[TopicPartition, list[tuple[int, str]]] = {}
     for member, subscription in members.items():
         for partition in subscription.owned:
@@ -92,7 +92,7 @@ def _balance(members: Members, topics: Topics, owners: Mapping[TopicPartition, s
 
 
 def _move_one(assigned: Assignment, members: Members) -> bool:
-    """Move one partition from the member with the most that has one to give; every move makes the loads more even, so it ends."""
+    """Move one partition from the most loaded member that can give one; each move evens the loads, so this terminates."""
     for giver in sorted(assigned, key=lambda member: (-len(assigned[member]), member)):
         for partition in reversed(assigned[giver]):
             taker = _least_loaded(assigned, members, partition.topic)

@@ -1,4 +1,4 @@
-"""The connections of a client: one to each broker, and more where a user has a lane of its own."""
+"""The connections of a client: one to each broker, and one more for each lane."""
 
 import asyncio
 from collections.abc import Awaitable
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 
 
 class Channel(NamedTuple):
-    """A connection, and what the broker behind it serves."""
+    """A connection, and the API versions of its broker."""
 
     connection: Connection
     versions: BrokerVersions
 
 
 class Channels:
-    """Open channels by lane and address. Brokers answer one after the other what comes on a connection: hence lanes."""
+    """Open channels by lane and address. A broker answers a connection's requests one after the other: hence lanes."""
 
     def __init__(
         self,
@@ -44,12 +44,12 @@ class Channels:
         return f"<Channels: {len(self._tasks)}>"
 
     def new_lane(self, purpose: str) -> str:
-        """A name for connections of one user's own."""
+        """A name for connections that one user does not share."""
         self._lanes += 1
         return f"{purpose}-{self._lanes}"
 
     def close_lane(self, lane: str) -> None:
-        """End the connections of one lane."""
+        """Close the connections of one lane."""
         for key in [key for key in self._tasks if key[0] == lane]:
             task = self._tasks.pop(key)
             if task.done() and _is_usable(task):
@@ -57,7 +57,7 @@ class Channels:
             task.cancel()
 
     async def close(self) -> None:
-        """End all connections; requests under way fail."""
+        """Close all connections; requests in flight fail."""
         tasks, self._tasks = self._tasks, {}
         for task in tasks.values():
             task.cancel()
@@ -73,12 +73,12 @@ class Channels:
         return task is not None and task.done() and _is_usable(task)
 
     def certificates(self) -> dict[str, bytes]:
-        """Those of brokers that are connected by TLS, as DER, by HOST:PORT."""
+        """The certificates of the brokers connected over TLS, as DER, by HOST:PORT."""
         open_ones = [task.result().connection for task in self._tasks.values() if task.done() and _is_usable(task)]
         return {each.name: found for each in open_ones if (found := each.certificate) is not None}
 
     async def to(self, lane: str, host: str, port: int) -> Channel:
-        """The channel of that lane, opened now if there is none; all who ask meanwhile wait for the same one."""
+        """The channel of that lane, opened now if there is none; concurrent callers wait for the same one."""
         key = (lane, host, port)
         task = self._tasks.get(key)
         if task is None or (task.done() and not _is_usable(task)):

@@ -1,4 +1,4 @@
-"""A client of a cluster: connections to its brokers, what it knows of them, and requests that find the right one."""
+"""A client of a cluster: connections to its brokers, a view of the cluster, and requests that find the right broker."""
 
 import asyncio
 import random as random_module
@@ -32,9 +32,9 @@ _ASKS_WITHOUT_MAKING = 4
 
 
 class Client:
-    """Shared by any number of producers, consumers and admins; nothing is connected before the first request.
+    """Shared by any number of producers, consumers and admins; connects at the first request.
 
-    `security` is a `Security`, or settings under the names that Kafka's clients have for them.
+    `security` is a `Security`, or settings under the names of Kafka's clients.
     """
 
     def __init__(
@@ -77,16 +77,16 @@ class Client:
         await self.close()
 
     async def close(self) -> None:
-        """End all connections; requests under way fail."""
+        """Close all connections; requests in flight fail."""
         self.closed = True
         await self.channels.close()
 
     # Requests
 
     async def request(self, message: Request, **where: Any) -> Any:
-        """The answer to one request, sent once to the broker that `where` names (see `attempt`), which is looked for repeatedly.
+        """The response to one request: finding the broker that `where` names (see `attempt`) is retried, the request is sent once.
 
-        Error codes inside of the answer are the caller's to look at.
+        The caller checks error codes inside the response.
         """
         timeout_ms = where.pop("timeout_ms", None)
         bounds = {key: where.pop(key) for key in ("at_least", "at_most") if key in where}
@@ -103,7 +103,7 @@ class Client:
         **where: Any,
     ) -> Any:
         """One try: `node_id=`, `leader_of=TopicPartition`, `coordinator_of=("group"|"transaction", id)` or `controller=True`;
-        none of them means any broker. Requests that wait long have a `lane=` (a connection) of their own.
+        without any of them, any broker. Requests that wait long take a `lane=` (a connection) of their own.
         """
         channel = await self._route(**where)
         return await self._send(channel, message, timeout_ms, at_least, at_most)
@@ -111,7 +111,7 @@ class Client:
     async def attempt_at(
         self, node: Node, message: Request, *, lane: str = "", timeout_ms: int | None = None, **bounds: int
     ) -> Any:
-        """One try at a broker that was found before."""
+        """One try at a broker found before."""
         return await self._send(await self.channel(node, lane), message, timeout_ms, **bounds)
 
     async def _send(
@@ -129,7 +129,7 @@ class Client:
         return await connection.request(api, version, body, timeout_ms or self.request_timeout_ms)
 
     async def retry(self, operation: Callable[[], Awaitable[T]], *, timeout_ms: float | None = None) -> T:
-        """The operation's result, tried again after retriable failures, with growing pauses, for as long as the policy says."""
+        """The operation's result; retriable errors are retried with growing pauses until the policy gives up."""
         policy = self.retry_policy
         if timeout_ms is not None:
             policy = RetryPolicy(policy.backoff_ms, policy.backoff_max_ms, int(timeout_ms))
@@ -147,7 +147,7 @@ class Client:
             await self.sleep(policy.delay_ms(attempt, self.random) / 1000)
 
     def learn_from(self, error: KafkaError) -> None:
-        """Doubt the view of the cluster, where the error gives reason to."""
+        """Doubt the view of the cluster if the error gives reason to."""
         self._finder.learn_from(error)
 
     # Brokers
@@ -179,7 +179,7 @@ class Client:
         return await self._any_channel(lane)
 
     async def _any_channel(self, lane: str) -> Channel:
-        """Any broker that takes a connection, those that are connected first."""
+        """Any broker that accepts a connection, connected ones first."""
         places = list(dict.fromkeys([*((node.host, node.port) for node in self.view.nodes.values()), *self.addresses]))
         start = int(self.random() * len(places)) % len(places)
         places = places[start:] + places[:start]
@@ -195,13 +195,13 @@ class Client:
         raise ConnectionFailed("; ".join(dict.fromkeys(failures)))
 
     async def channel(self, node: Node, lane: str = "") -> Channel:
-        """The connection to a broker, and what it serves."""
+        """The connection to a broker, and its API versions."""
         return await self.channels.to(lane, node.host, node.port)
 
     # The view of the cluster
 
     async def metadata(self, topics: Iterable[str] | None = None, *, create: bool = False) -> ClusterView:
-        """Ask for these topics, or for all, and return all that is known; `create` lets the broker make topics that it lacks."""
+        """Ask for these topics, or for all, and return all that is known; `create` lets the broker create missing topics."""
         names = None if topics is None else list(topics)
         return await self.retry(lambda: self._finder.refresh(names, create=create))
 
@@ -211,9 +211,9 @@ class Client:
         return view.topics[name].numbers
 
     async def withheld(self, name: str) -> KafkaError | None:
-        """Why a topic is in no list of all topics though it may be there: it is asked for by its name, which makes no topic.
+        """Why a list of all topics lacks a topic that may exist: asks for it by name, without creating it.
 
-        None where there is none of that name.
+        None if there is no such topic.
         """
         if not (await self.versions()).serves(ApiKey.METADATA, _ASKS_WITHOUT_MAKING):
             return None
@@ -224,9 +224,9 @@ class Client:
         return error_of(known.error_code, reason, topic=name)
 
     def partitions_now(self, name: str) -> list[int] | None:
-        """The partitions of a topic without asking anybody: None when that has to be done.
+        """The known partitions of a topic, without a request: None if one is needed.
 
-        They may be old: whoever sends to one of them looks for its leader, and that brings newer ones.
+        They may be stale: a sender looks up the leader, which refreshes them.
         """
         known = self.view.topics.get(name)
         return known.numbers if known is not None and not known.error_code else None
@@ -236,11 +236,11 @@ class Client:
         return await self.retry(lambda: self.leader_once(partition))
 
     async def leader_once(self, partition: TopicPartition) -> Node:
-        """The same with one look at most."""
+        """The same without retries."""
         return await self._finder.leader(partition)
 
     async def coordinator(self, kind: str, key: str) -> Node:
-        """The broker that looks after a group or a transactional id; `kind` is "group" or "transaction"."""
+        """The coordinator of a group or a transactional id; `kind` is "group" or "transaction"."""
         return await self.retry(lambda: self._finder.coordinator(kind, key))
 
     # Records as they lie in the log
@@ -264,7 +264,7 @@ class Client:
 
 
 def _login(security: "Security | Mapping[str, str]") -> "Login | None":
-    """None: the listener is open, and its connections are as quick as without `security`."""
+    """None for an open listener, whose connections are then as quick as without `security`."""
     from horolog.client.security import Security
     from horolog.client.security.login import Login
 

@@ -1,4 +1,4 @@
-"""A client's view of the cluster: brokers, topics, and the leader of each partition; taken from answers to Metadata, pure."""
+"""A client's view of the cluster: brokers, topics, and the leader of each partition; taken from Metadata responses, pure."""
 
 from dataclasses import dataclass, field
 
@@ -48,7 +48,7 @@ class ClusterView:
     topics: dict[str, TopicView] = field(default_factory=dict)
 
     def update(self, response: MetadataResponse, now: float) -> None:
-        """Take in an answer: its brokers replace those known, its topics replace those it names."""
+        """Apply a response: its brokers replace all known ones, its topics replace those of the same name."""
         self.cluster_id = response.cluster_id
         self.controller_id = response.controller_id
         self.nodes = {each.node_id: Node(each.node_id, each.host, each.port, each.rack) for each in response.brokers}
@@ -61,7 +61,7 @@ class ClusterView:
                 self.topics[topic.name] = _topic_view(topic, now)
 
     def leader(self, partition: TopicPartition) -> Node:
-        """The broker that leads a partition, or a KafkaError that says why there is none."""
+        """The broker that leads a partition; raises a KafkaError that says why there is none."""
         topic = self.topics.get(partition.topic)
         if topic is None:
             raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no topic {partition.topic!r}")

@@ -32,7 +32,7 @@ async def commit(
     *,
     timeout_ms: float | None = None,
 ) -> None:
-    """Write the offsets as this member of the group, or without one from outside."""
+    """Commit the offsets as this member of the group, or without a member from outside."""
     if not offsets:
         return
 

@@ -1,4 +1,4 @@
-"""One connection to a broker: requests go out in order, answers come back in the same order, each within its time."""
+"""One connection to a broker: requests go out in order, responses come back in the same order, each within its timeout."""
 
 import asyncio
 import struct
@@ -26,13 +26,13 @@ from horolog.protocol.wire import Message
 if TYPE_CHECKING:
     from ssl import SSLContext
 
-MAX_IN_FLIGHT = 64  # requests on one connection that wait for their answers; more wait to be sent
+MAX_IN_FLIGHT = 64  # unanswered requests on one connection; further ones wait to be sent
 MAX_CORRELATION_ID = 0x7FFF_FFFF
 _HEAD = struct.Struct(">ihhih")  # size, key, version, correlation id, length of the client id
 _CORRELATION = struct.Struct(">i")
 _SIZE_BYTES = 4
 _UNSUPPORTED = ErrorCode.UNSUPPORTED_VERSION.to_bytes(2, "big")
-_TLS_ALERT = b"\x15\x03"  # how a peer that speaks TLS begins its answer to one that does not
+_TLS_ALERT = b"\x15\x03"  # how a TLS peer begins its answer to a plaintext request
 
 
 class _Waiter(NamedTuple):
@@ -43,13 +43,13 @@ class _Waiter(NamedTuple):
 
 
 class Connection(asyncio.Protocol):
-    """Made by `connect`; whatever goes wrong ends it, and every request that waits is told why."""
+    """Made by `connect`; any fault ends it, and fails every waiting request with that fault."""
 
     def __init__(self, name: str, client_id: str, max_answer_bytes: int, *, is_tls: bool = False) -> None:
         self.name = name
         self.why_closed: KafkaError | None = None
         self.renewal: asyncio.TimerHandle | None = None
-        """When to log in anew, on a connection whose session ends."""
+        """When to log in again, on a connection whose session ends."""
         self._is_tls = is_tls
         self._client_id = client_id.encode()
         self._reader = FrameReader(max_answer_bytes)
@@ -71,12 +71,12 @@ class Connection(asyncio.Protocol):
 
     @property
     def certificate(self) -> bytes | None:
-        """The broker's, as DER; None without TLS."""
+        """The broker's certificate, as DER; None without TLS."""
         tls = None if self._transport is None else self._transport.get_extra_info("ssl_object")
         return None if tls is None else tls.getpeercert(binary_form=True)
 
     async def request(self, api: Api, version: int, message: Message, timeout_ms: float) -> Any:
-        """The answer; a request without one in time ends the connection, for a later answer could be taken for another's."""
+        """The response; a timeout closes the connection, since a late response could be taken for another request's."""
         try:
             async with asyncio.timeout(timeout_ms / 1000), self._slots:
                 while not self._writable.is_set():
@@ -86,7 +86,7 @@ class Connection(asyncio.Protocol):
             raise self._close_late(api, timeout_ms) from None
 
     async def request_ahead(self, api: Api, version: int, message: Message, timeout_ms: float) -> Any:
-        """The same for a login: it passes those that wait for it."""
+        """The same for a login, ahead of the requests that wait for it."""
         try:
             async with asyncio.timeout(timeout_ms / 1000):
                 return await self.send(api, version, message)
@@ -100,7 +100,7 @@ class Connection(asyncio.Protocol):
 
     @asynccontextmanager
     async def alone(self) -> AsyncIterator[None]:
-        """Requests on their way are answered first; those that come meanwhile wait for the end of the block."""
+        """Requests in flight are answered first; new ones wait for the end of the block."""
         self._is_held = True
         self._writable.clear()
         try:
@@ -112,7 +112,7 @@ class Connection(asyncio.Protocol):
             self._allow_writing()
 
     def send(self, api: Api, version: int, message: Message) -> "asyncio.Future[Any]":
-        """Write a request; the future gets the answer, or what ended the connection."""
+        """Write a request; the future gets the response, or the error that ended the connection."""
         correlation_id = self._next_id
         self._next_id = (correlation_id + 1) & MAX_CORRELATION_ID
         self._write(api, version, correlation_id, message)
@@ -123,7 +123,7 @@ class Connection(asyncio.Protocol):
         return answer
 
     async def send_unanswered(self, api: Api, version: int, message: Message) -> None:
-        """Write a request to which no answer will come: Produce with acks=0."""
+        """Write a request that gets no response: Produce with acks=0."""
         while not self._writable.is_set():
             await self._writable.wait()
         self._write(api, version, 0, message)
@@ -146,7 +146,7 @@ class Connection(asyncio.Protocol):
             self._transport.writelines([head, *parts])
 
     def close(self, why: KafkaError | None = None) -> None:
-        """End the connection; those who wait get `why`."""
+        """Close the connection; waiting requests fail with `why`."""
         if self.why_closed is None:
             self.why_closed = why or ConnectionFailed(f"the connection to {self.name} was closed")
         if self.renewal is not None:
@@ -171,7 +171,7 @@ class Connection(asyncio.Protocol):
             self.close(ConnectionFailed(f"{self.name} closed the connection{f': {exc}' if exc else self._hint()}"))
 
     def _hint(self) -> str:
-        """What a broker may mean that hangs up: one that wants a login answers ApiVersions first, one that wants TLS nothing."""
+        """Why the broker may have hung up: a listener that wants a login answers ApiVersions first, one that wants TLS nothing."""
         unanswered = next(iter(self._waiters), None)
         if unanswered == 1:
             return " at the first request, as a listener does that asks for credentials"
@@ -211,7 +211,7 @@ class Connection(asyncio.Protocol):
             raise DecodeError(f"an answer to {correlation_id} came, where one to {first} was due")
         waiter = self._waiters.pop(correlation_id)
         if waiter.answer.done():
-            return  # nobody waits any longer
+            return  # the caller no longer waits
         try:
             waiter.answer.set_result(waiter.decode(frame, self._body_start(frame, waiter.flexible))[0])
         except DecodeError as error:
@@ -229,7 +229,7 @@ class Connection(asyncio.Protocol):
 
 
 def _versions_decoder(version: int) -> Callable[[Buffer, int], tuple[Any, int]]:
-    """A broker that does not know the version of an ApiVersions answers in v0, whose first field is the error code."""
+    """A broker that does not know this version of ApiVersions answers in v0, whose first field is the error code."""
 
     def decode(frame: Buffer, start: int) -> tuple[Any, int]:
         refused = bytes(frame[start : start + 2]) == _UNSUPPORTED
@@ -264,7 +264,7 @@ async def connect(
 
 
 def _is_refusal(error: OSError) -> bool:
-    """Whether it went wrong before there was a connection."""
+    """Whether the failure came before there was a connection."""
     from socket import gaierror
 
     ended = isinstance(error, (ConnectionResetError, ConnectionAbortedError, BrokenPipeError))

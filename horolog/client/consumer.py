@@ -1,4 +1,4 @@
-"""The consumer: reads records of partitions that it was given, or that it shares with the other members of a group."""
+"""The consumer: reads partitions assigned by the caller, or shared with the other members of a group."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
@@ -20,7 +20,7 @@ from horolog.client.types import Committed, ConsumerRecord, TopicPartition
 
 
 class Consumer(Lookups):
-    """Made of bootstrap addresses (then it has a client of its own) or a client that others use too."""
+    """Made from bootstrap addresses, then with a client of its own, or from a shared client."""
 
     def __init__(
         self,
@@ -86,7 +86,7 @@ class Consumer(Lookups):
         await self.close(commit=kind is None)
 
     async def close(self, *, commit: bool = True) -> None:
-        """Leave the group and end; with `auto_commit_ms`, positions are committed first unless told not to."""
+        """Leave the group and stop; with `auto_commit_ms`, positions are committed first unless `commit` is False."""
         if self._closed:
             return
         self._closed = True
@@ -100,7 +100,7 @@ class Consumer(Lookups):
     # Which partitions
 
     def assign(self, partitions: Iterable[TopicPartition]) -> None:
-        """Read these from now on. Partitions that were read before go on where they were."""
+        """Read these partitions from now on. Those read before keep their positions."""
         if self._session is not None and self._session.active:
             raise ValueError("the consumer subscribes to topics: its group says which partitions it reads")
         self._positions.assign(partitions)
@@ -114,10 +114,10 @@ class Consumer(Lookups):
         on_assigned: Listener | None = None,
         on_revoked: Listener | None = None,
     ) -> None:
-        """Share the partitions of these topics, or of all whose whole name matches the pattern, with the group's other members.
+        """Share the partitions of these topics, or of all topics whose full name matches the pattern, with the group's other members.
 
-        Joining happens while polling. The functions, plain or async, are told of partitions that come, and of those that go
-        before somebody else gets them.
+        Joining happens while polling. The functions, plain or async, are called with partitions that were assigned, and with revoked
+        ones before another member gets them.
         """
         chosen = [topics] if isinstance(topics, str) else list(topics)
         if bool(chosen) == (pattern is not None):
@@ -140,9 +140,9 @@ class Consumer(Lookups):
     # Reading
 
     async def poll(self, timeout_ms: float = 1000, max_records: int | None = None) -> list[ConsumerRecord]:
-        """Records that are there, or that come within the time; none when none came. Raises the error of a partition.
+        """Records that are there, or arrive within the timeout; else an empty list. Raises the error of a partition.
 
-        What earlier calls returned counts as dealt with: positions are behind it, and with `auto_commit_ms` it is committed.
+        What earlier calls returned counts as processed: positions are past it, and with `auto_commit_ms` it is committed.
         """
         if self._closed:
             raise Closed("consumer")
@@ -170,7 +170,7 @@ class Consumer(Lookups):
                 continue
 
     async def __aiter__(self) -> AsyncIterator[ConsumerRecord]:
-        """Record by record, for ever; a record counts as dealt with when the next one is asked for."""
+        """Record by record, forever; a record counts as processed when the next one is asked for."""
         while not self._closed:
             records = await self.poll()
             if not records:
@@ -182,14 +182,14 @@ class Consumer(Lookups):
     # Positions
 
     def seek(self, partition: TopicPartition, offset: int) -> None:
-        """Go on reading at this offset."""
+        """Continue reading at this offset."""
         if offset < 0:
             raise ValueError(f"offset {offset}: offsets are not negative")
         self._positions.get(partition).seek(offset)
         self._fetcher.wake()
 
     async def seek_to_time(self, times: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
-        """Go on at the first record at or after each time, or at the end where there is none; the offsets."""
+        """Continue at the first record at or after each time, or at the end if there is none; returns the offsets."""
         offsets = await self._starts.at_times(times)
         for partition, offset in offsets.items():
             self.seek(partition, offset)
@@ -204,7 +204,7 @@ class Consumer(Lookups):
             self.seek(partition, offset)
 
     async def position(self, partition: TopicPartition) -> int:
-        """The offset of the next record that is handed out; looked for if nothing was read yet."""
+        """The offset of the next record to return; looked up if nothing was read yet."""
         state = self._positions.get(partition)
         if state.position is None:
             for found, offset in (await self._starts.find([partition])).items():
@@ -222,7 +222,7 @@ class Consumer(Lookups):
         self._fetcher.wake()
 
     async def commit(self, offsets: Mapping[TopicPartition, int | Committed] | None = None) -> None:
-        """Write down how far the group has read: these offsets (of the next record to read), or all positions."""
+        """Commit how far the group has read: these offsets (of the next record to read), or all positions."""
         session = self._need_group()
         if offsets is None:
             given = self.positions()
@@ -234,7 +234,7 @@ class Consumer(Lookups):
         await session.commit(given)
 
     def positions(self) -> dict[TopicPartition, Committed]:
-        """All positions that are known."""
+        """All known positions."""
         known = {partition: self._positions.get(partition).position for partition in self.assignment}
         return {partition: Committed(offset) for partition, offset in known.items() if offset is not None}
 

@@ -1,6 +1,6 @@
-"""Records and bytes of a topic by day, in somebody's zone: from look-ups at midnights, and from segments where a broker tells them.
+"""Records and bytes of a topic by day, in a given time zone: from look-ups at midnights, and from segments if the broker lists them.
 
-Without segments each record counts with the mean size of its partition: an estimate, and `Days.why` says so.
+Without segments each record counts with its partition's mean size: an estimate, and `Days.why` says so.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -26,7 +26,7 @@ _FIRST_MS, _LAST_MS = -62_000_000_000_000, 253_000_000_000_000
 
 
 class Day(NamedTuple):
-    """From one midnight to the next; of the times before the first shown day, and after the last, one end is None."""
+    """From one midnight to the next; before the first shown day, and after the last, one end is None."""
 
     from_ms: int | None
     until_ms: int | None
@@ -41,7 +41,7 @@ class Days(NamedTuple):
 
 
 def midnights(first_ms: int, last_ms: int, zone: tzinfo, at_most: int) -> list[int]:
-    """The borders of the days from one time to another; only the last days where those are too many."""
+    """The borders of the days from one time to another; only the last days if there are too many."""
     first_ms, last_ms = (min(max(one, _FIRST_MS), _LAST_MS) for one in (first_ms, last_ms))
     day = _local_day(last_ms, zone)
     borders = [_ms(day + timedelta(days=1), zone)]
@@ -71,7 +71,7 @@ async def days_of(
     http: HttpAccess,
     at_most: int,
 ) -> Days:
-    """The last `at_most` days up to the largest time, or up to now where that lies in the future."""
+    """The last `at_most` days up to the largest time, or up to now if that lies in the future."""
     span = span_of(facts.values(), now_ms)
     if span is None:
         return Days((), None)
@@ -90,7 +90,7 @@ async def days_of(
 
 
 def span_of(facts: "Iterable[PartitionFacts]", now_ms: int) -> tuple[int, int] | None:
-    """The first time and the largest, or now where that lies in the future; None where no record has a time."""
+    """The first time and the largest, or now if that lies in the future; None if no record has a time."""
     known = list(facts)
     firsts = [one.first_ms for one in known if one.first_ms is not None]
     lasts = [one.largest_ms for one in known if one.largest_ms is not None]
@@ -103,7 +103,7 @@ def span_of(facts: "Iterable[PartitionFacts]", now_ms: int) -> tuple[int, int] |
 def parts_of(
     facts: "PartitionFacts", offsets: Sequence[int], told: "PartitionSegments | None"
 ) -> list[tuple[int, float | None]]:
-    """(records, bytes) before the first border, between each two, and behind the last."""
+    """(records, bytes) before the first border, between each two, and after the last."""
     places = [facts.first_offset, *(max(one, facts.first_offset) for one in offsets), facts.end_offset]
     counts = [max(0, after - before) for before, after in pairwise(places)]
     if told is None:

@@ -1,8 +1,8 @@
-"""Turns what a fetch brought into records: pure. Batches are opened one at a time, and their records made some at a time, as they are
-asked for: a batch may have ten thousand, which take many times its bytes.
+"""Turns fetched bytes into records: pure. Batches are opened one at a time, and their records decoded a few at a time, on
+demand: a batch may have ten thousand, which take many times its bytes.
 
-Left out are records before the position (a batch begins where it likes), control batches, and for readers of committed data
-the batches of aborted transactions: a fetch tells their producers and where each began; each ends at its abort marker.
+Left out are records before the position (a batch may begin earlier), control batches, and for read_committed
+the batches of aborted transactions: the response lists their producers and first offsets; each ends at its abort marker.
 """
 
 from collections import deque
@@ -22,7 +22,7 @@ from horolog.protocol.records.head import (
 )
 
 MADE_AT_ONCE = 1000
-_new_tuple = tuple.__new__  # a third of the cost of a named tuple's own constructor
+_new_tuple = tuple.__new__  # costs a third of a named tuple's own constructor
 
 
 class Chunk:
@@ -38,14 +38,14 @@ class Chunk:
         check_crcs: bool = True,
     ) -> None:
         self.partition = partition
-        self.position = position  # the offset behind the last record that was taken
+        self.position = position  # the offset after the last record taken
         self.size_bytes = len(raw.records)
         self._data: Buffer = raw.records
         self._check_crcs = check_crcs
         self._aborted = AbortedProducers(raw.aborted) if committed_only else None
         self._entries: deque[Head] = deque()
         self._fault: DecodeError | None = None
-        self._opened: Iterator[ConsumerRecord] | None = None  # the batch whose records are made now
+        self._opened: Iterator[ConsumerRecord] | None = None  # the batch being decoded
         self._decoded: list[ConsumerRecord] = []
         self._taken = 0
         self._find_entries()
@@ -62,7 +62,7 @@ class Chunk:
 
     @property
     def is_empty(self) -> bool:
-        """Whether everything was taken; a chunk that ends in bytes that cannot be read is not empty before it has said so."""
+        """Whether everything was taken; never true of a chunk that ends in undecodable bytes."""
         return self._has_no_more and self._fault is None
 
     @property
@@ -70,7 +70,7 @@ class Chunk:
         return self._taken >= len(self._decoded) and self._opened is None and not self._entries
 
     def take(self, max_records: int) -> list[ConsumerRecord]:
-        """Up to so many records; KafkaError with CORRUPT_MESSAGE where the next bytes cannot be read."""
+        """Up to `max_records` records; raises KafkaError with CORRUPT_MESSAGE if the next bytes cannot be decoded."""
         taken: list[ConsumerRecord] = []
         while len(taken) < max_records:
             if self._taken >= len(self._decoded) and not self._make_more(taken):
@@ -85,7 +85,7 @@ class Chunk:
         return taken
 
     def _make_more(self, taken: list[ConsumerRecord]) -> bool:
-        """The next records, of the batch that is open or of the next; False when there are none, or when what was taken goes first."""
+        """Decode more, from the open batch or the next; False if there is none, or if records taken have to go before an error."""
         if self._opened is None and not self._entries:
             if self._fault is not None and not taken:
                 raise self._corrupt(self._fault)
@@ -94,7 +94,7 @@ class Chunk:
             opened = self._decode(self._entries[0]) if self._opened is None else self._opened
             decoded = list(islice(opened, MADE_AT_ONCE))
         except DecodeError as error:
-            if self._opened is not None:  # what was made of this batch is handed out, and nothing behind it can be
+            if self._opened is not None:  # its earlier records are out already; nothing after the fault can be returned
                 self._fault, self._opened = error, None
                 self._entries.clear()
             if taken:
