@@ -1,6 +1,6 @@
 """The table of the APIs served: each with its versions and its handler. ApiVersions is derived from it.
 
-A handler is named as `module:function` and imported when the first request for it comes: the start stays quick.
+A handler is named as `module:function` and imported with its first request, so that the broker starts quickly.
 
 The ranges are the union of what Kafka 3.9 (oldest versions) and Kafka 4.3 (newest versions) serve. Not advertised: ApiVersions v5,
 InitProducerId v6 (unstable in Kafka 4.3 as well).
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 class Handler:
     """The function for the versions `min_version` to `max_version` of one API.
 
-    A `flat` one is given, and gives, tuples of fields where others have messages: see `protocol.compile.flat_decoder`.
+    A `flat` handler takes and returns tuples of fields where others have messages: see `protocol.compile.flat_decoder`.
     """
 
     __slots__ = ("_function", "flat", "max_version", "min_version")

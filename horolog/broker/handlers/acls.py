@@ -1,10 +1,10 @@
 """DescribeAcls 0-3, CreateAcls 0-3 and DeleteAcls 0-3: the access list, which is among the rules of the cluster.
 
 - Without an authorizer all of it is SECURITY_DISABLED, as on a real broker.
-- A rule that is there already is made again without an error. One that makes no sense is INVALID_REQUEST, and the others of the
-  request are made; so is a filter by which nothing can be deleted. Where one can only look, such a filter finds nothing.
-- The number 0 in the place of a word closes the connection, as on real brokers.
-- v0 knows literal rules alone.
+- Creating a rule that exists is no error. A rule that makes no sense is INVALID_REQUEST, and the others of the request are created.
+  So is a filter by which nothing can be deleted; in DescribeAcls such a filter finds nothing.
+- The number 0 for a resource, pattern, operation or permission closes the connection, as on real brokers.
+- v0 knows only literal rules.
 - Changes are durable before the answer, with one entry for all that a request asks for.
 """
 

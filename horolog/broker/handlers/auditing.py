@@ -1,8 +1,8 @@
-"""Has the audit told of what requests have changed, and of what was refused to them.
+"""Reports to the audit what requests have changed, and what was refused to them.
 
 Changes are read from the answers of the APIs that change things, which the table of the access lists names, with or without an
-authorizer: after the handler has answered, before what was refused besides is added. Peers are trusted: the broker that a
-client asked tells.
+authorizer: after the handler has answered, and before other refused parts are added. Requests of peers are left out: the broker
+that the client asked reports them.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ log = logging.getLogger(__name__)
 
 
 def auditing(audit: AuditTrail, gate: Gate) -> Gate:
-    """The same gate, and what was changed behind it is told."""
+    """The same gate; what is changed behind it is reported."""
     from horolog.broker.handlers.authorization.table import NEEDS
 
     def audited(key: ApiKey, handle: HandlerFunction) -> HandlerFunction:
@@ -58,7 +58,7 @@ def tell_refusal(audit: AuditTrail, context: RequestContext, denied: Iterable[De
 
 
 def who(context: RequestContext) -> Who:
-    """Whoever has sent a request."""
+    """The sender of a request."""
     peer = context.connection
     return Who(str(peer.principal), peer.peer_host, peer.listener, context.client_id)
 

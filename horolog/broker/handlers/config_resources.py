@@ -1,7 +1,7 @@
 """ListConfigResources, versions 0 and 1: what DescribeConfigs can be asked about.
 
-- v0 asks for client metrics resources, of which there are none. v1 without types: everything; a type nobody knows is UNSUPPORTED_VERSION.
-- Groups are listed that have settings of their own. Client metrics and broker loggers have no configuration here.
+- v0 asks for client metrics resources, of which there are none. v1 without types: everything; an unknown type is UNSUPPORTED_VERSION.
+- Groups with settings of their own are listed. Client metrics and broker loggers have no configuration here.
 """
 
 from __future__ import annotations

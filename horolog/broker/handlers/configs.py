@@ -4,13 +4,13 @@
 - Broker: named by its id, or by the empty name for the values that all brokers share (described: only those that were set
   there). Only keys that may change while running can be set; anything else is INVALID_REQUEST, as on real brokers.
 - AlterConfigs replaces the whole set: a key that is not named returns to its default. IncrementalAlterConfigs sets, deletes, and adds to
-  or takes from lists, starting from the value that counts.
-- A topic that was found without its settings shows `horolog.settings.unknown`; whoever sets or deletes a key that decides over deletion, or
-  that one, has said what they are.
+  or takes from lists, starting from the value in effect.
+- A topic that was found without its settings shows `horolog.settings.unknown`. Setting or deleting that key, or one that decides over
+  deletion, says what they are.
 - A resource or a key twice in one request, a null value, an unknown operation: INVALID_REQUEST. An empty list of keys means all.
 - `horolog.http.listen` shows the port that is listened on, where the setting leaves it to the system.
 - v0's `is_default` is false.
-- Groups: the keys of `broker.group_settings`, for a group that there is or not; they count from its members' next heartbeats on.
+- Groups: the keys of `broker.group_settings`, whether the group exists or not; they take effect with its members' next heartbeats.
 Not done: configurations of client metrics and broker loggers (INVALID_REQUEST).
 """
 
@@ -142,14 +142,14 @@ def _entries(broker: BrokerView, owner: Owner, keys: Collection[str] | None) -> 
 
 
 def _as_bound(broker: BrokerView, entry: ConfigEntry) -> ConfigEntry:
-    """The port that the system chose, where it was to choose one: whoever reads the setting wants to come."""
+    """The port that the system chose, if it was to choose one: a client reads the setting in order to connect."""
     if entry.name != HTTP_LISTEN or entry.value is None:
         return entry
     return replace(entry, value=with_port(entry.value, broker.http_port))
 
 
 def _as_shared(entry: ConfigEntry, value: str) -> ConfigEntry:
-    """A key with the value that all brokers share, whatever counts here."""
+    """A key with the value that all brokers share, whatever value is in effect here."""
     return ConfigEntry(
         name=entry.name,
         value=None if entry.sensitive else value,
@@ -253,7 +253,7 @@ def _alter(
     *,
     validate_only: bool,
 ) -> None:
-    """Check every resource, then carry out the allowed changes; `done` is told the errors, by resource."""
+    """Check every resource, then carry out the allowed changes; `done` gets the errors by resource."""
     counts = Counter((each.resource_type, each.resource_name) for each in resources)
     outcome: Outcome = dict.fromkeys(counts)
     accepted: list[Alteration] = []
@@ -307,7 +307,7 @@ def _check(cluster: Cluster, alteration: Alteration) -> None:
 def _carry_out(
     cluster: Cluster, accepted: Sequence[Alteration], outcome: Outcome, done: Callable[[Outcome], None]
 ) -> None:
-    """Change topics together, then each broker; `done` is told the outcome once all of them are made."""
+    """Change topics together, then each broker, then groups together; `done` gets the outcome of all changes."""
     topics = {each.name: each.overrides for each in accepted if each.type == ResourceType.TOPIC}
     groups = {each.name: each.overrides for each in accepted if each.type == ResourceType.GROUP}
     brokers = [each for each in accepted if each.type == ResourceType.BROKER]
@@ -331,7 +331,7 @@ def _carry_out(
 
 
 def _rules_changed(groups: Mapping[str, Mapping[str, str]]) -> RulesChanged:
-    """A group that has no settings of its own any more has no rule."""
+    """A group without settings of its own has no rule."""
     put = tuple(group_settings.rule_of(name, overrides) for name, overrides in groups.items() if overrides)
     return RulesChanged(
         put, frozenset((stored_rules.GROUP, name) for name, overrides in groups.items() if not overrides)

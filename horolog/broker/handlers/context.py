@@ -121,7 +121,7 @@ class BrokerView(Protocol):
 
     @property
     def http_port(self) -> int:
-        """Where HTTP is served; 0 where it is not."""
+        """The port where HTTP is served; 0 where it is not."""
         ...
 
 

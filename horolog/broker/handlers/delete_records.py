@@ -2,7 +2,8 @@
 
 - -1 means the high watermark; beyond it, or below -1: OFFSET_OUT_OF_RANGE; below the start: nothing to do, no error.
 - A topic whose records are only compacted keeps them: POLICY_VIOLATION; an internal topic: INVALID_TOPIC_EXCEPTION.
-- A partition that is named several times has the last of its offsets, and one answer; a topic without partitions has none.
+- A partition that is named several times is moved to the last of its offsets, and answered once; a topic without partitions has no
+  answer.
 - The new start is on the disk before the answer; `timeout_ms` is not used.
 """
 

@@ -1,4 +1,4 @@
-"""DescribeProducers, version 0: who has written to a partition, and which transactions are open in it."""
+"""DescribeProducers, version 0: the producers that have written to a partition, and their open transactions."""
 
 from __future__ import annotations
 

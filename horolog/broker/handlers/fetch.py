@@ -52,7 +52,7 @@ FIRST_VERSION_WITH_STORAGE_ERROR = 6
 NO_EPOCH = -1
 NO_SESSION = 0
 HERE = -1
-"""The replica that is best read from."""
+"""The preferred read replica: this broker."""
 
 NO_PLACE = (
     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
@@ -68,12 +68,12 @@ ForgottenTopic = tuple[str, bytes, list[int]]
 FetchRequest = tuple[
     str | None, int, tuple[int, int] | None, int, int, int, int, int, int, list[FetchTopic], list[ForgottenTopic], str
 ]
-"""Cluster; replica, and replica with its epoch; the longest wait, the fewest bytes worth an answer, the most of all; isolation level;
-session and its epoch; topics, topics that leave the session; rack."""
+"""Cluster; replica, and replica with its epoch; max wait, min bytes, max bytes; isolation level; session and its epoch; topics, topics
+that leave the session; rack."""
 
 
 class PartitionAnswer(NamedTuple):
-    """A named tuple: what was found decides whether it is told."""
+    """A named tuple, since its fields are read to decide whether the response includes it."""
 
     partition: int
     error_code: int
@@ -109,7 +109,7 @@ class Collected:
 
 
 class PendingFetch:
-    """A fetch from its plan to its answer; looked at again when its partitions have new data."""
+    """A fetch from its plan to its answer; checked again when its partitions have new data."""
 
     __slots__ = (
         "broker",
@@ -143,7 +143,7 @@ class PendingFetch:
         self.max_wait_ms = max_wait_ms
         max_bytes = min(max_bytes, broker.settings.fetch_max_bytes)
         self.throttle = throttle = context.route.throttle
-        if throttle is not None:  # an answer that passes the quota by itself could never leave
+        if throttle is not None:  # an answer that exceeds the quota by itself could never leave
             max_bytes = int(min(max_bytes, throttle.most_fetched_bytes))
         self.max_bytes = max_bytes
         self.min_bytes = min(min_bytes, max_bytes)
@@ -183,7 +183,7 @@ class PendingFetch:
                 most = min(position.max_bytes, limit)
                 answer = _read(partition, position, most, whole, terms, allowance, may_be_unread=may_be_unread)
                 found.append((key, position, answer, partition))
-            else:  # as real brokers answer where nothing was tried to be read
+            else:  # as real brokers answer where they attempt no read
                 answer = _error(key[1], partition, aborted=[])
                 found.append((key, position, answer, None))
             records = answer.records
@@ -205,21 +205,21 @@ class PendingFetch:
         return collected
 
     def _is_full(self, found: list[Found]) -> bool:
-        """Whether there is enough to read, and only the limits of the answer or the end of a segment keep it so small."""
+        """Whether there is enough to read, and only the limits of the answer or the end of a segment keep the answer small."""
         committed, missing = self.terms.isolation_level == READ_COMMITTED, self.min_bytes
         for _, position, answer, partition in found:
             if partition is not None and not answer.error_code:
                 upto = answer.last_stable_offset if committed else answer.high_watermark
                 try:
                     missing -= min(position.max_bytes, partition.bytes_ahead(position.fetch_offset, upto))
-                except StorageFault:  # which the next request is told
+                except StorageFault:  # the next request gets the error
                     return True
                 if missing <= 0:
                     return True
         return False
 
     def _find(self, key: PartitionKey) -> Partition | ErrorCode:
-        """One that clients may write to, too, is found at once the next time."""
+        """A partition that clients may write to, too, is cached for the next time."""
         name, index = key
         cluster = self.broker.cluster
         if isinstance(name, str):
@@ -234,7 +234,7 @@ class PendingFetch:
         return partition
 
     def check(self) -> bool:
-        """Looked at again: answered if there is enough now."""
+        """Look again, and answer if there is enough now."""
         collected = self.collect()
         if collected.done:
             self._answer(collected)
@@ -263,7 +263,7 @@ class PendingFetch:
         lookout.enter(wait)
         self._note(collected)
         if not self.is_incremental:
-            lookout.close()  # with this wait
+            lookout.close()  # when this wait ends
         waiting.add(wait, self.max_wait_ms)
         self.context.on_abandoned = lambda: waiting.remove(wait)
         return True
@@ -279,7 +279,7 @@ class PendingFetch:
             lookout.note(key, position, partition, is_quiet=is_quiet)
 
     def respond(self, collected: Collected) -> FetchResponse:
-        """Who is over a quota is answered with nothing, and asks for the same again."""
+        """A client that is over a quota gets an empty response, and asks for the same again."""
         session, told = self.session, collected.found
         if self.throttle is not None and self.throttle.refuses_fetch(collected.size_bytes):
             return self._nothing()
@@ -296,7 +296,7 @@ class PendingFetch:
         return NO_THROTTLING_MS, ErrorCode.NONE, session.id, _by_topic(told), ()
 
     def _nothing(self) -> FetchResponse:
-        """A session that is not told of must not stay."""
+        """The empty response; a new session, which it does not name, is closed."""
         session = self.session
         if session is not None and not self.is_incremental:
             self.broker.fetch_sessions.close(session.id)
@@ -401,9 +401,9 @@ def _read(
 
 
 def _read_for_old(partition: Partition, offset: int, max_bytes: int, version: int, *, whole: bool, upto: int) -> bytes:
-    """The slice in the format of older readers; one that holds nothing newer stays as it was cut.
+    """The slice in the format of older readers; a slice that holds nothing newer stays as it was cut.
 
-    Reads on where a slice held only what they are not shown (control batches): an empty answer would hold them there for ever.
+    Reads on if a slice held only control batches, which they are not shown: an empty answer would hold them there forever.
     """
     magic = 0 if version <= 1 else 1
     cuts_first = version < FIRST_VERSION_WITH_WHOLE_MESSAGE

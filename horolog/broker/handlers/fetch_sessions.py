@@ -1,9 +1,9 @@
 """Incremental fetch sessions (KIP-227): what a consumer asked for before, so that it need only say what changed.
 
 A session remembers its partitions in the order in which they are answered, and what the client was last told of each.
-The cache is bounded by `max.incremental.fetch.session.cache.slots`; the session used longest ago gives way after
-`MIN_EVICTION_MS`, and when none may, the client is served without a session. So it is when the partitions of all
-sessions together pass `horolog.fetch.session.partitions.max`.
+The cache is bounded by `max.incremental.fetch.session.cache.slots`; the least recently used session gives way after
+`MIN_EVICTION_MS`. If none may give way, or if the partitions of all sessions together exceed
+`horolog.fetch.session.partitions.max`, the client is served without a session.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class FetchPosition:
         self.last_fetched_epoch = last_fetched_epoch
         self.told_high_watermark = -1
         self.told_log_start_offset = -1
-        self.turn = 0  # of those of a lookout: its place in the order of answers
+        self.turn = 0  # its place in a lookout's order of answers
 
     def __repr__(self) -> str:
         return f"FetchPosition(offset={self.fetch_offset}, max_bytes={self.max_bytes})"
@@ -115,7 +115,7 @@ class FetchSessions:
         return len(self._sessions)
 
     def find(self, session_id: int) -> FetchSession | None:
-        """A session as it is, without a fetch."""
+        """A session, without marking it as used."""
         return self._sessions.get(session_id)
 
     def resume(self, session_id: int, epoch: int) -> FetchSession | ErrorCode:
@@ -136,7 +136,7 @@ class FetchSessions:
         return session
 
     def open(self, positions: Positions) -> FetchSession | None:
-        """A new session for a full fetch, or None when the cache is full of younger ones."""
+        """A new session for a full fetch, or None when the cache has no room."""
         now_s = self._clock.monotonic()
         if len(self._sessions) >= self._max_sessions and not self._evict_one(now_s):
             return None
@@ -168,5 +168,5 @@ class FetchSessions:
 
 
 def _random_id() -> int:
-    """Ids of an earlier run of the broker are not to be met again by chance; they guard nothing."""
+    """Random, so that ids of an earlier run of the broker do not match by chance; they are no secret."""
     return random.randint(1, 2**31 - 1)  # noqa: S311

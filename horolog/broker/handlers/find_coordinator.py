@@ -1,8 +1,8 @@
 """FindCoordinator, versions 0 to 6: the broker that coordinates a group or a transactional id.
 
 - v0 knows groups only, v1+ also transactions (key type 1), v4+ asks for many keys at once.
-- The topic that a coordinator keeps its state in is made when it is not there yet. Kafka answers COORDINATOR_NOT_AVAILABLE
-  while it makes it; here it is made before the answer, so that this code means that it could not be made.
+- The topic that a coordinator keeps its state in is created if it does not exist. Kafka answers COORDINATOR_NOT_AVAILABLE
+  while it creates it; here it is created before the answer, so that this code means that it could not be created.
 - Other key types: INVALID_REQUEST.
 Not done: share partitions (key type 2).
 """
@@ -20,7 +20,7 @@ GROUP, TRANSACTION, SHARE = 0, 1, 2
 FIRST_VERSION_WITH_MANY_KEYS = 4
 NO_PORT = -1
 TOPICS = {GROUP: GROUP_OFFSETS, TRANSACTION: TRANSACTION_STATE}
-"""By the kind of key, the topic whose partitions keep them: who leads one coordinates its keys."""
+"""By the kind of key, the topic whose partitions keep them: the leader of a partition coordinates its keys."""
 
 
 def handle(broker: BrokerView, request: FindCoordinatorRequest, context: RequestContext) -> FindCoordinatorResponse:
@@ -60,7 +60,7 @@ def _coordinator(broker: BrokerView, topic_name: str, key: str, listener: str) -
 
 
 def _coordinator_error(broker: BrokerView, key_type: int) -> ErrorCode:
-    """Why there is no coordinator of this kind, if there is none; its topic is there afterwards."""
+    """Why there is no coordinator of this kind, if there is none; creates its topic if need be."""
     if key_type not in TOPICS:
         return ErrorCode.INVALID_REQUEST
     code = broker.groups.ensure_topic() if key_type == GROUP else broker.transactions.ensure_topic()

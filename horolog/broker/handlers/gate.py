@@ -1,8 +1,8 @@
 """Whether a request is allowed: asked at one point, in `network.dispatch`, between decoding and the handler.
 
-A gate is asked once for each route, and gives the function that requests of this api go to. That may be the handler itself: then
-the request is allowed, and costs nothing more. It may be one that answers in its stead with an error; or one that decides by
-the request and `context.principal`, passes on the allowed part, and has the answer tell of the rest (`amend`).
+A gate is asked once for each route, and returns the function that serves its requests. That may be the handler itself: then the
+request is allowed, and costs nothing more. It may be a function that answers with an error instead; or one that decides by the
+request and `context.principal`, passes on the allowed part, and has the answer report the rest (`amend`).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def open_gate(_: ApiKey, handle: HandlerFunction) -> HandlerFunction:
 
 
 def gate_of(broker: BrokerView) -> Gate:
-    """The gate that the settings ask for; whether a principal may is asked before whether anybody may."""
+    """The gate that the settings ask for; the rights of the principal are checked before what holds for all clients."""
     gate = _gate_for_all(broker)
     if broker.audit is not None:
         from horolog.broker.handlers.auditing import auditing

@@ -50,7 +50,7 @@ GROUPS_AT_ONCE = 500
 
 
 def client_of(context: RequestContext) -> tuple[str, str]:
-    """The name that a client goes by, and where it is, as real brokers write it."""
+    """The client's id and its address, as real brokers write them."""
     return context.client_id or "", f"/{context.connection.peer_host}"
 
 

@@ -5,9 +5,9 @@
 - v1+ answers exactly (`lookups.first_at_or_after`). Negative targets: -1 latest, -2 earliest, -3 largest timestamp (v7+),
   -4 earliest local (v8+: the earliest, all data is local), -5 latest tiered (v9+) and -6 earliest pending upload (v11+):
   none, for nothing is tiered. Others, and these in older versions: UNSUPPORTED_VERSION for the partition.
-- v2+: read_committed sees up to the last stable offset; a record behind it is no answer.
-- v4+: the leader epoch is checked and answered. A partition named twice in v1+ is answered once, with INVALID_REQUEST.
-- A topic that stores magic 0 has no times: UNSUPPORTED_FOR_MESSAGE_FORMAT for targets by time.
+- v2+: read_committed sees up to the last stable offset; a record beyond it is no answer.
+- v4+: the leader epoch is checked and returned. A partition named twice in v1+ is answered once, with INVALID_REQUEST.
+- A topic that stores magic 0 has no timestamps: UNSUPPORTED_FOR_MESSAGE_FORMAT for targets by time.
 - v10's timeout is not used: an answer never waits.
 
 Requests and answers are flat: tuples of the fields that `protocol.messages.list_offsets` declares, in their order. The names of
@@ -98,7 +98,7 @@ def _answer(cluster: Cluster, name: str, asked: Asked, version: int, committed: 
 
 
 def look_up(partition: Partition, target: int, committed: bool) -> tuple[int, int, int]:
-    """The (timestamp, offset, leader epoch) that a target stands for; -1 for what there is not."""
+    """The (timestamp, offset, leader epoch) that a target stands for; -1 for what does not exist."""
     end = partition.last_stable_offset if committed else partition.high_watermark
     if target == LATEST:
         return NONE, end, partition.leader_epoch

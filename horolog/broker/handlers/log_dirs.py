@@ -1,10 +1,10 @@
-"""DescribeLogDirs 0-5: the data folders, their room, the sizes of the partitions in each; AlterReplicaLogDirs 0-2.
+"""DescribeLogDirs 0-5: the data folders, their disk space, the sizes of the partitions in each; AlterReplicaLogDirs 0-2.
 
 - A null list of topics means all; partitions that are not here are left out.
-- No replica lags behind and none is moving. v4+ tells the disk's size and its free room.
+- No replica lags behind and none is moving. v4+ reports the disk's size and its free space.
 - A folder that cannot be used is KAFKA_STORAGE_ERROR, without partitions.
-- A partition that is to be in the folder where it is stays there, which is a success; another folder of this broker is
-  INVALID_REPLICA_ASSIGNMENT. A path that `log.dirs` does not name is LOG_DIR_NOT_FOUND, whatever the topic.
+- Moving a partition to the folder where it is succeeds; another folder of this broker is INVALID_REPLICA_ASSIGNMENT. A path
+  that `log.dirs` does not name is LOG_DIR_NOT_FOUND, whatever the topic.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ log = logging.getLogger(__name__)
 
 UNKNOWN_SIZE = -1
 FIRST_VERSION_WITH_ERROR = 3
-"""Of a request as a whole."""
+"""The first version with an error for the request as a whole."""
 
 
 def describe(broker: BrokerView, request: DescribeLogDirsRequest, context: RequestContext) -> DescribeLogDirsResponse:  # noqa: ARG001
@@ -59,7 +59,7 @@ def _result(cluster: Cluster, folder: DataFolder, wanted: Mapping[str, Iterable[
 
 
 def disk_space(folder: DataFolder) -> tuple[int, int]:
-    """The size of the disk and the room left for us; -1 where the system does not say."""
+    """The size of the disk and the space left for the broker; -1 where the system does not say."""
     try:
         return folder.disk_space()
     except StorageFault as fault:

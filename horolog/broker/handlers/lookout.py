@@ -1,8 +1,8 @@
-"""Which partitions of a fetch may have news: only they are looked at, however many the fetch is about.
+"""Which partitions of a fetch may have news: only they are looked at, however many the fetch names.
 
-A partition is quiet once a look has found nothing to read and nothing to tell. It may have news again when it has been written to
-(`Waiting` tells so), when the client asks otherwise, and with all others when something rare has changed (`RareChanges`)
-or the fetch comes on other terms.
+A partition is quiet once a look has found nothing to read and nothing to report. It may have news again when it has been written to
+(`Waiting` reports that), or when the client asks for it again. All partitions may have news when something rare has changed
+(`RareChanges`) or the fetch comes with other terms.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Terms(NamedTuple):
-    """What a request says that decides, for all its partitions, what there is to read."""
+    """The fields of a request that decide, for all its partitions, what there is to read."""
 
     version: int
     isolation_level: int
@@ -46,7 +46,7 @@ class Watch:
 
 
 class Lookout:
-    """Over the positions of one fetch, or of all the fetches of a session; `restless` are those that may have news."""
+    """Watches the positions of one fetch, or of all fetches of a session; `restless` are those that may have news."""
 
     __slots__ = (
         "_changes",
@@ -64,7 +64,7 @@ class Lookout:
     def __init__(
         self, positions: Positions, waiting: Waiting, changes: RareChanges, terms: Terms | None = None
     ) -> None:
-        """`terms` are those of a look that has just been taken, at all of them."""
+        """`terms` are those of a look at all of them that has just been taken."""
         self.positions = positions
         self.restless: Positions = dict(positions)
         self.waits: dict[Wait, None] = {}
@@ -82,7 +82,7 @@ class Lookout:
         return f"<Lookout: {len(self.restless)} of {len(self.positions)} partitions may have news>"
 
     def to_look_at(self, terms: Terms) -> Positions:
-        """What may have news, in the order in which it is answered."""
+        """The positions that may have news, in the order of answers."""
         number = self._changes.number  # before the look: what changes during it counts for the next one
         if terms != self._terms or number != self._seen:
             self._terms, self._seen = terms, number
@@ -92,7 +92,7 @@ class Lookout:
         return dict(self.restless)
 
     def note(self, key: PartitionKey, position: FetchPosition, partition: Partition | None, *, is_quiet: bool) -> None:
-        """What a look has found at one of them; `partition` is None where there is none to wait for."""
+        """Note what a look has found at one position; `partition` is None where there is none to wait for."""
         if self._is_closed and not self.waits:
             return
         if partition is None or not is_quiet:
@@ -107,17 +107,17 @@ class Lookout:
                 self._waiting.watch(partition, watch)
 
     def ask(self, key: PartitionKey, position: FetchPosition, *, is_new: bool) -> None:
-        """The client asks for a partition, be it again."""
+        """The client asks for a partition, for the first time or again."""
         self.restless[key] = position
         if is_new:
             self.put_last(position)
 
     def put_last(self, position: FetchPosition) -> None:
-        """It is answered behind all others from now on, as its place in `positions` has it."""
+        """Answer it after all others from now on, as its place in `positions` says."""
         position.turn = next(self._turns)
 
     def drop(self, key: PartitionKey) -> None:
-        """The client asks for a partition no more."""
+        """The client no longer asks for a partition."""
         self.restless.pop(key, None)
         self._forget(key)
 
@@ -126,7 +126,7 @@ class Lookout:
         if watch is not None:
             self._waiting.unwatch(watch.partition, watch)
 
-    # -- its life: a lookout that is closed stays at its post until nobody waits for it
+    # -- its life: a closed lookout goes on watching until its last wait ends
 
     def enter(self, wait: Wait) -> None:
         self.waits[wait] = None

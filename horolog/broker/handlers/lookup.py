@@ -31,7 +31,7 @@ def find_partition(cluster: Cluster, name: str, index: int) -> Partition | Error
 
 
 class Leadership(NamedTuple):
-    """A partition as clients are told of it: its leader, and the brokers that keep it."""
+    """A partition as clients see it: its leader, and the brokers that keep it."""
 
     code: ErrorCode
     leader: int
@@ -41,7 +41,7 @@ class Leadership(NamedTuple):
 
 
 def leadership(placement: Placement, topic: Topic, index: int) -> Leadership:
-    """Who leads a partition; nobody while its files have failed here, or its broker is away."""
+    """The leader of a partition; there is none while its files have failed here, or its broker is away."""
     node, epoch = placement.lead(topic.id, index)
     keeper = placement.keeper(topic.id, index) if node == NO_NODE else node
     replicas = [] if keeper == NO_NODE else [keeper]
@@ -62,13 +62,13 @@ def epoch_error(partition: Partition, current_leader_epoch: int) -> ErrorCode | 
 
 
 def storage_error(partition: Partition, fault: StorageFault) -> ErrorCode:
-    """Log a fault of the disk; clients know it by this code."""
+    """Log a fault of the disk; return the error code for clients."""
     log.error("%r: %s", partition, fault)
     return ErrorCode.KAFKA_STORAGE_ERROR
 
 
 def storage_error_for(version: int, first_version_that_knows_it: int) -> ErrorCode:
-    """The code for a failed disk, by version: older clients do not know the newer one, and would not try again."""
+    """The code for a failed disk, by version: older clients do not know the newer code, and would not retry."""
     if version < first_version_that_knows_it:
         return ErrorCode.NOT_LEADER_OR_FOLLOWER
     return ErrorCode.KAFKA_STORAGE_ERROR

@@ -65,7 +65,7 @@ def handle(
 def _all_in_steps(
     broker: BrokerView, request: MetadataRequest, context: RequestContext, operations: int
 ) -> Generator[None, None, MetadataResponse]:
-    """All topics, while others come and go."""
+    """All topics, in steps, between which topics may come and go."""
     topics: list[MetadataResponseTopic] = []
     for number, topic in enumerate(list(broker.cluster.topics.values())):
         if broker.cluster.topics.get(topic.name) is topic:
@@ -128,9 +128,9 @@ def _find(
 
 
 def create_on_demand(cluster: Cluster, names: Iterable[str], context: RequestContext) -> dict[str, ErrorCode]:
-    """Create topics that a client asked about; those of which it is known at once that they cannot be, and why.
+    """Create topics that a client asked about; return those that are refused at once, and why.
 
-    Internal topics are left to the coordinators that need them, and those that the client's quota forbids to a later request.
+    Internal topics are left to the coordinators that need them, and topics beyond the client's quota to a later request.
     """
     count = cluster.settings.num_partitions
     wanted = [NewTopic(name) for name in names if name not in INTERNAL_TOPICS and may_change(context, count)]

@@ -1,10 +1,10 @@
 """How a long request is cut into pieces, each of which is a short request of the same API: gate and handler see nothing else.
 
 The parts of most requests do not depend on each other: topics, partitions, groups, resources. `SPLITS` names their arrays, from the
-outer to the inner, and the arrays of the answer that stand for them. Where parts of one name do depend on each other, for a request
-may name them once, they go together in one piece; the mentions that change no answer are left out before.
+outer to the inner, and the arrays of the answer that stand for them. Where parts of one name do depend on each other, because a
+request may name each only once, they go together in one piece; mentions that change no answer are dropped first.
 
-Requests whose parts are carried out all or not at all are not in the table, and are bounded by what one request may hold.
+Requests whose parts are all or nothing are not in the table; they are bounded by what one request may hold.
 """
 
 from __future__ import annotations
@@ -26,15 +26,18 @@ if TYPE_CHECKING:
 
 YIELD_EVERY: Final = 1024
 UNKNOWN_WEIGHT: Final = 64
-"""Of a null that stands for everything."""
+"""The weight of a null that stands for everything."""
 
 Name = Callable[["BrokerView", Any], Hashable]
 
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """How requests of one API are cut. `told` has fewer arrays where the answer leaves out the outer ones of the request. `name`: parts of one name go together, at most `most` that say the same by `words`; `inner_name`
-    keeps parts inside of a part together. `arrange` takes out of all parts what would be lost between pieces.
+    """How requests of one API are cut.
+
+    `told` has fewer arrays where the answer leaves out the outer ones of the request. Parts of one `name` go together, at most `most`
+    with the same `words`; `inner_name` keeps parts inside a part together. `arrange` settles over all parts what would be lost
+    between pieces.
     """
 
     asked: tuple[str, ...]
@@ -45,13 +48,13 @@ class Split:
     inner_name: Callable[[Any], Hashable] | None = None
     arrange: Callable[[Sequence[Any]], Generator[None, None, list[Any]]] | None = None
     whole_with: tuple[Operation, ...] = ()
-    """Who may do one of these to the cluster has the request served as a whole: it is kept with one write."""
+    """With one of these operations on the cluster, a client's request is served as a whole: it is stored with one write."""
 
 
 class Piece(NamedTuple):
     """A request with a part of the whole: elements of the array at `depth`; the outer arrays have one element each.
 
-    Elements that are on the way there are new from the array `fresh` on; those of the arrays before are the last piece's.
+    The outer elements are new from the array `fresh` on; those of the arrays before it are the last piece's.
     """
 
     request: Any
@@ -60,7 +63,7 @@ class Piece(NamedTuple):
 
 
 class Pace:
-    """How many elements a piece has: as many as take some two milliseconds."""
+    """How many elements a piece has: as many as take about two milliseconds."""
 
     LEAST_S, MOST_S = 0.001, 0.003
     MOST_ELEMENTS = 2048
@@ -81,7 +84,7 @@ class Pace:
 
 
 class Fields:
-    """Arrays one inside of the other: how they are read and replaced, in structs or in the tuples that stand for them."""
+    """Nested arrays: how they are read and replaced, in structs or in the tuples that stand for them."""
 
     __slots__ = ("_flat", "_places", "_readers", "names")
 
@@ -131,7 +134,7 @@ class Cutter:
         return f"<Cutter of {self._fields!r}>"
 
     def has_parts(self, request: Any) -> bool:
-        """Whether there is something to cut: null and nothing often stand for everything."""
+        """Whether there is something to cut: null and an empty array often stand for everything."""
         return bool(self._fields.of(request, 0))
 
     def weight(self, request: Any) -> int:
@@ -147,7 +150,7 @@ class Cutter:
         return len(elements) + sum(self._weight(each, depth + 1) for each in elements)
 
     def arranged(self, broker: BrokerView, request: Any) -> Generator[None, None, Any]:
-        """The request without mentions that change no answer, parts of one name beside each other."""
+        """The request without mentions that change no answer, and with parts of one name next to each other."""
         split = self.split
         elements = self._fields.of(request, 0) or ()
         if split.arrange is not None:
@@ -182,7 +185,7 @@ class Cutter:
         pace: Pace,
         build: Callable[[Any], Any],
     ) -> Iterator[Piece]:
-        """`build` makes the request of the holder of the array at a depth."""
+        """`build` makes the request from the holder of the array at `depth`."""
         fields, has_inner = self._fields, depth + 1 < len(self._fields)
         piece: list[Any] = []
         weight = 0
@@ -210,7 +213,7 @@ class Cutter:
 
 
 def _list_offsets(elements: Sequence[Any]) -> Generator[None, None, list[Any]]:
-    """A partition that is named more than once, wherever, is refused: in each topic that names it, it stays twice."""
+    """A partition that the request names more than once is refused: it stays twice in each topic that names it."""
     counts: Counter[tuple[str, int]] = Counter()
     for name, asked in elements:
         counts.update((name, one[0]) for one in asked)
@@ -225,7 +228,7 @@ def _list_offsets(elements: Sequence[Any]) -> Generator[None, None, list[Any]]:
 
 
 def _delete_records(elements: Sequence[Any]) -> Generator[None, None, list[Any]]:
-    """Each topic once, and of a partition that is named more than once what the request says last."""
+    """Each topic once, with the last mention of each partition."""
     topics: dict[str, tuple[Any, dict[int, Any]]] = {}
     for topic in elements:
         _, partitions = topics.setdefault(topic.name, (topic, {}))
@@ -240,7 +243,7 @@ def _delete_records(elements: Sequence[Any]) -> Generator[None, None, list[Any]]
 
 
 def _deleted_name(broker: BrokerView, asked: Any) -> Hashable:
-    """Of an element of DeleteTopics, which may name one topic by its name and by its id."""
+    """The topic of an element of DeleteTopics; one request may name a topic by its name and by its id."""
     if isinstance(asked, str):
         return asked
     topic = broker.cluster.by_id.get(asked.topic_id) if asked.name is None and asked.topic_id != NO_TOPIC_ID else None
@@ -248,7 +251,7 @@ def _deleted_name(broker: BrokerView, asked: Any) -> Hashable:
 
 
 def _named(*fields: str) -> Name:
-    """By fields of an element; without any by the element itself."""
+    """Names an element by some of its fields, or by itself if none are given."""
     if not fields:
         return lambda _, element: element
     read = attrgetter(*fields)

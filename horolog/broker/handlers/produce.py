@@ -4,7 +4,7 @@
 - acks=0 gets no answer, and a closed connection if anything was refused; acks=1 is answered after the write, acks=-1 after the sync.
 - A topic named twice in one request is answered once, with the partitions of both; a partition named twice counts once, the
   last one. Both as real brokers do.
-- The text of a refusal is null but for records that are refused one by one and for batches outside of their transaction.
+- The error message is null except for records that are refused one by one and for batches outside of their transaction.
 - v13+ names topics by id.
 - Batches of a transaction have to belong to one: see `transactional_produce`.
 
@@ -36,7 +36,7 @@ LAST_VERSION_WITH_OLD_FORMATS: Final = 2
 FIRST_VERSION_WITH_STORAGE_ERROR: Final = 4
 
 REFUSED_RECORDS: Final = frozenset({ErrorCode.INVALID_RECORD, ErrorCode.INVALID_TIMESTAMP})
-"""Refusals of records, not of a batch or of the partition: Kafka gives a text for these only."""
+"""Refusals of records, not of a batch or of the partition: Kafka sends an error message for these only."""
 
 NONE_REFUSED: Mapping[Partition, ErrorCode] = {}
 
@@ -70,7 +70,7 @@ class Produced:
         return f"<Produced acks={self.acks} to {len(self.partitions)} partitions for {self.context!r}>"
 
     def finish(self, failures: Failures) -> Peer:
-        """Make the answer; whoever finishes commits tells the conversation, once for all of them."""
+        """Make the answer; the committer notifies the conversation, once for all of its requests."""
         if failures:
             self._refuse_failed(failures)
         _set_answer(self.context, self.acks, self.answers)
@@ -86,7 +86,7 @@ class Produced:
 
 
 class _Verdicts(dict[Partition, ErrorCode]):
-    """Why partitions refuse their records. One that the coordinator was not asked about refuses them, too: it has come here meanwhile."""
+    """Why partitions refuse their records. One that the coordinator was not asked about refuses, too: it has moved here meanwhile."""
 
     def __init__(self, asked: Collection[Partition], refused: Mapping[Partition, ErrorCode]) -> None:
         super().__init__(refused)
@@ -185,7 +185,7 @@ def refused(request: ProduceRequest, code: ErrorCode, message: str | None = None
 
 
 def _find(broker: BrokerView, key: str | bytes, index: int) -> Partition | ErrorCode:
-    """A partition by the name or the id of its topic; one that takes records is found at once the next time."""
+    """A partition by the name or the id of its topic; one that takes records is cached for the next time."""
     cluster = broker.cluster
     if isinstance(key, bytes):
         topic = cluster.by_id.get(key)
@@ -205,7 +205,7 @@ def _find(broker: BrokerView, key: str | bytes, index: int) -> Partition | Error
 
 
 def _each_topic_once(topics: Sequence[TopicData]) -> list[TopicData]:
-    """By name and id: with the partitions of all places where the request names it."""
+    """Each topic once, by name and id, with the partitions of all its mentions."""
     merged: dict[tuple[str, bytes], TopicData] = {}
     for name, topic_id, sets in topics:
         merged.setdefault((name, topic_id), (name, topic_id, []))[2].extend(sets)
@@ -215,7 +215,7 @@ def _each_topic_once(topics: Sequence[TopicData]) -> list[TopicData]:
 def _partitions_to_verify(
     broker: BrokerView, topics: Sequence[TopicData], version: int
 ) -> list[tuple[Partition, memoryview]]:
-    """Partitions that would take their records, were it not for the transaction."""
+    """The partitions that take their records if the transaction allows it."""
     found: list[tuple[Partition, memoryview]] = []
     for name, topic_id, sets in topics:
         key = topic_id if version > LAST_VERSION_WITH_NAMES else name
@@ -242,7 +242,7 @@ def _append(
     now_ms: int,
     refused: Mapping[Partition, ErrorCode],
 ) -> PartitionAnswer:
-    """Append one partition's records; an answer without an error is one for what has yet to be written."""
+    """Append one partition's records; an answer without an error stands for records that are yet to be written."""
     if records is None:
         records = _present(records, partition, version)
     try:
@@ -268,7 +268,7 @@ def _set_answer(context: RequestContext, acks: int, answers: Sequence[TopicAnswe
         context.set_response((answers, NO_THROTTLING_MS, ()))
         return
     if any(answer[1] for _, _, partitions in answers for answer in partitions):
-        context.connection.answered()  # what was answered before still leaves
+        context.connection.answered()  # earlier answers still leave
         context.connection.close(REFUSED_WITHOUT_ANSWER)
     context.set_no_response()
 

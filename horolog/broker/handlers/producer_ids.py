@@ -1,8 +1,8 @@
 """InitProducerId, versions 0 to 5: gives producers their ids and epochs.
 
 - Without a transactional id: a new id with epoch 0, never given out before, crash or not.
-- With one: the id's producer with its next epoch, which fences whoever had the one before. An open transaction is aborted first, and the
-  client asks again (CONCURRENT_TRANSACTIONS). v3+: a producer that goes on after an error names itself, with id and epoch or neither.
+- With one: the id's producer with its next epoch, which fences the producer with the one before. An open transaction is aborted first,
+  and the client retries (CONCURRENT_TRANSACTIONS). v3+: a producer that continues after an error names its id and epoch, or neither.
 - An empty transactional id is INVALID_REQUEST, a transaction timeout outside of 1 to `transaction.max.timeout.ms` is
   INVALID_TRANSACTION_TIMEOUT, as on real brokers. Before v4 PRODUCER_FENCED is called INVALID_PRODUCER_EPOCH.
 Not done: v6 (two-phase commit), which Kafka 4.3 does not advertise either.
@@ -45,7 +45,7 @@ def _idempotent(broker: BrokerView) -> InitProducerIdResponse:
     try:
         return _given(Producer(broker.cluster.next_producer_id(), FIRST_EPOCH))
     except ClusterError:
-        # Kafka's brokers answer so when they get no block of ids; clients try again.
+        # Kafka's brokers answer so when they get no block of ids; clients retry.
         return _refused(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
 
 

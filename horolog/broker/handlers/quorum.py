@@ -1,8 +1,8 @@
-"""DescribeQuorum, versions 0 to 2: this broker is the only voter of `__cluster_metadata`-0, and has seen all that there is.
+"""DescribeQuorum, versions 0 to 2: this broker is the only voter of `__cluster_metadata`-0, and is always caught up.
 
 - The log of the metadata is the file `horolog-cluster`: its end is the number of times that it was written since the start.
 - Anything but this one partition gets UNKNOWN_TOPIC_OR_PARTITION for every partition of the request, as in Kafka.
-- v1+ tells when the voter was last heard of: now. v2+ adds its folder's id and address, and texts that are empty where all is well.
+- v1+ says when the voter last fetched: now. v2+ adds its folder's id and address, and error messages, which are empty where all is well.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from horolog.protocol.messages.quorum import (
 from horolog.protocol.uuids import parse_uuid
 
 ONLY_EPOCH = 1
-"""Nobody else was ever elected."""
+"""No other leader was ever elected."""
 
 FIRST_WITH_NODES = 2
 NO_DIRECTORY = bytes(16)

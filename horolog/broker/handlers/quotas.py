@@ -1,9 +1,9 @@
-"""DescribeClientQuotas and AlterClientQuotas, versions 0 and 1: what clients may use, told and changed.
+"""DescribeClientQuotas and AlterClientQuotas, versions 0 and 1: the quotas of clients, described and changed.
 
 - A filter names each kind of entity once: `user`, `client-id` or `ip`, the last of them alone. Another kind is UNSUPPORTED_VERSION.
 - It asks for one name (0), for the default entity (1) or for any (2); only the first comes with a name. `strict` leaves out entities
-  that have a kind beside those of the filter.
-- Each entity is changed or refused by itself; those that change are on the disk together before the answer, and count from then on.
+  that have more kinds than the filter.
+- Each entity is changed or refused by itself; all changes are on the disk together before the answer, and take effect then.
 - An entity named twice is refused where it is named again, and a value named twice refuses its entity, as on real brokers.
 
 Not done: names of hosts as `ip`.
@@ -180,7 +180,7 @@ def alter(broker: BrokerView, request: AlterClientQuotasRequest, context: Reques
 
 
 def _each_once(entries: Iterable[AlterClientQuotasRequestEntryData]) -> dict[Entity, str | Sequence[OpData]]:
-    """The changes asked for, by entity; or why there can be none."""
+    """The requested changes of each entity, or why it is refused."""
     asked: dict[Entity, str | Sequence[OpData]] = {}
     for entry in entries:
         entity = entity_of({one.entity_type: one.entity_name for one in entry.entity})

@@ -1,8 +1,8 @@
-"""With `horolog.read.only` whatever would change something is refused here, before its handler sees it; all else is served as ever.
+"""With `horolog.read.only`, requests that would change something are refused here, before their handlers see them; others are served.
 
-The error is one that clients do not try again: POLICY_VIOLATION, with a sentence where the answer has room for one. Producers that
+The error is one that clients do not retry: POLICY_VIOLATION, with a message where the answer has room for one. Producers that
 ask for an id get CLUSTER_AUTHORIZATION_FAILED, those with a transactional id TRANSACTIONAL_ID_AUTHORIZATION_FAILED: these end a
-producer at once, where others are tried again for minutes. Groups are served, in memory; only their commits are refused.
+producer at once, where it would retry others for minutes. Groups are served, in memory; only their commits are refused.
 """
 
 from __future__ import annotations

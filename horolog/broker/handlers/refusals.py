@@ -1,8 +1,7 @@
-"""The answer that refuses a request as a whole, for every api and version, made from how messages are declared.
+"""The answer that refuses a request as a whole, for every api and version, made from the declarations of the messages.
 
-The error stands at the top of the answer where that version has a place for it, else beside each part that was asked for (a topic's
-partition, a group, a resource), which are named as the request names them. So a client learns for all that it asked that it
-is refused, and why.
+The error stands at the top of the answer where that version has a place for it, else in each part that was asked for (a topic's
+partition, a group, a resource), named as the request names it. So a client learns for every part that it is refused, and why.
 """
 
 from __future__ import annotations
@@ -48,21 +47,21 @@ NAMES = {
 """Fields by which an answer names its parts, and what a request may call them instead."""
 
 NUMBERS = ("offset", "watermark", "timestamp", "_epoch", "generation_id", "leader_id", "node_id", "port", "producer_id")
-"""How fields end that hold -1 where there is nothing to tell."""
+"""Endings of the names of fields that hold -1 where they have no value."""
 NO_NUMBER = -1
 
 ONLY_BESIDE_PARTS = {ApiKey.ADD_PARTITIONS_TO_TXN}
-"""The error at the top says that the asking broker may not ask, not that its clients may not."""
+"""Their error at the top refuses the broker that sent the request, not its clients."""
 
 ALSO_BESIDE_PARTS = {
     ApiKey.ELECT_LEADERS,
     ApiKey.ALTER_PARTITION_REASSIGNMENTS,
     ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS,
 }
-"""The error stands at the top and beside the parts."""
+"""The error stands at the top and in the parts."""
 
 ANSWERED_ONCE = {CreatableTopicResult, CreatePartitionsTopicResult, DeletableGroupResult}
-"""Parts that are told once, however often a request names them."""
+"""Parts that are answered once, however often a request names them."""
 
 ECHOED = {"entity"}
 """Arrays that name a part, as the request has them."""
@@ -85,7 +84,7 @@ def refusing(decide: Decide, why: str = "") -> Gate:
 
 
 def refuse(key: ApiKey, request: Any, context: RequestContext, code: ErrorCode, why: str = "") -> object | None:
-    """What a handler gives back that refuses the request; the reason is told where the answer has room for one."""
+    """The answer of a handler that refuses the request, with the reason if the answer has room for one."""
     if key is ApiKey.PRODUCE:
         produce.refuse_all(request, context, code, why or None)  # which may have asked for no answer
         return None
@@ -145,7 +144,7 @@ class _Refusal:
             setattr(answer, array.name, self._parts(array, asked))
 
     def _parts(self, array: _Array, asked: Any) -> list[Struct]:
-        """A part for each that was asked for; one for all of a name where they are told once."""
+        """A part for each that was asked for; one for all of a name where they are answered once."""
         parts: list[Struct] = []
         recipe, kind = None, None
         for each in _reached(asked, array.source):
@@ -165,7 +164,7 @@ class _Refusal:
 
 
 class _Array(NamedTuple):
-    """An array of an answer in which errors stand, and the arrays of the request that lead to what it tells of."""
+    """An array of an answer that holds errors, and the arrays of the request that lead to its parts."""
 
     name: str
     struct: type[Struct]
@@ -173,14 +172,14 @@ class _Array(NamedTuple):
 
 
 class _Recipe(NamedTuple):
-    """How a part of an answer tells a refusal: found once for all such parts."""
+    """How a part of an answer reports a refusal: worked out once for all such parts."""
 
     place: str | None
     tells_why: bool
     numbers: tuple[str, ...]
     echoed: tuple[str, ...]
     names: tuple[tuple[str, str | None], ...]
-    """Of the answer and of the request; None: what was asked for is the name."""
+    """A field of the answer and one of the request; None: the element of the request is the name."""
     may_be_null: frozenset[str]
     arrays: tuple[_Array, ...]
 
@@ -238,7 +237,7 @@ def _source(asked: type[Struct], name: str, version: int) -> tuple[str, ...]:
 
 
 def _reached(asked: Any, source: tuple[str, ...]) -> Iterable[Any]:
-    """The elements of an array inside of arrays."""
+    """The elements of a nested array."""
     if not source:
         return ()
     first, *rest = source

@@ -1,12 +1,12 @@
 """ListPartitionReassignments 0, AlterPartitionReassignments 0-1 and ElectLeaders 0-2, where every partition has one replica, its leader.
 
-- One broker alone keeps and leads everything. Nothing is being moved, so nothing is listed; moving a partition to where it is
+- A single broker keeps and leads everything. Nothing is being moved, so nothing is listed; moving a partition to where it is
   succeeds, anywhere else is INVALID_REPLICA_ASSIGNMENT.
-- Of several workers on one folder another one leads a partition that is moved there (`workers.hand_over`): answered when it does. What
-  this worker is handing over just now is listed, and cannot be cancelled: it takes some milliseconds.
+- With several workers on one folder a partition moves to another worker (`workers.hand_over`); the answer comes when that one leads it.
+  The partitions that this worker is handing over are listed, and cannot be cancelled: it takes some milliseconds.
 - Cancelling where nothing is moved is NO_REASSIGNMENT_IN_PROGRESS.
 - No partition needs another leader: ELECTION_NOT_NEEDED, or nothing at all where all partitions are meant. While the worker that
-  leads one is away nobody else can: PREFERRED_LEADER_NOT_AVAILABLE, or for unclean elections ELIGIBLE_LEADERS_NOT_AVAILABLE.
+  leads one is away, no other can: PREFERRED_LEADER_NOT_AVAILABLE, or for unclean elections ELIGIBLE_LEADERS_NOT_AVAILABLE.
 Not done: more than one replica.
 """
 
@@ -75,7 +75,7 @@ def _exists(cluster: Cluster, name: str, index: int) -> bool:
 def alter_reassignments(
     broker: BrokerView, request: AlterPartitionReassignmentsRequest, context: RequestContext
 ) -> None:
-    """Whatever of it can be done is done, one partition after the other; answered when all of it has ended."""
+    """Move the partitions that can be moved, one after the other; answer when all of it has ended."""
     answers = [
         ReassignableTopicResponse(
             name=topic.name, partitions=[_planned(broker, topic.name, each) for each in topic.partitions]
@@ -101,7 +101,7 @@ def alter_reassignments(
 
 
 def _planned(broker: BrokerView, name: str, wanted: ReassignablePartition) -> ReassignablePartitionResponse:
-    """Why a partition cannot be moved, as far as that is known before it is tried."""
+    """Why a partition cannot be moved, as far as that is known beforehand."""
     answer = ReassignablePartitionResponse(partition_index=wanted.partition_index, error_code=ErrorCode.NONE)
     topic, nodes = broker.cluster.topics.get(name), broker.cluster.nodes
     if topic is None or not topic.has(wanted.partition_index):

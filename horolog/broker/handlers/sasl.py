@@ -1,8 +1,9 @@
-"""SaslHandshake 0-1 and SaslAuthenticate 0-2: the way in on SASL listeners.
+"""SaslHandshake 0-1 and SaslAuthenticate 0-2: login on SASL listeners.
 
-- Which of them may come is decided before (`security.sasl.login`); here are the answers.
+- `security.sasl.login` decides beforehand which of them is allowed; this module answers them.
 - A login that fails is answered after `connection.failed.authentication.delay.ms`, and its connection closed.
-- Where nobody is asked, or the peer is known: ILLEGAL_SASL_STATE, no mechanism to choose; the connection goes on, as on real brokers.
+- On a listener without SASL, or once the peer is known: ILLEGAL_SASL_STATE, no mechanism to choose; the connection stays open, as on
+  real brokers.
 Not done: GSSAPI and delegation tokens.
 """
 
@@ -68,7 +69,7 @@ def authenticate(
 def _refuse_late(
     login: Login, response: SaslHandshakeResponse | SaslAuthenticateResponse | None, context: RequestContext
 ) -> None:
-    """Who guesses passwords has to wait for each answer, and to connect again."""
+    """A client that guesses passwords has to wait for each answer, and to connect again."""
 
     def tell() -> None:
         if response is not None:

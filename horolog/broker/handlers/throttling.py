@@ -1,10 +1,10 @@
-"""Who is over a quota is told to wait in the answer, and is not read from for as long: decided here for every request that is answered.
+"""Throttling by quotas: the answer tells a client that is over a quota to wait, and the broker does not read from it for as long.
 
-Where no quota asks for it an api's function stays the handler itself, and costs nothing more. Else each request has a `Throttle`, as part of
-its route: it is charged for bytes of Produce when the request comes, for the time of a thread and bytes of Fetch when it is answered.
+Where no quota applies, an api's function stays the handler itself, and costs nothing more. Otherwise each request has a `Throttle`, as
+part of its route. Bytes of Produce are charged when the request arrives; the time of a thread and bytes of Fetch with the answer.
 
-Who was told to wait waits on every connection, also on those that are opened meanwhile: a request that the quota counts is held before it
-is decoded. What a client sends without a wait, and what a quota refuses by itself (changes of topics), is never held.
+A client that was told to wait waits on every connection, also on those that it opens meanwhile: a request that the quota counts is held
+before it is decoded. What a client sends without a wait, and what a quota refuses by itself (changes of topics), is never held.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ if TYPE_CHECKING:
     from horolog.protocol.primitives import Part
 
 FIRST_STRICT: Final = {ApiKey.CREATE_TOPICS: 6, ApiKey.DELETE_TOPICS: 5, ApiKey.CREATE_PARTITIONS: 3}
-"""The versions from which on clients understand that a quota refuses them."""
+"""The first versions whose clients understand a refusal by a quota."""
 
 MUTATING: Final = {*FIRST_STRICT, ApiKey.METADATA}
-"""Metadata makes topics on the way. Those that are too many are not made; nobody is told, nor waits."""
+"""Metadata creates topics on the way. Those beyond the quota are not created; the client gets neither an error for it nor a wait."""
 
 _BYTES: Final = {ApiKey.PRODUCE: PRODUCE, ApiKey.FETCH: FETCH}
 _EXEMPT: Final = {ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENTICATE, ApiKey.WRITE_TXN_MARKERS}
-"""Part of a login, and what brokers ask: nobody is slowed there."""
+"""Parts of a login, and requests of brokers: they are not slowed."""
 
 _NEVER_HELD: Final = {*_EXEMPT, ApiKey.API_VERSIONS}
-"""What connections begin with."""
+"""The requests that connections begin with."""
 
 THROTTLE_TIME: Final = "throttle_time_ms"
 PER_CENT: Final = 100.0
@@ -69,7 +69,7 @@ def within_quotas(broker: BrokerView, key: ApiKey, handle: HandlerFunction, *, f
 
 
 def held_by_quotas(broker: BrokerView, key: ApiKey, version: int) -> Callable[[Peer, str | None], float] | None:
-    """A function that tells for how many seconds a request of a client is held; none where no quota asks for it."""
+    """A function that returns for how many seconds a client's request is held; None where no quota applies."""
     quotas = broker.quotas
     kinds = [
         kind
@@ -92,7 +92,7 @@ def held_by_quotas(broker: BrokerView, key: ApiKey, version: int) -> Callable[[P
 
 
 def may_change(context: RequestContext, count: int) -> bool:
-    """Whether the client's quota allows that so many partitions are made or removed."""
+    """Whether the client's quota allows this many partitions to be created or deleted."""
     throttle = context.route.throttle
     return throttle is None or throttle.allows_mutation(count)
 
@@ -118,7 +118,7 @@ class Throttle:
     def __init__(
         self, quotas: ClientQuotas, context: RequestContext, key: ApiKey, monotonic: Callable[[], float] | None
     ) -> None:
-        """Without a clock its time is not charged."""
+        """Without `monotonic` its time is not charged."""
         self._quotas = quotas
         self._connection = context.connection
         self._user = context.principal.name
@@ -135,12 +135,12 @@ class Throttle:
         return f"<Throttle of {self._user} as {self._client_id!r}: {self._wait_s:g} s>"
 
     def handled(self) -> None:
-        """Nothing more is done for it now: what it waits for is no work of a thread."""
+        """The handler has returned: a wait from now on is no time of a thread."""
         if self._monotonic is not None:
             self._took_s = self._monotonic() - self._began_s
 
     def charge_size(self, size_bytes: int) -> None:
-        """A Produce is charged at once, for not every one is answered."""
+        """Charge a Produce at once, since not every one is answered."""
         self._wait(PRODUCE, self._quotas.charge(PRODUCE, self._user, self._client_id, size_bytes))
         self._begin_wait()
 
@@ -149,7 +149,7 @@ class Throttle:
         return self._quotas.most_at_once(FETCH, self._user, self._client_id)
 
     def refuses_fetch(self, size_bytes: int) -> bool:
-        """Whether so much may not leave now; the client is to ask again after the wait."""
+        """Whether an answer of this size may not leave now; the client asks again after the wait."""
         self._charge_time()
         wait_s = self._quotas.charge(FETCH, self._user, self._client_id, size_bytes)
         self._wait(FETCH, wait_s)
@@ -159,7 +159,7 @@ class Throttle:
         return True
 
     def allows_mutation(self, count: int) -> bool:
-        """Whether so many partitions may be made or removed."""
+        """Whether this many partitions may be created or deleted."""
         strict = self._version >= FIRST_STRICT.get(self._key, 0)
         allowed, wait_s = self._quotas.mutate(self._user, self._client_id, count, strict=strict)
         if self._key in FIRST_STRICT:
@@ -167,13 +167,13 @@ class Throttle:
         return allowed
 
     def answered(self) -> int:
-        """The milliseconds that the answer tells."""
+        """The throttle time of the answer in milliseconds."""
         self._charge_time()
         self._begin_wait()
         return round(self._wait_s * MS)
 
     def _begin_wait(self) -> None:
-        """From now on; whoever waits already is counted again if it is for another quota."""
+        """Begin the wait now; a wait that has begun already is counted again if it is for another quota."""
         if not self._wait_s:
             return
         if self._kind != self._told:
@@ -182,7 +182,7 @@ class Throttle:
         self._connection.mute(self._wait_s)
 
     def _charge_time(self) -> None:
-        """Once; an answer that is given before the handler ends is charged for what was done until then."""
+        """Charge the time once; an answer that is given before the handler ends is charged for the work until then."""
         if self._monotonic is None:
             return
         if self._took_s < 0:
@@ -191,7 +191,7 @@ class Throttle:
         self._wait(REQUEST, self._quotas.charge(REQUEST, self._user, self._client_id, self._took_s * PER_CENT))
 
     def _wait(self, kind: str, wait_s: float) -> None:
-        """The longest wait is for all quotas; none that an answer could not tell."""
+        """The longest wait counts for all quotas; a wait too short for the answer to express is dropped."""
         if wait_s > LEAST_WAIT_S:
             self._quotas.hold(kind, self._user, self._client_id, wait_s)
         if wait_s > max(self._wait_s, LEAST_WAIT_S):
@@ -219,7 +219,7 @@ class _ThrottledRoute:
 
 
 def putting(key: ApiKey, *, flat: bool) -> Callable[[Any, int], Any]:
-    """A function that gives an answer with the time to wait in it; others may have the answer, too, and keep theirs."""
+    """A function that returns a copy of an answer with the throttle time in it; the original may be shared."""
     fields = list(API[key].response.FIELDS)
     if THROTTLE_TIME not in fields:
         return lambda response, _: response

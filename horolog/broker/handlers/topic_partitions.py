@@ -1,9 +1,9 @@
 """DescribeTopicPartitions, version 0: topics and their partitions in the order of names, a page at a time.
 
-- No topics: all of them. A topic that is not there is UNKNOWN_TOPIC_OR_PARTITION; among all topics there is no such.
-- A page has at most as many partitions as the request and `max.request.partition.size.limit` allow, and at least one. What
-  is left begins at the cursor; a topic that fits no more is named by it with partition 0.
-- Authorised operations are always told, as real brokers do.
+- No topics: all of them. A topic that does not exist is UNKNOWN_TOPIC_OR_PARTITION; among all topics there is none.
+- A page has at most as many partitions as the request and `max.request.partition.size.limit` allow, and at least one. The
+  rest begins at the cursor, which names a topic that no longer fits with partition 0.
+- Authorised operations are always included, as on real brokers.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """CreateTopics 0 to 7, DeleteTopics 0 to 6, CreatePartitions 0 to 3: the life of topics.
 
 - CreateTopics: -1 stands for the broker's default count (`num.partitions`) and replication factor in every version; a name
-  twice in one request is INVALID_REQUEST and created not at all; v5+ answers carry the configuration, v7+ the topic id.
+  twice in one request is INVALID_REQUEST and not created; v5+ answers carry the configuration, v7+ the topic id.
 - DeleteTopics: by name, v6+ by topic id too; `delete.topic.enable=false` is TOPIC_DELETION_DISABLED (INVALID_REQUEST before v3).
 - CreatePartitions: counts may only grow; given assignments must name this broker.
-- Everything is on the disk before the answer; `timeout_ms` is not used, for nothing is waited for.
+- Everything is on the disk before the answer; `timeout_ms` is not used.
 - Validate-only requests are checked in full and change nothing.
 """
 
@@ -215,7 +215,7 @@ def create_partitions(broker: BrokerView, request: CreatePartitionsRequest, cont
 
 
 def _growth(asked: NewPartitions, cluster: Cluster) -> int:
-    """How many partitions are asked for beside those that are there."""
+    """How many partitions are asked for beyond those that exist."""
     topic = cluster.topics.get(asked.name)
     return 0 if topic is None else max(0, asked.total_count - topic.partition_count)
 
@@ -226,7 +226,7 @@ def _grown(name: str, failure: ClusterError | None) -> CreatePartitionsTopicResu
 
 
 def _told(failure: ClusterError | None) -> str | None:
-    """The text of a refusal to grow: Kafka has none for a topic that it does not know."""
+    """The message of a refusal to grow: Kafka has none for a topic that it does not know."""
     return None if failure is None or failure.code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION else failure.message
 
 

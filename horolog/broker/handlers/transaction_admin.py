@@ -2,11 +2,11 @@
 
 - An unknown transactional id is TRANSACTIONAL_ID_NOT_FOUND, an empty one INVALID_REQUEST. One that another broker coordinates is
   NOT_COORDINATOR, and is not listed here.
-- ListTransactions names the state filters that it does not know; states are told apart by case. A duration filter below 0 is none.
-- WriteTxnMarkers is what coordinators of other brokers send, and the tool that aborts a hanging transaction. A marker of an older epoch
+- ListTransactions returns the state filters that it does not know; states are case-sensitive. A duration filter below 0 is none.
+- Coordinators of other brokers send WriteTxnMarkers, and so does the tool that aborts a hanging transaction. A marker of an older epoch
   is INVALID_PRODUCER_EPOCH, one of an older coordinator TRANSACTION_COORDINATOR_FENCED.
 - ListTransactions v2 may ask for ids that match a regular expression as a whole; a bad one is INVALID_REGULAR_EXPRESSION, and so is one
-  that takes too many steps. It runs over the ids that the client may DESCRIBE, so its time tells nothing of others.
+  that takes too many steps. It runs over the ids that the client may DESCRIBE, so its run time reveals nothing about others.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ def list_all(
 
 
 def _may_describe(broker: BrokerView, context: RequestContext) -> Callable[[str], bool]:
-    """Whether a transactional id may be known to the client."""
+    """Whether the client may know of a transactional id."""
     if broker.authorizer is None or context.listener == PEERS:
         return lambda _: True
     rights = broker.authorizer.rights(context.principal, context.connection.peer_host)
@@ -115,7 +115,7 @@ def _may_describe(broker: BrokerView, context: RequestContext) -> Callable[[str]
 def _wanted(
     broker: BrokerView, request: ListTransactionsRequest, may_describe: Callable[[str], bool]
 ) -> Generator[None, None, list[Transaction]]:
-    """The transactions that the filters choose, of those that may be known, found in steps."""
+    """The transactions that the filters choose, of those that the client may know; found in steps."""
     states, producer_ids = frozenset(request.state_filters), frozenset(request.producer_id_filters)
     now_ms = broker.clock.wall_ms()
     chosen = []
@@ -171,7 +171,7 @@ def write_markers(broker: BrokerView, request: WriteTxnMarkersRequest, context: 
 def _find_all(
     cluster: Cluster, marker: WritableTxnMarker
 ) -> tuple[WritableTxnMarkerResult, dict[Partition, list[WritableTxnMarkerPartitionResult]]]:
-    """The answer as far as it is known, and its places for the partitions that a marker goes to."""
+    """The answer so far, and its results for the partitions that a marker goes to."""
     answer = WritableTxnMarkerResult(producer_id=marker.producer_id, topics=[])
     places: dict[Partition, list[WritableTxnMarkerPartitionResult]] = {}
     for topic in marker.topics:

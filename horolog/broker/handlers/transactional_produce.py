@@ -1,10 +1,10 @@
 """The checks of a Produce request in a transaction: the partition belongs to the producer's open transaction.
 
 - Up to v11 the partition must have been added before: INVALID_TXN_STATE, from v11 on TRANSACTION_ABORTABLE. From v12 on writing adds it.
-- While the last transaction is still ending: NOT_ENOUGH_REPLICAS, which old clients try again, from v12 on CONCURRENT_TRANSACTIONS.
+- While the last transaction is still ending: NOT_ENOUGH_REPLICAS, which old clients retry, from v12 on CONCURRENT_TRANSACTIONS.
 - A fenced producer is INVALID_PRODUCER_EPOCH, as the partition itself would say.
-- The coordinator may answer later: then later requests of the transactional id to the same partition wait behind this one. If this one
-  is to come again, so are they: a partition takes any sequence of a producer that it does not know yet.
+- The coordinator may answer later: then later requests of the transactional id to the same partition wait behind this one. If the
+  client has to retry this one, it has to retry them, too: a partition takes any sequence from a producer that it does not know yet.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def verify(
     version: int,
     then: Callable[[Mapping[Partition, ErrorCode]], None],
 ) -> None:
-    """Tell `then` which partitions refuse their records, when all is known and it is this request's turn."""
+    """Call `then` with the partitions that refuse their records, once all is known and it is this request's turn."""
 
     def begin(end: End) -> None:
         def checked(codes: list[ErrorCode]) -> None:

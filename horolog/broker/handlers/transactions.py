@@ -1,9 +1,9 @@
 """Requests of producers to the transaction coordinator: AddPartitionsToTxn 0-5, AddOffsetsToTxn 0-4, TxnOffsetCommit 0-5, EndTxn 0-5.
 
 - A partition that does not exist keeps the others of its request from being added (OPERATION_NOT_ATTEMPTED); internal topics are
-  TOPIC_AUTHORIZATION_FAILED. AddPartitionsToTxn v4+ is what brokers send for several producers, and may only ask.
-- TxnOffsetCommit v5 adds the group's offsets to the transaction by itself; older ones want AddOffsetsToTxn first.
-- EndTxn v5 answers the producer id and epoch to go on with. EndTxn is answered when the markers are on the disk.
+  TOPIC_AUTHORIZATION_FAILED. Brokers send AddPartitionsToTxn v4+ for several producers; it may only verify.
+- TxnOffsetCommit v5 adds the group's offsets to the transaction by itself; older versions need AddOffsetsToTxn first.
+- EndTxn v5 returns the producer id and epoch to continue with. EndTxn is answered when the markers are on the disk.
 - Versions 0 and 1 do not know PRODUCER_FENCED and get INVALID_PRODUCER_EPOCH.
 """
 
@@ -197,9 +197,9 @@ def _check_commit(
     version: int,
     done: Callable[[ErrorCode], None],
 ) -> None:
-    """Whether the group's offsets belong to the transaction; from v5 on they do from now on.
+    """Whether the group's offsets belong to the transaction; from v5 on this adds them.
 
-    The group is coordinated here, its transaction maybe elsewhere.
+    This broker coordinates the group; another one may coordinate its transaction.
     """
     add, verify = broker.joining.add, broker.joining.verify
     if not group_id:
@@ -212,7 +212,7 @@ def _check_commit(
 
 def _told_to_committer(code: ErrorCode, version: int) -> ErrorCode:
     if code == ErrorCode.CONCURRENT_TRANSACTIONS and version < FIRST_COMMIT_THAT_ADDS:
-        return ErrorCode.COORDINATOR_NOT_AVAILABLE  # which these clients try again
+        return ErrorCode.COORDINATOR_NOT_AVAILABLE  # which these clients retry
     if code == ErrorCode.PRODUCER_FENCED:
         return ErrorCode.INVALID_PRODUCER_EPOCH
     if code == ErrorCode.TRANSACTION_ABORTABLE and version < FIRST_COMMIT_WITH_ABORTABLE:

@@ -1,8 +1,9 @@
-"""DescribeUserScramCredentials 0 and AlterUserScramCredentials 0: the users that come in by SCRAM, and their keys.
+"""DescribeUserScramCredentials 0 and AlterUserScramCredentials 0: the users that log in by SCRAM, and their keys.
 
-- Names are told and how often passwords were hashed; salts and keys leave for nobody.
-- A user may be changed once in a request, whatever the mechanism, as on real brokers; each is refused by itself, all others are kept together.
-- A change is on the disk before the answer, and counts for logins from then on. Connections that are in stay so.
+- Answers hold names and iteration counts, never salts or keys.
+- A user may be changed once in a request, whatever the mechanism, as on real brokers; each is refused by itself, all others are stored
+  together.
+- A change is on the disk before the answer, and applies to logins from then on. Connections that have logged in stay so.
 """
 
 from __future__ import annotations
@@ -72,7 +73,7 @@ def _described(
 
 
 class Refusal(NamedTuple):
-    """Why nothing is changed of a user."""
+    """Why a user is not changed."""
 
     code: ErrorCode
     message: str

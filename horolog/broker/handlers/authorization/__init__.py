@@ -1,8 +1,7 @@
 """Which requests are allowed, by the access list: the gate that an authorizer asks for.
 
-`table` says what each API needs; `checks` are the words in which it says so. What a principal may not do is refused part by part:
-the handler is given the rest of the request, and its answer is amended. Peers are trusted, for the broker that a client
-asked has decided.
+`table` says what each API needs, in terms of `checks`. What a principal may not do is refused part by part: the handler gets the
+rest of the request, and its answer is amended. Peers are trusted, since the broker that the client asked has decided.
 """
 
 from __future__ import annotations
@@ -25,9 +24,9 @@ if TYPE_CHECKING:
 
 
 def gate_by(authorizer: Authorizer, audit: AuditTrail | None = None) -> Gate:
-    """See `handlers.gate`. An API that the table leaves out is refused to everybody: there is no such (a test walks all of them).
+    """See `handlers.gate`. An API that the table leaves out would be refused to every client; a test checks that there is none.
 
-    With an audit the rights that a request lacked are told, if something of it was refused.
+    With an audit, the rights that a request lacked are reported if something of it was refused.
     """
 
     def gate(key: ApiKey, handle: HandlerFunction) -> HandlerFunction:

@@ -26,7 +26,7 @@ FAILED: Final = {
     ResourceType.CLUSTER: ErrorCode.CLUSTER_AUTHORIZATION_FAILED,
     ResourceType.TRANSACTIONAL_ID: ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
 }
-"""How a client learns that it may not."""
+"""The error for a missing right, by the kind of resource."""
 
 
 class Asked:
@@ -60,7 +60,7 @@ class Asked:
         self._nothing_left = False
         self._hides_something = False
         self.answer: object | None = None
-        """Of a check that answers in the handler's stead."""
+        """Set by a check that answers in the handler's stead."""
 
     def __repr__(self) -> str:
         return f"<Asked {self._key.name} by {self.rights!r}>"
@@ -105,7 +105,7 @@ class Asked:
         self.leave_out(field, kept, refused, code)
 
     def ask_in_any_case(self) -> None:
-        """The handler is asked even where nothing is left: its answer tells of more than the parts."""
+        """Call the handler even if no part is left: its answer holds more than the parts."""
         self._nothing_left = False
 
     def then(self, change: Callable[[Any], None]) -> None:
@@ -115,7 +115,7 @@ class Asked:
     # -- the answer
 
     def answered_by(self, handle: HandlerFunction) -> object | None:
-        """What the handler answers, with the rest added to it."""
+        """The handler's answer, with the refused parts added to it."""
         if self.answer is not None:
             return self.answer
         if self._nothing_left:
@@ -133,7 +133,7 @@ class Asked:
 
     def _join(self, answer: Any, refused: list[tuple[Any, ErrorCode]]) -> None:
         if isinstance(answer, Struct) and getattr(answer, "error_code", None):
-            return  # the request as a whole has failed: its parts are not told
+            return  # the request as a whole has failed: its parts are left out
         for request, code in refused:
             for mine, more in zip(_values(answer), _values(self._parts(request, code)), strict=True):
                 if isinstance(mine, list):
@@ -168,11 +168,11 @@ class NotingRights:
         return allowed
 
     def operations(self, kind: ResourceType, name: str) -> list[Operation]:
-        """That is no refusal, whatever is missing."""
+        """Listing operations refuses nothing, whatever is missing."""
         return self._rights.operations(kind, name)
 
     def missing(self) -> list[Denied]:
-        """What a refusal is for: a right on the cluster that stands for those on each resource is told where nothing else is."""
+        """The rights that a refusal is for; a right on the cluster, which would replace others, only if nothing else was denied."""
         parts = [one for one in self._denied if one.kind is not ResourceType.CLUSTER]
         return parts or list(self._denied)
 

@@ -1,7 +1,7 @@
-"""What a request was to change, part by part, as the audit tells it: read from the request and the answer that the handler gave.
+"""What a request was to change, part by part, as the audit reports it: read from the request and the handler's answer.
 
-Most answers name their parts themselves; `parts` reads those. No secret is told: of configurations that are passwords the names
-alone, of users their mechanisms.
+Most answers name their parts themselves; `parts` reads those. Secrets are left out: settings that are passwords are reported by name
+only, users by their mechanisms.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ CONFIG_FORMS: Final = ("{}={}", "{} deleted", "{}+={}", "{}-={}")
 SHOWN_NAMES: Final = 100
 
 Names = Mapping[str, Any]
-"""The fields that name a part, those of the parts around it among them."""
+"""The fields that name a part, including those of the parts around it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +134,7 @@ def _config(resource_type: int, name: str, value: str | None, operation: int = 0
 
 
 def _may_be_secret(resource_type: int, name: str) -> bool:
-    """Topics have no passwords; of the keys of groups and brokers those that are known and no passwords are told."""
+    """Topics have no passwords. For groups and brokers, only the values of known keys that are no passwords are reported."""
     if resource_type == TOPIC:
         return False
     if resource_type == GROUP:
@@ -144,7 +144,7 @@ def _may_be_secret(resource_type: int, name: str) -> bool:
 
 
 def _listed(words: list[str]) -> str:
-    """As much of it as is shown at all."""
+    """The first `SHOWN_NAMES` of them."""
     return ", ".join(words[:SHOWN_NAMES])
 
 
@@ -172,7 +172,7 @@ def created_rules(request: Any, answer: Any) -> Iterator[Part]:
 
 
 def removed_rules(_: Any, answer: Any) -> Iterator[Part]:
-    """A filter that chose nothing has changed nothing; one that could not be used is told."""
+    """A filter that chose nothing has changed nothing; one that could not be used is reported."""
     for result in answer.filter_results:
         if result.error_code:
             yield Part("", result.error_code)
@@ -182,7 +182,7 @@ def removed_rules(_: Any, answer: Any) -> Iterator[Part]:
 
 
 def users(request: Any, answer: Any) -> Iterator[Part]:
-    """Which of a user's keys were set or removed; the keys are not told."""
+    """Which of a user's keys were set or removed, without the keys."""
     asked: dict[str, list[str]] = {}
     for each in request.deletions:
         asked.setdefault(each.name, []).append(f"{_mechanism(each.mechanism)} removed")

@@ -1,4 +1,4 @@
-"""The words of the table: what most APIs need, of the request as a whole and of each of its parts."""
+"""The checks that the table is made of: what most APIs need, for the request as a whole and for each of its parts."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Check(Protocol):
 
     @property
     def told(self) -> str:
-        """In the words of the documentation."""
+        """What is needed, in the words of the documentation."""
         ...
 
     def of_requests(self, key: ApiKey) -> CheckRequest: ...
@@ -38,8 +38,8 @@ class Check(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """What one API needs; without checks everybody may ask. `handle` takes the place of the API's own handler; `changes` says what an API
-    changes that is the business of administrators.
+    """What one API needs; without checks every principal may use it. `handle` replaces the API's own handler; `changes` says which
+    administrative changes it makes.
     """
 
     checks: Sequence[Check] = ()
@@ -103,7 +103,7 @@ class OnEach:
     """An operation on each resource of an array; those without it are answered with the error of their kind.
 
     `name` is the field of an element that names it, None where the element is the name. `by_id_from` is the first version that names
-    topics by id; unknown ids go on to the handler. Whoever has the operation `unless` on the cluster needs no other.
+    topics by id; unknown ids go on to the handler. A principal with the operation `unless` on the cluster needs no other.
     """
 
     operation: Operation
@@ -191,19 +191,19 @@ def own_operations(asked: Asked, kind: ResourceType, name: str, told: int) -> in
 
 
 def own_cluster_operations(asked: Asked, told: int) -> int:
-    """Whoever may not DESCRIBE the cluster learns of nothing."""
+    """A principal that may not DESCRIBE the cluster sees no operations."""
     if told == NOT_ASKED or asked.may_cluster(Operation.DESCRIBE):
         return own_operations(asked, ResourceType.CLUSTER, CLUSTER_NAME, told)
     return 0
 
 
 def getter(struct: type[Struct], field: str, *, flat: bool) -> Callable[[Any], Any]:
-    """What reads a field of a struct, or of the tuple that stands for it."""
+    """A function that reads a field of a struct, or of the tuple that stands for it."""
     return itemgetter(list(struct.FIELDS).index(field)) if flat else attrgetter(field)
 
 
 def element_of(struct: type[Struct], array: str) -> type[Struct]:
-    """The struct of which an array is."""
+    """The struct of an array's elements."""
     declared = struct.FIELDS[array].type
     assert isinstance(declared, ArrayType)
     assert isinstance(declared.element, StructType)

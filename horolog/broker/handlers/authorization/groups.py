@@ -1,4 +1,4 @@
-"""What APIs about groups and transactions need beyond the common words."""
+"""What APIs about groups and transactions need beyond the common checks."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def subscribed(asked: Asked) -> ErrorCode | None:
 
 
 def hide_assignments(asked: Asked, answer: ConsumerGroupDescribeResponse) -> None:
-    """A group with a topic that may not be described is not told of."""
+    """A group with a topic that may not be described is refused."""
     answer.groups = [
         one
         if all(asked.may_topic(Operation.DESCRIBE, name) for name in _assigned(one))
@@ -85,7 +85,7 @@ def _assigned(group: DescribedGroup) -> set[str]:
 
 
 def committed(asked: Asked) -> ErrorCode | None:
-    """DESCRIBE on the group, and on each topic; of all topics those that may be known are told."""
+    """DESCRIBE on the group, and on each topic; all topics are those that the principal may know."""
     if asked.version >= offset_fetch.FIRST_WITH_MANY_GROUPS:
         _committed_of_groups(asked)
         return None
@@ -166,7 +166,7 @@ def producer(asked: Asked) -> ErrorCode | None:
 
 
 def joined_partitions(asked: Asked) -> ErrorCode | None:
-    """Of clients WRITE on the transactional id and all topics; of brokers CLUSTER_ACTION."""
+    """Clients need WRITE on the transactional id and all topics, brokers CLUSTER_ACTION."""
     request = asked.request
     if asked.version >= transactions.FIRST_VERSION_OF_BROKERS:
         if not asked.may_cluster(Operation.CLUSTER_ACTION):
@@ -196,7 +196,7 @@ def own_operations_on_cluster(asked: Asked, answer: DescribeClusterResponse) -> 
 
 
 def folders(asked: Asked) -> ErrorCode | None:
-    """DESCRIBE on the cluster; answers of old versions have no place for the error and tell of no folder."""
+    """DESCRIBE on the cluster; answers of old versions have no place for the error, and list no folder."""
     if asked.may_cluster(Operation.DESCRIBE):
         return None
     if asked.version < log_dirs.FIRST_VERSION_WITH_ERROR:

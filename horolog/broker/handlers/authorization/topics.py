@@ -1,4 +1,4 @@
-"""What APIs about topics need beyond the common words: whether a topic exists is told only to those who may DESCRIBE it."""
+"""What APIs about topics need beyond the common checks: only principals that may DESCRIBE a topic learn whether it exists."""
 
 from __future__ import annotations
 
@@ -45,11 +45,11 @@ def transactional(asked: Asked) -> ErrorCode | None:
 
 
 def closed_if_unanswered(asked: Asked) -> None:
-    """With acks=0 a refusal can be told in no other way."""
+    """With acks=0, closing the connection is the only way to report a refusal."""
     _, acks, _, _ = asked.request
     if acks == produce.ACKS_NONE and asked.refuses_something:
         connection = asked.context.connection
-        connection.answered()  # what was answered before still leaves
+        connection.answered()  # earlier answers still leave
         connection.close(produce.REFUSED_WITHOUT_ANSWER)
 
 
@@ -57,11 +57,11 @@ def closed_if_unanswered(asked: Asked) -> None:
 
 
 def checked_later(_: Asked) -> None:
-    """By `GuardedFetch`, which looks at partitions more than once."""
+    """Checked by `GuardedFetch`, which looks at partitions more than once."""
 
 
 class GuardedFetch(fetch.PendingFetch):
-    """A fetch that asks for the right to read each time that it looks at a partition, also in a session and after a wait."""
+    """A fetch that checks the right to read each time that it looks at a partition, also in a session and after a wait."""
 
     __slots__ = ()
 
@@ -74,7 +74,7 @@ class GuardedFetch(fetch.PendingFetch):
         session: FetchSession | None,
     ) -> None:
         super().__init__(broker, request, context, positions, session)
-        self.known = {}  # to be found is not to be allowed
+        self.known = {}  # every partition goes through `_find`, which checks
 
     def _find(self, key: PartitionKey) -> Partition | ErrorCode:
         name, _ = key
@@ -113,7 +113,7 @@ def guarded_fetch(broker: BrokerView, request: fetch.FetchRequest, context: Requ
 
 
 def describable(asked: Asked) -> None:
-    """Of all topics those that may be known; each other one that is asked for by name or id is refused, whether it exists or not."""
+    """All topics are those that the principal may know. One that it may not know, asked for by name or id, is refused even if missing."""
     wanted = asked.request.topics
     asked.then(lambda answer: _own_operations(asked, answer))
     if wanted is None or (not wanted and asked.version <= metadata.LAST_VERSION_WHERE_EMPTY_MEANS_ALL):
@@ -132,7 +132,7 @@ def describable(asked: Asked) -> None:
 
 
 def _exists_or_may_be_made(asked: Asked, name: str) -> bool:
-    """Whoever asks for a topic that is not there may be making it."""
+    """Asking for a topic that does not exist may create it."""
     broker, request = asked.broker, asked.request
     if name in broker.cluster.topics:
         return True
@@ -160,7 +160,7 @@ def _operations(asked: Asked, topic: MetadataResponseTopic | Any) -> int:
 
 
 def describable_pages(asked: Asked) -> None:
-    """The same for DescribeTopicPartitions, which always tells of the operations."""
+    """The same for DescribeTopicPartitions, whose answer always includes the operations."""
     request = asked.request
     asked.then(lambda answer: _own_operations_of_page(asked, answer))
     names = dict.fromkeys(each.name for each in request.topics)
@@ -175,7 +175,7 @@ def describable_pages(asked: Asked) -> None:
 
 
 def describe_pages(broker: BrokerView, request: Any, context: RequestContext) -> DescribeTopicPartitionsResponse:
-    """To the handler no topics are all topics."""
+    """Do not pass on an empty list of topics: the handler takes it for all topics."""
     return topic_partitions.handle(broker, request, context) if request.topics else DescribeTopicPartitionsResponse()
 
 
@@ -188,7 +188,7 @@ def _own_operations_of_page(asked: Asked, answer: DescribeTopicPartitionsRespons
 
 
 def creatable(asked: Asked) -> None:
-    """CREATE on the cluster or on the topic; the configuration of what was made is for those who may describe it."""
+    """CREATE on the cluster or on the topic; the answer has the configuration only for principals that may describe it."""
     asked.then(lambda answer: _hide_configs(asked, answer))
     if asked.may_cluster(Operation.CREATE):
         return
@@ -236,7 +236,7 @@ def deletable(asked: Asked) -> ErrorCode | None:
 
 
 def _may_delete(asked: Asked, name: str) -> bool:
-    """Whoever may DESCRIBE a topic learns that it does not exist; then there is nothing to delete."""
+    """A principal that may DESCRIBE a topic learns that it does not exist; then there is nothing to delete."""
     if name not in asked.broker.cluster.topics and asked.may_topic(Operation.DESCRIBE, name):
         return True
     return asked.may_topic(Operation.DELETE, name)
