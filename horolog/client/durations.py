@@ -1,4 +1,4 @@
-"""The grammar of durations, the same wherever one may be given; pure.
+"""The grammar of durations, the same everywhere; pure.
 
 duration   := (number unit)+ | iso         the largest unit first, each at most once; a day is 24 hours
 unit       := w | d | h | m | s | ms       or the word: weeks, day, hrs, minutes, sec
@@ -47,7 +47,7 @@ def parse_duration(text: str) -> int:
 
 
 def take_duration(source: TimeText) -> int:
-    """The duration that is next."""
+    """The next duration."""
     if source.take(ISO_DURATION) is None:
         return _whole_ms(source, _sum(source, _unit, UNITS_MS["w"] + 1)[0])
     total, smallest = Fraction(0), UNITS_MS["w"] + 1

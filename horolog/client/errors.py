@@ -1,4 +1,4 @@
-"""The errors of the client library: one family, each with a code of the protocol and whether trying again may help."""
+"""The errors of the client library: one family, each with a code of the protocol and whether a retry may help."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
@@ -19,7 +19,7 @@ _GUARDED = {
 
 
 class KafkaError(Exception):
-    """An answer with an error code, or a failure on the way that such a code describes."""
+    """An error code in a response, or a local failure that such a code describes."""
 
     def __init__(self, code: ErrorCode, message: str | None = None, *, retriable: bool | None = None) -> None:
         self.code = code
@@ -31,42 +31,42 @@ class KafkaError(Exception):
 
 
 class ConnectionFailed(KafkaError):
-    """No connection, or it ended before the answer came."""
+    """The connection failed, or closed before the response."""
 
     def __init__(self, message: str) -> None:
         super().__init__(ErrorCode.NETWORK_EXCEPTION, message)
 
 
 class TlsFailed(KafkaError):
-    """TLS is set up wrongly on one of the two sides: trying again would not help."""
+    """TLS is misconfigured on one of the two sides: a retry would not help."""
 
     def __init__(self, message: str) -> None:
         super().__init__(ErrorCode.NETWORK_EXCEPTION, message, retriable=False)
 
 
 class AuthenticationFailed(KafkaError):
-    """The broker does not take the credentials, or the client does not believe the broker; the same would happen again."""
+    """The broker rejects the credentials, or the client does not trust the broker; a retry would fail too."""
 
     def __init__(self, message: str) -> None:
         super().__init__(ErrorCode.SASL_AUTHENTICATION_FAILED, message, retriable=False)
 
 
 class RequestTimedOut(KafkaError):
-    """The answer did not come in time; whether the request was carried out is not known."""
+    """No response in time; the request may or may not have been carried out."""
 
     def __init__(self, message: str) -> None:
         super().__init__(ErrorCode.REQUEST_TIMED_OUT, message)
 
 
 class MalformedAnswer(KafkaError):
-    """The peer answers with bytes that are no answer: it is no broker, or a broken one."""
+    """The peer's bytes are not a valid response: it is not a broker, or a broken one."""
 
     def __init__(self, message: str) -> None:
         super().__init__(ErrorCode.CORRUPT_MESSAGE, message, retriable=False)
 
 
 class UnsupportedVersion(KafkaError):
-    """The broker is too old, or too new, for what was asked of it."""
+    """The broker is too old, or too new, for the request."""
 
     def __init__(self, message: str) -> None:
         super().__init__(ErrorCode.UNSUPPORTED_VERSION, message)
@@ -80,7 +80,7 @@ class Closed(KafkaError):
 
 
 class RecordRefused(KafkaError):
-    """One record was not written; `record` is what had been sent."""
+    """One record was not written; `record` is the record sent."""
 
     def __init__(self, code: ErrorCode, message: str | None, record: Any, *, retriable: bool | None = None) -> None:
         super().__init__(code, message, retriable=retriable)
@@ -106,18 +106,18 @@ class PartialFailure(KafkaError):
 
 
 def code_of(number: int) -> ErrorCode:
-    """The code of a number; numbers that nobody here knows are unknown errors of the server."""
+    """The code of a number; unknown numbers become UNKNOWN_SERVER_ERROR."""
     return _CODES.get(number, ErrorCode.UNKNOWN_SERVER_ERROR)
 
 
 def refusal(error: KafkaError, reason: str | None, record: Any) -> RecordRefused:
-    """The error for the future of a record that was not written, by the code in the answer."""
+    """The error for the future of an unwritten record, from the code in the response."""
     kind = TimestampExceededThreshold if error.code == ErrorCode.INVALID_TIMESTAMP else RecordRefused
     return kind(error.code, reason or error.message, record, retriable=error.retriable)
 
 
 def error_of(number: int, message: str | None = None, **asked: str) -> KafkaError:
-    """The error of a code; `asked` has the `topic`, `group` or `transactional_id` that the request was about, for what may not be used."""
+    """The error of a code; `asked` has the request's `topic`, `group` or `transactional_id`, for authorization failures."""
     code = code_of(number)
     if number != code:
         message = f"error code {number}" + (f": {message}" if message else "")
@@ -129,25 +129,25 @@ def error_of(number: int, message: str | None = None, **asked: str) -> KafkaErro
 
 
 def named_error(name: object, number: int, message: str | None = None) -> KafkaError:
-    """The error of an answer about something that has this name."""
+    """The error of a response about the thing of this name."""
     place = getattr(name, "topic", name)
     error = error_of(number, message, **dict.fromkeys(("topic", "group", "transactional_id"), str(place)))
     return error if error.code in _GUARDED else KafkaError(error.code, f"{name}: {error.message}")
 
 
 def first(items: Sequence[T], what: str) -> T:
-    """The one that an answer about one thing has; brokers that leave it out are broken."""
+    """The single item of a response about one thing; a broker that leaves it out is broken."""
     if not items:
         raise MalformedAnswer(f"an answer without any {what}")
     return items[0]
 
 
 def only_partition(answer: Any) -> Any:
-    """The error in an answer about one partition."""
+    """The single partition of a response about one partition."""
     return first(first(answer.topics, "topics").partitions, "partitions")
 
 
 def check(number: int, message: str | None = None, **asked: str) -> None:
-    """Raise what an error code of an answer means; 0 means nothing."""
+    """Raise the error of a response's code; 0 raises nothing."""
     if number:
         raise error_of(number, message, **asked)

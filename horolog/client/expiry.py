@@ -1,7 +1,7 @@
-"""Notices records whose time their topic does not keep any more when they are sent, for they may be deleted as soon as they come.
+"""Notices records that are older than their topic's retention when they are sent: they may be deleted as soon as they arrive.
 
-The settings of a topic are asked for once, when a record comes that was given a time of more than a minute ago, and again after
-`LOOK_AGAIN_S`. What cannot be asked for, of an old broker or without the right to it, is not noticed.
+A topic's settings are requested at the first record with a given time more than a minute old, and again after `LOOK_AGAIN_S`.
+Nothing is noticed if the broker is too old for the request, or the client is not authorized to it.
 """
 
 import asyncio
@@ -28,7 +28,7 @@ _KEYS = ("cleanup.policy", "message.timestamp.type", "retention.ms")
 
 
 class Expired(NamedTuple):
-    """A record that its topic keeps no longer."""
+    """A record past its topic's retention."""
 
     topic: str
     timestamp_ms: int
@@ -68,7 +68,7 @@ def kept_ms(configs: dict[str, Config]) -> int:
 
 
 class ExpiryWatch:
-    """Tells of each topic once per look at its settings."""
+    """Reports each topic once per look at its settings."""
 
     def __init__(self, client: Client, tell: Tell) -> None:
         self._client = client
@@ -82,7 +82,7 @@ class ExpiryWatch:
         return f"<ExpiryWatch of {len(self._kept_ms)} topics>"
 
     def note(self, topic: str, timestamp_ms: int) -> None:
-        """A record that was given its time by whoever sends it."""
+        """Note a record whose time the application gave."""
         if timestamp_ms < 0 or self._client.clock.wall_ms() - timestamp_ms <= RECENT_MS:
             return
         looked_at = self._looked_at.get(topic)
@@ -117,7 +117,7 @@ class ExpiryWatch:
             self._kept_ms[topic] = FOR_EVER_MS
 
     async def close(self, *, wait: bool) -> None:
-        """End; having waited a moment for what was asked, so that a program of one record is told as well."""
+        """Stop; with `wait`, looks in flight get a moment, so that a program that sends one record is warned too."""
         if wait and self._looks:
             await asyncio.wait(self._looks, timeout=SETTLE_S)
         for task in tuple(self._looks):

@@ -1,4 +1,4 @@
-"""Fetch requests: undecoded records of partitions, with all that a broker says beside them."""
+"""Fetch requests: undecoded records of partitions, with the offsets and errors that come with them."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 DEFAULT_MAX_BYTES = 1 << 20
 ISOLATION_LEVELS = {"read_uncommitted": 0, "read_committed": 1}
 NO_SESSION_EPOCH = -1
-CONSUMER = -1  # the replica id of those who are none
-LANE = "fetch"  # a fetch waits at the broker, and what comes behind it on a connection waits too
+CONSUMER = -1  # the replica id of clients that are not replicas
+LANE = "fetch"  # a fetch waits at the broker, and later requests on its connection wait too
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ def build_fetch(
 def split_answer(
     response: FetchResponse, asked: Sequence[TopicPartition]
 ) -> dict[TopicPartition, RawFetch | KafkaError]:
-    """Per partition what came, or why nothing did; partitions that were not asked for make the answer a false one."""
+    """Per partition the records, or the error; a response with partitions not asked for is malformed."""
     if response.error_code:
         raise error_of(response.error_code)
     wanted = set(asked)

@@ -1,4 +1,4 @@
-"""Fetches ahead of a consumer: finds positions, keeps one fetch under way at each leader, and hands on what came."""
+"""Fetches ahead of a consumer: finds positions, keeps one fetch in flight to each leader, and hands on the records."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable
@@ -52,7 +52,7 @@ class Fetcher:
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
-        """Fetch from now on, if that has not begun."""
+        """Start fetching, unless already started."""
         if self._task is None:
             self._task = asyncio.create_task(self._run())
 
@@ -62,7 +62,7 @@ class Fetcher:
             await asyncio.gather(self._task, return_exceptions=True)
 
     def raise_fault(self) -> None:
-        """Raise the error that has come since the last call, if any."""
+        """Raise the error that occurred since the last call, if any."""
         fault, self._fault = self._fault, None
         if fault is not None:
             raise fault
@@ -114,13 +114,13 @@ class Fetcher:
                 by_leader.setdefault(node, []).append(partition)
         for node, partitions in by_leader.items():
             if node not in self._fetches:
-                # Positions may have changed while leaders were looked for.
+                # Positions may have changed while leaders were looked up.
                 still = set(self._positions.to_fetch())
                 wanted = [partition for partition in partitions if partition in still]
                 if wanted:
                     self._fetches[node] = asyncio.create_task(self._fetch_from(node, wanted))
         if fault is not None:
-            raise fault  # the others are on their way
+            raise fault  # the other fetches are in flight
 
     async def _fetch_from(self, node: Node, partitions: list[TopicPartition]) -> None:
         rounds = {partition: self._positions.get(partition).round for partition in partitions}
@@ -162,7 +162,7 @@ class Fetcher:
         fault: KafkaError | None = None
         for partition, answer in answers.items():
             if partition not in self._positions or self._positions.get(partition).round != rounds[partition]:
-                continue  # sought, or given up, since
+                continue  # the position was changed by a seek, or the partition revoked, since
             if isinstance(answer, RawFetch):
                 self._take_records(partition, answer)
             elif answer.code == ErrorCode.OFFSET_OUT_OF_RANGE:
@@ -193,7 +193,7 @@ class Fetcher:
             self.arrived.set()
 
     def _ask_for_more(self, partition: TopicPartition) -> None:
-        """Brokers of the first versions cut a record that does not fit."""
+        """Double the limit: the oldest brokers cut off a record that does not fit."""
         state = self._positions.get(partition)
         if state.max_bytes >= self._options.largest_record_bytes:
             raise KafkaError(
@@ -203,7 +203,7 @@ class Fetcher:
         state.max_bytes *= 2
 
     def _fail(self, error: KafkaError) -> None:
-        """Retriable errors are tried again; others, and those that last too long, are raised in the poll."""
+        """Retriable errors are retried; others, and those that last too long, are raised by the poll."""
         self._client.learn_from(error)
         self._failures += 1
         policy = self._client.retry_policy

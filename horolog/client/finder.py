@@ -1,4 +1,4 @@
-"""Finds the broker to ask: a partition's leader, the controller, a coordinator. What it learns is kept until an error casts doubt on it."""
+"""Finds the broker to ask: a partition's leader, the controller, a coordinator. Results are kept until an error casts doubt on them."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -18,12 +18,12 @@ from horolog.protocol.wire import Message
 
 COORDINATOR_KINDS = {"group": 0, "transaction": 1}
 _ASKED = {"group": "group", "transaction": "transactional_id"}
-_BATCHED_COORDINATORS_FROM = 4  # the version of FindCoordinator that asks for many keys
-_NULL_MEANS_ALL_FROM = 1  # the version of Metadata in which an empty list is not everything
+_BATCHED_COORDINATORS_FROM = 4  # the first version of FindCoordinator with several keys
+_NULL_MEANS_ALL_FROM = 1  # the first version of Metadata in which an empty list does not mean all
 
 
 class Finder:
-    """One client's. `ask` sends a request to any broker, once; nothing here tries again."""
+    """One client's finder. `ask` sends a request to any broker, once; nothing here retries."""
 
     def __init__(
         self, ask: Callable[[Request], Awaitable[Any]], view: ClusterView, clock: Clock, max_age_ms: int
@@ -40,14 +40,14 @@ class Finder:
         return f"<Finder in {self._view!r}>"
 
     def learn_from(self, error: KafkaError) -> None:
-        """Doubt the view of the cluster, where the error gives reason to."""
+        """Doubt the view of the cluster if the error gives reason to."""
         if error.code in STALE_LEADERS:
             self._leaders_stale = True
         if error.code in STALE_COORDINATOR:
             self._coordinators.clear()
 
     async def refresh(self, topics: list[str] | None, *, create: bool = False) -> ClusterView:
-        """Ask for these topics, or for all; `create` lets the broker make topics that it lacks."""
+        """Ask for these topics, or for all; `create` lets the broker create missing topics."""
 
         def build(version: int) -> Message:
             if topics is None:
@@ -85,7 +85,7 @@ class Finder:
         return (self._clock.monotonic() - known.updated_at) * 1000 < self._max_age_ms
 
     async def _refresh_stale(self, topic: str, *, create: bool = False) -> None:
-        """Ask again for all topics in use; those who come meanwhile take the same answer."""
+        """Ask again for all topics in use; concurrent callers share the response."""
         async with self._refreshing:
             if not self._is_fresh(topic):
                 await self.refresh(list({*self._view.topics, topic}), create=create)
@@ -94,7 +94,7 @@ class Finder:
     async def controller(self) -> Node:
         if self._view.controller_id not in self._view.nodes or self._leaders_stale:
             await self.refresh([])
-        if self._view.controller_id < 0:  # brokers of the first versions do not say
+        if self._view.controller_id < 0:  # the oldest brokers do not say
             return first(list(self._view.nodes.values()), "brokers")
         return self._view.controller()
 
@@ -107,7 +107,7 @@ class Finder:
         return node
 
     async def coordinator(self, kind: str, key: str) -> Node:
-        """The broker that looks after a group or a transactional id; `kind` is "group" or "transaction"."""
+        """The coordinator of a group or a transactional id; `kind` is "group" or "transaction"."""
         known = self._coordinators.get((kind, key))
         if known is None:
             known = await self._find_coordinator(kind, key)

@@ -1,4 +1,4 @@
-"""A consumer's life in its group: rebalances while it polls, tells the application what it gets and loses, commits how far it is."""
+"""A consumer's life in its group: rebalances while it polls, reports assigned and revoked partitions, commits positions."""
 
 import asyncio
 import inspect
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from horolog.client.client import Client
 
 Listener = Callable[[list[TopicPartition]], Awaitable[None] | None]
-CLOSING_COMMIT_MS = 5_000  # what a last commit may take: whoever closes does not want to wait for a broker that is gone
+CLOSING_COMMIT_MS = 5_000  # the timeout of the last commit: closing does not wait long for a broker that is gone
 
 
 class GroupSession:
@@ -52,9 +52,9 @@ class GroupSession:
     # Rebalances
 
     async def settle(self, deadline: float) -> None:
-        """Called with every poll: whatever the application was given before has been dealt with.
+        """Called with every poll: the application has processed all records returned before.
 
-        Joins if need be, as long as there is time; a join goes on in the background and is finished by a later poll.
+        Joins if needed, until the deadline; a join then continues in the background, and a later poll finishes it.
         """
         self.membership.polled()
         fault, self.membership.fault = self.membership.fault, None
@@ -73,7 +73,7 @@ class GroupSession:
             await self._accept(finished.result())
 
     async def _give_up(self) -> None:
-        """Before joining: what was lost is lost; and unless the strategy is cooperative, everything is given back."""
+        """Before joining: revoke lost partitions without a commit; unless the strategy is cooperative, revoke all."""
         owned = self._positions.partitions
         if self.membership.state.lost:
             await self._revoke(owned, owned)
@@ -90,7 +90,7 @@ class GroupSession:
             await self._commit_before_giving_up()
             await self._revoke(revoked, owned)
             if self.membership.is_cooperative:
-                self.membership.state.join_again()  # so that those who are to have them get them
+                self.membership.state.join_again()  # so that their new owners get them
         kept = set(self._positions.partitions)
         self._positions.assign(assignment)
         added = [partition for partition in assignment if partition not in kept]
@@ -117,7 +117,7 @@ class GroupSession:
         self._committed |= {partition: each.offset for partition, each in offsets.items()}
 
     def _due(self) -> dict[TopicPartition, Committed]:
-        """Positions that are not committed."""
+        """Uncommitted positions."""
         due: dict[TopicPartition, Committed] = {}
         for partition in self._positions.partitions:
             position = self._positions.get(partition).position
@@ -137,7 +137,7 @@ class GroupSession:
             self._commit_task = asyncio.create_task(self._commit_quietly(due, self._auto_commit_ms))
 
     async def _commit_quietly(self, offsets: Mapping[TopicPartition, Committed], timeout_ms: float) -> None:
-        """A commit that fails is made up for by the next one."""
+        """The next commit makes up for one that fails."""
         try:
             await self.commit(offsets, timeout_ms=timeout_ms)
         except KafkaError as error:

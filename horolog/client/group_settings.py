@@ -1,4 +1,4 @@
-"""The settings that groups of a Kafka have, and the words that their values may be: for people who write them; a broker has the last word."""
+"""Kafka's group settings and their enumerated values: for people who write them; the broker decides what is valid."""
 
 from types import MappingProxyType
 from typing import Final

@@ -11,8 +11,8 @@ NO_GENERATION = -1
 class Step(Enum):
     """The next step after an error."""
 
-    JOIN_AGAIN = auto()  # as the same member
-    JOIN_ANEW = auto()  # the group has gone on without this member: what it owned is lost
+    JOIN_AGAIN = auto()  # under the same member id
+    JOIN_ANEW = auto()  # the group has moved on without this member: its partitions are lost
     TRY_AGAIN = auto()  # the same request, after a pause
     GIVE_UP = auto()
 
@@ -27,7 +27,7 @@ class MemberState:
     strategy: str = ""
     is_leader: bool = False
     needs_join: bool = True
-    lost: bool = False  # what was owned must not be committed any more: somebody else reads it
+    lost: bool = False  # owned partitions must no longer be committed: another member reads them
 
     @property
     def is_stable(self) -> bool:
@@ -47,7 +47,7 @@ class MemberState:
         self.needs_join = True
 
     def after(self, code: ErrorCode, *, retriable: bool) -> Step:
-        """The next step after an error in an answer to JoinGroup, SyncGroup or Heartbeat."""
+        """The next step after an error in a response to JoinGroup, SyncGroup or Heartbeat."""
         if code == ErrorCode.REBALANCE_IN_PROGRESS:
             self.needs_join = True
             return Step.JOIN_AGAIN

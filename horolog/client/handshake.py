@@ -1,4 +1,4 @@
-"""The first words on a connection: which versions does the broker serve? Brokers of every age, also those that never heard of it."""
+"""Finds out on a new connection which versions the broker serves: brokers of every age, even those without ApiVersions."""
 
 from collections.abc import Awaitable, Callable
 
@@ -18,10 +18,10 @@ Connect = Callable[[], Awaitable[Connection]]
 async def open_connection(
     connect: Connect, software_version: str, timeout_ms: float
 ) -> tuple[Connection, BrokerVersions]:
-    """A connection and what its broker serves.
+    """A connection and its broker's versions.
 
-    A broker that does not know the newest ApiVersions says so in v0, from 2.4 on with its ranges. One before 0.10 closes
-    the connection: then the oldest version is tried, and if that ends a connection too, the broker is taken for an old one.
+    A broker that does not know the newest ApiVersions answers in v0, from 2.4 on with its ranges. One before 0.10 closes the
+    connection: then the oldest version is tried, and if that closes a connection too, the broker is taken to be older than 0.10.
     """
     question = ApiVersionsRequest(client_software_name=SOFTWARE_NAME, client_software_version=software_version)
     connection = await connect()

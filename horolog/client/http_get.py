@@ -1,4 +1,4 @@
-"""One question by HTTP to a server that may be slow, large or wrong: an answer within its time and its size, or the reason why not."""
+"""One GET to a server that may be slow, wrong, or send too much: a response within time and size limits, or the reason why not."""
 
 import asyncio
 import ssl
@@ -13,7 +13,7 @@ _CHUNK = 64 << 10
 
 
 class Access(Protocol):
-    """Where a server is, and how to get in."""
+    """A server's address and credentials."""
 
     @property
     def scheme(self) -> str: ...
@@ -41,7 +41,7 @@ class Answer(NamedTuple):
 
 
 class _Received:
-    """As much of a socket as the standard library's reader of answers looks at."""
+    """As much of a socket as the standard library's response reader uses."""
 
     def __init__(self, data: bytes) -> None:
         self.data = data
@@ -51,7 +51,7 @@ class _Received:
 
 
 async def get(access: Access, path: str, *, accept: str = "application/json", most_bytes: int = MOST_BYTES) -> Answer:
-    """What the server answers to GET. Raises NoAnswer."""
+    """The server's response to GET. Raises NoAnswer."""
     try:
         async with asyncio.timeout(access.timeout_ms / 1000):
             received = await _exchange(access, _request(access, path, accept), most_bytes)

@@ -1,6 +1,6 @@
-"""How far a group is behind, in records and in seconds; which offsets a reset would set: the questions to the broker, and the sums.
+"""A group's lag in records and in seconds, and the offsets a reset would set: the requests to the broker, and the sums.
 
-Behind in seconds: now less the time of the first record that the group has not read, so a group that has read everything is 0 s
+The lag in seconds is now minus the time of the first unread record, so a group that has read everything is 0 s
 behind however old the last record is. A record without a time gives no seconds.
 """
 
@@ -37,7 +37,7 @@ class Lag(NamedTuple):
 
 
 async def lag_of(admin: "Admin", group: str, now_ms: int, topics: Sequence[str] = ()) -> list[Lag]:
-    """Every partition that the group has committed or reads now, in order."""
+    """Every partition that the group has committed or currently reads, in order."""
     client = admin.client
     described = (await admin.describe_groups([group]))[group]
     member_of = {partition: member.client_id for member in described.members for partition in member.assignment}
@@ -59,7 +59,7 @@ async def lag_of(admin: "Admin", group: str, now_ms: int, topics: Sequence[str] 
 
 
 def _measured(lag: Lag, committed: int, position: int, time_ms: int | None, now_ms: int) -> Lag:
-    """How far behind a group is that has committed; `time_ms` is the time of the record at its position."""
+    """The lag of a group that has committed; `time_ms` is the time of the record at its position."""
     behind = max(0, lag.end_offset - position)
     seconds = 0.0 if behind == 0 else None if time_ms is None else max(0, now_ms - time_ms) / 1000
     return lag._replace(committed=committed, records=behind, next_timestamp_ms=time_ms, seconds=seconds)
@@ -68,14 +68,14 @@ def _measured(lag: Lag, committed: int, position: int, time_ms: int | None, now_
 async def next_timestamps(
     client: "Client", positions: Mapping[TopicPartition, int], last: Mapping[TopicPartition, int]
 ) -> dict[TopicPartition, int | None]:
-    """The time of the first record at or after each position, where there is one."""
+    """The time of the first record at or after each position, if there is one."""
     bound = asyncio.Semaphore(LOOKS_AT_ONCE)
 
     async def look(place: TopicPartition, offset: int) -> int | None:
         async with bound:
             try:
                 fetched = await client.fetch_raw(place, offset, FIRST_LOOK_BYTES, max_wait_ms=0)
-            except KafkaError:  # retention was quicker: the next look will tell
+            except KafkaError:  # retention deleted it first: the next look will tell
                 return None
         found = (record.timestamp for record in iter_records(fetched.records) if record.offset >= offset)
         time_ms = next(found, -1)
@@ -87,12 +87,12 @@ async def next_timestamps(
 
 
 def longest(lags: Iterable[Lag]) -> float:
-    """How far behind the slowest partition is, in seconds; those that nobody can tell count as 0."""
+    """The lag of the slowest partition, in seconds; unknown lags count as 0."""
     return max((lag.seconds or 0.0 for lag in lags), default=0.0)
 
 
 def of_unknown_length(lags: Iterable[Lag]) -> list[str]:
-    """A sentence for each lag whose length in time is unknown: the next record has no time, or could not be read."""
+    """A sentence for each lag of unknown length in time: the next record has no time, or could not be read."""
     return [
         f"group {lag.group} is {lag.records} records behind on {lag.partition}, and nobody can tell for how long:"
         " the next one has no time"
@@ -118,7 +118,7 @@ def as_json(lag: Lag) -> dict[str, Any]:
 async def targets(
     client: "Client", places: Sequence[TopicPartition], to_ms: int
 ) -> dict[TopicPartition, tuple[int, int | None]]:
-    """Where a group would go on after a reset to a time, and the time of the record there, if there is one."""
+    """Where a group would continue after a reset to a time, and the time of the record there, if there is one."""
     found = await list_offsets(client, dict.fromkeys(places, to_ms))
     last = await ends(client, dict.fromkeys(places, LATEST))
     return {

@@ -1,4 +1,4 @@
-"""Puts records that have just come in the order of their times, by holding each for a moment; pure."""
+"""Sorts newly arrived records by time, by holding each for a moment; pure."""
 
 from collections import deque
 from collections.abc import Iterable
@@ -8,7 +8,7 @@ from horolog.client.types import ConsumerRecord
 
 
 class Window:
-    """A record is handed out when it was held for the window's length, or when there is no more room; earlier ones go before it."""
+    """A record is released once it was held for the window's length, or for lack of room; earlier ones go before it."""
 
     def __init__(self, length_ms: float, hold: Hold | None = None) -> None:
         self._length_ms = length_ms
@@ -20,7 +20,7 @@ class Window:
 
     @property
     def out_of_place(self) -> int:
-        """Records that came later than a later one had been handed out."""
+        """How many records arrived after a record with a later time was released."""
         return self._sorter.out_of_place
 
     def poll_ms(self, otherwise: float) -> float:
@@ -33,7 +33,7 @@ class Window:
             self._arrivals.append((now_ms, record.timestamp_ms))
 
     def take(self, now_ms: float) -> list[ConsumerRecord]:
-        """Those that were held long enough, and all that are earlier."""
+        """The records held long enough, and all earlier ones."""
         due_ms = None
         while self._arrivals and self._arrivals[0][0] <= now_ms - self._length_ms:
             _, time_ms = self._arrivals.popleft()
@@ -44,7 +44,7 @@ class Window:
         return taken
 
     def rest(self) -> list[ConsumerRecord]:
-        """All that is held."""
+        """All held records."""
         self._arrivals.clear()
         return [self._sorter.take().record for _ in range(len(self._sorter))]
 

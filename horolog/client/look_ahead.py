@@ -1,14 +1,14 @@
-"""How far behind the end of a time range the records of one partition are read for those that came late; pure.
+"""How far past the end of a time range one partition is read to find late records; pure.
 
-What the broker can tell is where running maxima lie: a look-up of t gives the first record with a time >= t, so all before it
-are earlier. That makes the beginning of a range exact. Its end it does not: records of the range may follow the first one
-that is later. A record that is late by no more than L (behind the largest time before it) lies before the look-up of
-`until + L`. Reading goes so far, and on while times are seen to be out of order there. It ends
+A broker's look-up of t finds a running maximum: the first record with a time >= t, so all before it are earlier. That makes
+the beginning of a range exact, but not its end: records of the range may follow the first later one. A record that
+is late by no more than L (behind the largest time before it) lies before the look-up of `until + L`. Reading goes that
+far, and on while times there are out of order. It ends
 
 - at the end of the partition: nothing was left out;
-- when `QUIET_RECORDS` in a row were later than `until + L`: what came later than that by more than L is not found, and nothing
-  was left out if the topic takes no records that are so late;
-- when the bytes are used up.
+- when `QUIET_RECORDS` in a row were later than `until + L`: records after them, late by more than L, are not found; nothing
+was left out if the topic accepts no records that late;
+- when the byte limit is reached.
 """
 
 from collections.abc import Mapping
@@ -23,7 +23,7 @@ BEYOND_ALL_MS = 2**63 - 1
 
 @dataclass(frozen=True, slots=True)
 class LookAhead:
-    """The bounds. None: no bound; with neither, all is read to the end."""
+    """The bounds. None: no bound; without both, partitions are read to the end."""
 
     late_ms: int | None = 600_000
     """Records that are late by no more than this are found."""
@@ -31,7 +31,7 @@ class LookAhead:
     """Of all partitions together, read behind the end of the range."""
 
     def share(self, partitions: int) -> int | None:
-        """The bytes for one of so many partitions."""
+        """The byte limit of each of this many partitions."""
         return None if self.most_bytes is None else max(self.most_bytes // max(partitions, 1), SMALLEST_SHARE_BYTES)
 
 
@@ -40,7 +40,7 @@ TO_THE_END = LookAhead(None, None)
 
 
 class Ended(StrEnum):
-    """Why the reading of a partition ended."""
+    """Why reading of a partition ended."""
 
     AT_END = "end"
     PROVEN = "proven"
@@ -54,7 +54,7 @@ class Ended(StrEnum):
 def most_late_ms(settings: Mapping[str, str | None]) -> int | None:
     """How late a record of a topic with these settings can be, as far as they bound it.
 
-    The broker stamps a record, or refuses it where its time is too far from the broker's clock.
+    The broker stamps a record, or rejects it if its time is too far from the broker's clock.
     """
     if settings.get("message.timestamp.type") == "LogAppendTime":
         return 0
@@ -90,16 +90,16 @@ class Search:
         return f"<Search behind {self._range_end}, quiet for {self._quiet} records>"
 
     def see(self, timestamp_ms: int) -> None:
-        """A record was read."""
+        """Note a record that was read."""
         self._quiet = self._quiet + 1 if timestamp_ms >= self._quiet_from_ms else 0
 
     def pay(self, position: int, size_bytes: int) -> None:
-        """So much was fetched from a position on."""
+        """Note bytes fetched from a position on."""
         if self._bytes_left is not None and position >= self._range_end:
             self._bytes_left -= size_bytes
 
     def renew(self) -> None:
-        """Begin anew with the bytes: reading goes on elsewhere."""
+        """Restore the byte limit: reading continues elsewhere."""
         self._bytes_left = self._most_bytes
         self._quiet = 0
 

@@ -1,4 +1,4 @@
-"""What a consumer can ask about any partition, assigned or not: offsets at times, the ends, and all that lies between two times."""
+"""A consumer's look-ups in any partition, assigned or not: offsets at times, the ends, and the records between two times."""
 
 from collections.abc import AsyncIterator, Iterable, Mapping
 from typing import TYPE_CHECKING
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Between:
-    """The records of a time range, once; `report` tells what was seen, and what may be missing."""
+    """The records of a time range, once; `report` says what was seen, and what may be missing."""
 
     def __init__(self, moment: "Moment") -> None:
         self._moment = moment
@@ -59,7 +59,7 @@ class Lookups:
     ) -> Between:
         """The records with a time from `since` on and before `until`, in milliseconds, of the assigned partitions or these.
 
-        They come in the order of time, partition and offset, with `merge=False` partition by partition. Positions stay as they are.
+        They come in the order of time, partition and offset, with `merge=False` partition by partition. Positions do not change.
         """
         from horolog.client import moment
 
@@ -78,7 +78,7 @@ class Lookups:
         )
 
     async def offsets_for_times(self, times: Mapping[TopicPartition, int]) -> dict[TopicPartition, Found | None]:
-        """The first record at or after each time in milliseconds; None where there is none."""
+        """The first record at or after each time in milliseconds; None if there is none."""
         negative = [time for time in times.values() if time < 0]
         if negative:
             raise ValueError(f"time {negative[0]}: times are milliseconds since 1970, not negative")
@@ -88,5 +88,5 @@ class Lookups:
         return await ends(self.client, dict.fromkeys(partitions, EARLIEST), self._level)
 
     async def end_offsets(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
-        """Behind the last record that this consumer could read."""
+        """The offsets after the last record that this consumer could read."""
         return await ends(self.client, dict.fromkeys(partitions, LATEST), self._level)

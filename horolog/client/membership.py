@@ -1,4 +1,4 @@
-"""A member of a classic consumer group: joins, shares partitions out when it leads, keeps its place with heartbeats, leaves."""
+"""A member of a classic consumer group: joins, assigns partitions if it leads, keeps its place with heartbeats, leaves."""
 
 import asyncio
 import re
@@ -37,8 +37,8 @@ if TYPE_CHECKING:
 PROTOCOL_TYPE = "consumer"
 INSTANCES_FROM = {ApiKey.JOIN_GROUP: 5, ApiKey.SYNC_GROUP: 3, ApiKey.HEARTBEAT: 3}
 TOPIC_CHECK_MS = 30_000  # how often a leader looks for new topics and partitions
-JOIN_GRACE_MS = 5_000  # what an answer to JoinGroup may take beyond the rebalance timeout
-_MEMBERS_FROM = 3  # the version of LeaveGroup that names several members
+JOIN_GRACE_MS = 5_000  # how long a response to JoinGroup may take beyond the rebalance timeout
+_MEMBERS_FROM = 3  # the first version of LeaveGroup that names several members
 
 
 class Membership:
@@ -74,7 +74,7 @@ class Membership:
         self._joined_with: tuple[str, ...] = ()
         self._shared_topics: set[str] = (
             set()
-        )  # what the members subscribe to, also topics that do not exist; the leader knows
+        )  # the members' subscriptions, including topics that do not exist; known to the leader
         self._shared_out: dict[str, list[int]] = {}
         self._polled_at = client.clock.monotonic()
         self._heartbeats: asyncio.Task[None] | None = None
@@ -91,7 +91,7 @@ class Membership:
     # Joining
 
     async def rebalance(self, owned: Sequence[TopicPartition]) -> list[TopicPartition]:
-        """Join and get this member's share; tries for as long as it takes, and raises what cannot pass."""
+        """Join and get this member's assignment; retries as long as it takes, and raises permanent errors."""
         failures = 0
         while True:
             try:
@@ -162,7 +162,7 @@ class Membership:
             try:
                 members[each.member_id] = decode_subscription(each.metadata)
             except DecodeError:
-                members[each.member_id] = Subscription(())  # what nobody can read subscribes to nothing
+                members[each.member_id] = Subscription(())  # an undecodable subscription has no topics
         self._shared_topics = {topic for each in members.values() for topic in each.topics}
         topics = await self._partitions(self._shared_topics)
         self._shared_out = topics
@@ -247,7 +247,7 @@ class Membership:
             coordinator_of=("group", self._group),
             timeout_ms=min(self._session_timeout_ms, self._client.request_timeout_ms),
         )
-        if generation == self.state.generation:  # else the answer is about a membership that is over
+        if generation == self.state.generation:  # else the response is about an earlier generation
             check(response.error_code, group=self._group)
 
     def _heard(self, error: KafkaError) -> Step:
@@ -260,7 +260,7 @@ class Membership:
         return step
 
     async def _check_topics(self) -> None:
-        """New topics that match, and, for the leader, new partitions: the group has to share out again."""
+        """Rejoin for new topics that match, and, as the leader, for new partitions."""
         if self._pattern is not None and await self._find_topics() != self._joined_with:
             self.state.join_again()
         if self.state.is_leader and await self._partitions(self._shared_topics) != self._shared_out:
@@ -271,7 +271,7 @@ class Membership:
     # Leaving
 
     async def close(self) -> None:
-        """Stop; a member with a name of its own keeps its place until its session ends."""
+        """Stop; a static member keeps its place until its session times out."""
         if self._heartbeats is not None:
             self._heartbeats.cancel()
             await asyncio.gather(self._heartbeats, return_exceptions=True)
@@ -280,7 +280,7 @@ class Membership:
         self._client.channels.close_lane(self._lane)
 
     async def _send_leave(self, reason: str) -> None:
-        """The group is told, if it can be reached: otherwise it will notice."""
+        """Leave the group if its coordinator can be reached: otherwise the session times out."""
         if not self.state.member_id or self._client.closed:
             return
 

@@ -5,10 +5,10 @@
             print(placed.record, placed.late_ms)
     print(moment.report.sentences())
 
-Each partition is read by a `Strand`, the one that is furthest behind in time next, and what was read is held until all strands have
+Each partition is read by a `Strand`, the strand furthest behind in time first. Records are held until all strands have
 ended or there is no more room; then the earliest goes. So the order is that of a full sort unless a record is late by more
-than fits into memory, and such a record is handed out and counted. How far a strand reads behind the end of the range says
-`look_ahead`; the report tells where that left something open.
+than fits into memory; such a record is returned and counted. `look_ahead` decides how far a strand reads past the end
+of the range; the report says where that left something open.
 """
 
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -34,7 +34,7 @@ SMALLEST_FETCH_BYTES = 64 << 10
 
 
 class Open(NamedTuple):
-    """A partition whose reading ended before its end, where records of the range might follow."""
+    """A partition not read to its end, where records of the range might follow."""
 
     partition: TopicPartition
     offset: int
@@ -45,7 +45,7 @@ class Open(NamedTuple):
 
 
 class Offsets(NamedTuple):
-    """Of one partition: from one on, and before another; None: to the end."""
+    """Offsets of one partition, `end` excluded; None: to the end."""
 
     start: int
     end: int | None = None
@@ -53,7 +53,7 @@ class Offsets(NamedTuple):
 
 @dataclass(slots=True)
 class Report:
-    """What was seen while reading; whole once the iteration has ended."""
+    """What was seen while reading; complete once the iteration has ended."""
 
     look_ahead: LookAhead
     hold: Hold
@@ -71,15 +71,15 @@ class Report:
 
     @property
     def complete(self) -> bool:
-        """Whether no record of the range can be missing or out of its place."""
+        """Whether no record of the range can be missing or out of order."""
         return not (self.open or self.out_of_place or self.lost)
 
     def sentences(self) -> list[str]:
-        """What somebody who trusts the records should know."""
+        """What a reader of the records should know."""
         return [*self.notes(), *self.warnings()]
 
     def notes(self) -> list[str]:
-        """Where reading ended as it should, though late records give reason to read on, and what a range of times leaves out."""
+        """Where reading ended normally although late records give reason to read on, and what a time range leaves out."""
         found = []
         quiet = [one for one in self.open if one.ended == Ended.QUIET and one.had_late]
         if quiet:
@@ -92,7 +92,7 @@ class Report:
         return found
 
     def warnings(self) -> list[str]:
-        """Bounds that were hit."""
+        """Bounds that were reached, and records that were lost."""
         found = []
         used_up = [one for one in self.open if one.ended == Ended.BYTES]
         passed_over = [one for one in self.open if one.ended == Ended.PASSED_OVER]
@@ -127,7 +127,7 @@ def _names(some: Sequence[Open]) -> str:
 
 
 class Moment:
-    """An asynchronous iterator, once; made by `merge`."""
+    """A one-time asynchronous iterator; made by `merge`."""
 
     def __init__(
         self,
@@ -168,7 +168,7 @@ class Moment:
         await self.close()
 
     async def close(self) -> None:
-        """End the fetches that are under way."""
+        """Cancel the fetches in flight."""
         for strand in self._strands:
             await strand.close()
 
@@ -203,7 +203,7 @@ class Moment:
                 yield placed
 
     def _without_ended(self, strands: list[Strand]) -> list[Strand]:
-        """Those that go on; of the others the report takes note."""
+        """The strands that continue; the report notes the others."""
         for strand in strands:
             if strand.ended is not None:
                 self._note(strand)
@@ -291,7 +291,7 @@ class Moment:
     async def _late_ends(
         self, partitions: Sequence[TopicPartition], provable: dict[str, int | None], until_ms: int
     ) -> dict[TopicPartition, int | None]:
-        """Where a record of the range can be no more, by how late it may be."""
+        """The offsets from which no record of the range can follow, by how late it may be."""
         by_time: dict[int, list[TopicPartition]] = {}
         for partition in partitions:
             late_ms = self._late_ms(provable.get(partition.topic))
@@ -302,12 +302,12 @@ class Moment:
         return found
 
     def _late_ms(self, provable: int | None) -> int | None:
-        """How late a record may be that is looked for; no later than the topic takes it."""
+        """How late a record may be and still be looked for; no later than the topic accepts."""
         bound = self.report.look_ahead.late_ms
         return bound if bound is None or provable is None else min(bound, provable)
 
     async def _most_late_by_topic(self, topics: set[str]) -> dict[str, int | None]:
-        """What the settings of each topic say about how late a record can be; nothing where they may not be seen."""
+        """How late a record of each topic can be by its settings; unknown if the client may not read them."""
         settings = await self._source.time_settings(topics)
         return {topic: most_late_ms(settings[topic]) for topic in topics}
 
@@ -327,9 +327,9 @@ def merge(
 ) -> Moment:
     """The records of these partitions with a time from `since_ms` on and before `until_ms`; None: from the beginning, to the end.
 
-    They come in the order of time, partition and offset, or with `in_order=False` partition by partition as they lie. One fetch of
-    all partitions brings about `fetched_bytes`: few of them where few records are wanted. Partitions are a broker's, or of a
-    `moment_source.Source`. `between` says which offsets of each are read, in place of those that the times lead to.
+    They come in the order of time, partition and offset, or with `in_order=False` partition by partition in log order. One fetch
+    of all partitions brings about `fetched_bytes`: few if few records are wanted. Partitions are a broker's, or those of a
+    `moment_source.Source`. `between` gives the offsets to read of each, in place of those found by the times.
     """
     from horolog.client.client import Client
     from horolog.client.moment_source import BrokerSource

@@ -1,4 +1,4 @@
-"""What the partitions of a moment are read from: a broker, or whoever else answers the same questions."""
+"""The source from which a moment's partitions are read: a broker, or anything else with the same interface."""
 
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
@@ -18,27 +18,27 @@ Settings = Mapping[str, str | None]
 
 
 class Source(Protocol):
-    """Isolation is the name of the level, as in `fetch_raw`."""
+    """`isolation` is the name of the level, as in `fetch_raw`."""
 
     @property
     def clock(self) -> "Clock": ...
 
     @property
     def request_timeout_ms(self) -> int:
-        """How long records that are known to be there may stay away."""
+        """How long records known to exist may fail to appear."""
 
     async def offsets_at(
         self, time_ms: int, partitions: Sequence[TopicPartition], isolation: str
     ) -> dict[TopicPartition, int | None]:
-        """The first offset at or after a time in each partition (or EARLIEST, LATEST), as far as there is one."""
+        """The first offset at or after a time in each partition (or EARLIEST, LATEST), if there is one."""
 
     async def fetch_raw(
         self, partition: TopicPartition, offset: int, max_bytes: int, isolation: str, *, max_wait_ms: int
     ) -> "RawFetch":
-        """The log from an offset on; the first batch whole, however large it is."""
+        """The log from an offset on; the first batch is whole, however large."""
 
     async def time_settings(self, topics: Iterable[str]) -> dict[str, Settings]:
-        """TIME_SETTINGS of each topic, as far as they may be known."""
+        """TIME_SETTINGS of each topic, as far as the client may read them."""
 
 
 class BrokerSource:
@@ -74,7 +74,7 @@ class BrokerSource:
         return await self._client.fetch_raw(partition, offset, max_bytes, isolation, max_wait_ms=max_wait_ms)
 
     async def time_settings(self, topics: Iterable[str]) -> dict[str, Settings]:
-        """Nothing of a topic whose settings may not be seen."""
+        """Empty for a topic whose settings the client may not read."""
         from horolog.client.admin import Admin
 
         async def of_one(topic: str) -> Settings:

@@ -1,4 +1,4 @@
-"""ListOffsets: the offsets at times, at the start and at the end of partitions, each asked of the broker that leads it."""
+"""ListOffsets: the offsets at times, at the start and at the end of partitions, each asked of the partition's leader."""
 
 import asyncio
 from collections.abc import Mapping
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 LARGEST_TIMESTAMP = -3
 """Asks for the record with the largest timestamp (ListOffsets v7 and later)."""
 
-_TIMES_FROM = 1  # v0 knows where segments start, not where a time is
+_TIMES_FROM = 1  # v0 finds segment starts, not times
 _LARGEST_FROM = 7
 _CONSUMER = -1
 
@@ -34,7 +34,7 @@ async def list_offsets(
 ) -> dict[TopicPartition, Found | None]:
     """The first record at or after each time in milliseconds; EARLIEST, LATEST and LARGEST_TIMESTAMP stand for themselves.
 
-    None: the partition has no such record. What failed for good is raised as PartialFailure when others were answered.
+    None: the partition has no such record. Permanent errors are raised as PartialFailure if other partitions were answered.
     """
     found: dict[TopicPartition, Found | None] = {}
     failed: dict[TopicPartition, KafkaError] = {}
@@ -125,6 +125,6 @@ def _answer(topic: str, each: ListOffsetsPartitionResponse) -> Found | KafkaErro
 
 
 async def ends(client: "Client", times: Mapping[TopicPartition, int], isolation: int = 0) -> dict[TopicPartition, int]:
-    """Plain offsets, where EARLIEST or LATEST was asked for."""
+    """Plain offsets, for look-ups of EARLIEST or LATEST."""
     found = await list_offsets(client, times, isolation=isolation)
     return {partition: answer.offset if answer is not None else 0 for partition, answer in found.items()}

@@ -31,12 +31,12 @@ def partition_of_key(key: bytes, partition_count: int) -> int:
 
 
 class StickyPartitioner:
-    """Without a key, records of a topic stay with one partition until its batch is closed, then go to the next: larger batches."""
+    """Without a key, records of a topic go to one partition until its batch is closed, then to the next: larger batches."""
 
     def __init__(self, random: Callable[[], float]) -> None:
         self._random = random
-        self._places: dict[str, int] = {}  # per topic, where in the list of its partitions
-        self._begun: set[str] = set()  # topics of which a record went to the present place
+        self._places: dict[str, int] = {}  # per topic, the index into its list of partitions
+        self._begun: set[str] = set()  # topics with a record at their present place
 
     def without_key(self, topic: str, partitions: Sequence[int], has_open_batch: Callable[[int], bool]) -> int:
         """One of `partitions`, the numbers of the topic's partitions in ascending order."""

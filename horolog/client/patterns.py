@@ -1,16 +1,16 @@
-r"""Regular expressions whose cost grows with the text alone, whatever the pattern: they come from users and run on each record.
+r"""Regular expressions whose cost grows with the text alone, whatever the pattern: users write them, and they run on each record.
 
     pattern := ["(?i)"] branch ("|" branch)*
     branch  := (piece ["*" | "+" | "?" | "{m}" | "{m,}" | "{m,n}"] ["?"])*
     piece   := character | "." | "[" ["^"] set "]" | "(" pattern ")" | "(?:" pattern ")" | "^" | "$" | "\b" | "\B"
              | "\d" | "\D" | "\w" | "\W" | "\s" | "\S" | "\n" | "\t" | "\r" | "\f" | "\v" | "\xNN" | "\uNNNN" | "\" sign
 
-A pattern is searched for anywhere in the text. These signs mean what they mean to Python's `re`, but for `$`, which is the
-end of the text only. Back references and looks ahead or behind are refused: they are what makes a cost unbounded.
+A pattern is searched for anywhere in the text. The syntax means what it means to Python's `re`, except that `$` is the
+end of the text only. Back references, lookahead and lookbehind are refused: they make the cost unbounded.
 
-`re` tries one way through a pattern after the other, and there may be more ways than a life has seconds. So it gets only patterns with
-at most one choice inside of them, on short texts. All others go through an automaton that walks all ways at once,
-one step a character: its states are made when they are first needed, and kept.
+`re` backtracks: it tries one way through a pattern after the other, and there may be exponentially many. So it gets only patterns with
+at most one choice in them, on short texts. All others run on an automaton that follows all ways at once, one step a
+character: its states are made on first use, and kept.
 """
 
 import re
@@ -38,7 +38,7 @@ _COUNTS = re.compile(r"\{([0-9]{1,4})(,([0-9]{0,4}))?\}")
 
 
 class PatternError(ValueError):
-    """The text is no pattern that is understood here; the message says where and why."""
+    """The text is not a supported pattern; the message says where and why."""
 
 
 @dataclass(slots=True, eq=False)
@@ -56,7 +56,7 @@ _Part = tuple[_Node, _Node]
 
 
 def compile_pattern(text: str) -> Matches:
-    """Whether a text has the pattern in it. Raises PatternError."""
+    """A function that says whether a text contains the pattern. Raises PatternError."""
     source = _Source(text)
     first, last = source.pattern()
     last.after.append(_Node(is_end=True))
@@ -73,7 +73,7 @@ def compile_pattern(text: str) -> Matches:
 
 
 class _Source:
-    """A pattern that is read from left to right: it becomes nodes, and text for `re` that means the same."""
+    """A pattern, read from left to right into nodes and into equivalent text for `re`."""
 
     def __init__(self, text: str) -> None:
         if len(text) > LONGEST_PATTERN:
@@ -136,7 +136,7 @@ class _Source:
         written = self.plain[wrote:]
         is_free = least != most
         nested = self.free_repetitions > repetitions
-        # A free repetition inside of another one, or of one, is what costs `re` too much.
+        # A free repetition inside another repetition is what costs `re` too much.
         self.free_repetitions += (1 + nested) if is_free else (nested * 2)
         if any("|" in one for one in written) and (is_free or (most or 0) > 1):
             self.free_repetitions += 2
@@ -165,7 +165,7 @@ class _Source:
         return least, most
 
     def again(self, began: int) -> _Part:
-        """The piece that begins there once more, as nodes of its own."""
+        """A copy of the piece that begins there, as nodes of its own."""
         kept = len(self.plain)
         self.position = began
         part = self.piece()
@@ -199,7 +199,7 @@ class _Source:
             return self.leaf(self.node(asserts=sign))
         if sign == "\\" and self.text[self.position : self.position + 1] in ("b", "B"):
             self.position += 1
-            # On an empty text \B is true since Python 3.14 only; said so it is true everywhere.
+            # On an empty text \B is true only since Python 3.14; in this form it is true in every version.
             self.plain.append(r"\b" if self.text[began : self.position] == r"\b" else r"(?:(?!\b))")
             return self.leaf(self.node(asserts=self.text[began : self.position]))
         if sign == "[":
@@ -241,7 +241,7 @@ class _Source:
         return lambda one: one in forms
 
     def escaped(self) -> Holds:
-        """What stands behind a backslash, of one character or of a kind."""
+        """What follows a backslash: one character, or a class."""
         sign = self.text[self.position : self.position + 1]
         category = _CATEGORIES.get(sign.lower())
         if category is not None:
@@ -250,7 +250,7 @@ class _Source:
         return self.literal(self.character())
 
     def character(self) -> str:
-        """Of an escape that means one; the backslash is read."""
+        """The one character that an escape means; the backslash is already read."""
         sign = self.text[self.position : self.position + 1]
         self.position += 1
         if sign in _CONTROLS:
@@ -267,7 +267,7 @@ class _Source:
         return sign
 
     def characters(self) -> Holds:
-        """A set; the opening bracket is read."""
+        """A set; the opening bracket is already read."""
         negated = self.take("^")
         members: list[Holds] = []
         while not members or not self.text.startswith("]", self.position):
@@ -316,7 +316,7 @@ def _is_no_newline(one: str) -> bool:
 
 @dataclass(slots=True, eq=False)
 class _State:
-    """Where all ways through the pattern are, before the next character."""
+    """The nodes that all ways through the pattern have reached before the next character."""
 
     nodes: frozenset[_Node]
     is_start: bool
@@ -360,8 +360,8 @@ class _Automaton:
         self.states = {(self.start.nodes, True, False): self.start}
 
     def _step(self, state: _State, one: str) -> _State | None:
-        """Where the ways are behind this character; None if one of them was at its end before it."""
-        reached: set[_Node] = {self.first}  # a search may begin at each character
+        """The state after this character; None if a way had reached its end before it."""
+        reached: set[_Node] = {self.first}  # a match may begin at each character
         found: _State | None
         for node in self._passed(state, one):
             if node.is_end:
@@ -376,7 +376,7 @@ class _Automaton:
 
     @staticmethod
     def _passed(state: _State, one: str) -> set[_Node]:
-        """The nodes that can be come to without taking a character."""
+        """The nodes reachable without taking a character."""
         at_border = state.after_word != (one != "" and _CATEGORIES["w"](one))
         allowed = {"": True, "^": state.is_start, "$": one == "", r"\b": at_border, r"\B": not at_border}
         seen = set(state.nodes)
