@@ -30,6 +30,7 @@ from horolog.broker.first_topics import parse as parse_first_topics
 from horolog.broker.groups.coordinator import GroupCoordinator
 from horolog.broker.handlers.fetch_sessions import FetchSessions
 from horolog.broker.hot_path import HOT_PATH
+from horolog.broker.left_folders import NoRoomToMerge
 from horolog.broker.listeners import Address, advertised_addresses, http_address, listen_addresses
 from horolog.broker.log.integrity import BeingRescanned
 from horolog.broker.log.manager import LogManager
@@ -377,21 +378,29 @@ def _of_workers(storage: Storage) -> Storage:
 
 
 def run(settings: Settings, warnings: Iterable[str]) -> int:
-    """Run a broker until SIGTERM or SIGINT; the exit code. While it starts these end it at once, as a kill would: see `interrupts`."""
+    """Run a broker until SIGTERM or SIGINT; the exit code. Raises NoRoomToMerge.
+
+    During the start the signals end it at once, as a kill would: see `interrupts`.
+    """
     logs = LogSetup(settings, sys.stderr)
     log.info("horolog %s on Python %s, the hot path is %s", __version__, platform.python_version(), HOT_PATH)
     for level, text in notes(settings, warnings):
         log.log(level, "%s", text)
     raise_limit()
     loop = new_event_loop()
+    is_over = True
     try:
         return loop.run_until_complete(_serve(settings, loop, logs))
+    except NoRoomToMerge:
+        is_over = False  # the caller serves the folders with a worker
+        raise
     except (DataFolderError, StorageFault, OSError) as error:
         print(f"horolog: {error}", file=sys.stderr)  # noqa: T201 - what a command line does
         return EXIT_CANNOT_START
     finally:
         loop.close()
-        interrupts.ignore()
+        if is_over:
+            interrupts.ignore()
         logs.close()
 
 

@@ -7,13 +7,21 @@ the journal alone is missing it was lost.
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Sequence
 
 from horolog.broker.cluster_file import FILE_NAME, JOURNAL, StoredTopic, parse
-from horolog.broker.log.storage import FileMissing, OverlayStorage, Storage
+from horolog.broker.log.storage import FileMissing, OverlayStorage, Storage, StorageFault
 
 WORKER_CHECKPOINT = "horolog-checkpoint."
 """How the names of what `workers.worker_checkpoints` writes begin."""
+
+
+NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT})
+
+
+class NoRoomToMerge(StorageFault):
+    """The disk has no room for the merged files. A worker can still serve the folders as they are."""
 
 
 def as_left(storage: Storage, data_dirs: Sequence[str]) -> Storage:
@@ -32,12 +40,17 @@ def topics_left(storage: Storage, data_dir: str) -> dict[str, StoredTopic]:
 
 
 def merge_what_workers_left(storage: Storage, data_dirs: Sequence[str]) -> bool:
-    """Have the folders as a broker alone leaves them; whether workers were here. Raises StorageFault."""
+    """Have the folders as a broker alone leaves them; whether workers were here. Raises StorageFault, and NoRoomToMerge."""
     if not any(_were_here(storage, one) for one in data_dirs):
         return False
     from horolog.broker.workers import settling
 
-    settling.merge(storage, data_dirs)
+    try:
+        settling.merge(storage, data_dirs)
+    except StorageFault as fault:
+        if fault.code in NO_ROOM:
+            raise NoRoomToMerge(str(fault), path=fault.path, code=fault.code) from fault
+        raise
     return True
 
 

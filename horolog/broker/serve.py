@@ -49,12 +49,23 @@ def serve(arguments: argparse.Namespace, environ: Mapping[str, str]) -> int:
             from horolog.broker.workers.supervisor import run as run_workers
 
             return run_workers(loaded, warnings, workers)
-        from horolog.broker.app import run
-
-        return run(loaded, warnings)
+        return _alone(loaded, warnings)
     except SettingsError as error:
         print(f"horolog: {error}", file=sys.stderr)  # noqa: T201 - what a command line does
         return EXIT_BAD_SETTINGS
+
+
+def _alone(loaded: Settings, warnings: list[str]) -> int:
+    """Run one process; a single worker where the files of several cannot be merged before there is room."""
+    from horolog.broker.app import run
+    from horolog.broker.left_folders import NoRoomToMerge
+
+    try:
+        return run(loaded, warnings)
+    except NoRoomToMerge as full:
+        from horolog.broker.workers.supervisor import run as run_workers
+
+        return run_workers(loaded, [f"one worker serves what several have left, until the next start: {full}"], 1)
 
 
 def _workers(loaded: Settings) -> int:

@@ -75,7 +75,9 @@ def test_room_is_told_before_it_has_run_out_and_then(
     assert answer(port, "/ready")[0] == 200
 
 
-@pytest.mark.parametrize(("before", "after"), [("1", "1"), ("2", "2"), ("1", "2"), ("2", "3"), ("3", "2")])
+@pytest.mark.parametrize(
+    ("before", "after"), [("1", "1"), ("2", "2"), ("1", "2"), ("2", "3"), ("3", "2"), ("2", "1"), ("3", "1")]
+)
 def test_a_start_on_a_disk_without_a_byte_serves_reads_whoever_was_killed_there(
     disk_of: Callable[..., MemoryDisk],
     brokers: Callable[..., BrokerProcess],

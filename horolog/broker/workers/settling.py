@@ -12,7 +12,6 @@ on the disk. The checkpoints come first: once the journal is in `horolog-cluster
 
 from __future__ import annotations
 
-import errno
 import logging
 import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -25,6 +24,7 @@ from horolog.broker.cluster_configs import ClusterConfigs
 from horolog.broker.cluster_file import JOURNAL, ClusterFile, StoredCluster, StoredTopic
 from horolog.broker.cluster_start import Start, beyond_counters, load_record, next_producer_id_of
 from horolog.broker.cluster_state import ClusterState, Lead
+from horolog.broker.left_folders import NO_ROOM
 from horolog.broker.log.files import CheckpointError, checkpoints, log_starts
 from horolog.broker.log.manager import DataFolders, LogManager, doom, partition_of
 from horolog.broker.log.storage import DataFolderError, Storage, StorageFault
@@ -39,8 +39,6 @@ from horolog.broker.workers.worker_folder_checkpoints import share_of
 log = logging.getLogger(__name__)
 
 Key = tuple[str, int]
-
-NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT})
 
 
 def random_id() -> bytes:

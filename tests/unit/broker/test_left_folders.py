@@ -6,8 +6,8 @@ import sys
 import pytest
 
 from horolog.broker.cluster_file import FILE_NAME, JOURNAL, parse
-from horolog.broker.left_folders import as_left, merge_what_workers_left, topics_left
-from horolog.broker.log.storage import MemoryStorage
+from horolog.broker.left_folders import NoRoomToMerge, as_left, merge_what_workers_left, topics_left
+from horolog.broker.log.storage import MemoryStorage, StorageFault
 from horolog.broker.new_topics import NewTopic
 from tests.support.at_once import at_once
 from tests.support.crew import Crew
@@ -53,6 +53,24 @@ def test_a_merge_leaves_nothing_for_the_next(crew):
     assert [topics_in(crew.storage, folder) for folder in crew.folders] == [{"orders"}, {"orders"}]
     assert JOURNAL not in files(crew)
     assert not merge_what_workers_left(crew.storage, crew.folders)
+
+
+def test_a_full_disk_is_told_from_one_that_fails_and_neither_loses_anything(crew, monkeypatch):
+    crew.storage.capacity_bytes = crew.storage.used_bytes()
+    with pytest.raises(NoRoomToMerge):
+        merge_what_workers_left(crew.storage, crew.folders)
+    crew.storage.capacity_bytes = None
+
+    def fail(*_):
+        raise StorageFault("an error of the disk")
+
+    with monkeypatch.context() as failing:
+        failing.setattr(crew.storage, "write_atomically", fail)
+        with pytest.raises(StorageFault) as raised:
+            merge_what_workers_left(crew.storage, crew.folders)
+    assert not isinstance(raised.value, NoRoomToMerge)
+    assert merge_what_workers_left(crew.storage, crew.folders)
+    assert [topics_in(crew.storage, folder) for folder in crew.folders] == [{"orders"}, {"orders"}]
 
 
 @pytest.mark.parametrize("says_so", ["the record", "a checkpoint"])

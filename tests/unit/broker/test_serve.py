@@ -8,6 +8,7 @@ import sys
 import pytest
 
 from horolog.broker import serve
+from horolog.broker.left_folders import NoRoomToMerge
 from horolog.broker.setting_types import SettingsError
 from horolog.protocol.records.walk import IS_COMPILED
 from horolog.version import __version__
@@ -66,6 +67,16 @@ def test_several_workers_are_run_by_their_supervisor(workers, cores, ran, monkey
     monkeypatch.setattr("horolog.broker.app.run", lambda loaded, warnings: "app")
     monkeypatch.setattr("horolog.broker.workers.supervisor.run", lambda loaded, warnings, count: count)
     assert serve.serve(parse("--set", f"horolog.workers={workers}"), {}) == ran
+
+
+def test_what_several_workers_left_on_a_full_disk_is_served_by_one(monkeypatch):
+    def run_alone(loaded, warnings):
+        raise NoRoomToMerge("no space left")
+
+    monkeypatch.setattr("horolog.broker.app.run", run_alone)
+    monkeypatch.setattr("horolog.broker.workers.supervisor.run", lambda loaded, warnings, count: (count, warnings))
+    count, warnings = serve.serve(parse(), {})
+    assert (count, ["no space left" in line for line in warnings]) == (1, [True])
 
 
 def test_one_process_imports_nothing_of_workers():
