@@ -1,7 +1,7 @@
 """Entries of `horolog-journal` as lines with a checksum each (`checked_lines`), in the forms that `horolog-cluster` has.
 
-The first line is the head, which says behind which version of `horolog-cluster` the journal goes on, and whose it is. The second line
-is the same again, for without a head nobody could tell what the entries belong to (version 1 had it once):
+The first line is the head, which names the version of `horolog-cluster` that the journal continues, and its workers. The second line
+repeats it, for without a head the entries could not be placed (version 1 had it once):
 
     {"version": 2, "base": <number of horolog-cluster>, "nodes": [<node>, ...]}
 
@@ -9,13 +9,13 @@ and every further line is an entry, numbered from 1, with its kind and what that
 
     {"number": 7, "kind": "TopicsCreated", "topics": [{"name": ..., "id": ..., "partitions": ..., "configs": {...}}]}
 
-A journal that was shortened (`file_journal`) has `"whole": {"number": <entry>, "after": <entry>, "bytes": <size>}` in its head, too:
-so many bytes behind the head are the state after that entry, in the form of `horolog-cluster`, and stand for all entries up to it. The
-lines behind begin with the entry that follows `after`, which is no later.
+A shortened journal (`file_journal`) also has `"whole": {"number": <entry>, "after": <entry>, "bytes": <size>}` in its head. The next
+`bytes` bytes are the state after entry `number`, in the form of `horolog-cluster`, and stand for all entries up to it. The lines after
+them begin with the entry that follows `after`, which is no later.
 
-Topics that are made or grow have `leads`, in the form of `LeadsChanged`, where leaders were asked for.
+Topics that are made or grow have `leads`, in the form of `LeadsChanged`, if leaders were requested.
 
-A line that was written whole and cannot be read stands for an entry all the same, `Illegible`, which knows what follows from that.
+A whole line that cannot be read still counts as an entry, `Illegible`, which knows the consequences.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ Content = Mapping[str, Any]
 
 
 class NewerJournal(DataFolderError):
-    """The journal was begun by a later release: nobody guesses what it means."""
+    """The journal was begun by a later release, so its meaning is unknown."""
 
 
 class Whole(NamedTuple):
@@ -70,7 +70,7 @@ class Whole(NamedTuple):
     number: int
     """The entry that it is the state after."""
     after: int
-    """The entry behind which those begin that are there as lines."""
+    """The entry before the first one that is there as a line."""
     size_bytes: int
 
 
@@ -78,7 +78,7 @@ class Head(NamedTuple):
     """The first line of a journal."""
 
     base: int
-    """Which version of `horolog-cluster` it goes on from."""
+    """The version of `horolog-cluster` that it continues."""
     nodes: tuple[int, ...]
     whole: Whole | None = None
     version: int = VERSION
@@ -92,10 +92,10 @@ _OF_PRODUCER_IDS = frozenset({"ProducerIdsReserved"})
 
 @dataclass(frozen=True, slots=True)
 class Illegible:
-    """An entry that was damaged at rest; its `kind`, where that can be read.
+    """An entry that was damaged at rest; its `kind`, if that can be read.
 
-    What it may have said does no harm: rules that are lost keep a start from serving, of settings that are unknown nothing is deleted, and
-    the producer ids that it may have reserved are left out. Topics that it may have made are found by their folders.
+    What it may have said does no harm: lost rules keep a start from serving, no records are deleted under unknown settings, and producer
+    ids that it may have reserved are skipped. Topics that it may have made are found by their folders.
     """
 
     kind: str | None = None
@@ -113,19 +113,19 @@ class Illegible:
 
 
 def with_rules_in_doubt(state: ClusterState) -> ClusterState:
-    """Where there are rules, one at least counts as lost."""
+    """If there are any rules, at least one counts as lost."""
     return replace(state, rules_in_doubt=True, lost_rules=state.lost_rules + bool(state.rules))
 
 
 def without_settings(state: ClusterState) -> ClusterState:
-    """Nobody knows any more how long a topic's records are to be kept: nothing of it is deleted until somebody says so."""
+    """How long topics keep their records is unknown: none are deleted until it is set again."""
     return state.with_topics(
         replace(topic, overrides=as_unknown(topic.overrides), line="") for topic in state.topics.values()
     )
 
 
 def illegible(line: bytes) -> Sequence[Illegible]:
-    """The entries that a line which cannot be read stands for: two where the newline between them was hit."""
+    """The entries that an unreadable line stands for: two if the newline between them was damaged."""
     kinds = [kind.decode() for kind in _KIND.findall(line)]
     if kinds and all(kind in _FORMS for kind in kinds):
         return [Illegible(kind) for kind in kinds]
@@ -143,9 +143,9 @@ def encode_head(head: Head) -> bytes:
 
 
 def find_head(data: bytes) -> Head | None:
-    """The head that a journal begins with, from either of its two lines; None where neither can be read. Raises NewerJournal."""
+    """The head that a journal begins with, from either of its two lines; None if neither can be read. Raises NewerJournal."""
     first, _, behind = data.partition(b"\n")
-    joined = first[len(first) // 2 + 1 :]  # the second line, where the newline before it was hit
+    joined = first[len(first) // 2 + 1 :]  # the second line, if the newline before it was damaged
     for line in (first, behind.partition(b"\n")[0], joined):
         try:
             return decode_head(line)

@@ -1,17 +1,17 @@
 """The journal that workers share: `horolog-journal`, one line for each change since `horolog-cluster` was written (`entry_lines`).
 
-Who appends holds the file (flock), reads what others have appended, and only then writes the next number, synced before anybody
-can see it: who reads holds the file as well, and writes and syncs what it finds once more, for a writer may have been killed before
-its sync, or after one that failed. A tail that was not written whole is cut by the next writer. What the disk does not take is cut
-again: then nothing has happened.
+An appender locks the file (flock), reads what others have appended, and only then writes and syncs the next entry. A reader locks the
+file, too, so it sees no entry before its sync. It writes and syncs what it finds again, because the writer may have been killed before
+its sync, or after one that failed. The next writer cuts a torn tail. A writer whose write or sync fails cuts its line again: the change
+has not happened.
 
-A journal that has grown is *shortened* by whoever appends: another file takes its name, with the whole state in the place of its lines,
-and those lines again that not every worker has applied yet. It has other bytes for a head, by which the others notice. Until the folder
-is synced the old file may come back with a power cut, so whoever appends to a file that has the name since it looked last syncs first.
+An appender *shortens* a journal that has grown: a new file takes its name, with the whole state in place of its lines, and with the
+lines that not every worker has applied yet. Its head differs, by which the others notice. Until the folder is synced a power cut may
+bring the old file back, so a worker that finds a new file under the name syncs the folder before it appends.
 
-Torn is only what no newline ends. A whole line that cannot be read is *damage*. While workers run they know everything that was in the
-file: the one that finds other bytes there than were written puts a whole state in their place (`check`), and nobody appends to what cannot
-be read, or begins with it. When none runs, `Found.damages` tells of it, and `settling` makes the best of it.
+Only a line without a newline is torn. A whole line that cannot be read is *damage*. Running workers know everything that was in the
+file: a worker that finds other bytes there than were written puts a whole state in their place (`check`). No worker appends to a journal
+that it cannot read, or starts from one. When none runs, `Found.damages` lists the damage, and `settling` saves what it can.
 """
 
 from __future__ import annotations
@@ -56,11 +56,11 @@ GROWTH_BYTES = 1 << 20
 
 
 MOST_RECENT = 200
-"""Whoever is further behind than that ends where the journal has to be written anew."""
+"""A worker that is further behind ends if the journal has to be rewritten."""
 
 
 class FellBehind(Exception):
-    """Entries that this worker has not applied are not there any more: only a successor can go on, from the whole state."""
+    """The journal no longer has the entries that this worker applies next: only a successor can go on, from the whole state."""
 
 
 class Read(NamedTuple):
@@ -82,7 +82,7 @@ class Found(NamedTuple):
     read: Read
     damages: list[str]
     is_lost: bool = False
-    """Whether there was one of which nothing is left that could be placed."""
+    """Whether a journal was there of which nothing usable is left."""
     sum: int = 0
     """The checksum of all that was read."""
 
@@ -93,37 +93,37 @@ class Found(NamedTuple):
 
 
 UNKNOWN_BASE = sys.maxsize
-"""Of a journal without a head: it is taken for one that goes on from whatever there is."""
+"""The base of a journal without a head, which is taken to continue whatever record there is."""
 
 
 def lost(path: str, damage: str) -> Found:
-    """A journal that is known to have been there."""
+    """A journal that is known to have existed, and of which nothing can be read."""
     return Found(path, Head(UNKNOWN_BASE, ()), b"", None, Read([], 0, []), [damage], is_lost=True)
 
 
 def not_begun(data_dir: str, head: Head) -> Found:
-    """A journal that there was no room for: whoever appends is refused until somebody has begun it."""
+    """A journal that there was no room for: appends fail until a worker has begun it."""
     lines = encode_head(head)
     return Found(f"{data_dir}/{JOURNAL}", head, lines, None, Read([], len(lines), []), [], sum=crc32(lines))
 
 
 def lacks_room(storage: Storage, data_dir: str) -> bool:
-    """Whether that may be so."""
+    """Whether the disk may have no room for a journal."""
     return storage.disk_space(data_dir)[1] < SCARCE_BYTES
 
 
 def could_begin(storage: Storage, found: Found) -> bool:
-    """Begin it if that is possible now; one worker does so, for all."""
+    """Begin the journal if that is possible now; one worker does this for all."""
     try:
         begin(storage, parent_of(found.path), found.head)
     except StorageFault:
-        return False  # which was told at the start
+        return False  # logged at the start
     log.info("%s is begun: there is room again", found.path)
     return True
 
 
 def number_of(head: Head) -> int:
-    """Of the last entry that a journal began with."""
+    """The last entry in the state that a journal began with; 0 without one."""
     return 0 if head.whole is None else head.whole.number
 
 
@@ -133,7 +133,7 @@ def start_of(head: Head) -> int:
 
 
 def whole_lines(data: bytes) -> Iterator[tuple[bytes, int]]:
-    """Lines that a newline ends, each with where the next one begins. Empty ones stand where a line was taken back."""
+    """Lines that a newline ends, each with where the next one begins. Empty lines, left where one was taken back, are skipped."""
     position = 0
     while (line_end := data.find(b"\n", position)) >= 0:
         if line_end > position:
@@ -142,7 +142,7 @@ def whole_lines(data: bytes) -> Iterator[tuple[bytes, int]]:
 
 
 def read_entries(data: bytes, after: int) -> Read:
-    """What lines say behind the entry `after`, when nobody writes any more: those that cannot be read are entries as well."""
+    """The entries after `after`, when no worker writes any more: a line that cannot be read counts as an entry, too."""
     read = Read([], 0, [])
     end, number, suspects = 0, after, list[Illegible]()
     tail = list(_line_with_a_hurt_end(data))
@@ -169,7 +169,7 @@ def read_entries(data: bytes, after: int) -> Read:
 
 
 def _line_with_a_hurt_end(data: bytes) -> Iterator[tuple[bytes, int]]:
-    """A last line of which nothing but its newline was hit."""
+    """The last line, if only its newline is damaged."""
     tail = data[data.rfind(b"\n") + 1 :]
     try:
         decode_entry(tail[:-1])
@@ -179,7 +179,7 @@ def _line_with_a_hurt_end(data: bytes) -> Iterator[tuple[bytes, int]]:
 
 
 def read_on(data: bytes, after: int) -> Read:
-    """The same while workers run: up to what cannot be read, which whoever has written it writes anew."""
+    """The same while workers run: up to a line that cannot be read, which a worker that knows it writes again."""
     entries, end, number = list[Entry](), 0, after
     for line, line_end in whole_lines(data):
         try:
@@ -212,7 +212,7 @@ def parse(path: str, data: bytes) -> Found:
 
 
 def _numbered(data: bytes) -> dict[int, bytes]:
-    """The lines of entries that can be read, wherever they lie, by their numbers."""
+    """The entry lines that can be read, wherever they are, by number."""
     lines: dict[int, bytes] = {}
     for line, _ in whole_lines(data):
         try:
@@ -223,13 +223,13 @@ def _numbered(data: bytes) -> dict[int, bytes]:
 
 
 def newest_in(data: bytes) -> int:
-    """The highest number of an entry that anything in a journal speaks of."""
+    """The highest entry number found anywhere in a journal."""
     head = find_head(data)
     return max(_numbered(data), default=0 if head is None else number_of(head))
 
 
 def lines_behind(data: bytes, after: int, number: int) -> tuple[int, bytes]:
-    """The lines of the entries behind `after` up to `number`, and behind which entry they begin: later where one cannot be read."""
+    """The lines of the entries after `after` up to `number`, and the entry that they follow: a later one if a line cannot be read."""
     lines, first = _numbered(data), number
     while first > after and first in lines:
         first -= 1
@@ -266,9 +266,9 @@ def find(storage: Storage, data_dirs: Iterable[str]) -> Found | None:
 
 
 def take_up(storage: Storage, data_dirs: Iterable[str]) -> Found | None:
-    """The same for a worker that goes on from there: whoever appends is through, and what was read stays. Raises as `find` does.
+    """The same for a worker that goes on from there: no append is under way, and what was read is durable. Raises as `find` does.
 
-    Nothing is taken up that cannot be read whole: it may say who leads which partition, and those who know write it anew.
+    A journal that cannot be read whole is refused: it may say who leads which partition, and workers that know it write it again.
     """
     found = find(storage, data_dirs)
     if found is None:
@@ -306,7 +306,7 @@ def content(storage: Storage, path: str) -> bytes:
 
 
 def _keep(storage: Storage, path: str, data: bytes) -> None:
-    """Beside the journal, where there is room: it is written anew in any case."""
+    """Keep a copy next to the journal if there is room; the journal is rewritten in any case."""
     log.error("%s is not what was written: it is damaged, and kept beside it", path)
     try:
         storage.write_atomically(path + DAMAGED_SUFFIX, data)
@@ -315,9 +315,9 @@ def _keep(storage: Storage, path: str, data: bytes) -> None:
 
 
 def _make_sure(file: File, data: bytes, position: int) -> None:
-    """Have entries on the disk that were read: whoever wrote them may have failed to sync them, and been killed before it cut them off.
+    """Make entries durable that were read: their writer may have failed to sync them, and been killed before it cut them off.
 
-    The system takes such bytes for written, so a sync alone proves nothing: they are written again.
+    The kernel takes such bytes for written, so a sync alone proves nothing: they are written again.
     """
     if data:
         file.pwritev([data], position)
@@ -325,12 +325,12 @@ def _make_sure(file: File, data: bytes, position: int) -> None:
 
 
 def begin(storage: Storage, data_dir: str, head: Head) -> None:
-    """An empty journal in the place of whatever there is. Raises StorageFault."""
+    """Write an empty journal in place of any that is there. Raises StorageFault."""
     storage.write_atomically(f"{data_dir}/{JOURNAL}", encode_head(head))
 
 
 def remove(storage: Storage, data_dir: str, *, is_damaged: bool = False) -> None:
-    """It counts no more; one that is damaged stays under another name. Raises StorageFault."""
+    """Remove the journal; a damaged one is kept under another name. Raises StorageFault."""
     path = f"{data_dir}/{JOURNAL}"
     try:
         if is_damaged:
@@ -354,9 +354,9 @@ class FileJournal:
         told_of: Callable[[], int] = lambda: 0,
         base_is_hurt: Callable[[], bool] = lambda: False,
     ) -> None:
-        """`applied_by_all` tells up to which entry every worker has surely applied the journal, `told_of` how far others have written it.
+        """`applied_by_all` is the last entry that every worker has surely applied, `told_of` the last that others say they have written.
 
-        `base_is_hurt` tells whether the record that it goes on from is not what it was.
+        `base_is_hurt` says whether the record that the journal continues is no longer what was written.
         """
         self._storage = storage
         self._path = found.path
@@ -365,20 +365,20 @@ class FileJournal:
         self._base_is_hurt = base_is_hurt
         self._begin_with(found.head)
         self._is_named = found.head.whole is None
-        """Whether it is sure that this file keeps its name; the first one is begun before there are workers."""
+        """Whether this file's name is durable; the first journal is begun before there are workers."""
         self._end = found.read.end
         self._sum = found.sum
-        """The checksum of everything up to there, as it was written."""
+        """The checksum of everything up to `_end`, as it was written."""
         self._is_hurt = False
-        """Whether what lies there was seen not to be that."""
+        """Whether the file was found to differ from what was written."""
         self._unread: str | None = None
-        """Why lines behind there cannot be read."""
+        """Why lines after `_end` cannot be read."""
         self._was_unread = False
         self._number = found.number
         self._unseen: list[Entry] = []
-        """Entries up to `_number` that nobody has asked for."""
+        """Entries up to `_number` that `tail` has not returned yet."""
         self._recent: dict[int, bytes] = {}
-        """Lines of the last entries, as long as others may still have to read them."""
+        """Lines of the last entries, which other workers may still have to read."""
         self.written_count = 0
 
     def __repr__(self) -> str:
@@ -450,14 +450,14 @@ class FileJournal:
         self._sum = crc32(line, self._sum)
 
     def _take_back(self, file: File, size_bytes: int) -> None:
-        """A line that may not outlive the page cache is read by nobody."""
+        """Keep readers from a line that may not outlive the page cache."""
         try:
             file.truncate(self._end)
         except StorageFault:
             file.pwritev([b"\n" * size_bytes], self._end)
 
     def tail(self, after: int) -> Sequence[Entry]:
-        """The entries of others behind this number; none while the disk does not say."""
+        """The entries of others after this number; none while the disk cannot be read."""
         try:
             if self._has_news():
                 lock = self._storage.lock_in_turn(self._path)
@@ -485,7 +485,7 @@ class FileJournal:
         return file.pread(min(len(self._head_line), file.size()), 0) == self._head_line
 
     def _catch_up(self) -> None:
-        """Read what others have appended, as far as it can be read; the file is held."""
+        """Read what others have appended, as far as it can be read; the caller holds the lock."""
         file = self._storage.open_apart(self._path)
         try:
             self._is_hurt = not self._has_known_head(file) and not self._follow_into(file)
@@ -505,7 +505,7 @@ class FileJournal:
         self._sum = crc32(data[: read.end], self._sum)
 
     def _follow_into(self, file: File) -> bool:
-        """Another worker has shortened the journal: its lines begin elsewhere. False where it is the old one, and hurt."""
+        """Follow into a journal that another worker has shortened: its lines begin elsewhere. False if it is the old one, damaged."""
         data = file.pread(file.size(), 0)
         head = find_head(data)
         if head is None or head == self._head or newest_in(data) < self._number:
@@ -518,7 +518,7 @@ class FileJournal:
         return True
 
     def _begin_with(self, head: Head) -> None:
-        """Go on from the begin of a file."""
+        """Go on from the start of a file."""
         self._head, self._head_line = head, encode_head(head)
         self._start = self._end = start_of(head)
         self._most_bytes = max(GROWTH_BYTES, self._start)
@@ -526,9 +526,9 @@ class FileJournal:
     # -- damage while workers run
 
     def check(self, state: ClusterState) -> None:
-        """Compare what lies there with what was written, and write it anew from this state where the disk has hurt it.
+        """Compare the file with what was written, and rewrite it from this state if the disk has damaged it.
 
-        Where it has hurt what the journal goes on from, the journal has the whole state from now on.
+        If the record that the journal continues is damaged, the journal has the whole state from now on.
         """
         try:
             needs_state = self._head.whole is None and self._base_is_hurt()
@@ -548,7 +548,7 @@ class FileJournal:
         return self._unread is None and crc32(content(self._storage, self._path)[: self._end]) == self._sum
 
     def _mend(self, state: ClusterState, *, needs_state: bool) -> None:
-        """Whoever knows of all entries does it. What cannot be read behind those may be news of somebody who is about to say so."""
+        """Only a worker that knows all entries does it. A line that it cannot read may be a new entry, about to be announced."""
         self._catch_up()
         was_unread, self._was_unread = self._was_unread, self._unread is not None
         data = content(self._storage, self._path)
@@ -567,14 +567,14 @@ class FileJournal:
         return max(newest_in(data), self._told_of()) > self._number
 
     def _write_anew(self, state: ClusterState) -> None:
-        """The whole state, with the lines that others may not have applied yet."""
+        """Write the whole state, with the lines that others may not have applied yet."""
         known = b"".join((content(self._storage, self._path), b"\n", *self._recent.values()))
         after, lines = lines_behind(known, self._applied_by_all(), state.number)
         self._put(state, after, lines)
         log.warning("%r is written anew, from all that is known here", self)
 
     def _put(self, state: ClusterState, after: int, lines: bytes) -> int:
-        """Have a state and lines there; the size of the state."""
+        """Replace the file by a state and lines; returns the size of the state."""
         whole = encode_whole(state)
         head = self._head._replace(whole=Whole(state.number, after, len(whole)))
         written = encode_head(head) + whole + lines
@@ -589,7 +589,7 @@ class FileJournal:
     # -- shortening
 
     def _shorten_if_long(self, state: ClusterState) -> None:
-        """What the disk does not take, or who is late, keeps it long for a while; the file is held."""
+        """A write that fails, or a worker that is behind, keeps it long for a while. The caller holds the lock."""
         if self._end - self._start <= self._most_bytes:
             return
         try:
@@ -601,7 +601,7 @@ class FileJournal:
             self._most_bytes += GROWTH_BYTES // 8
 
     def _shorten(self, state: ClusterState) -> bool:
-        """Put the whole state in the place of entries that all workers have applied; False where these are less than half."""
+        """Put the whole state in place of entries that all workers have applied; False if these are less than half."""
         old_bytes = self._end - self._start
         old = content(self._storage, self._path)[self._start : self._end]
         after, lines = lines_behind(old, min(self._applied_by_all(), state.number), state.number)
@@ -612,5 +612,5 @@ class FileJournal:
         return True
 
     def keep(self, state: ClusterState) -> bool:  # noqa: ARG002
-        """Whole states are kept by who settles the folder, and by nobody else."""
+        """Only the settling of the folder keeps whole states."""
         return False

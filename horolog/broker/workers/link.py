@@ -1,6 +1,6 @@
-"""The link of a worker with the supervisor: JSON lines over a socket pair. What both say, and the worker's side.
+"""A worker's link to the supervisor, JSON lines over a socket pair: the messages of both, and the worker's side.
 
-A line is a list, a word with what belongs to it:
+A line is a list, a word with its values:
 
     the supervisor says                                   a worker says
     begin ORDERS            first of all                  settled                 the folder is settled (the first worker)
@@ -11,7 +11,7 @@ A line is a list, a word with what belongs to it:
     ping                    an answer is waited for       pong
                                                           stopping                it takes no more requests
 
-Each end notices at once when the other has gone. Nobody else writes here, so a line that cannot be read is a fault of ours and raises.
+Each end notices at once when the other has gone. No other process writes here, so a line that cannot be read is a bug and raises.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from typing import Any, Protocol, cast
 log = logging.getLogger(__name__)
 
 LOOK_AT_THE_RECORD = 0
-"""A number that everybody has: who says it cannot read the record, and asks those who know it to look at it."""
+"""A number that every worker has reached: a worker that sends it cannot read the record, and asks those that know it to look."""
 
 APPLIED_WITHIN_S = 0.5
-"""So long whoever changed something waits for the other workers to have applied it."""
+"""How long a change waits for the other workers to apply it."""
 
 GOES_ON_EVERY_S = 2.0
-"""Well before whoever asks every second gives up after ten."""
+"""Well before the supervisor, which pings every second, gives up after ten."""
 
 _CHUNK_BYTES = 65536
 
@@ -47,7 +47,7 @@ class Link(Protocol):
     """Another worker says how far the journal is written: read on and apply it, then say `applied`."""
 
     def journal_is_at(self, number: int, done: Callable[[], None]) -> None:
-        """Tell the others; `done` when all that live have applied it, or after `APPLIED_WITHIN_S`."""
+        """Announce it to the others; `done` is called when all live workers have applied it, or after `APPLIED_WITHIN_S`."""
         ...
 
     def applied(self, number: int) -> None:
@@ -55,11 +55,11 @@ class Link(Protocol):
         ...
 
     def applied_by(self, node: int) -> int:
-        """Up to which entry another worker has said to have applied it."""
+        """The entry up to which another worker says it has applied the journal."""
         ...
 
     def goes_on(self) -> None:
-        """Told amid work of many parts: nothing can be asked before all are done, and who does not answer is taken to hang."""
+        """Called amid work of many parts: pings are not read before all are done, and a worker that does not answer is taken to hang."""
         ...
 
 
@@ -68,7 +68,7 @@ def encode(word: str, *values: object) -> bytes:
 
 
 class Lines:
-    """Messages out of bytes as they come."""
+    """Splits bytes into messages as they arrive."""
 
     def __init__(self) -> None:
         self._begun = bytearray()
@@ -81,10 +81,10 @@ class Lines:
 
 
 def receive_orders(connected: socket.socket) -> dict[str, Any]:
-    """What the supervisor says first; waits for it. Raises ConnectionError where it has gone before."""
+    """Wait for the supervisor's first message. Raises ConnectionError if it has gone before."""
     text = bytearray()
     while not text.endswith(b"\n"):
-        # One byte more would be of the next line, which the link is to read.
+        # One byte more would belong to the next line, which the link reads.
         ahead = connected.recv(_CHUNK_BYTES, socket.MSG_PEEK)
         if not ahead:
             raise ConnectionError("the supervisor has gone")
@@ -108,7 +108,7 @@ class _Awaited:
 
 
 class WorkerLink(asyncio.Protocol):
-    """A worker's side; `on_lost` is told when the supervisor has gone."""
+    """A worker's side; `on_lost` is called when the supervisor has gone."""
 
     def __init__(self, node: int, loop: asyncio.AbstractEventLoop, monotonic: Callable[[], float]) -> None:
         self.live = frozenset({node})
@@ -125,7 +125,7 @@ class WorkerLink(asyncio.Protocol):
         self._answered_s = monotonic()
         self._awaited: list[_Awaited] = []
         self._others_at: dict[int, int] = {}
-        """How far the others have applied the journal, as they say: one may have read on before it was told."""
+        """How far the others say they have applied the journal; a worker may read on before it is notified."""
 
     def __repr__(self) -> str:
         return f"<WorkerLink of {self._node}, live are {sorted(self.live)}>"
@@ -134,7 +134,7 @@ class WorkerLink(asyncio.Protocol):
         await self._loop.create_connection(lambda: self, sock=connected)
 
     async def close(self) -> None:
-        """Part from the supervisor once it has been told everything."""
+        """Close the link once everything is sent."""
         if self._transport is not None:
             self._transport.close()
             await self._lost.wait()
@@ -179,7 +179,7 @@ class WorkerLink(asyncio.Protocol):
         return self._others_at.get(node, 0)
 
     def goes_on(self) -> None:
-        """Not so often that it costs anything."""
+        """Limited in rate, so that it costs nothing."""
         if self._monotonic() - self._answered_s >= GOES_ON_EVERY_S:
             self._pong()
 
@@ -239,7 +239,7 @@ class WorkerLink(asyncio.Protocol):
         self._let_go()
 
     def _let_go(self) -> None:
-        """Tell those whose number all have reached, in the order in which they came."""
+        """Release those whose number all have reached, in the order in which they came."""
         reached = [one for one in self._awaited if not one.missing]
         self._awaited = [one for one in self._awaited if one.missing]
         for awaited in reached:

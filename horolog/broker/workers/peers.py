@@ -1,8 +1,8 @@
-"""Brokers that ask each other: Kafka's own requests over a Unix socket of each, one connection to each, opened by the first request.
+"""Requests between brokers: Kafka's own over a Unix socket of each, one connection to each, opened by the first request.
 
-Nothing waits on the event loop's thread. Whatever keeps an answer from coming is told as None: the connection cannot be opened, it ends,
-the time is up. After a loss the next connection is tried after a pause, which doubles as long as nothing is answered; who asks
-meanwhile is told None at once. Whoever asks has to ask again, or to tell a client so.
+Nothing blocks the event loop's thread. The caller gets None if no response comes: the connection cannot be opened, it ends, or the
+request times out. After a loss the next connection is tried after a pause, which doubles until a response arrives. Requests meanwhile
+get None at once. The caller retries, or answers its client with a retriable error.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ FIRST_PAUSE_S = 0.05
 LONGEST_PAUSE_S = 1.0
 
 MOST_WAITING = 10_000
-"""Requests to one broker without an answer; more are told None at once."""
+"""Requests to one broker without a response; more get None at once."""
 
 
 class Peers(Protocol):
-    """The other brokers, as far as this one asks them."""
+    """The other brokers, as far as this one sends them requests."""
 
     def ask(self, node: int, request: Message, version: int, done: Done, timeout_ms: int) -> None:
-        """Ask one; requests to the same broker are served in their order. `done` is told the answer or None, once, maybe at once."""
+        """Send a request; requests to one broker are served in their order. `done` gets the response or None, once, maybe at once."""
         ...
 
     def close(self) -> None:
-        """Ask nobody any more; who waits is told None."""
+        """Send no more requests; those that wait get None."""
         ...
 
 
@@ -121,7 +121,7 @@ class _Line(asyncio.Protocol):
         self._lost()
 
     def _lost(self) -> None:
-        """The pause begins before anybody is told: who asks again at once does not wait for a connection that fails again."""
+        """The pause begins before any caller gets None, so an immediate retry does not wait for a connection that fails again."""
         self._wire = None
         self._unsent.clear()
         if not self._is_closed:

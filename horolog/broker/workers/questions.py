@@ -1,7 +1,7 @@
-"""What one broker asks another over one connection, without a socket and without a clock: requests become frames, frames become answers.
+"""Requests of one broker to another over one connection, without a socket or a clock: requests become frames, frames become responses.
 
-Requests are pipelined: the other broker serves them in their order. An answer finds who waits for it by its correlation id. Nobody waits
-any more for one that was given up: its answer is dropped when it comes.
+Requests are pipelined: the other broker serves them in their order. A response finds its request by the correlation id. A late response
+to a request that timed out is dropped.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from horolog.protocol.wire import Message
 log = logging.getLogger(__name__)
 
 Done = Callable[[Message | None], None]
-"""Told the answer, or None where there will be none."""
+"""Gets the response, or None if there will be none."""
 
 MAX_ANSWER_BYTES = 100 * 1024 * 1024
 LARGEST_NUMBER = 2**31 - 1
@@ -33,7 +33,7 @@ _CLIENT_ID = b"peer"
 
 
 class _Waiting(NamedTuple):
-    """Who waits for an answer, and how that is read."""
+    """The callback of a request, and how its response is read."""
 
     done: Done
     api: Api
@@ -55,7 +55,7 @@ class Questions:
         return len(self._waiting)
 
     def put(self, request: Message, version: int, done: Done) -> tuple[int, bytes]:
-        """The number of a question, and the frame to be sent; `done` is told once."""
+        """The correlation id of a request, and the frame to send; `done` is called once."""
         api = _api_of(type(request))
         number = self._last_number = self._last_number % LARGEST_NUMBER + 1
         parts: list[Buffer] = []
@@ -67,7 +67,7 @@ class Questions:
         return number, b"".join((head, _CLIENT_ID, tags, *parts))
 
     def receive(self, data: bytes) -> None:
-        """Bytes have come: tell those whose answers are whole now. Raises ProtocolError where the bytes are no answers."""
+        """Pass on the responses that these bytes complete. Raises ProtocolError if the bytes are not responses."""
         try:
             frames = self._reader.feed(data)
         except FrameError as error:
@@ -81,7 +81,7 @@ class Questions:
                 raise DecodeError("an answer without a correlation id")
             waiting = self._waiting.pop(_CORRELATION.unpack_from(frame)[0], None)
             if waiting is None:
-                continue  # it was given up
+                continue  # its request timed out
             start = _CORRELATION.size + waiting.api.response_header_version(
                 waiting.version
             )  # no broker sends tags there
@@ -93,14 +93,14 @@ class Questions:
             _tell(waiting.done, answer)
 
     def give_up(self, number: int) -> None:
-        """It has taken too long."""
+        """The request timed out."""
         waiting = self._waiting.pop(number, None)
         if waiting is not None:
             log.warning("%s was not answered in time", waiting.api.name)
             _tell(waiting.done, None)
 
     def lose(self) -> None:
-        """The connection has ended: nothing that was asked is answered, and the next one begins with nothing."""
+        """The connection has ended: every request that waits gets None, and the next connection starts afresh."""
         self._reader = FrameReader(MAX_ANSWER_BYTES)
         lost, self._waiting = self._waiting, {}
         for waiting in lost.values():
@@ -108,7 +108,7 @@ class Questions:
 
 
 def _tell(done: Done, answer: Message | None) -> None:
-    """One who fails at an answer keeps nobody else from theirs."""
+    """A callback that fails does not keep other callers from their responses."""
     try:
         done(answer)
     except Exception:

@@ -1,13 +1,13 @@
-"""What workers leave in the data folders becomes what a broker alone reads, and what workers begin with is made of that.
+"""Turns what workers leave in the data folders into what a broker alone reads, and prepares the folders for new workers.
 
-`merge` writes their checkpoints under Kafka's names, and their journal into `horolog-cluster`; if all of them have ended well
-the folder says so. It is called when they have stopped, and by whoever starts on the folder after a crash: a broker alone, or
+`merge` writes the workers' checkpoints under Kafka's names, and their journal into `horolog-cluster`. If all of them have ended well
+it marks the folders as cleanly shut down. It runs when they have stopped, and at the next start after a crash: of a broker alone, or in
 
-`settle`, in the first of new workers before anybody opens a log: it merges, decides which topics there are as any start does
+`settle`, in the first of new workers before any log is opened. It merges, decides which topics there are as any start does
 (`cluster_start`, over folders whose logs stay closed), leaves each worker a mark if the stop was clean, and begins a new journal.
 
-Each step can be repeated, and none relies on the one before having been finished: what was read is removed when what was made of it is
-on the disk. The checkpoints come first: once the journal is in `horolog-cluster`, Kafka's names are believed for all topics that are there.
+Each step can be repeated, and none relies on the one before being complete: a file is removed once what was made of it is on the disk.
+The checkpoints come first: once the journal is in `horolog-cluster`, Kafka's names are believed for all topics that are there.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def random_id() -> bytes:
 
 
 def state_of(stored: StoredCluster, nodes: tuple[int, ...] = (), *, has_topics: bool = False) -> ClusterState:
-    """The cluster as `horolog-cluster` has it. Without its head the settings that topics share are gone: nothing of them may be deleted."""
+    """The cluster as `horolog-cluster` has it. Without its head the settings that topics share are lost: no records may be deleted."""
     topics: Iterable[StoredTopic] = stored.topics.values()
     if stored.found and not stored.head_found:
         topics = [replace(topic, overrides=as_unknown(topic.overrides), line="") for topic in topics]
@@ -68,12 +68,12 @@ def state_of(stored: StoredCluster, nodes: tuple[int, ...] = (), *, has_topics: 
 
 
 def goes_on(found: Found | None, stored: StoredCluster) -> bool:
-    """Whether a journal's changes are missing in `horolog-cluster`, which may also be an older copy or gone."""
+    """Whether `horolog-cluster`, which may be an older copy or gone, lacks a journal's changes."""
     return found is not None and found.head.base >= stored.number
 
 
 def is_older(stored: StoredCluster, found: Found) -> bool:
-    """Whether a journal goes on from a later record than this one. The one just before says the same: see `settle`."""
+    """Whether a journal continues a later record than this one. The record just before its base says the same: see `settle`."""
     is_right = stored.found and stored.number in (found.head.base, found.head.base - 1)
     return found.whole is None and not is_right
 
@@ -105,7 +105,7 @@ def beginning(state: ClusterState, found: Found) -> ClusterState:
 
 
 def after_a_loss(state: ClusterState) -> ClusterState:
-    """Changes were made of which nothing is left: whatever they may have said does no harm."""
+    """The state to assume when changes were lost: nothing that they may have said does harm."""
     return without_settings(replace(with_rules_in_doubt(state), next_producer_id=beyond_counters(random_id)))
 
 
@@ -167,7 +167,7 @@ def _made_of(found: Found | None, stored: StoredCluster, folders: Sequence[_Fold
 
 
 def _missing(found: Found, folders: Sequence[_Folder]) -> int:
-    """How many of the last entries are not there that a worker has applied: the journal was cut, or is an older copy."""
+    """How many entries that a worker has applied are missing at the end: the journal was cut, or is an older copy."""
     if found.is_lost:
         return 0
     places = [one.at for folder in folders for one in folder.loaded.found.values()]
@@ -206,7 +206,7 @@ def _look(storage: Storage, path: str, found: Found | None, *, is_current: bool)
         log.warning("%s; what it says is left out", fault)
     was_clean = checkpoints.CLEAN_SHUTDOWN in names
     if found is not None and is_current and not was_clean:
-        # Besides those that the journal was begun for others may have gone on from it: see `_go_on_as_left`.
+        # Workers other than those that the journal was begun for may have continued it: see `_go_on_as_left`.
         files = [loaded.found.get(node) for node in {*found.head.nodes, *worker_checkpoints.nodes_in(storage, path)}]
         was_clean = bool(files) and all(one is not None and one.has_stopped for one in files)
     return _Folder(path, keys, loaded, was_clean)
@@ -215,7 +215,7 @@ def _look(storage: Storage, path: str, found: Found | None, *, is_current: bool)
 def _merge_checkpoints(
     storage: Storage, folder: _Folder, state: ClusterState, stored: StoredCluster, written: int
 ) -> None:
-    """Write Kafka's files, as what they have said so far goes on from there: they are believed for what was not made since."""
+    """Write Kafka's files, with what they have said so far of topics that were not made since."""
 
     def is_old(name: str) -> bool:
         now, then = state.topics.get(name), stored.topics.get(name)
@@ -255,7 +255,7 @@ def _merge_checkpoints(
 def _united(
     storage: Storage, folder: _Folder, name: str, newer: Mapping[Key, int], is_old: Callable[[str], bool]
 ) -> dict[Key, int]:
-    """What a file of Kafka's has said, and what workers know better."""
+    """What one of Kafka's files has said, updated with what workers know."""
     loaded = checkpoints.load_offsets(storage, f"{folder.path}/{name}")
     if loaded.fault is not None:
         log.warning("%s", loaded.fault)
@@ -302,7 +302,7 @@ def settle(
     nodes: tuple[int, ...],
     new_topic_id: Callable[[], bytes] = random_id,
 ) -> None:
-    """Have the folders ready for these workers; `settings` are those of the first. Raises DataFolderError and StorageFault."""
+    """Prepare the folders for these workers; `settings` are those of the first. Raises DataFolderError and StorageFault."""
     share = share_of(settings.node_id, settings.node_id, is_first=True)
     folders = DataFolders(data_dirs, storage, clock, settings.node_id, share, may_make=True)
     folders.claim()
@@ -338,10 +338,10 @@ def settle(
 
 
 def _go_on_as_left(storage: Storage, paths: Sequence[str], nodes: tuple[int, ...]) -> bool:
-    """Whether workers can go on from what others have left, as successors of those would.
+    """Whether workers can go on from what others have left, as their successors would.
 
-    Where there are others than the journal was begun for, nobody's clean stop counts unless everybody's does: partitions have other
-    leaders now. And each has a file of its own, empty at first, without which it would not count at the next settling.
+    If these are not the workers that the journal was begun for, partitions have other leaders now: a clean stop counts only if all
+    workers have stopped cleanly. Each worker gets a file of its own, empty at first, or it would not count at the next settling.
     """
     found = file_journal.find(storage, paths)
     if found is None or found.damages:
@@ -374,11 +374,11 @@ class ClosedLog:
     condition: SimpleNamespace
     config: SimpleNamespace = field(default_factory=lambda: SimpleNamespace(delete=False))
     log_start_offset: int = 0
-    """Nothing is foretold of what retention will delete: that needs the log."""
+    """No forecast of what retention will delete: that needs the log."""
 
 
 class ClosedLogs:
-    """The folders of partitions, in the place of a LogManager, for a start that opens no log."""
+    """The folders of partitions, in place of a LogManager, for a start that opens no log."""
 
     def __init__(self, folders: DataFolders, storage: Storage) -> None:
         self.folders = folders
@@ -415,7 +415,7 @@ class ClosedLogs:
         topic_id: bytes | None,
         place: str | None = None,
     ) -> ClosedLog:
-        """Whoever leads it makes its folder; here it is decided where."""
+        """Decide where the partition's folder goes; the worker that leads it makes the folder."""
         is_away = self.folders.may_lack([] if place is None else [place]) and not self.folders.has(place)
         if not is_away:
             place = self.folders.for_new(place).identity.directory_id

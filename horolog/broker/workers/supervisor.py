@@ -1,8 +1,8 @@
-"""The process that is started where several workers are asked for: it holds what they share, starts and replaces them, and ends them.
+"""The supervisor process of several workers: it holds what they share, starts and replaces them, and ends them.
 
 It holds the locks of the data folders, the ports and the folder of the workers' sockets, answers over HTTP for all, and passes on what
-one worker has for the others. It reads and writes no log: of a broker it imports settings and listeners. At the end, when every worker
-has ended well, it merges what they have left (`settling`, imported then).
+one worker has for the others. It reads and writes no log: of a broker it imports settings and listeners. When all workers have ended
+it merges what they have left (`settling`, imported then).
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ log = logging.getLogger(__name__)
 
 EXIT_OK, EXIT_CANNOT_START = 0, 1
 SIGNALLED = 128
-"""Added to the number of the signal that has ended a start."""
+"""Added to the number of the signal that ended a start, for the exit code."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,9 +57,9 @@ class Plan:
     tls: TlsListeners
 
     def orders(self, node: int, *, is_first: bool, http_port: int = 0) -> dict[str, Any]:
-        """What one worker is told when it begins. Settings are passed on as they were read: the file may be another one since.
+        """What the supervisor sends a worker at its start. Settings are passed on as they were read: the file may have changed since.
 
-        `http_port` is where the supervisor answers over HTTP: a worker tells it to whoever asks for the setting.
+        `http_port` is where the supervisor answers over HTTP: a worker reports it to clients that ask for the setting.
         """
         place = self.nodes.index(node)
         context = WorkerContext(
@@ -80,7 +80,7 @@ class Plan:
 
 
 def static_of(settings: Settings, node: int, http_port: int = 0) -> dict[str, str]:
-    """What was given, with the number of this node, and the port for HTTP where the system has chosen it."""
+    """The settings as given, with the number of this node, and with the port for HTTP if the system has chosen it."""
     given = {key: text for key, text in settings.layers.static.items() if key != "broker.id"}
     if HTTP_LISTEN in given:
         given[HTTP_LISTEN] = with_port(given[HTTP_LISTEN], http_port)
@@ -88,7 +88,7 @@ def static_of(settings: Settings, node: int, http_port: int = 0) -> dict[str, st
 
 
 class Supervisor:
-    """Workers from the start to the end of all; told of each by its `WorkerProcess`."""
+    """Runs all workers from start to end; each `WorkerProcess` reports what becomes of its worker."""
 
     def __init__(
         self,
@@ -109,7 +109,7 @@ class Supervisor:
         self._is_settled = False
         self._has_served = False
         self._all_served = False
-        """When the end began: whoever did not serve then is not waited for to end well."""
+        """Whether every worker served when the stop began; if not, none is expected to end well."""
         self._code = EXIT_OK
         self._over: asyncio.Future[None] = loop.create_future()
         self._starting: set[asyncio.Task[None]] = set()
@@ -144,7 +144,7 @@ class Supervisor:
                 self._loop.add_signal_handler(number, self.stop, number)
 
     async def _start_http(self) -> None:
-        """First of all, so that whoever watches sees the start."""
+        """Comes first, so that monitoring sees the start."""
         address = http_address(self._plan.settings)
         if address is not None:
             self._server = WorkersServer(self, self._loop)
@@ -161,7 +161,7 @@ class Supervisor:
         await worker.start(orders, self._plan.locks.descriptors, may_go=self._is_settled)
 
     async def _leave_nobody(self) -> None:
-        """Whatever has come, no worker outlives this."""
+        """Kill the workers that are left, whatever has happened."""
         self.phase = Phase.STOPPING
         if self._looks is not None:
             self._looks.cancel()
@@ -225,7 +225,7 @@ class Supervisor:
         return [one.tether for one in self.workers if one is not worker and one.tether is not None]
 
     def _tell_who_lives(self) -> None:
-        """Not while all are stopped: each finishes what it has without the others."""
+        """Skipped while all are being stopped: each finishes its work without the others."""
         if self.phase is Phase.STOPPING:
             return
         live = frozenset(one.node for one in self.workers if one.phase is Phase.READY)
@@ -234,7 +234,7 @@ class Supervisor:
                 one.tether.live(live)
 
     def _replace(self, worker: WorkerProcess, ending: Ending) -> None:
-        """Have a successor, at once or after a pause. A new start of all may help where every worker says that it cannot start."""
+        """Start a successor, at once or after a pause. End if every worker says that it cannot start: a new start of all may help."""
         log.error("worker %s %s", worker.number, ending)
         pause_s = worker.pause_after(ending)
         if worker.down is not None:
@@ -260,7 +260,7 @@ class Supervisor:
     # -- the end
 
     def stop(self, number: int) -> None:
-        """A signal: one that comes during the start ends it, as it ends one process."""
+        """Stop on a signal; during the start it ends the start, as it does with one process."""
         if self.phase is Phase.STOPPING:
             return
         if self.phase is Phase.STARTING:
@@ -271,7 +271,7 @@ class Supervisor:
         self._stop_all()
 
     def _give_up(self, worker: WorkerProcess, ending: Ending) -> None:
-        """Whatever keeps one worker from starting keeps the whole from it, and is said in its words."""
+        """A worker that cannot start ends the whole start, with its own message."""
         said = ending.message or f"worker {worker.number} {ending} before it was ready"
         print(f"horolog: {said}", file=sys.stderr)  # noqa: T201 - what a command line does
         self._code = ending.code if ending.code > 0 else EXIT_CANNOT_START
@@ -296,7 +296,7 @@ class Supervisor:
 
 
 def merge(paths: Sequence[str]) -> None:
-    """Leave the folders as one process does; if not all workers have ended well they say that, too."""
+    """Leave the folders as one process does; they also say whether all workers have ended well."""
     from horolog.broker.workers import settling  # it knows logs: only now
 
     try:
@@ -306,7 +306,7 @@ def merge(paths: Sequence[str]) -> None:
 
 
 def announce(plan: Plan, environ: Mapping[str, str]) -> None:
-    """Say that all of them serve: where clients begin, and how many there are."""
+    """Announce that all workers serve: where clients connect first, and how many workers there are."""
     shared = ", ".join(f"{one.name} {one.host}:{one.shared}" for one in plan.reserved.listeners)
     folders, count = ", ".join(plan.data_dirs), len(plan.nodes)
     print(f"horolog {__version__} ready on {shared}, data in {folders}, {count} workers", flush=True)  # noqa: T201
@@ -314,7 +314,7 @@ def announce(plan: Plan, environ: Mapping[str, str]) -> None:
 
 
 def run(settings: Settings, warnings: Iterable[str], workers: int) -> int:
-    """Run so many workers until SIGTERM or SIGINT; the exit code. Raises SettingsError."""
+    """Run this many workers until SIGTERM or SIGINT; returns the exit code. Raises SettingsError."""
     logs = LogSetup(settings, sys.stderr)
     try:
         log.info("horolog %s on Python %s, %s workers", __version__, platform.python_version(), workers)
@@ -330,7 +330,7 @@ def run(settings: Settings, warnings: Iterable[str], workers: int) -> int:
 
 
 def _run(settings: Settings, workers: int) -> int:
-    """Take everything that workers share, in the order in which one process takes it; the locks are let go last."""
+    """Take everything that workers share, in the order in which one process takes it; the locks are released last."""
     wanted = ports.planned(settings, workers)
     tls = TlsListeners(settings)
     data_dirs = [os.path.realpath(folder) for folder in settings.data_folders]

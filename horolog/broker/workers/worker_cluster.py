@@ -73,15 +73,15 @@ class WorkerCluster(Cluster):
         self._link = link
         self._told_applied = -1
         self._told_of = 0
-        """How far the others have said that the journal is written."""
+        """How far the journal is written, as the others have announced."""
         self._settled: dict[str, tuple[bytes, int]] = {}
-        """Topics that Kafka's checkpoints may speak of: id and number of partitions."""
+        """Topics that Kafka's checkpoints may cover: id and number of partitions."""
         logs.share.find = self._mine
         logs.share.journal_at = lambda: (found.head.base, self.state.number)
 
     # -- the start
 
-    def open(self, now_ms: int) -> None:  # noqa: ARG002 - whoever has settled the folder has told what it took over
+    def open(self, now_ms: int) -> None:  # noqa: ARG002 - the settling of the folder has reported what it took over
         """Go on from what was settled, and what the journal has since: open the partitions that this worker leads."""
         stored = self._file.load()
         settling.refuse_what_others_know(stored, self._found)
@@ -111,7 +111,7 @@ class WorkerCluster(Cluster):
         return Mine(record.id, is_settled=topic_id == record.id and index < count)
 
     def _look_at_folders(self, state: ClusterState) -> None:
-        """Remove those of topics that were deleted while this worker was away; some may have names that no partition has."""
+        """Remove folders of topics that were deleted while this worker was away, and note names with folders of no partition."""
         storage = self._logs.resources.storage
         found: dict[str, list[int]] = {}
         for name, index, directory in self._folders():
@@ -142,7 +142,7 @@ class WorkerCluster(Cluster):
         self.by_id[record.id] = topic
 
     def _tell_epochs(self, partitions: Iterable[Partition]) -> None:
-        """Others tell clients in which epoch a partition is led here; it goes up where a log was not closed."""
+        """Record the leader epochs of partitions here, which other workers report to clients. One goes up if a log was not closed."""
         told = {}
         for one in partitions:
             topic = self.topics.get(one.topic)
@@ -158,9 +158,9 @@ class WorkerCluster(Cluster):
     # -- changes of all workers
 
     def catch_up(self, written: int = -1) -> None:
-        """Apply what others have changed: now and then, and when they say how far they have written.
+        """Apply what others have changed: now and then, and when they announce how far they have written.
 
-        A worker that cannot read the record says so with a number that everybody has.
+        A worker that cannot read the record announces `LOOK_AT_THE_RECORD`, a number that every worker has reached.
         """
         self._told_of = max(self._told_of, written)
         self.changes.catch_up()
@@ -169,7 +169,7 @@ class WorkerCluster(Cluster):
             self.check_record()
 
     def check_record(self) -> None:
-        """Where there was no room for a journal, the first worker begins it as soon as there is."""
+        """If there was no room for a journal, the first worker begins it as soon as there is."""
         if self._is_begun:
             super().check_record()
         elif self._me == self.nodes[0]:
@@ -178,13 +178,13 @@ class WorkerCluster(Cluster):
             self._is_begun = self._logs.resources.storage.exists(self._found.path)
 
     def _tell_applied(self) -> None:
-        """Whoever waits for this worker is told, also where it has caught up on the way to a change of its own."""
+        """Announce how far this worker has applied the journal, even if it caught up while making a change of its own."""
         if self.state.number > self._told_applied:
             self._told_applied = self.state.number
             self._link.applied(self._told_applied)
 
     def _applied_by_all(self) -> int:
-        """Nothing while one of them is away, whose successor goes on from where it has read to at its start."""
+        """0 while a worker is away: its successor goes on from where it has read to at its start."""
         if not self._link.live.issuperset(self.nodes):
             return 0
         others = (self._link.applied_by(node) for node in self.nodes if node != self._me)
@@ -194,11 +194,11 @@ class WorkerCluster(Cluster):
         self._link.journal_is_at(number, done)
 
     def follow(self, steps: Sequence[Step]) -> None:
-        """What others have decided is so."""
+        """Carry out what others have decided."""
         self._carry_out(steps)
 
     def _new_partition(self, topic: Topic, index: int, topic_id: bytes | None, place: str | None) -> Partition:
-        """Whatever the journal says holds: where its files cannot be made it is offline, whoever has decided on it."""
+        """The journal decides, whichever worker wrote the entry: a partition whose files cannot be made is offline."""
         self._link.goes_on()
         return self._logs.create_or_offline(topic.name, index, topic.config, topic_id, place)
 
@@ -242,7 +242,7 @@ class WorkerCluster(Cluster):
         return partition
 
     def _close(self, name: str, index: int) -> None:
-        """Whoever hands a partition over has withdrawn and closed it before."""
+        """Nothing is left to do after a hand-over, which withdraws and closes the partition first."""
         partition = self.withdraw(name, index)
         if partition is not None:
             log.error("%r: another worker leads it, and it was not closed: its log is read there", partition)
@@ -250,7 +250,7 @@ class WorkerCluster(Cluster):
             partition.condition.go_offline(LED_ELSEWHERE)
 
     def withdraw(self, name: str, index: int) -> Partition | None:
-        """Serve a partition no more; None if it is not served. Whoever asks closes it, or has it led here again."""
+        """Stop serving a partition; None if it is not served. The caller closes it, or has it led here again."""
         partition = self.topics[name].find(index)
         if isinstance(partition, ErrorCode):
             return None
@@ -261,7 +261,7 @@ class WorkerCluster(Cluster):
         return partition
 
     def lead_again(self, topic_id: bytes, index: int, *, was_clean: bool) -> None:
-        """Serve a partition that was withdrawn: it is opened anew."""
+        """Open a withdrawn partition again, and serve it."""
         topic = self.by_id[topic_id]
         self.led.clear()
         self._logs.resources.changes.note()
@@ -271,7 +271,7 @@ class WorkerCluster(Cluster):
         self._tell_epochs([partition])
 
     def remove_withdrawn(self, partition: Partition) -> None:
-        """Its topic was deleted meanwhile, and found no folder of it here."""
+        """Remove the folder of a partition whose topic was deleted meanwhile, while it was not found here."""
         _remove(self._logs.resources.storage, partition.directory)
 
 

@@ -1,4 +1,4 @@
-"""One worker as the supervisor has it: its process, and those that follow it under the same number when it ends."""
+"""One worker as the supervisor sees it: its process, and its successors under the same number."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ log = logging.getLogger(__name__)
 DOWN = "down"
 MODULE = "horolog.broker.workers.worker"
 NOT_FOR_WORKERS = ("NOTIFY_SOCKET",)
-"""Variables that speak to the one process that systemd has started."""
+"""Variables meant for the one process that systemd has started."""
 
 
 class Ending(NamedTuple):
     """How a worker's process has ended."""
 
     code: int
-    """As Python tells it: below zero the signal's number."""
+    """As `subprocess` has it: the negative signal number if a signal ended it."""
     message: str | None = None
-    """What it has said of itself: why it could not start."""
+    """Why it could not start, as it reported itself."""
 
     def __str__(self) -> str:
         """What follows its name in a sentence."""
@@ -49,7 +49,7 @@ class Down(NamedTuple):
     since_ms: int
     """When it served last."""
     next_try_ms: int
-    """When its successor is started; past while that starts."""
+    """When its successor is started; in the past while that starts."""
     ending: Ending
 
     def __str__(self) -> str:
@@ -63,7 +63,7 @@ def shown(wall_ms: int) -> str:
 
 
 class Crew(Protocol):
-    """Who is told what becomes of a worker."""
+    """Receives what becomes of a worker."""
 
     def settled(self) -> None: ...
     def is_ready(self, worker: WorkerProcess) -> None: ...
@@ -74,11 +74,11 @@ class Crew(Protocol):
 
 
 Command = Callable[[int, int], Sequence[str]]
-"""What runs as a worker, by its number and the descriptor of its link."""
+"""The command line of a worker, by its number and the descriptor of its link."""
 
 
 def command_of(number: int, descriptor: int) -> list[str]:
-    """Python as it runs here. A folder that happens to be the current one gives no modules, unless this program came from there."""
+    """Python as it runs here. Modules are not imported from the current folder, unless this program came from there."""
     safely = [] if str(Path(__file__).parents[3]) == str(Path.cwd()) else ["-P"]
     return [sys.executable, *safely, "-m", MODULE, str(number), str(descriptor)]
 
@@ -117,7 +117,7 @@ class WorkerProcess:
 
     @property
     def down_s(self) -> float:
-        """For how long nobody has served under its number, if it ends again and again."""
+        """How long no process has served under its number, if it keeps ending; else 0."""
         return 0.0 if self.down is None or self._left_s is None else self._clock.monotonic() - self._left_s
 
     @property
@@ -127,7 +127,7 @@ class WorkerProcess:
 
     @property
     def why_not_ready(self) -> str | None:
-        """As far as it is known here: one that is ready may know of reasons itself."""
+        """As far as the supervisor knows: a ready worker may have reasons of its own."""
         if self.phase is Phase.READY:
             return None
         return f"it is {self.state}" if self.down is None else f"it {self.down}"
@@ -160,12 +160,12 @@ class WorkerProcess:
             self.tether.go()
 
     def stop(self) -> None:
-        """Have it end: at once while it starts, else when everything is written and answered."""
+        """End it: at once while it starts, else when everything is written and answered."""
         if self._process is not None:
             self._process.send_signal(signal.SIGTERM)
 
     def look(self) -> None:
-        """End it if it has not answered for too long. Starts take as long as they take, and so do ends."""
+        """Kill it if it has not answered for too long. Starts and stops have no time limit."""
         if self.phase is Phase.READY and self.tether is not None and self.tether.is_silent():
             seconds = MOST_UNANSWERED * ASK_EVERY_S
             log.error("worker %s does not answer for %.0f s: its process is killed", self.number, seconds)
@@ -176,7 +176,7 @@ class WorkerProcess:
             self._process.kill()
 
     def reap(self) -> None:
-        """Its process may have ended. What it has said before is heard first."""
+        """Report the end of its process, once everything that it said before is read."""
         if self._process is not None and self.tether is None and self._process.poll() is not None:
             ending = Ending(self._process.returncode, self._failure)
             self._process = None
@@ -184,7 +184,7 @@ class WorkerProcess:
             self._crew.has_ended(self, ending)
 
     def pause_after(self, ending: Ending) -> float:
-        """Count its end; for how long its successor waits. After too many ends it is down until one serves."""
+        """Count its end; returns how long its successor waits. After too many ends it is down until one serves."""
         now_s, now_ms = self._clock.monotonic(), self._clock.wall_ms()
         left_s = self._left_s = self._left_s or now_s
         pause_s = self._ends.one_more(now_s, 0.0 if self._ready_s is None else left_s - self._ready_s)
