@@ -1,13 +1,13 @@
-"""Files of a data folder that a scan has planned to read stay until it has read them, though retention or compaction takes them: hard links.
+"""Hard links keep the files that a scan plans to read until it has read them, even if retention or compaction deletes them.
 
     <data folder>/horolog-pins/<scan>/owner.json         {"version": 1, "user": "...", "place": "...", "pid": n, "process": "..."}
     <data folder>/horolog-pins/<scan>/<task>/<n>-<name>  a link to a log file of a partition
 
-Brokers pass over the folder, which is named as no partition is. A task removes its links when it has read them, and who removes
-the last one the folders. What a scan has left that did not come to its end is swept by the next scan: at once if its owner is dead
-(`place` says on which running system the pid means something, see `processes`), else when nothing of it was read for `IDLE_MS`.
+Brokers skip the folder, whose name is not a partition's. A task removes its links once it has read them; the last task removes
+the folders too. The next scan sweeps what an unfinished scan left: at once if its owner is dead (`place` names the running
+system in which the pid is valid, see `processes`), else once nothing of it was read for `IDLE_MS`.
 
-Beside the folder of a Kafka the links lie in `<data folder>.horolog-pins`: Kafka does not start on a folder with names that it does not know.
+For a Kafka broker's folder the links lie next to it, in `<data folder>.horolog-pins`: Kafka does not start on a folder with unknown names.
 """
 
 import getpass
@@ -46,7 +46,7 @@ class Owner:
 
     @property
     def is_dead(self) -> bool:
-        """Known to be: of a process on another system nothing is known."""
+        """Whether the owner is known to be dead: nothing is known of a process on another system."""
         return self.place == this_place() and beginning_of(self.pid) != self.process
 
 
@@ -67,16 +67,16 @@ class Scan:
 
 
 def folder_of(data_folder: Path) -> Path:
-    """Where pins of a data folder lie."""
+    """The folder for the pins of a data folder."""
     is_ours = any(path.name.startswith("horolog-") for path in data_folder.iterdir())
     return data_folder / NAME if is_ours else data_folder.with_name(f"{data_folder.name}.{NAME}")
 
 
 def scans_in(folder: Path) -> Iterator[Scan]:
-    """The scans that have pins there."""
+    """The scans with pins there."""
     with suppress(FileNotFoundError):
         for each in sorted(folder.iterdir()):
-            with suppress(FileNotFoundError, NotADirectoryError):  # over meanwhile
+            with suppress(FileNotFoundError, NotADirectoryError):  # the scan has ended meanwhile
                 yield _scan(each)
 
 
@@ -108,7 +108,7 @@ def sweep(folder: Path, now_ms: int) -> None:
 
 
 def pin(folder: Path, owner: Owner, tasks: Sequence[Sequence[str]]) -> list[Mapping[str, str]]:
-    """Link the files of each task; by task, the link of each path. OSError, with nothing left behind, if one cannot be linked."""
+    """Link the files of each task; returns, by task, the link of each path. OSError, with nothing left behind, if a link fails."""
     scan = folder / uuid.uuid4().hex
     scan.mkdir(parents=True, mode=0o755)
     try:
@@ -130,14 +130,14 @@ def _pin_task(folder: Path, paths: Sequence[str]) -> Mapping[str, str]:
 
 
 def release(scan: Path) -> None:
-    """Remove a scan's pins, however many are left."""
+    """Remove all remaining pins of a scan."""
     shutil.rmtree(scan, ignore_errors=True)
     with suppress(OSError):
         scan.parent.rmdir()
 
 
 def release_task(links: Sequence[str]) -> None:
-    """Remove the pins of one task, and the scan's folder with those of the last."""
+    """Remove the pins of one task, and with the last task's the scan's folder."""
     for link in links:
         Path(link).unlink(missing_ok=True)
     for task in {Path(link).parent for link in links}:
@@ -155,6 +155,6 @@ def _entries(folder: Path) -> list[Path]:
 
 
 def touch(link: str) -> None:
-    """Say that the scan of a pin goes on."""
+    """Mark the scan of a pin as still running."""
     with suppress(OSError):
         os.utime(Path(link).parent.parent)

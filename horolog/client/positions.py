@@ -1,4 +1,4 @@
-"""Where a consumer is in each of its partitions, and what was fetched ahead: pure."""
+"""A consumer's position in each of its partitions, and the records fetched ahead: pure."""
 
 from collections import deque
 from collections.abc import Iterable
@@ -28,13 +28,13 @@ class PartitionState:
     )
 
     def __init__(self, max_bytes: int) -> None:
-        self.position: int | None = None  # the next offset to hand out; None: still to be found out
+        self.position: int | None = None  # the next offset to return; None: not known yet
         self.fetch_offset = 0
         self.chunks: deque[Chunk] = deque()
         self.buffered_bytes = 0
         self.paused = False
         self.in_flight = False
-        self.round = next(_rounds)  # another one after every seek: what was fetched for an earlier round is not wanted
+        self.round = next(_rounds)  # changes with every seek: records fetched for an earlier round are dropped
         self.max_bytes = max_bytes
         self.high_watermark = -1
         self.last_stable_offset = -1
@@ -49,7 +49,7 @@ class PartitionState:
 
 
 class Positions:
-    """The partitions that are assigned; `take` goes round them so that none waits for ever."""
+    """The assigned partitions; `take` goes round them so that none starves."""
 
     def __init__(self, partition_max_bytes: int) -> None:
         self._partition_max_bytes = partition_max_bytes
@@ -57,7 +57,7 @@ class Positions:
         self._order: deque[TopicPartition] = deque()
 
     def assign(self, partitions: Iterable[TopicPartition]) -> None:
-        """From now on these; partitions that stay keep their position."""
+        """Replace the assignment; partitions that stay keep their position."""
         wanted = dict.fromkeys(partitions)
         kept = {partition: state for partition, state in self._states.items() if partition in wanted}
         self._states = {
@@ -79,11 +79,11 @@ class Positions:
         return state
 
     def unknown(self) -> list[TopicPartition]:
-        """Partitions whose position is still to be found out."""
+        """Partitions whose position is not known yet."""
         return [partition for partition, state in self._states.items() if state.position is None]
 
     def to_fetch(self) -> list[TopicPartition]:
-        """Partitions of which more is wanted now."""
+        """Partitions to fetch from now."""
         return [
             partition
             for partition, state in self._states.items()
@@ -106,7 +106,7 @@ class Positions:
         state.fetch_offset = chunk.end_position
 
     def take(self, max_records: int) -> list[ConsumerRecord]:
-        """Records of one partition after the other, at most so many; positions move on."""
+        """At most this many records, one partition after the other; positions advance."""
         taken: list[ConsumerRecord] = []
         for _ in range(len(self._order)):
             partition = self._order[0]

@@ -1,4 +1,4 @@
-"""Which process made something, so that somebody else can tell whether that process is still there."""
+"""Identifies a process, so that another one can tell whether it is still alive."""
 
 import os
 import socket
@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def this_place() -> str:
-    """The running system whose pids these are: a host until it starts anew, and in it a container."""
+    """The running system whose pids these are: one boot of a host, and the container in it."""
     found = [socket.gethostname()]
     with suppress(OSError):
         found.append(Path("/proc/sys/kernel/random/boot_id").read_text().strip())
@@ -17,7 +17,7 @@ def this_place() -> str:
 
 
 def beginning_of(pid: int) -> str:
-    """What tells a process from a later one of the same pid: when it began. Empty if there is none, or it is a corpse."""
+    """When a process began: tells it from a later one with the same pid. Empty if there is none, or it is a zombie."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_text()
     except FileNotFoundError:
@@ -27,7 +27,7 @@ def beginning_of(pid: int) -> str:
 
 
 def _elsewhere(pid: int) -> str:
-    """Where there is no /proc a pid has to do."""
+    """Without /proc, the pid alone has to do."""
     if Path("/proc/self/stat").exists():
         return ""
     try:

@@ -1,4 +1,4 @@
-"""Writes batches into Produce requests, in the record format that the version of the request carries."""
+"""Encodes batches into Produce requests, in the record format of the request's version."""
 
 from collections.abc import Iterable
 from operator import index
@@ -19,13 +19,13 @@ _BATCHES_FROM = 3  # the version of Produce that carries format v2
 _TIMES_FROM = 2  # format v1
 _ZSTD_FROM = 7
 _BYTES = (bytes, bytearray, memoryview)
-_new_tuple = tuple.__new__  # a third of the cost of a named tuple's own constructor
+_new_tuple = tuple.__new__  # costs a third of a named tuple's own constructor
 
 
 def refuse_unwritable(
     key: object, value: object, headers: Iterable[tuple[object, object]], timestamp_ms: object
 ) -> None:
-    """What cannot be written is refused where it is given, not when its batch is sent. Raises TypeError and ValueError."""
+    """Refuse an unwritable record in `send`, not when its batch is sent. Raises TypeError and ValueError."""
     _refuse_other_than_bytes("the value", value)
     _refuse_other_than_bytes("the key", key)
     for name, content in headers:
@@ -48,7 +48,7 @@ def _refuse_other_than_bytes(what: str, given: object) -> None:
 
 
 def encode_records(batch: Batch, codec: Codec, version: int, *, transactional: bool = False) -> Buffer:
-    """The record set of a batch; KafkaError where the format is too old for what the records have."""
+    """The record set of a batch; KafkaError if the format is too old for its records."""
     if codec == Codec.ZSTD and version < _ZSTD_FROM:
         raise KafkaError(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, "the broker is too old for zstd")
     records = [

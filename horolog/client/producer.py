@@ -1,4 +1,4 @@
-"""The producer: takes records one by one, sends them in batches, and tells for each where it was put or why not."""
+"""The producer: takes records one by one, sends them in batches, and reports where each was written or why not."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
@@ -29,9 +29,9 @@ ACKS = {"all": -1, -1: -1, 0: 0, 1: 1, "0": 0, "1": 1, "-1": -1}
 
 
 class Producer:
-    """Made of bootstrap addresses (then it has a client of its own) or a client that others use too.
+    """Made from bootstrap addresses, then with a client of its own, or from a shared client.
 
-    `on_expired` is told, once a topic, of a record whose time the topic keeps no longer; None: nobody looks.
+    `on_expired` is called, once a topic, for a record past the topic's retention; None: no check.
     """
 
     def __init__(
@@ -88,7 +88,7 @@ class Producer:
         await self.close(flush=kind is None)
 
     async def close(self, *, flush: bool = True) -> None:
-        """Send what waits (unless told not to) and end."""
+        """Send what waits, unless `flush` is False, and stop."""
         if self._closed:
             return
         if flush and not self.client.closed:
@@ -109,9 +109,9 @@ class Producer:
         timestamp_ms: int | None = None,
         partition: int | None = None,
     ) -> "asyncio.Future[Sent]":
-        """Take a record in; waits while the buffer is full. The future resolves to its place, or to the error.
+        """Add a record; waits while the buffer is full. The future resolves to its place, or to the error.
 
-        TypeError for a key, value or header that is not bytes, or a time that is no whole number.
+        TypeError for a key, value or header that is not bytes, or a time that is not an integer.
         """
         if self._closed:
             raise Closed("producer")
@@ -148,11 +148,11 @@ class Producer:
         )
 
     async def send_and_wait(self, topic: str, value: bytes | None = None, **record: Any) -> Sent:
-        """Send one record and wait for what becomes of it."""
+        """Send one record and wait for its outcome."""
         return await (await self.send(topic, value, **record))
 
     async def flush(self) -> None:
-        """Send what waits and return when all records that were there are settled; what failed says so in its future."""
+        """Send what waits and return once those records are settled; errors are in their futures."""
         number = self._accumulator.flush()
         self._sender.wake()
         while (oldest := self._accumulator.oldest()) is not None and oldest <= number:
@@ -163,9 +163,9 @@ class Producer:
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[Self]:
-        """Records sent inside become visible to readers of committed records as a whole, or not at all.
+        """Records sent inside become visible to read_committed consumers as a whole, or not at all.
 
-        Left by an exception it is aborted. A record that could not be written aborts it too: that error is raised at the end.
+        An exception aborts it. So does a record that could not be written: its error is raised at the end.
         """
         transactions = self._need_transactions()
         await transactions.begin()
@@ -182,7 +182,7 @@ class Producer:
         group: "str | Consumer",
         offsets: Mapping[TopicPartition, int | Committed] | None = None,
     ) -> None:
-        """Commit a group's offsets as part of the transaction: those given, or all positions of the consumer that is given."""
+        """Commit a group's offsets as part of the transaction: the given ones, or all positions of a consumer passed as `group`."""
         transactions = self._need_transactions()
         if isinstance(group, str):
             name, member, instance_id, given = group, None, None, offsets or {}
@@ -201,7 +201,7 @@ class Producer:
         return self._transactions
 
     async def _abort(self, transactions: Transactions) -> None:
-        """Nothing more goes out; batches on their way are waited for; an error is of no use any more: the transaction times out."""
+        """Send nothing more, wait for batches in flight, then abort. An error is ignored: the transaction times out."""
         self._sender.give_up_retrying(KafkaError(ErrorCode.OPERATION_NOT_ATTEMPTED, "the transaction was aborted"))
         await self.flush()
         self._sender.retries = True
@@ -223,13 +223,13 @@ class Producer:
             raise Closed("producer")
 
     async def _begin_producer(self) -> None:
-        """A producer id; brokers before 0.11 have none, and then nothing tells a repeated batch from a new one."""
+        """A producer id; brokers before 0.11 have none, and cannot tell a retried batch from a new one."""
         versions = await self.client.versions()
         if not versions.serves(ApiKey.INIT_PRODUCER_ID):
             self._sender.sequences = None
             return
         response = await self.client.attempt(InitProducerIdRequest(transaction_timeout_ms=0x7FFF_FFFF))
-        if response.error_code == ErrorCode.CLUSTER_AUTHORIZATION_FAILED:  # who may write somewhere gets an id
+        if response.error_code == ErrorCode.CLUSTER_AUTHORIZATION_FAILED:  # any write permission is enough
             raise KafkaError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "not authorized to write to any topic")
         check(response.error_code)
         if self._sender.sequences is not None:

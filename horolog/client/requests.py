@@ -1,4 +1,4 @@
-"""A request whose form depends on the version that client and broker agree on."""
+"""A request whose form depends on the negotiated version."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -8,7 +8,7 @@ from horolog.protocol.wire import Message
 
 
 class Versioned(NamedTuple):
-    """`build` is told the version and makes the request."""
+    """`build` makes the request for a version."""
 
     key: ApiKey
     build: Callable[[int], Message]

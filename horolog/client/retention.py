@@ -1,9 +1,9 @@
-"""Retention as facts: the next deletion in a partition and its time, what keeps records, and what other settings would leave.
+"""Retention as facts: a partition's next deletion and its time, what keeps records, and what other settings would leave.
 
-Retention works on segments: the first goes when its largest time is past `retention.ms`, or when those behind it hold
-`retention.bytes`. Kafka's protocol tells nothing of segments, so from its answers the facts are bounds, and each says so: the
-first segment ends no earlier than its first record and no later than `segment.ms` lets it. Files tell exactly, and so does
-a horolog over HTTP (`segment_retention`). This module decides; `retention_look` asks a broker.
+Retention works on segments: the first goes when its largest time is past `retention.ms`, or when those after it hold
+`retention.bytes`. Kafka's protocol does not show segments, so facts from its responses are bounds, and each says so: the
+first segment ends no earlier than its first record and no later than `segment.ms` lets it. Files give exact facts, and so
+does horolog's HTTP port (`segment_retention`). This module decides; `retention_look` asks a broker.
 """
 
 from collections.abc import Mapping
@@ -45,7 +45,7 @@ class Rules:
 
     @staticmethod
     def of(settings: Mapping[str, str | None]) -> "Rules":
-        """Raises ValueError with a sentence."""
+        """The rules of a topic's settings. Raises ValueError with a sentence."""
 
         def number(key: str, otherwise: int) -> int:
             text = settings.get(key)
@@ -68,13 +68,13 @@ class Rules:
 
 @dataclass(frozen=True, slots=True)
 class Next:
-    """The next deletion. The times are bounds, equal where the segments are known; a time that is past: at the next check."""
+    """The next deletion. The times are bounds, equal if the segments are known; a time in the past means at the next check."""
 
     cause: Cause
     from_ms: int
     until_ms: int
     up_to_offset: int | None = None
-    """What lies before it goes; None: not known."""
+    """Records before it are deleted; None: not known."""
     size_bytes: int | None = None
 
 
@@ -108,12 +108,12 @@ class PartitionFacts:
 
     @property
     def records(self) -> int:
-        """Offsets, of which compaction and transactions leave some without a record."""
+        """The number of offsets; compaction and transactions leave some without a record."""
         return self.end_offset - self.first_offset
 
     @property
     def bytes_a_day(self) -> float | None:
-        """Over the time from the first to the largest; what came within a day or less counts as that of one day."""
+        """The mean from the first time to the largest; a span of less than a day counts as one day."""
         if self.size_bytes is None or self.first_ms is None or self.largest_ms is None or not self.records:
             return None
         return self.size_bytes * DAY_MS / max(self.largest_ms - self.first_ms, DAY_MS)
@@ -140,7 +140,7 @@ def holds_of(rules: Rules, facts: PartitionFacts, now_ms: int) -> list[str]:
 
 
 def waits_for_future(rules: Rules, facts: PartitionFacts, now_ms: int) -> str | None:
-    """The sentence about a record of the future that keeps everything behind it; None where nothing waits for one."""
+    """The sentence about a record from the future that keeps everything after it; None if there is none."""
     ahead_ms = (facts.largest_ms or 0) - now_ms
     believes = rules.future_max_ms < 0 or ahead_ms <= rules.future_max_ms
     waits = rules.deletes and rules.retention_ms >= 0 and ahead_ms > FUTURE_TOLERANCE_MS and believes
@@ -157,7 +157,7 @@ def _about_future(rules: Rules, facts: PartitionFacts, ahead_ms: int) -> str:
 
 
 def next_by_bounds(rules: Rules, facts: PartitionFacts, edge: int | None, now_ms: int) -> Next | None:
-    """From a broker's answers. `edge` is the first offset that is younger than `retention.ms`, as far as there is one."""
+    """From a broker's responses. `edge` is the first offset younger than `retention.ms`, if there is one."""
     if not rules.deletes or not facts.records:
         return None
     by_size = _next_by_size(rules, facts, now_ms)
@@ -168,7 +168,7 @@ def next_by_bounds(rules: Rules, facts: PartitionFacts, edge: int | None, now_ms
 
 
 def _next_by_size(rules: Rules, facts: PartitionFacts, now_ms: int) -> Next | None:
-    """When the surplus is that of a whole segment; a smaller first segment may go before."""
+    """At the latest when the surplus fills a whole segment; a smaller first segment may go earlier."""
     if rules.retention_bytes < 0 or facts.size_bytes is None:
         return None
     surplus = facts.size_bytes - rules.retention_bytes
@@ -188,7 +188,7 @@ def _next_by_time(rules: Rules, facts: PartitionFacts, edge: int | None, now_ms:
 
 
 def unknown_of(rules: Rules, facts: PartitionFacts) -> list[str]:
-    """What Kafka's protocol does not tell about a deletion."""
+    """What Kafka's protocol does not show about a deletion."""
     found = []
     if facts.next is not None and facts.next.from_ms != facts.next.until_ms:
         found.append(
@@ -204,7 +204,7 @@ def unknown_of(rules: Rules, facts: PartitionFacts) -> list[str]:
 
 
 def left_by_lookup(rules: Rules, facts: PartitionFacts, edge: int | None, edge_ms: int | None) -> Left:
-    """Under these rules, from the first offset that is young enough: whole segments stay, so it may be up to one more."""
+    """Under these rules, from the first offset young enough: whole segments stay, so up to one more segment may remain."""
     first, size, first_ms = facts.first_offset, facts.size_bytes, facts.first_ms
     if rules.deletes and rules.retention_ms >= 0:
         first = max(first, facts.end_offset if edge is None else edge)

@@ -1,4 +1,4 @@
-"""Asks a broker for the facts of retention: settings, ends, sizes, and look-ups at the times that decide; no record is read."""
+"""Asks a broker for the facts of retention: settings, ends, sizes, and look-ups at the decisive times; no record is read."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -45,9 +45,9 @@ async def look(
     other: Mapping[str, str] | None = None,
     segments: "TopicSegments | None" = None,
 ) -> TopicFacts:
-    """The facts of some partitions of one topic; with `other`, what these settings in place of the present ones would leave.
+    """The facts of some partitions of one topic; with `other`, also what these settings would leave.
 
-    Those are bounds, and exact for partitions whose `segments` are told.
+    They are bounds, and exact for partitions whose `segments` are given.
     """
     topic = partitions[0].topic
     serves = (await admin.client.versions()).serves
@@ -96,7 +96,7 @@ def _exact(
 
 
 async def measure(admin: "Admin", partitions: Sequence[TopicPartition]) -> dict[TopicPartition, PartitionFacts]:
-    """Ends, sizes and times, as far as the broker tells them."""
+    """Ends, sizes and times, as far as the broker shows them."""
     client = admin.client
     serves = (await client.versions()).serves
     first = await ends(client, dict.fromkeys(partitions, EARLIEST))
@@ -125,7 +125,7 @@ async def _found(admin: "Admin", times: Mapping[TopicPartition, int]) -> dict[To
 
 
 async def _sizes(admin: "Admin") -> dict[TopicPartition, int]:
-    """Nothing where the sizes may not be seen."""
+    """Empty if the client may not see the sizes."""
     try:
         folders = await admin.log_dirs()
     except KafkaError:
@@ -136,7 +136,7 @@ async def _sizes(admin: "Admin") -> dict[TopicPartition, int]:
 async def _edges(
     admin: "Admin", partitions: Sequence[TopicPartition], rules: Rules, now_ms: int
 ) -> dict[TopicPartition, Found | None]:
-    """The first record of each partition that is younger than the rules delete."""
+    """The first record of each partition that is too young for the rules to delete."""
     if not rules.deletes or rules.retention_ms < 0:
         return {}
     return await _found(admin, dict.fromkeys(partitions, max(0, now_ms - rules.retention_ms)))

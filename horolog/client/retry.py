@@ -1,11 +1,11 @@
-"""How long to wait before trying again, and which errors put the view of the cluster in doubt: pure."""
+"""Decides how long to wait before a retry, and which errors put the view of the cluster in doubt: pure."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from horolog.protocol.errors import ErrorCode
 
-JITTER = 0.2  # each delay is up to this part shorter or longer, so that clients do not come back all at once
+JITTER = 0.2  # each delay is up to this fraction shorter or longer, so that clients do not all retry at once
 
 STALE_LEADERS = frozenset(
     {

@@ -1,4 +1,4 @@
-"""The facts of retention where segments are known, from files or from a broker's HTTP port: exactly what the broker will decide."""
+"""The facts of retention for known segments, from files or from a broker's HTTP port: exactly what the broker will decide."""
 
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
@@ -20,7 +20,7 @@ def take(
     other: "TopicConfig | None",
     now_ms: int,
 ) -> None:
-    """Into facts that a broker told over the wire, what it says of its segments."""
+    """Merge a broker's segments into the facts from its Kafka responses."""
     ages = [
         retention.SegmentAge(
             one.base_offset, one.next_offset, one.size_bytes, -1 if one.largest_ms is None else one.largest_ms
@@ -42,7 +42,7 @@ def take(
 
 
 def config_of(settings: Mapping[str, str | None]) -> "TopicConfig":
-    """As the broker goes by it. Raises ValueError for a value that it would not take."""
+    """The config as the broker resolves it. Raises ValueError for a value that it would reject."""
     from horolog.broker.setting_types import SettingsError
     from horolog.broker.settings import Settings
     from horolog.broker.topic_settings import ROWS, resolve
@@ -60,7 +60,7 @@ def next_of(
     start: int,
     modified_ms: Callable[[int], int],
 ) -> Next | None:
-    """What the next check deletes; else the first segment, when its time has come."""
+    """What the next check deletes; else the first segment, at the time it expires."""
     if not segments:
         return None
     decision = retention.decide(

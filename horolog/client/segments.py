@@ -1,7 +1,7 @@
-"""What a broker tells of the segments of a topic (`/log/TOPIC` of its HTTP port, docs/operations.md), read and made use of; pure.
+"""Reads and evaluates a broker's list of a topic's segments (`/log/TOPIC` of its HTTP port, docs/operations.md); pure.
 
-`parse` believes nothing: an answer that is not what the page says is refused. `bytes_before` joins what the indexes know of a time,
-between which places its first record lies, with the offset of that record, which a look-up tells exactly.
+`parse` trusts nothing: a response that differs from that page is refused. `bytes_before` joins the positions between which a
+time's first record lies, from the indexes, with that record's exact offset, from a look-up.
 """
 
 import json
@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 
 class Segment(NamedTuple):
-    """Times are None where no record has one."""
+    """Times are None if no record has one."""
 
     base_offset: int
     next_offset: int
@@ -68,7 +68,7 @@ class TopicSegments(NamedTuple):
 
 
 def parse(body: bytes, times: int) -> TopicSegments:
-    """Raises ValueError for any other text, or does not answer as many times as were asked for."""
+    """Raises ValueError for any other text, or for a response with another number of times than asked for."""
     try:
         page = json.loads(body)
         found = [_partition(one, times) for one in page["partitions"] if "error" not in one]
@@ -116,7 +116,7 @@ def _time(value: object) -> int | None:
 
 
 def bytes_before(brackets: Sequence[Bracket], offsets: Sequence[int]) -> list[float]:
-    """How many bytes lie before the first record at or after each time, whose offsets look-ups tell; it never falls."""
+    """How many bytes lie before the first record at or after each time, given their offsets; never decreases."""
     found: list[float] = []
     for bracket, offset in zip(brackets, offsets, strict=True):
         width = bracket.to_offset - bracket.from_offset

@@ -1,7 +1,7 @@
-"""Asks a horolog over HTTP what the segments of a topic hold; it finds the address by Kafka's protocol, where nobody names one.
+"""Asks horolog over HTTP what a topic's segments hold; finds the address by Kafka's protocol unless one is given.
 
-The answer counts only if it is about the same topic, by its id: an address like 127.0.0.1 may lead to another broker from here. A token
-is sent to an address that somebody has named, and to the host of the broker itself, nowhere else.
+The response counts only if it has the same topic id: an address like 127.0.0.1 may lead to another broker from here. A token
+is sent only to a given address, and to the broker's own host.
 """
 
 from collections.abc import Sequence
@@ -25,16 +25,16 @@ _SEEN, _REFUSED, _MISSING = 200, 401, 404
 
 
 class NoSegments(Exception):
-    """They are not told; the message is a sentence that says why."""
+    """The segments are not available; the message is a sentence that says why."""
 
 
 class HttpUrlError(ValueError):
-    """The address is none; the message says why, without what may be a secret in it."""
+    """The address is invalid; the message says why, without what may be a secret in it."""
 
 
 @dataclass(frozen=True, slots=True)
 class HttpAccess:
-    """Raises HttpUrlError if the address is none."""
+    """Raises HttpUrlError if the address is invalid."""
 
     url: str | None = None
     """None: the broker tells it."""
@@ -76,7 +76,7 @@ class HttpAccess:
 
 
 async def find(admin: "Admin", given: HttpAccess) -> HttpAccess:
-    """Where to ask. Raises NoSegments."""
+    """The access to use. Raises NoSegments."""
     from horolog.client.errors import KafkaError
     from horolog.protocol.apis import ApiKey
 
@@ -101,7 +101,7 @@ async def find(admin: "Admin", given: HttpAccess) -> HttpAccess:
 
 
 def _found(listen: str, scheme: str, node: "Node", given: HttpAccess) -> HttpAccess:
-    """By what the broker says of itself, and where it was reached."""
+    """The address from the broker's settings and the host where it was reached."""
     told, _, port = listen.rpartition(":")
     told = told.strip("[]")
     host = node.host if told in ANY_HOST else told
@@ -116,7 +116,7 @@ def _found(listen: str, scheme: str, node: "Node", given: HttpAccess) -> HttpAcc
 async def ask(
     access: HttpAccess, topic: "TopicView", partitions: Sequence[int] = (), times: Sequence[int] = ()
 ) -> TopicSegments:
-    """The segments of some partitions (none named: of all), and what lies before up to `TIMES_AT_ONCE` times. Raises NoSegments."""
+    """The segments of some partitions (all if none is named), and the bytes before up to `TIMES_AT_ONCE` times. Raises NoSegments."""
     from horolog.client.http_get import NoAnswer, get
     from horolog.protocol.uuids import show_uuid
 

@@ -1,4 +1,4 @@
-"""Sends a producer's batches to the brokers that lead their partitions, and settles each record by what they answer."""
+"""Sends a producer's batches to the leaders of their partitions, and settles each record by the response."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -63,7 +63,7 @@ class Sender:
         self._transactional_id = transactional_id
         self._gate = gate
         self._wake = asyncio.Event()
-        self.settled = asyncio.Event()  # set whenever something was settled: room may be there, a flush may be done
+        self.settled = asyncio.Event()  # set whenever something was settled: there may be room, a flush may be done
         self.retries = True
         self._task: asyncio.Task[None] | None = None
         self._node_slots: dict[int, asyncio.Semaphore] = {}
@@ -93,7 +93,7 @@ class Sender:
             self._task = asyncio.create_task(self._run())
 
     async def stop(self, why: KafkaError) -> None:
-        """End the requests under way; all records that are not settled fail."""
+        """Cancel the requests in flight; all unsettled records fail."""
         tasks = [*self._requests, *([self._task] if self._task is not None else [])]
         for task in tasks:
             task.cancel()
@@ -103,14 +103,14 @@ class Sender:
         self.settled.set()
 
     def give_up_retrying(self, why: KafkaError) -> None:
-        """Batches that wait fail now, and those on their way have no second try until `retries` is set again."""
+        """Waiting batches fail now, and those in flight are not retried until `retries` is set again."""
         self.retries = False
         for batch in self._accumulator.drop_all():
             self._tell(batch, why, on_purpose=True)
         self.settled.set()
 
     async def _dispatch(self, ready: list[TopicPartition]) -> None:
-        """Take the first batch of each partition, and send those of one leader together."""
+        """Take the first batch of each partition, and send those with the same leader together."""
         batches = [self._accumulator.take(partition) for partition in ready]
         if self.sequences is not None and not self.sequences.is_known and not await self._begin(batches):
             return
@@ -129,7 +129,7 @@ class Sender:
             task.add_done_callback(self._requests.discard)
 
     async def _begin(self, batches: list[Batch]) -> bool:
-        """Get a producer id; without one nothing goes."""
+        """Get a producer id; without one nothing is sent."""
         try:
             await self._begin_producer()
         except KafkaError as error:
@@ -167,7 +167,7 @@ class Sender:
         if self._acks == 0:
             await self._send_unanswered(connection, version, request, sent)
             return
-        batches[:] = sent  # those that could not be encoded are settled
+        batches[:] = sent  # those that could not be encoded are settled already
         response = await connection.request(_API, version, request, self._client.request_timeout_ms)
         answers = {
             TopicPartition(topic.name, each.index): each
@@ -200,7 +200,7 @@ class Sender:
                 encoded.append((batch, records))
         return encoded
 
-    # What the answers mean
+    # Responses
 
     def _take(self, batch: Batch, answer: PartitionProduceResponse) -> None:
         judgement = judge(batch, answer, transactional=self._transactional_id is not None)
@@ -226,7 +226,7 @@ class Sender:
             self._fail(batch, error)
 
     def _forget_producer(self, batch: Batch) -> None:
-        """Begin anew under another producer id, unless that has happened since the batch was sent."""
+        """Start over under another producer id, unless that has happened since the batch was sent."""
         current = self.sequences
         if (
             current is not None
@@ -266,7 +266,7 @@ class Sender:
         )
         if gives_up or not (error.retriable or anew):
             if batch.producer is not None and self._transactional_id is None:
-                self._forget_producer(batch)  # it may have been written or not: its numbers are never used again
+                self._forget_producer(batch)  # it may have been written or not: its sequence numbers are never reused
             if error.retriable and elapsed_ms >= self._delivery_timeout_ms:
                 self._fail_what_is_as_late(batch, error, now)
             self._fail(batch, error)
@@ -279,7 +279,7 @@ class Sender:
         self._wake.set()
 
     def _fail_what_is_as_late(self, batch: Batch, error: KafkaError, now: float) -> None:
-        """Batches that wait behind one and are out of time as well: an attempt for each of thousands would take minutes more."""
+        """Fail batches waiting behind one that are out of time as well: an attempt for each of thousands would take minutes more."""
         for late in self._accumulator.drop_older(batch.partition, now - self._delivery_timeout_ms / 1000):
             self._tell(late, error)
 
@@ -305,4 +305,4 @@ class Sender:
             if not record.future.done():
                 record.future.set_exception(refusal(error, None, record))
                 if on_purpose:
-                    record.future.exception()  # looked at: nobody has to be warned of what was asked for
+                    record.future.exception()  # retrieved: asyncio must not warn of an intended failure

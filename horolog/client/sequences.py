@@ -1,7 +1,7 @@
 """The sequence numbers of an idempotent producer: pure.
 
-A batch gets its numbers when it is sent first and keeps them whenever it is sent again, so that the broker knows it. The next
-batch's numbers follow only what was surely written: a batch that was refused leaves no gap.
+A batch gets its numbers when it is first sent and keeps them for retries, so that the broker recognizes it. The next
+batch's numbers follow only what was certainly written: a refused batch leaves no gap.
 """
 
 from dataclasses import dataclass, field
@@ -29,7 +29,7 @@ class Sequences:
         self._next.clear()
 
     def forget(self) -> None:
-        """The id is of no use any more; the next batch needs a new one."""
+        """Drop the id; the next batch needs a new one."""
         self.begin(-1, -1)
 
     def assign(self, batch: Batch) -> None:

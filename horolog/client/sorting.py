@@ -1,4 +1,4 @@
-"""Puts records in the order of time, partition and offset while holding a bounded number of them; pure."""
+"""Sorts records by time, partition and offset while holding a bounded number of them; pure."""
 
 import heapq
 from collections.abc import Iterable
@@ -12,7 +12,7 @@ OVERHEAD_BYTES = 200
 
 
 class Placed(NamedTuple):
-    """A record, and by how much its time is behind the largest time before it in its partition."""
+    """A record, and how far its time is behind the largest time before it in its partition."""
 
     record: ConsumerRecord
     late_ms: int = 0
@@ -20,14 +20,14 @@ class Placed(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Hold:
-    """How much may be held to be sorted: as many records, or as many bytes, whichever is reached first."""
+    """How much may be held for sorting: this many records or bytes, whichever is reached first."""
 
     records: int = 100_000
     size_bytes: int = 64 << 20
 
 
 class Sorter:
-    """Hands out the earliest that it holds. What arrives later than a later record was handed out is counted as out of place."""
+    """Returns the earliest held record. A record that arrives after a later one was returned counts as out of place."""
 
     def __init__(self, hold: Hold) -> None:
         self._hold = hold
@@ -55,12 +55,12 @@ class Sorter:
         record = placed.record
         self._arrived += 1
         self._size_bytes += _size(record)
-        # The number settles ties, which only a log that was truncated and written again could have.
+        # The number breaks ties, which only a log that was truncated and rewritten could have.
         entry = (record.timestamp_ms, record.topic, record.partition, record.offset, self._arrived, placed)
         heapq.heappush(self._heap, entry)
 
     def take(self) -> Placed:
-        """The earliest."""
+        """The earliest record."""
         time_ms, topic, partition, offset, _, placed = heapq.heappop(self._heap)
         self._size_bytes -= _size(placed.record)
         order = (time_ms, topic, partition, offset)

@@ -1,4 +1,4 @@
-"""Where a consumer begins in a partition: where its group has committed, else at an end or a time."""
+"""Where a consumer begins in a partition: at its group's committed offset, else at an end or a time."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
@@ -30,7 +30,7 @@ class Starts:
         return f"<Starts: {self._start}>"
 
     async def find(self, partitions: list[TopicPartition]) -> dict[TopicPartition, int]:
-        """The group's committed offsets; in partitions without one the start."""
+        """The group's committed offsets; for partitions without one, the start."""
         if self._group is None:
             return await self._begin(partitions)
         found = await committed(self._client, self._group, partitions, stable=self._isolation > 0)

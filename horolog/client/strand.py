@@ -1,8 +1,8 @@
-"""Reads the records of one partition that are in a range of times, from an offset on, until its search says that it may end.
+"""Reads one partition's records of a time range, from an offset on, until its search lets it end.
 
-A record from the future hides those behind it from look-ups: for every time up to its own, it is the first. If the bytes are used up
-while times still lie before the range, the range is looked for by halving, with a small fetch at each step, as if times were in
-order from there on; `passed_over` says what was left out.
+A record from the future hides those after it from look-ups: for every time up to its own, it is the first. If the byte limit is
+reached while times still lie before the range, the range is found by bisection, with a small fetch at each step, as if
+times were in order from there on; `passed_over` says what was left out.
 """
 
 import asyncio
@@ -29,7 +29,7 @@ LARGEST_RECORD_BYTES = 128 << 20
 
 
 class Strand:
-    """`reached_ms` is the time of the last record that was read, -1 before the first; `saw_late`: not all were in the order of time."""
+    """`reached_ms` is the time of the last record read, -1 before the first; `saw_late`: not all were in time order."""
 
     def __init__(
         self,
@@ -65,7 +65,7 @@ class Strand:
         return f"<Strand of {self.partition} at {self.position}, to {self.end}>"
 
     def start(self) -> None:
-        """Fetch from the position on, if that has not begun."""
+        """Start to fetch from the position on, unless already started."""
         if self._coming is None and self._chunk is None:
             self._coming = asyncio.create_task(self._fetch(self.position, 0))
 
@@ -76,7 +76,7 @@ class Strand:
             self._coming = None
 
     async def read(self, most: int) -> list[Placed]:
-        """The next so many records, as far as they are in the range: perhaps none. Sets `ended`."""
+        """Of the next `most` records those in the range: perhaps none. Sets `ended`."""
         self.ended = self._search.ended(self.position)
         if self.ended == Ended.BYTES and self.passed_over is None and 0 <= self.reached_ms < self._since_ms:
             await self._pass_over()
@@ -110,7 +110,7 @@ class Strand:
         return found
 
     async def _pass_over(self) -> None:
-        """Go on where times come near the range, with all the bytes there were."""
+        """Continue where times come near the range, with the full byte limit."""
         await self.close()
         self._chunk = None
         low, high = self.position, self.end
@@ -123,13 +123,13 @@ class Strand:
         self._search.renew()
 
     async def _time_at(self, offset: int) -> int:
-        """Of the first record from an offset on that has one; -1 if none is near."""
+        """The time of the first record with one, from an offset on; -1 if none is near."""
         raw = await self._source.fetch_raw(self.partition, offset, PROBE_BYTES, self._isolation, max_wait_ms=0)
         chunk = Chunk(self.partition, raw, offset, committed_only=self._isolation == "read_committed")
         return next((each.timestamp_ms for each in chunk.take(PROBE_RECORDS) if each.timestamp_ms >= 0), -1)
 
     async def _next_chunk(self) -> Chunk:
-        """What lies at the position, whole; the fetch behind it begins."""
+        """The next chunk, whole; starts the fetch of the one after it."""
         raw = await self._arrived()
         while True:
             chunk = Chunk(self.partition, raw, self.position, committed_only=self._isolation == "read_committed")
@@ -148,7 +148,7 @@ class Strand:
         return chunk
 
     async def _arrived(self) -> RawFetch:
-        """What was fetched from the position on; waits where a broker does not show yet what it named as its end."""
+        """The fetch from the position on; waits if a broker does not show yet what it named as its end."""
         self.start()
         assert self._coming is not None
         coming, self._coming = self._coming, None
@@ -164,7 +164,7 @@ class Strand:
         return raw
 
     async def _in_reach(self, coming: "asyncio.Task[RawFetch]") -> RawFetch:
-        """The fetch; from the first offset that is left where its own was deleted meanwhile."""
+        """The fetch; from the first remaining offset if its own was deleted meanwhile."""
         try:
             return await coming
         except KafkaError as error:

@@ -1,12 +1,12 @@
-"""The grammar of time ranges: two times of which the second may lean on the first, wherever `--since` and `--until` are asked for; pure.
+"""The grammar of time ranges, for every `--since` and `--until`: two times of which the second may depend on the first; pure.
 
-    range := since ".." until                 in one text, wherever a range is asked for
+    range := since ".." until                 in one text, wherever a range is expected
     until := "+" duration                     so long after since
            | clock                            of the day of since, in its zone; without a since, of today; midnight is the end of that day
            | time                             as everywhere
 
-The length of a range may be given in place of its end. A range ends after it begins, or it is refused. `earliest` as its beginning
-and `latest` as its end leave it open.
+A length may be given in place of the end. A range that does not end after it begins is refused. `earliest` as the beginning
+and `latest` as the end leave it open.
 """
 
 from datetime import tzinfo
@@ -31,7 +31,7 @@ NAMED_BY_AN_INSTANT_MS = 60_000
 
 
 class TimeRange(NamedTuple):
-    """Since a moment, up to but without another; None where nothing was said."""
+    """Since a moment, up to another, which is excluded; None if not given."""
 
     since: Moment | None
     until: Moment | None
@@ -67,8 +67,8 @@ def parse_range(
     zone: tzinfo,
     ends: bool = False,
 ) -> TimeRange:
-    """The range from one text to another, or as long as is said. `since` alone may hold both; with `ends` it may begin at the end of
-    each partition. Raises TimeTextError.
+    """The range from one text to another, or of a given length. `since` alone may hold both; with `ends` it may begin at the end
+    of each partition. Raises TimeTextError.
     """
     pair = None if since is None else split_range(since)
     if pair is not None:
@@ -94,7 +94,7 @@ def parse_range(
 def parse_named(
     text: str, *, length_ms: int | None, around_ms: int | None, until: str | None, now_ms: int, zone: tzinfo
 ) -> TimeRange:
-    """A range that one text names: two times, or one and what lies around or behind it; a minute, a day, a week by itself."""
+    """A range that one text names: two times, or one with what lies around or after it; also a minute, a day or a week alone."""
     if split_range(text) is not None or until is not None or length_ms is not None:
         if around_ms is not None:
             raise TimeTextError(f"{text!r}: what lies around a time has no other end")

@@ -1,4 +1,4 @@
-"""A text about times that is read from left to right; pure. The grammars of times, zones and durations read by it."""
+"""Reads a text about times from left to right; pure. Used by the grammars of times, zones and durations."""
 
 import re
 
@@ -9,39 +9,39 @@ SPACE = re.compile(r"\s*")
 
 
 class TimeTextError(ValueError):
-    """The text is no time, or no duration: the message says where it stopped being one and what would be."""
+    """The text is not a time or duration: the message says where it went wrong and what would be valid."""
 
 
 class TimeText:
-    """The text, how far it has been read, and the examples that an error shows."""
+    """The text, how far it was read, and the examples that an error shows."""
 
     def __init__(self, text: str, examples: str) -> None:
         if len(text) > LONGEST_TEXT:
             raise TimeTextError(f"{text[:20]!r}... is too long; {examples} are examples")
         self.text = text
-        self._read = text  # with blanks in place of what was taken out of the middle
+        self._read = text  # with blanks in place of parts taken out of the middle
         self.examples = examples
         self.position = len(text) - len(text.lstrip())
         self.end = len(text.rstrip())
         if (
             self.text[self.position : self.position + 1] == "[" and self.text[self.end - 1] == "]"
-        ):  # as logs of web servers have it
+        ):  # as in the logs of web servers
             self.position += 1
             self.end -= 1
 
     def take(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
-        """The next part if it matches; passes over it."""
+        """The next part if it matches; consumes it."""
         found = self.sees(pattern)
         if found is not None:
             self.position = found.end()
         return found
 
     def sees(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
-        """The next part if it matches, without passing over it."""
+        """The next part if it matches, without consuming it."""
         return pattern.match(self._read, self.position, self.end)
 
     def take_out(self, pattern: re.Pattern[str]) -> str | None:
-        """The group of the first match anywhere, which is blank from now on."""
+        """The group of the first match anywhere; replaces it with blanks."""
         found = pattern.search(self._read, self.position, self.end)
         if found is None:
             return None
@@ -51,7 +51,7 @@ class TimeText:
         return found[1]
 
     def word(self) -> str:
-        """The letters that are next, in lower case, without passing over them."""
+        """The next letters, in lower case, without consuming them."""
         found = self.sees(_LETTERS)
         return found[0].lower() if found is not None else ""
 
@@ -67,7 +67,7 @@ class TimeText:
         return self.position >= self.end
 
     def error(self, expected: str) -> TimeTextError:
-        """The part that was read, where it stopped, and the words that would do."""
+        """The part read so far, where it stopped, and what would be valid."""
         read, rest = self.text[: self.position], self.text[self.position : self.end]
         found = f"found {rest!r}" if rest else "it ends"
         where = f"after {read!r} " if read.strip() else ""

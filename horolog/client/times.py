@@ -1,4 +1,4 @@
-"""The grammar of times, the same wherever one may be given; pure: the clock and the zone are passed in.
+"""The grammar of times, the same everywhere; pure: the clock and the zone are passed in.
 
     time       := (epoch | instant | date-time | ago) | "earliest" | "latest"
     epoch      := "@" digits [unit]            1700000000 seconds, ...000 milliseconds, and so on: by magnitude, or as the unit says
@@ -13,11 +13,11 @@
     zone       := see `zones`                  an offset may have the zone's name or abbreviation behind it; the year may stand there, too
     ago        := duration | "-" duration | duration ("-" | " ") "ago"          so long before now; see `durations`
 
-A month and a weekday go by their names, three letters are enough. A weekday is the latest such day, or moment of it, that is not
-after now; with "last" it is before today. A date without a year is the latest one that is not after now, and on that weekday if
-one is given. What has no clock is the start of the day, and so is midnight. Local times that a zone passes over (clocks go forward)
-are read with the offset from before, so 02:30 becomes 03:30; of those that come twice the first is taken. Both are said in
-`Moment.understood`. Abbreviations such as CET are refused without an offset: several zones use them, or one for half of the year.
+Months and weekdays are names, of which three letters are enough. A weekday is the latest such day, or moment of it, not
+after now; with "last" it is before today. A date without a year is the latest one not after now, and on that weekday if
+one is given. A day without a clock is its start, and so is midnight. Local times that a zone skips (clocks go forward)
+are read with the offset from before, so 02:30 becomes 03:30; of those that occur twice the first is taken. Both are noted in
+`Moment.understood`. Abbreviations such as CET are refused without an offset: several zones use them, or one for half the year.
 `Moment.until_ms` is the end of what the text names: of the minute 10:05, of the second 10:05:30, of the day, of last week.
 
 With these forms any time can be pasted as `date`, Git, Go, Java, JavaScript, mail, HTTP and the logs of web servers write it.
@@ -109,7 +109,7 @@ class Moment(NamedTuple):
 
 
 class _Calendar(NamedTuple):
-    """What a text about days is read by: the clock, the zone that the text is about, and that in which times are shown."""
+    """The context for reading days: the clock, the zone of the text, and the zone in which times are shown."""
 
     now_ms: int
     zone: tzinfo
@@ -120,7 +120,7 @@ class _Calendar(NamedTuple):
         return (_EPOCH_START + timedelta(milliseconds=self.now_ms)).astimezone(self.zone).date()
 
     def moment(self, day: date, clock: "_Clock | None") -> Moment:
-        """A local time, and the end of the day, minute or second that it names; says so where it does not exist, or exists twice."""
+        """A local time, and the end of the day, minute or second that it names; notes if it does not exist, or exists twice."""
         local = datetime.combine(day, time() if clock is None else clock.time)
         start = _local(local, self.zone, self.shown_in)._replace(zone=self.zone)
         if clock is not None:
@@ -134,7 +134,7 @@ class _Clock(NamedTuple):
 
 
 class _Date(NamedTuple):
-    """A date as it is written; the year may be missing, or be found behind the clock."""
+    """A date as written; the year may be missing, or stand after the clock."""
 
     day: int
     month: int
@@ -161,7 +161,7 @@ def parse_time(text: str, *, now_ms: int, zone: tzinfo, ends: bool = False) -> M
 
 
 def is_clock(text: str) -> bool:
-    """Whether a text is a time of day and nothing else: something else has to say of which day."""
+    """Whether a text is only a time of day: the day has to come from elsewhere."""
     try:
         source = TimeText(text, EXAMPLES)
         return _clock_if_any(source, _BEFORE_CLOCK) is not None and source.ended
@@ -170,12 +170,12 @@ def is_clock(text: str) -> bool:
 
 
 def is_midnight(text: str) -> bool:
-    """Whether a time of day is the word for where one day ends and the next begins."""
+    """Whether a time of day is midnight as a word, where one day ends and the next begins."""
     return text.strip().lower().endswith("midnight")
 
 
 def on_day_of(text: str, other: Moment, zone: tzinfo, *, days: int = 0) -> Moment:
-    """A time of day (see `is_clock`) of the day of another moment, or so many days after it, in that one's zone; shown in `zone`."""
+    """A time of day (see `is_clock`) on the day of another moment, or this many days later, in that moment's zone; shown in `zone`."""
     calendar = _Calendar(other.ms, other.zone or zone, zone, is_zone_named=True)
     return calendar.moment(
         calendar.today() + timedelta(days=days), _clock_if_any(TimeText(text, EXAMPLES), _BEFORE_CLOCK)
@@ -206,13 +206,13 @@ def _moment(source: TimeText, calendar: _Calendar) -> Moment:
 
 
 def _unread(source: TimeText) -> TimeTextError:
-    """The rest that is no part of a time, and what to write in place of an abbreviation of a zone."""
+    """The rest that is not part of a time, and what to write in place of a zone's abbreviation."""
     ended = source.position
     source.take(SPACE)
     instead = zone_instead_of(source.word())
     if instead is None:
         if not source.text[ended : source.position].strip():
-            source.position = ended  # else a zone was taken out of there
+            source.position = ended  # else a zone was taken out there
         return source.error("nothing more")
     short = source.text[source.position : source.end].split()[0]
     return TimeTextError(
@@ -251,7 +251,7 @@ def _epoch(source: TimeText, zone: tzinfo) -> Moment:
 
 
 def _anchored(source: TimeText, calendar: _Calendar) -> Moment:
-    """A word, perhaps a clock, perhaps so much before or after."""
+    """A word, perhaps a clock, perhaps a duration before or after."""
     if source.take_word("now") is not None:
         moment = Moment(calendar.now_ms, format_time(calendar.now_ms, calendar.shown_in))
     else:
@@ -284,7 +284,7 @@ def _day(source: TimeText, calendar: _Calendar) -> Moment:
 
 
 def _on_weekday(source: TimeText, calendar: _Calendar, number: int, *, last: bool) -> Moment:
-    """The latest such day, perhaps with a clock; or the date behind the weekday."""
+    """The latest such day, perhaps with a clock; or the date after the weekday."""
     before = source.position
     if not last and source.take(_BEFORE_DATE):
         began = source.position
@@ -326,20 +326,20 @@ def _period(name: str, calendar: _Calendar, *, last: bool) -> Moment:
 
 
 def _ms_of_day(calendar: _Calendar) -> int:
-    """How much of the day has gone by on the zone's clocks."""
+    """How much of the day has passed on the zone's clocks."""
     now = (_EPOCH_START + timedelta(milliseconds=calendar.now_ms)).astimezone(calendar.zone)
     wall = now.replace(tzinfo=None)
     return (wall - datetime.combine(wall, time())) // timedelta(milliseconds=1)
 
 
 def _number_of(word: str, names: tuple[str, ...]) -> int | None:
-    """Which of the names a word is, or begins."""
+    """The number of the name that a word is or abbreviates."""
     found = [number for number, name in enumerate(names) if len(word) >= _SHORTEST_NAME and name.startswith(word)]
     return found[0] if found else None
 
 
 def _month_number(word: str) -> int | None:
-    """From 1."""
+    """The number of a month, from 1."""
     number = _number_of(word.lower(), _MONTHS)
     return None if number is None else number + 1
 
@@ -347,13 +347,13 @@ def _month_number(word: str) -> int | None:
 def _at_clock(
     source: TimeText, calendar: _Calendar, clock: _Clock | None, day_of: Callable[[_Calendar], date]
 ) -> Moment:
-    """Perhaps an offset; the day is asked for once the zone is known."""
+    """A clock, perhaps with an offset; the day is computed once the zone is known."""
     calendar = _in_own_zone(source, calendar, clock)
     return calendar.moment(day_of(calendar), clock)
 
 
 def _in_own_zone(source: TimeText, calendar: _Calendar, clock: _Clock | None) -> _Calendar:
-    """The calendar of the offset that stands behind a clock, if no zone was named."""
+    """The calendar of the offset after a clock, if no zone was named."""
     offset = None if calendar.is_zone_named or clock is None else _named_offset(source)
     return calendar if offset is None else calendar._replace(zone=offset)
 
@@ -362,7 +362,7 @@ def _in_own_zone(source: TimeText, calendar: _Calendar, clock: _Clock | None) ->
 
 
 def _clock_if_any(source: TimeText, before: re.Pattern[str] = _BETWEEN_DAY_AND_CLOCK) -> _Clock | None:
-    """The time of day that is next, with what stands before it."""
+    """The next time of day, with what precedes it."""
     return None if source.take(before) is None else _clock(source, _CLOCK)
 
 
@@ -396,7 +396,7 @@ def _numbers_of_clock(source: TimeText, form: re.Pattern[str]) -> tuple[int, str
 
 
 def _hour_of_day(hour: int, half: str) -> int:
-    """Of an hour on the dial of twelve. ValueError where it has none."""
+    """The hour of the day of a 12-hour clock. ValueError if there is none."""
     if not 1 <= hour <= 12:
         raise ValueError(hour)
     return hour % 12 + (12 if half == "p" else 0)
@@ -406,7 +406,7 @@ def _hour_of_day(hour: int, half: str) -> int:
 
 
 def _date_if_any(source: TimeText) -> _Date | None:
-    """The date that is next."""
+    """The next date."""
     for form in (_DATE, _BASIC_DATE):
         found = source.take(form)
         if found is not None:
@@ -424,7 +424,7 @@ def _date_if_any(source: TimeText) -> _Date | None:
 
 
 def _named_date(source: TimeText) -> _Date:
-    """Day, month and perhaps the year, where the month goes by its name."""
+    """Day, month and perhaps the year, with the month as a name."""
     first = source.take(_DAY_NUMBER)
     source.take(SPACE)
     month = _month_number(source.word())
@@ -440,7 +440,7 @@ def _named_date(source: TimeText) -> _Date:
 
 
 def _date_time(source: TimeText, calendar: _Calendar, written: _Date, began: int) -> Moment:
-    """A date that began there, perhaps a clock, an offset and the year."""
+    """A date that begins there, perhaps with a clock, an offset and the year."""
     clock = _clock(source, _BASIC_CLOCK) if written.is_basic else _clock_if_any(source)
     offset, year = _behind_clock(source, clock, written.year)
     written = written._replace(year=year)
@@ -460,7 +460,7 @@ def _date_time(source: TimeText, calendar: _Calendar, written: _Date, began: int
 
 
 def _behind_clock(source: TimeText, clock: _Clock | None, year: int | None) -> tuple[tzinfo | None, int | None]:
-    """The offset and the year that may stand behind a clock, in either order."""
+    """The offset and the year that may follow a clock, in either order."""
     offset = None
     while clock is not None:
         found = source.take(_YEAR) if year is None else None
@@ -474,16 +474,16 @@ def _behind_clock(source: TimeText, clock: _Clock | None, year: int | None) -> t
 
 
 def _named_offset(source: TimeText) -> tzinfo | None:
-    """An offset, perhaps with the name of its zone behind it."""
+    """An offset, perhaps followed by the name of its zone."""
     began = source.position
     offset = take_offset(source)
-    if offset is not None and source.position - began > 1:  # a name behind Z is none of its own
+    if offset is not None and source.position - began > 1:  # a name after Z does not belong to it
         source.take(_NAME_OF_OFFSET)
     return offset
 
 
 def _check_agree(source: TimeText, moment: Moment, offset: tzinfo, zone: tzinfo) -> None:
-    """Refuse an offset that the zone beside it does not have then."""
+    """Refuse an offset that the zone named with it does not have at that time."""
     at = _EPOCH_START + timedelta(milliseconds=moment.ms)
     if at.astimezone(zone).utcoffset() != at.astimezone(offset).utcoffset():
         raise TimeTextError(
@@ -492,18 +492,18 @@ def _check_agree(source: TimeText, moment: Moment, offset: tzinfo, zone: tzinfo)
 
 
 class _OtherWeekdayError(ValueError):
-    """The date is not on the weekday that stands before it."""
+    """The date is not on the weekday given before it."""
 
 
 def _dated(calendar: _Calendar, written: _Date, clock: _Clock | None) -> Moment:
-    """A moment of a date; without a year the latest that is not after now. ValueError if no year has the day."""
+    """A moment of a date; without a year the latest not after now. ValueError if no year has the day."""
     if written.year is not None:
         day = date(written.year, written.month, written.day)
         if written.weekday not in {None, day.weekday()}:
             raise _OtherWeekdayError(f"{day} is a {_WEEKDAYS[day.weekday()].capitalize()}")
         return calendar.moment(day, clock)
     this_year = calendar.today().year
-    date(_LEAP_YEAR, written.month, written.day)  # so that 30 Feb ends here
+    date(_LEAP_YEAR, written.month, written.day)  # 30 Feb fails here
     for candidate in range(this_year, max(0, this_year - _YEARS_TO_ANY_DAY), -1):
         try:
             day = date(candidate, written.month, written.day)
@@ -527,7 +527,7 @@ def _ago(source: TimeText, calendar: _Calendar) -> Moment:
 
 
 def _bare_number(source: TimeText, zone: tzinfo) -> str:
-    """The readings of a number without `@`."""
+    """The possible readings of a number without `@`."""
     number = int(source.text[source.position : source.end])
     units = dict.fromkeys((unit_by_magnitude(number), "ms"))
     readings = [f"@{number}{unit} is {format_time(to_ms(number, unit), zone)}" for unit in units]
@@ -548,7 +548,7 @@ def _start_ms(day: date, zone: tzinfo) -> int:
 
 
 def _local(naive: datetime, zone: tzinfo, show_in: tzinfo) -> Moment:
-    """A local time as a moment; says so if that time does not exist in the zone, or exists twice."""
+    """A local time as a moment; notes if it does not exist in the zone, or exists twice."""
     first, second = naive.replace(tzinfo=zone, fold=0), naive.replace(tzinfo=zone, fold=1)
     ms = (first - _EPOCH_START) // timedelta(milliseconds=1)
     shown = format_time(ms, show_in)

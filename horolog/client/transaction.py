@@ -1,4 +1,4 @@
-"""A producer's transactions: what belongs to the one that is open, whether it can still be committed, and its end."""
+"""A producer's transactions: the open one's partitions and offsets, whether it can still be committed, and its end."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_MEMBERS_FROM = 3  # the version of TxnOffsetCommit that names the member
+_MEMBERS_FROM = 3  # the first version of TxnOffsetCommit that names the member
 _FENCED = frozenset(
     {ErrorCode.PRODUCER_FENCED, ErrorCode.INVALID_PRODUCER_EPOCH, ErrorCode.INVALID_PRODUCER_ID_MAPPING}
 )
@@ -41,7 +41,7 @@ class Phase(Enum):
     IDLE = auto()
     OPEN = auto()
     DOOMED = auto()  # a record is lost: only an abort can follow
-    FENCED = auto()  # another producer uses the transactional id: nothing can follow
+    FENCED = auto()  # another producer uses the transactional id: nothing more is possible
 
 
 class Transactions:
@@ -65,7 +65,7 @@ class Transactions:
     # Steps of the producer
 
     async def initialize(self) -> None:
-        """Get producer id and epoch: it ends what an earlier producer of this transactional id had left open, and fences it."""
+        """Get producer id and epoch: fences an earlier producer of this transactional id, and ends its open transaction."""
 
         async def once() -> None:
             request = InitProducerIdRequest(transactional_id=self._id, transaction_timeout_ms=self._timeout_ms)
@@ -88,7 +88,7 @@ class Transactions:
         self.phase = Phase.OPEN
 
     async def end(self, *, commit: bool) -> None:
-        """Commit or abort, once nothing is on its way any more. A doomed transaction is aborted, and the cause raised."""
+        """Commit or abort, once nothing is in flight. A doomed transaction is aborted, and the cause raised."""
         doomed = self.phase == Phase.DOOMED
         if self._is_fenced:
             raise self.cause or KafkaError(ErrorCode.PRODUCER_FENCED)
@@ -96,13 +96,13 @@ class Transactions:
             if self._added or self._has_offsets:
                 await self._guarded(lambda: self._client.retry(lambda: self._end_once(commit=commit and not doomed)))
         except KafkaError:
-            self._sequences.forget()  # how it ended is not known: the next one begins with asking
+            self._sequences.forget()  # the outcome is unknown: the next transaction initializes again
             raise
         finally:
             if not self._is_fenced:
                 self.phase = Phase.IDLE
         if doomed:
-            self._sequences.forget()  # what was lost may have used sequence numbers
+            self._sequences.forget()  # the lost records may have used sequence numbers
             if commit and self.cause is not None:
                 raise self.cause
 
@@ -124,7 +124,7 @@ class Transactions:
         member: MemberState | None,
         instance_id: str | None,
     ) -> None:
-        """Let the group's offsets become part of the transaction."""
+        """Add the group's offsets to the transaction."""
         self.check_open()
         try:
             await self._guarded(lambda: self._client.retry(lambda: self._add_offsets(group)))
@@ -141,10 +141,10 @@ class Transactions:
         if self.phase != Phase.OPEN:
             raise KafkaError(ErrorCode.INVALID_TXN_STATE, "a transactional producer sends inside of a transaction only")
 
-    # What the sender asks and tells
+    # Calls from the sender
 
     async def before_send(self, partitions: Iterable[TopicPartition]) -> None:
-        """Add to the transaction the partitions that are not part of it yet."""
+        """Add partitions that are not part of the transaction yet."""
         async with self._adding:
             new = sorted(set(partitions) - self._added)
             if new:

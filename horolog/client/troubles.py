@@ -1,4 +1,4 @@
-"""The troubles of a cluster, as far as a client can tell: partitions without a leader, certificates that expire, doors that are open."""
+"""A cluster's troubles as far as a client can tell: partitions without a leader, expiring certificates, open listeners."""
 
 from collections.abc import Mapping
 from contextlib import suppress
@@ -8,24 +8,24 @@ if TYPE_CHECKING:
     from horolog.client.cluster_view import ClusterView
     from horolog.client.security.settings import Security
 
-SHOWN: Final = 10  # brokers that are named
+SHOWN: Final = 10  # brokers named at most
 
 
 def expiry_warnings(certificates: Mapping[str, bytes], now_s: float) -> list[str]:
-    """A line for each certificate, DER by broker, that its broker warns of, too."""
+    """A line for each certificate, DER by broker, that its broker warns about too."""
     from horolog.broker.security.certificates import expiry_warning, read
     from horolog.broker.security.der import DerError
     from horolog.broker.security_settings import EXPIRY_WARNING_MS
 
     found = []
     for broker, encoded in sorted(certificates.items()):
-        with suppress(DerError):  # it was believed, in whatever form it tells its time
+        with suppress(DerError):  # the handshake trusted it, whatever the form of its times
             found.append(expiry_warning(broker, read(encoded).expires_s, now_s, EXPIRY_WARNING_MS))
     return [warning for warning in found if warning is not None]
 
 
 def openness_warnings(view: "ClusterView", security: "Security | None") -> list[str]:
-    """One line for all brokers that others than this machine reach, and that were content with a client who did not say who he is."""
+    """One line for all brokers that other machines can reach and that accepted a client without authentication."""
     from horolog.broker.listeners import is_loopback
 
     if security is not None and security.says_who:
@@ -37,7 +37,7 @@ def openness_warnings(view: "ClusterView", security: "Security | None") -> list[
 
 
 def offline_partitions(view: "ClusterView") -> list[str]:
-    """Partitions that nobody leads, and topics that cannot be described."""
+    """Partitions without a leader, and topics that cannot be described."""
     offline = []
     for name, topic in sorted(view.topics.items()):
         if topic.error_code:

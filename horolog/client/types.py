@@ -1,4 +1,4 @@
-"""The values that go in and out of the client library."""
+"""The client library's parameter and result types."""
 
 from typing import NamedTuple
 
@@ -19,7 +19,7 @@ class TopicPartition(NamedTuple):
 
 
 class ConsumerRecord(NamedTuple):
-    """A tuple, because one is made for every record that is read."""
+    """A tuple, because one is made for every record read."""
 
     topic: str
     partition: int
@@ -33,7 +33,7 @@ class ConsumerRecord(NamedTuple):
 
 
 class Sent(NamedTuple):
-    """Where a record was put. The offset is -1 where the broker was not asked, or does not know it any more."""
+    """Where a record was written. The offset is -1 if the broker was not asked, or no longer knows it."""
 
     topic: str
     partition: int
@@ -50,7 +50,7 @@ class Found(NamedTuple):
 
 
 class Committed(NamedTuple):
-    """How far a group has read: the next offset to read, and what was noted with it."""
+    """How far a group has read: the next offset to read, and the metadata committed with it."""
 
     offset: int
     metadata: str = ""

@@ -1,4 +1,4 @@
-"""The outcome of each record, from the answer to its batch: pure."""
+"""Decides the outcome of each record from the response to its batch: pure."""
 
 from dataclasses import dataclass, field
 from enum import Enum, auto
@@ -8,14 +8,14 @@ from horolog.client.errors import KafkaError, error_of
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.messages.produce import PartitionProduceResponse
 
-MAX_CORRUPT_ATTEMPTS = 3  # of a batch that arrived damaged: what the broker cannot read then, it will never read
+MAX_CORRUPT_ATTEMPTS = 3  # of a batch that arrived damaged: a broker that still cannot read it never will
 
 
 class Verdict(Enum):
     WRITTEN = auto()
-    AGAIN = auto()  # as it is, after a pause
-    WITHOUT = auto()  # the refused records fail, the others are sent again
-    HALVED = auto()  # in two pieces: it was too large, or something in it was refused and nobody says what
+    AGAIN = auto()  # unchanged, after a pause
+    WITHOUT = auto()  # the refused records fail, the others are retried
+    HALVED = auto()  # in two pieces: it was too large, or the broker does not say which record it refused
     FAILED = auto()
     NEW_PRODUCER = auto()  # again, under a new producer id
 

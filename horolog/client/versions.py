@@ -8,12 +8,12 @@ from horolog.protocol.apis import API, NEVER, Api, ApiKey
 from horolog.protocol.messages.api_versions import ApiVersionsResponse
 
 NEWEST_SPOKEN: Final[dict[int, int]] = {
-    # From the next versions on topics are named by id, and producers leave adding partitions to the broker.
+    # Later versions name topics by id, and let the broker add partitions to transactions.
     ApiKey.PRODUCE: 11,
     ApiKey.FETCH: 12,
     ApiKey.OFFSET_COMMIT: 9,
     ApiKey.OFFSET_FETCH: 9,
-    # Later versions are for brokers, or belong to transactions whose epoch changes with every end of one.
+    # Later versions are for brokers, or for transactions that bump the epoch at every end.
     ApiKey.ADD_PARTITIONS_TO_TXN: 3,
     ApiKey.TXN_OFFSET_COMMIT: 4,
     ApiKey.END_TXN: 4,
@@ -44,7 +44,7 @@ class BrokerVersions:
 
     ranges: dict[int, tuple[int, int]]
     features: dict[str, int] = field(default_factory=dict)
-    told: bool = True  # False: the broker knows no ApiVersions, the ranges are assumed
+    told: bool = True  # False: the broker does not know ApiVersions, the ranges are assumed
 
     def serves(self, key: ApiKey, version: int = 0) -> bool:
         """Whether the broker serves this version of the API or a newer one."""

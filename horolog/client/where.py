@@ -1,4 +1,4 @@
-r"""The language of `--where`: which records are wanted, by their fields; pure, and nothing of it is run as Python.
+r"""The language of `--where`: selects records by their fields; pure, and never run as Python.
 
     expression := all ("or" all)*
     all        := one ("and" one)*
@@ -12,16 +12,16 @@ r"""The language of `--where`: which records are wanted, by their fields; pure, 
     text       := '...' or "...", with \' \" \\ \n \t \r \uNNNN
     number     := 17, -3, 2.50, 1e9
 
-`value.items[0].price > 9.99 and headers.trace ~ '^7f'`. Keywords are written in small letters. [-1] is the last item.
+`value.items[0].price > 9.99 and headers.trace ~ '^7f'`. Keywords are in lower case. [-1] is the last item.
 
-- A path that leads nowhere makes its test false, with != and !~ too; `not` turns that round. `exists` says whether it leads somewhere; a
-  field that is null exists. A path alone is true if it leads to true.
-- Numbers are compared with numbers, texts with texts, true and false with themselves; things of two kinds are not equal and
-  not in order. A key, a value or a header that is plain text has no type: beside a number it is read as one. Bytes that are no
-  text count as their hexadecimal digits.
+- A path that leads nowhere makes its test false, with != and !~ too; `not` inverts that. `exists` tests whether it leads somewhere; a
+null field exists. A path alone is true if it leads to true.
+- Numbers are compared with numbers, texts with texts, booleans with booleans; different types are neither equal nor
+ordered. A key, a value or a header that is plain text has no type: compared with a number it is read as one. Bytes that
+are not text count as their hexadecimal digits.
 - `timestamp`, and times in values, are compared with texts as `horolog.client.times` reads them: timestamp >= 'today 10:05'.
-  Beside a number they are milliseconds since 1970.
-- `in` with a path looks in a list, among the names of an object, or for a part of a text.
+  Compared with a number they are milliseconds since 1970.
+- `in` with a path looks in a list, among the names of an object, or for a substring of a text.
 - `~` looks for a regular expression (`horolog.client.patterns`) in a text, a number, or an object as JSON.
 """
 

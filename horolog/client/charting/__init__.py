@@ -1,5 +1,5 @@
-"""How many records there are at which time, of any topic: look-ups of a broker, and the sums.
+"""Counts the records of any topic over time: look-ups at a broker, and the sums.
 
-- `lookups` asks a broker at the borders of the buckets
-- `buckets` turns that, or what time indexes tell, into counts per bucket; finds gaps, disorder and times of the future; pure
+- `lookups` asks a broker for the offsets at the bucket borders
+- `buckets` turns those, or time index entries, into counts per bucket; finds gaps, disorder and future times; pure
 """

@@ -1,6 +1,6 @@
-"""Records per time bucket, as far as their times are known; gaps, disorder and times of the future; pure.
+"""Records per time bucket, as far as their times are known; gaps, disorder and future times; pure.
 
-Between two points of a time index the records are spread evenly, unless that stretch is far longer than is usual there: then
+Records between two points of a time index are spread evenly, unless that stretch is far longer than usual there: then
 nothing was written for most of it, and the records go to its end.
 """
 
@@ -30,7 +30,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Stretch(NamedTuple):
-    """So many records, later than `after_ms` (None: nobody knows) and not later than `until_ms`."""
+    """A number of records, later than `after_ms` (None: not known) and not later than `until_ms`."""
 
     after_ms: int | None
     until_ms: int
@@ -38,7 +38,7 @@ class Stretch(NamedTuple):
 
 
 class Disorder(NamedTuple):
-    """A segment that begins earlier than what was written before it."""
+    """A segment that begins earlier than records written before it."""
 
     partition: str
     offset: int
@@ -58,7 +58,7 @@ class Timeline:
         return self.start_ms + self.bucket_ms * number
 
     def rounded(self) -> list[int]:
-        """Whole records, whose sum is that of the counts."""
+        """Integers with the same sum as the counts."""
         borders, total = [0], 0.0
         for count in self.counts:
             total += count
@@ -66,7 +66,7 @@ class Timeline:
         return [after - before for before, after in pairwise(borders)]
 
     def gaps(self) -> list[tuple[int, int]]:
-        """From and to: several buckets without records, more than are usual between such with some."""
+        """From and to: runs of empty buckets longer than usual between filled ones."""
         filled = [number for number, count in enumerate(self.rounded()) if count]
         steps = [other - one for one, other in pairwise(filled)]
         usual = max(GAP_BUCKETS, GAP_FACTOR * median(steps)) if len(steps) > FEW_STEPS else GAP_BUCKETS
@@ -74,7 +74,7 @@ class Timeline:
 
 
 def bucket_length(span_ms: int, wanted: int) -> int:
-    """A length that people count in, with which no more than `wanted` buckets cover the span."""
+    """A round length with which at most `wanted` buckets cover the span."""
     for length in LENGTHS_MS:
         if span_ms <= length * wanted:
             return length
@@ -97,7 +97,7 @@ def frame(first_ms: int, last_ms: int, bucket_ms: int, zone: tzinfo) -> Timeline
 
 
 def with_starts(stretches: Sequence[Stretch]) -> list[Stretch]:
-    """The stretches, those of unknown beginning as long as so many records usually take."""
+    """The stretches, those of unknown beginning given the usual length for their number of records."""
     rates = [
         (one.until_ms - one.after_ms) / one.records for one in stretches if one.after_ms is not None and one.records
     ]
@@ -111,24 +111,24 @@ def with_starts(stretches: Sequence[Stretch]) -> list[Stretch]:
 
 
 def span(stretches: Iterable[Stretch]) -> tuple[int, int] | None:
-    """The first and the last time that is known."""
+    """The first and the last known time."""
     known = list(stretches)
     times = [one.until_ms for one in known] + [one.after_ms + 1 for one in known if one.after_ms is not None]
     return (min(times), max(times)) if times else None
 
 
 def last_until(stretches: Iterable[Stretch], now_ms: int) -> int | None:
-    """The last time that has come: one record of the future is not to stretch the picture over years."""
+    """The last time that is not in the future: one record from the future must not stretch the chart over years."""
     return max((one.until_ms for one in stretches if one.until_ms <= now_ms), default=None)
 
 
 def future(stretches: Iterable[Stretch], now_ms: int) -> int:
-    """How many records are in stretches that end in the future: one of them is of the future, the others may be."""
+    """How many records are in stretches that end in the future: one of each is from the future, the others may be."""
     return sum(one.records for one in stretches if one.until_ms > now_ms)
 
 
 def pause_ms(stretches: Sequence[Stretch]) -> float:
-    """How long a stretch has to be to be a pause."""
+    """How long a stretch has to be to count as a pause."""
     lengths = [
         one.until_ms - one.after_ms for one in stretches if one.after_ms is not None and one.until_ms > one.after_ms
     ]
@@ -136,7 +136,7 @@ def pause_ms(stretches: Sequence[Stretch]) -> float:
 
 
 def fill(timeline: Timeline, stretches: Sequence[Stretch]) -> None:
-    """Add the records of one partition; what lies outside of the timeline is left out."""
+    """Add the records of one partition; those outside the timeline are left out."""
     pause = pause_ms(stretches)
     for one in stretches:
         start = one.after_ms
@@ -157,7 +157,7 @@ def _add(timeline: Timeline, timestamp: int, count: float) -> None:
 
 
 def _spread(timeline: Timeline, start: int, end: int, count: int) -> None:
-    """Evenly over the time behind `start` up to and including `end`."""
+    """Spread records evenly over the time after `start` up to and including `end`."""
     number = (start + 1 - timeline.start_ms) // timeline.bucket_ms
     rate = count / (end - start)
     while start < end:
@@ -170,6 +170,6 @@ def _spread(timeline: Timeline, start: int, end: int, count: int) -> None:
 
 
 def from_lookups(timeline: Timeline, offsets: Sequence[int]) -> None:
-    """Add the records of one partition: `offsets` are those found for every border of the timeline, the last included."""
+    """Add the records of one partition: `offsets` has one for every border of the timeline, including the last."""
     for number, (before, after) in enumerate(pairwise(offsets)):
         timeline.counts[number] += max(after - before, 0)

@@ -1,4 +1,4 @@
-"""Asks a broker at every border of a timeline which offset is the first at or after it."""
+"""Asks a broker for the first offset at or after every border of a timeline."""
 
 import asyncio
 from collections.abc import Sequence
@@ -37,7 +37,7 @@ async def _times_found(client: "Client", partitions: "Sequence[TopicPartition]",
 
 
 async def _largest_by_search(client: "Client", partitions: "Sequence[TopicPartition]", known_ms: int) -> int:
-    """For brokers that cannot be asked for it, Kafka before 3.0: the latest time for which a look-up finds something."""
+    """For brokers without LARGEST_TIMESTAMP, Kafka before 3.0: the latest time for which a look-up finds a record."""
     low, high = known_ms, BEYOND_ALL_MS
     while low < high:
         middle = (low + high + 1) // 2
@@ -52,7 +52,7 @@ async def _largest_by_search(client: "Client", partitions: "Sequence[TopicPartit
 async def offsets_at(
     client: "Client", partitions: "Sequence[TopicPartition]", borders: Sequence[int]
 ) -> "dict[TopicPartition, list[int]]":
-    """For each partition the first offsets at or after the borders; the end of the partition where nothing is so late."""
+    """For each partition the first offsets at or after the borders; the end of the partition if no record is that late."""
     from horolog.client.offsets import ends, list_offsets
 
     end = await ends(client, dict.fromkeys(partitions, LATEST))

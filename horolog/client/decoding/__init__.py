@@ -1,13 +1,13 @@
-"""Keys and values of records as what they mean: JSON, Avro, Protobuf and MessagePack become values of Python, by a schema where one is needed.
+"""Decodes keys and values of records: JSON, Avro, Protobuf and MessagePack become Python values, by a schema where one is needed.
 
     decoder = Decoder(Options(registry=RegistryAccess("http://schemas:8081")))
     decoded = await decoder.decode(record)
     decoded.value, decoded.value_schema, decoded.value_problem, decoded.value_text
 
-Any bytes decode to something: what cannot be read by its schema stays text, or hexadecimal digits, beside the reason. `values` says which
-values there are, `plain` turns them into what JSON has. Formats and the registry are imported when the first record needs them. All
-of it is written for bytes that nobody vouches for: a reader is done after as many steps as the bytes are long, and libraries for Avro
-were not taken for that reason (fastavro 1.13 takes all memory for six bytes that claim 2^33 nulls).
+Any bytes decode to something: what its schema cannot read stays text, or hexadecimal digits, with the reason. `values` defines
+the types of values, `plain` turns them into JSON's types. Formats and the registry are imported when the first record needs
+them. Bytes are never trusted: a reader takes no more steps than there are bytes, which is why no Avro library is used
+(fastavro 1.13 takes all memory for six bytes that claim 2^33 nulls).
 """
 
 from horolog.client.decoding.decoder import FORMATS, Decoded, Decoder, Options

@@ -1,7 +1,7 @@
-"""Reads Avro by the schema that it was written with: the schema becomes functions, one per type, that take bytes and a place in them.
+"""Reads Avro by the writer's schema: the schema is compiled to functions, one per type, that take bytes and a position in them.
 
 Logical types: decimals stay exact, instants are `Instant`, dates, times of day and local times are ISO 8601, durations an object. A union
-is the value of its branch alone. Items that take no bytes (nulls, empty records) are counted, for six bytes may claim a billion of them.
+is its branch's value alone. Items that take no bytes (nulls, empty records) are counted, since six bytes may claim a billion of them.
 """
 
 from collections.abc import Callable, Mapping
@@ -27,9 +27,9 @@ _DURATION = Struct("<III")
 
 
 class AvroSchema:
-    """A schema, ready to read with. Raises DecodingError.
+    """A compiled schema. Raises DecodingError.
 
-    With `tagged` a value of a union with several branches beside null is the number of the branch and the value.
+    With `tagged` a value of a union with several non-null branches is the number of the branch and the value.
     """
 
     def __init__(self, text: str, references: Mapping[str, str] | None = None, *, tagged: bool = False) -> None:
@@ -41,7 +41,7 @@ class AvroSchema:
         self.name = _shown_name(schema)
 
     def read(self, data: bytes) -> Any:
-        """The one value that the bytes are. Raises DecodingError."""
+        """Decode the bytes as one value. Raises DecodingError."""
         self._compiling.empty_items = 0
         try:
             value, end = self._read(data, 0)
@@ -194,7 +194,7 @@ _LOGICAL: dict[tuple[str, str], Callable[[Any], Any]] = {
 
 
 class _Compiling:
-    """Makes functions of schemas; names stay known from one to the next."""
+    """Compiles schemas to functions; names stay known from one schema to the next."""
 
     def __init__(self, *, tagged: bool = False) -> None:
         self.tagged = tagged
@@ -332,7 +332,7 @@ class _Compiling:
         return read
 
     def _count(self, data: bytes, at: int) -> tuple[int, int]:
-        """How many items follow; a negative count has the size of its block behind it."""
+        """How many items follow; a negative count is followed by the size of its block."""
         count, at = _long(data, at)
         if count < 0:
             _, at = _long(data, at)
@@ -379,7 +379,7 @@ class _Compiling:
 
 
 def _may_be_empty(items: Any) -> bool:
-    """Whether an item may take no bytes; primitive types tell beforehand."""
+    """Whether an item may take no bytes; of primitive types only null does."""
     return not (isinstance(items, str) and items in _PRIMITIVES and items != "null")
 
 

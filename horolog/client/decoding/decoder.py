@@ -1,8 +1,8 @@
-"""Decodes keys and values of records, each as it was asked for: by its look, by a format, by a local schema or by a registry's.
+"""Decodes keys and values of records, each by its look, a format, a local schema or a registry's, as requested.
 
-What a registry's clients write begins with a zero byte and the id of a schema in four bytes; for Protobuf the place of the message in
-its file follows. `auto` takes such bytes to the registry if there is one; others are read by the schema file that was
-given, else JSON objects and lists are values, and the rest stays text, or hexadecimal digits.
+Clients of a registry write a zero byte and the id of a schema in four bytes; for Protobuf the place of the message in its file
+follows. `auto` looks such bytes up in the registry if there is one; others are read by the schema file if one is given,
+else JSON objects and lists become values, and the rest stays text, or hexadecimal digits.
 """
 
 from collections.abc import Callable
@@ -56,7 +56,7 @@ _NULL = Part(None, "null")
 
 
 class Decoded(NamedTuple):
-    """A record's key and value, and how they came to be; a problem is a sentence, and the value is then text or hexadecimal digits."""
+    """A record's key and value, and how they were decoded; a problem is a sentence, and the value is then text or hexadecimal digits."""
 
     key: Any
     value: Any
@@ -69,7 +69,7 @@ class Decoded(NamedTuple):
 
     @property
     def key_text(self) -> str:
-        """For people to read, on one line unless it is text of several."""
+        """The key as readable text, on one line unless the text itself has several."""
         return plain_text(self.key)
 
     @property
@@ -84,7 +84,7 @@ class _LocalSchema(NamedTuple):
 
 
 class Decoder:
-    """Decodes one record after the other; schemas are read once. Raises DecodingError for options that cannot work together."""
+    """Decodes one record after the other; schemas are read once. Raises DecodingError for contradictory options."""
 
     def __init__(self, options: Options = Options()) -> None:
         self.options = options
@@ -95,7 +95,7 @@ class Decoder:
         self._of_keys = self._local_schema("key", options.key_format, options.key_schema_file, options.key_message)
 
     def _local_schema(self, name: str, wanted: str, file: str | None, message: str | None) -> _LocalSchema | None:
-        """Of a file; None where none is given, and none is needed."""
+        """The schema of a file; None if none is given, and none is needed."""
         if wanted not in FORMATS:
             raise DecodingError(f"there is no format {wanted!r}: {', '.join(FORMATS)} are there")
         if file is not None:
@@ -135,7 +135,7 @@ class Decoder:
             return _as_text(data)._replace(problem=str(error))
 
     async def _by_schema(self, data: bytes, wanted: str, local: _LocalSchema | None) -> Part | None:
-        """None where no schema is asked for, or none is named."""
+        """None if no schema is requested, or the bytes name none."""
         framed = len(data) >= HEADER and data[0] == MAGIC
         if local is not None:
             return _by_file(data, local, framed=framed)
@@ -185,7 +185,7 @@ def _as_text(data: bytes) -> Part:
 
 
 def _at_once(data: bytes | None, wanted: str, local: _LocalSchema | None) -> Part | None:
-    """Most keys and values, at once: those that nobody has named a schema for, and that name none; None for the others."""
+    """Decode without awaiting, as most keys and values are: no schema is given, and they name none. None for the others."""
     if data is None:
         return _NULL
     return None if wanted != "auto" or local is not None or data[:1] == b"\0" else _by_its_look(data)
@@ -195,7 +195,7 @@ def _by_its_look(data: bytes) -> Part:
     if json_text.looks_like_it(data):
         try:
             return Part(json_text.read(data), "json")
-        except DecodingError:  # nobody has said that it is JSON
+        except DecodingError:  # it only looked like JSON
             return _as_text(data)
     return _as_text(data)
 
@@ -211,7 +211,7 @@ def _by_format(data: bytes, wanted: str) -> Part:
 
 
 def _without_registry(data: bytes, wanted: str, number: int) -> Part:
-    """JSON behind the id can be read without its schema."""
+    """Read JSON after the id, which needs no schema."""
     try:
         return Part(json_text.read(data[HEADER:]), "json", str(number))
     except DecodingError as error:
@@ -221,7 +221,7 @@ def _without_registry(data: bytes, wanted: str, number: int) -> Part:
 
 
 def _by_file(data: bytes, local: _LocalSchema, *, framed: bool) -> Part:
-    """Plain bytes of the schema; failing that, those behind the head that clients of a registry write, or behind Avro's own."""
+    """Read the bytes by the schema; failing that, those after the header of a registry's clients, or after Avro's own."""
     try:
         return Part(local.read(data), local.format, local.name)
     except DecodingError:
@@ -296,7 +296,7 @@ def _local_schema(path: Path, message: str | None, wanted: str) -> _LocalSchema:
 
 
 def schema_bytes(path: Path) -> bytes:
-    """What a file of a schema holds. Raises DecodingError, as `schema_text` does."""
+    """The content of a schema file. Raises DecodingError, as `schema_text` does."""
     try:
         with path.open("rb") as file:
             data = file.read(MOST_SCHEMA_BYTES + 1)
@@ -315,7 +315,7 @@ def schema_text(path: Path, data: bytes) -> str:
 
 
 def _proto_file(path: Path, data: bytes, message: str | None) -> _LocalSchema:
-    """Imports are looked for from the file's folder and the folders above it, as its root may be any of them."""
+    """Imports are looked up from the file's folder and those above it, since any of them may be the root."""
     from horolog.client.decoding.protobuf import ProtobufSchema
 
     def imported(name: str) -> str | None:

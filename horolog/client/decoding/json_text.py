@@ -1,4 +1,4 @@
-"""Reads JSON as strictly as it is written down: no NaN, no endless nesting, and nothing but one document."""
+"""Reads JSON strictly by its standard: no NaN, no unbounded nesting, and a single document."""
 
 from decimal import Decimal
 from json import JSONDecodeError, JSONDecoder
@@ -18,7 +18,7 @@ _EXACT = JSONDecoder(parse_constant=_no_constant, parse_float=Decimal)
 
 
 def read(data: bytes, *, exact: bool = False) -> Any:
-    """The document; with `exact` numbers with a point are decimals that keep their digits. Raises DecodingError."""
+    """The document; with `exact`, numbers with a point become decimals that keep their digits. Raises DecodingError."""
     try:
         text = data.decode()
     except UnicodeDecodeError as error:
@@ -39,6 +39,6 @@ def read(data: bytes, *, exact: bool = False) -> Any:
 
 
 def looks_like_it(data: bytes) -> bool:
-    """An object or a list; a lone number or word is as well plain text."""
+    """Whether the bytes look like an object or a list; a lone number or word may as well be plain text."""
     start = data[:32].lstrip()[:1]
     return start in {b"{", b"["}

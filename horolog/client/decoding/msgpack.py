@@ -1,6 +1,6 @@
-"""Reads MessagePack; written here, for values that nest without end and extensions that are no times are the reader's to judge.
+"""Reads MessagePack; a reader of its own, to bound nesting and to keep extensions that are not times.
 
-Times (extension -1) become instants; other extensions an object with `type` and `data`. Keys of maps that are maps or lists
+Times (extension -1) become instants; other extensions an object with `type` and `data`. Map keys that are maps or lists
 become their JSON.
 """
 
@@ -43,7 +43,7 @@ _SECONDS_AND_NS = Struct(">Iq")
 
 
 def read(data: bytes) -> Any:
-    """The one value that the bytes are. Raises DecodingError."""
+    """Decode the bytes as one value. Raises DecodingError."""
     source = _Source(data)
     value = source.value(0)
     if source.position != len(data):
@@ -102,7 +102,7 @@ class _Source:
         return self._list(length, depth) if first <= 0xDD else self._map(length, depth)
 
     def _text(self, length: int) -> str | bytes:
-        """Old writers put bytes there, too."""
+        """Text, or bytes, which old writers put there too."""
         data = self.take(length)
         try:
             return data.decode()

@@ -1,6 +1,6 @@
-"""The .proto files that come with Protobuf, and with registries, so that nobody has to hand them over; and a part of descriptor.proto.
+"""The .proto files that come with Protobuf and with registries, so that users need not supply them; and a part of descriptor.proto.
 
-Only what decoding needs is here: names of messages, and numbers, names and types of fields.
+They have only what decoding needs: names of messages, and numbers, names and types of fields.
 """
 
 from typing import Final

@@ -1,9 +1,9 @@
-"""Reads the text of a .proto file into what its descriptor would say, in the names of descriptor.proto; pure.
+"""Parses the text of a .proto file into its descriptor, with the names of descriptor.proto; pure.
 
     {"name", "package", "syntax", "dependency", "message_type": [{"name", "field", "nested_type", "enum_type", "oneof_decl"}], "enum_type"}
 
-proto2, proto3 and editions. What no bytes depend on is passed over: services, extensions, options but for those of editions that say
-whether a field is known to be absent, and how a message lies in another one.
+proto2, proto3 and editions. What does not affect the bytes is skipped: services, extensions, and options except those of editions
+for field presence and for the encoding of nested messages.
 """
 
 import re
@@ -42,7 +42,7 @@ _PAIRS: Final = {"{": "}", "[": "]", "(": ")", "<": ">"}
 
 
 def parse(text: str, name: str) -> dict[str, Any]:
-    """The file as a descriptor. Raises DecodingError, with the line and the words that would do."""
+    """The file as a descriptor. Raises DecodingError, with the line and the words expected there."""
     return _Source(text, name).file()
 
 
@@ -111,7 +111,7 @@ class _Source:
         return sign * found
 
     def skip_to(self, end: str) -> None:
-        """Over all that belongs together, up to this sign and over it."""
+        """Skip past this sign, and nested brackets before it."""
         closing = [end]
         while closing:
             token = self.advance()
@@ -170,7 +170,7 @@ class _Source:
         self.skip_to("}")
 
     def _option(self, options: dict[str, Any], end: str) -> None:
-        """One option up to `end` and over it; only features are kept."""
+        """One option up to and including `end`; only features are kept."""
         if self.next in FEATURES:
             feature = self.advance().rpartition(".")[2]
             self.expect("=")
@@ -282,7 +282,7 @@ class _Source:
         return {"name": name, "number": number, "label": "LABEL_REPEATED", "type": "TYPE_MESSAGE", "type_name": entry}
 
     def _group(self, message: dict[str, Any], found: dict[str, Any], oneof: int | None) -> None:
-        """A message and the field that has it, in one."""
+        """A group: a message and its field in one."""
         name = self.word("the name of a group")
         self.expect("=")
         number = self.number()
@@ -311,7 +311,7 @@ class _Source:
 
 
 def _type(word: str) -> dict[str, Any]:
-    """A scalar type, or the name of a message or an enum: which of the two is found out when all is read."""
+    """A scalar type, or the name of a message or an enum: which of the two is resolved once all is read."""
     return {"type": f"TYPE_{word.upper()}"} if word in SCALARS else {"type_name": word}
 
 

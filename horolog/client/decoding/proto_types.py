@@ -1,4 +1,4 @@
-"""Messages and enums of one or more .proto files, joined by their names, as the reader of bytes needs them."""
+"""Resolves messages and enums of one or more .proto files by their names, for the reader of bytes."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -48,7 +48,7 @@ class Message:
 
 
 class Types:
-    """The messages of one file and all that it imports. Raises DecodingError."""
+    """The messages of one file and all its imports. Raises DecodingError."""
 
     def __init__(self, main: dict[str, Any], imported: Callable[[str], dict[str, Any] | None]) -> None:
         self.file = str(main.get("name") or "the schema")
@@ -70,7 +70,7 @@ class Types:
     def _with_imports(
         self, main: dict[str, Any], imported: Callable[[str], dict[str, Any] | None]
     ) -> Iterator[dict[str, Any]]:
-        """Each file once; those that are not there matter only if something of them is used."""
+        """Each file once; missing files matter only if something of them is used."""
         seen: set[str] = set()
         waiting = [main]
         while waiting:
@@ -125,7 +125,7 @@ class Types:
         message.fields[made.number] = made
 
     def _resolved(self, name: str, scope: str) -> Message | dict[int, str]:
-        """By the rules of Protobuf: the innermost scope that has the name."""
+        """Resolve a name by Protobuf's rules: the innermost scope that has it wins."""
         candidates: Iterable[str] = [name[1:]]
         if not name.startswith("."):
             parts = scope.split(".")
@@ -139,7 +139,7 @@ class Types:
         raise DecodingError(f"{self.file}: {scope} has a field of the type {name}, which nothing says{missing}")
 
     def find(self, name: str) -> Message:
-        """By its full name, or the end of it if that is enough."""
+        """The message of a full name, or of an unambiguous end of one."""
         if name in self.by_name:
             return self.by_name[name]
         known = [each for each in self.by_name.values() if not each.is_entry]
@@ -162,7 +162,7 @@ class Types:
         return self.top[0]
 
     def at(self, path: list[int]) -> Message:
-        """By places: the second message of the file, the first inside of it, and so on."""
+        """The message at a path of indexes: say, the second of the file, the first inside it."""
         level, found = self.top, None
         for index in path:
             if not 0 <= index < len(level):

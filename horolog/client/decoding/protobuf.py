@@ -1,8 +1,8 @@
-"""Reads Protobuf by the messages of a .proto file, or of a file of descriptors.
+"""Reads Protobuf by the messages of a .proto file or a descriptor set.
 
-Fields have the names of the file. One that is not in the bytes is left out, or has its default where the two cannot be told
-apart (proto3 without `optional`). Enums are names; fields that the schema does not know stay, under their numbers.
-Google's well-known types are what they mean: times, numbers, objects.
+Fields have the names of the file. An absent field is left out, or has its default if the two cannot be told
+apart (proto3 without `optional`). Enums become names; unknown fields stay, under their numbers.
+Google's well-known types become what they stand for: times, numbers, objects.
 """
 
 from base64 import b64decode
@@ -41,14 +41,14 @@ _TOO_EARLY: Final = "no Protobuf: it ends too early"
 
 
 class ProtobufSchema:
-    """The messages of a file, ready to read with. Raises DecodingError."""
+    """The compiled messages of a file. Raises DecodingError."""
 
     def __init__(self, types: Types) -> None:
         self.types = types
 
     @classmethod
     def of_text(cls, text: str, name: str, imported: Callable[[str], str | None]) -> "ProtobufSchema":
-        """Of the text of a .proto file, or of a descriptor in base64, as registries may have it."""
+        """From the text of a .proto file, or from a descriptor in base64, as registries may have it."""
 
         def parsed(path: str) -> dict[str, Any] | None:
             found = imported(path)
@@ -58,7 +58,7 @@ class ProtobufSchema:
 
     @classmethod
     def of_descriptors(cls, data: bytes, name: str) -> "ProtobufSchema":
-        """Of what `protoc --descriptor_set_out` writes; the last file is the one that it was asked for."""
+        """From the output of `protoc --descriptor_set_out`, whose last file is the requested one."""
         files = read_message(_descriptor("FileDescriptorSet"), data)["file"]
         if not files or not all(one.get("name") for one in files):
             raise DecodingError(f"{name} is no set of descriptors of Protobuf")
@@ -66,7 +66,7 @@ class ProtobufSchema:
         return cls(Types(_marked(files[-1]), by_name.get))
 
     def read(self, data: bytes, message: Message) -> Any:
-        """The message that the bytes are. Raises DecodingError."""
+        """Decode the bytes as a message. Raises DecodingError."""
         try:
             return _Reader(self.types).message(message, data, 0, len(data), 0)[0]
         except RecursionError as error:
@@ -125,7 +125,7 @@ def read_message(message: Message, data: bytes) -> Any:
 
 
 def message_path(data: bytes, at: int) -> tuple[list[int], int]:
-    """Which message of the schema's file follows, as registries' clients write it, and the place behind that."""
+    """The path of the message in the schema's file, as a registry's clients write it, and the position after it."""
     try:
         count, at = _varint(data, at)
         count = (count >> 1) ^ -(count & 1)
@@ -184,14 +184,14 @@ _OF_VARINT: Final[Mapping[str, Callable[[int], Any]]] = {
 
 
 class _Reader:
-    """Reads the bytes of one record, or of one message of any type inside of it."""
+    """Reads the bytes of one record, or of one `Any` message inside it."""
 
     def __init__(self, types: Types, packings: int = 0) -> None:
         self.types = types
         self.packings = packings
 
     def message(self, message: Message, data: bytes, at: int, end: int, depth: int, group: int = 0) -> tuple[Any, int]:
-        """The message between two places, or up to the end of the group; and the place behind it."""
+        """The message between two positions, or up to the end of the group; and the position after it."""
         if depth > DEEPEST:
             raise DecodingError(f"the Protobuf nests deeper than {DEEPEST}")
         found: dict[int, Any] = {}
@@ -311,7 +311,7 @@ class _Reader:
         return at
 
     def _finished(self, message: Message, found: dict[int, Any], unknown: dict[str, Any]) -> Any:
-        """In the order of the schema, with defaults, and as what a well-known type means."""
+        """The fields in the schema's order, with defaults, and well-known types converted."""
         named: dict[str, Any] = {}
         for number, field in message.fields.items():
             if number in found:
@@ -324,7 +324,7 @@ class _Reader:
         return named | unknown
 
     def any_of(self, given: dict[str, Any]) -> Any:
-        """A message with the name of its type, if the schema has that."""
+        """The message inside an `Any`, with its type's name, if the schema has that type."""
         url = given["type_url"]
         known = self.types.by_name.get(url.rpartition("/")[2])
         if known is None or self.packings == MOST_PACKINGS:
@@ -342,7 +342,7 @@ def _key(value: Any) -> str:
 
 
 def _text(data: bytes) -> str | bytes:
-    """Old writers put bytes there, too."""
+    """Text, or bytes, which old writers put there too."""
     try:
         return data.decode()
     except UnicodeDecodeError:

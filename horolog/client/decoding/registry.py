@@ -1,7 +1,7 @@
-"""A registry of schemas with Confluent's interface: schemas by their ids, with those that they refer to.
+"""A client of a schema registry with Confluent's interface: schemas by id, with their references.
 
-A schema stays known: an id never means another schema. What failed stays failed for a while, so that reading goes on at once
-instead of waiting for each record.
+A schema is cached: an id never means another schema. A failure is cached for a while, so that reading
+continues at once instead of waiting for each record.
 """
 
 import asyncio
@@ -36,11 +36,11 @@ class RegisteredSchema:
 
 
 class RegistryUnavailable(DecodingError):
-    """The registry does not answer, or lets nobody in: that says nothing of the schema, and may pass."""
+    """The registry does not answer, or rejects the client: that says nothing about the schema, and may pass."""
 
 
 class NotRegistered(DecodingError):
-    """The registry answers that it has no such schema."""
+    """The registry has no such schema."""
 
 
 class Registry:
@@ -49,7 +49,7 @@ class Registry:
     def __init__(self, access: RegistryAccess, clock: Callable[[], float] = time.monotonic) -> None:
         self.access = access
         self.asked = 0
-        """How many questions went to the registry."""
+        """How many requests went to the registry."""
         self._clock = clock
         self._schemas: OrderedDict[int, RegisteredSchema] = OrderedDict()
         self._failures: dict[int, tuple[float, DecodingError]] = {}
@@ -62,7 +62,7 @@ class Registry:
             return known
         self._raise_known_failure(number)
         self._lock = self._lock or asyncio.Lock()
-        async with self._lock:  # several readers may want the same one
+        async with self._lock:  # concurrent readers may want the same schema
             if number in self._schemas:
                 return self._schemas[number]
             self._raise_known_failure(number)
@@ -84,7 +84,7 @@ class Registry:
                 raise type(failure[1])(str(failure[1]))
 
     async def version(self, subject: str, version: str = "latest") -> RegisteredSchema:
-        """A subject's schema by its version, asked each time: the latest one changes."""
+        """A subject's schema by version, requested each time: the latest one changes."""
         path = f"/subjects/{quote(subject, safe='')}/versions/{quote(version, safe='')}"
         found = await self._asked(path, f"version {version} of {subject}")
         number = found.get("id")
@@ -94,14 +94,14 @@ class Registry:
         return await self._whole(number, await self._asked(f"/schemas/ids/{number}", f"schema {number}"))
 
     async def _whole(self, number: int, found: dict[str, Any]) -> RegisteredSchema:
-        """With all that it refers to."""
+        """The schema with all that it refers to."""
         references: dict[str, str] = {}
         await self._add_references(found, references, set())
         kind = str(found.get("schemaType") or "AVRO")
         return RegisteredSchema(number, kind, str(found["schema"]), references)
 
     async def _add_references(self, schema: dict[str, Any], found: dict[str, str], begun: set[str]) -> None:
-        """Those that a schema refers to, each after those that it needs itself."""
+        """Add the schemas that one refers to, each after those that it needs itself."""
         given = schema.get("references")
         for one in given if isinstance(given, list) else ():
             if not isinstance(one, dict) or not {"name", "subject", "version"} <= one.keys():
@@ -140,7 +140,7 @@ class Registry:
         raise fault(f"the registry {name} answers {answer.status} when asked for {what}")
 
     def _unavailable(self, sentence: str) -> RegistryUnavailable:
-        """Remembered, so that nobody waits for it again and again."""
+        """The error, remembered so that later records do not wait for the registry again."""
         error = RegistryUnavailable(sentence)
         self._unreachable = (self._clock(), error)
         return error

@@ -1,4 +1,4 @@
-"""Where a registry of schemas is and how to get in, by the names that clients of Confluent's registry have for it; without the secrets in print."""
+"""A schema registry's address and credentials, by the setting names of Confluent's clients; secrets are never shown."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -14,12 +14,12 @@ DEFAULT_TIMEOUT_MS: Final = 5000
 
 
 class RegistryUrlError(ValueError):
-    """The address is none; the message says why, without what may be a password in it."""
+    """The address is invalid; the message says why, without what may be a password in it."""
 
 
 @dataclass(frozen=True, slots=True)
 class RegistryAccess:
-    """Raises RegistryUrlError if the address is none."""
+    """Raises RegistryUrlError if the address is invalid."""
 
     url: str = field(repr=False)
     user_info: str | None = field(default=None, repr=False)
@@ -45,7 +45,7 @@ class RegistryAccess:
     def of(
         cls, settings: Mapping[str, str], url: str | None = None, timeout_ms: int = DEFAULT_TIMEOUT_MS
     ) -> "RegistryAccess | None":
-        """Of a client's settings; `url` goes before theirs, and has none of the credentials that are for another host. None: no registry."""
+        """From a client's settings; `url` overrides theirs, without credentials meant for another host. None: no registry."""
         own = _first(settings, URL)
         address = url or own
         if not address:
@@ -88,7 +88,7 @@ class RegistryAccess:
 
     @property
     def authorization(self) -> str | None:
-        """The header's value; credentials of the address itself are the last choice."""
+        """The header's value; credentials in the address come last."""
         from base64 import b64encode
 
         if self.token is not None:

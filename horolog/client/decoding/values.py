@@ -1,7 +1,7 @@
-"""The values that keys and values decode to, and how they are written: dict, list, str, int, float, bool, None, bytes, Decimal and Instant.
+"""The types that keys and values decode to, and their text: dict, list, str, int, float, bool, None, bytes, Decimal and Instant.
 
 In text and JSON a time is ISO 8601 in UTC, a decimal keeps its digits, and bytes are text or hexadecimal digits (`readable_bytes`).
-JSON has neither of them: there they are strings, as are numbers that are not finite.
+In JSON these are strings, as are numbers that are not finite.
 """
 
 import re
@@ -20,7 +20,7 @@ _CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 
 
 class DecodingError(ValueError):
-    """The bytes cannot be read so, or the schema not be used; the message says why."""
+    """The bytes cannot be decoded, or the schema cannot be used; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class Instant:
         return cls(ms * 1_000_000)
 
     def __str__(self) -> str:
-        """ISO 8601 in UTC with as many digits as it takes, three at least; `@...ns` for what lies beyond the calendar."""
+        """ISO 8601 in UTC with as many digits as needed, at least three; `@...ns` beyond the calendar."""
         seconds, rest = divmod(self.ns, 1_000_000_000)
         try:
             start = (EPOCH + timedelta(seconds=seconds)).strftime("%Y-%m-%dT%H:%M:%S")
@@ -44,13 +44,13 @@ class Instant:
 
 
 def fraction(ns: int) -> str:
-    """Of a second: three, six or nine digits."""
+    """The fraction of a second: three, six or nine digits."""
     digits = f"{ns:09}"
     return digits[:3] if digits.endswith("000000") else digits[:6] if digits.endswith("000") else digits
 
 
 def day(days: int) -> str | int:
-    """Days since 1970 as ISO 8601, or as they are beyond the calendar."""
+    """Days since 1970 as ISO 8601, or as a number beyond the calendar."""
     try:
         return (EPOCH + timedelta(days=days)).date().isoformat()
     except OverflowError:
@@ -58,7 +58,7 @@ def day(days: int) -> str | int:
 
 
 def clock(ns: int) -> str | int:
-    """Nanoseconds since midnight as HH:MM:SS.fff, or as they are if no day has them."""
+    """Nanoseconds since midnight as HH:MM:SS.fff, or as a number if no day has that many."""
     if not 0 <= ns < 86_400_000_000_000:
         return ns
     seconds, rest = divmod(ns, 1_000_000_000)
@@ -66,9 +66,9 @@ def clock(ns: int) -> str | int:
 
 
 def text_of(data: bytes) -> str | None:
-    """The text that bytes are: UTF-8 with less than half of it control characters; else None.
+    """The bytes as text if they are UTF-8 and less than half control characters; else None.
 
-    A coloured log line, or a text with a NUL inside, is text: what shows it writes such a character out.
+    A coloured log line, or a text with a NUL inside, is text: such characters are escaped for display.
     """
     try:
         text = data.decode()
@@ -80,13 +80,13 @@ def text_of(data: bytes) -> str | None:
 
 
 def readable_bytes(data: bytes) -> str:
-    """Text if it is some, else hexadecimal digits."""
+    """The bytes as text if they are text, else as hexadecimal digits."""
     text = text_of(data)
     return data.hex() if text is None else text
 
 
 def deeper_than(value: Any, limit: int) -> bool:
-    """Whether lists and objects nest deeper; by levels, for this must not nest itself."""
+    """Whether lists and objects nest deeper; level by level, since this must not recurse."""
     level = [value]
     for _ in range(limit + 1):
         level = [
@@ -101,7 +101,7 @@ def deeper_than(value: Any, limit: int) -> bool:
 
 
 def plain(value: Any) -> Any:
-    """The value as what JSON has."""
+    """The value in JSON's types."""
     if isinstance(value, dict):
         return {_name(key): plain(each) for key, each in value.items()}
     if isinstance(value, list):
@@ -120,7 +120,7 @@ def _as_string(value: Any) -> str:
 
 
 def _name(key: Any) -> str:
-    """Keys of an object in JSON are strings; MessagePack has others."""
+    """A key as a string: JSON has no others, MessagePack does."""
     if isinstance(key, str):
         return key
     if isinstance(key, (bool, type(None))):
@@ -134,7 +134,7 @@ def as_json(value: Any) -> str:
 
 
 def plain_text(value: Any) -> str:
-    """Text as it is, all else as JSON has it; times, bytes and decimals without quotes."""
+    """Text unchanged, all else as JSON; times, bytes and decimals without quotes."""
     if isinstance(value, str):
         return str(value)
     if isinstance(value, (dict, list, bool, float)) or value is None:

@@ -1,10 +1,10 @@
-"""How a client reaches a listener that asks for TLS, credentials, or both; under the names that Kafka's clients have for it.
+"""How a client reaches a listener that asks for TLS, credentials, or both; under the setting names of Kafka's clients.
 
     Security.of({"security.protocol": "SASL_SSL", "sasl.mechanism": "SCRAM-SHA-256", ...})
 
-`options` reads the names, `settings` is what they come to, `tls` makes a context of it and names the faults of a handshake,
-`scram`, `mechanisms` and `tokens` are the ways to log in, and `login` walks them on a connection. Nothing of it is imported for
-a client of an open listener.
+`options` reads the names into `settings`, `tls` makes a context of them and names the faults of a handshake, `scram`,
+`mechanisms` and `tokens` are the ways to log in, and `login` logs in on a connection. None of it is imported for a client
+of an open listener.
 """
 
 from horolog.client.security.settings import Sasl, Security, SecurityError, Store, Tls

@@ -1,4 +1,4 @@
-"""Takes a client's connections through TLS and SASL, and logs in anew before the broker ends a session."""
+"""Takes a client's connections through TLS and SASL, and logs in again before the broker ends a session."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 
 _HANDSHAKE = API[ApiKey.SASL_HANDSHAKE]
 _AUTHENTICATE = API[ApiKey.SASL_AUTHENTICATE]
-_WRAPPED_FROM = 1  # the version of SaslHandshake from which tokens come in requests
+_WRAPPED_FROM = 1  # the first version of SaslHandshake with tokens inside requests
 RENEWED_AFTER: Final = (0.85, 0.95)  # of a session's time, as in Kafka's client
 
 
 class Login:
-    """One client's."""
+    """One client's logins."""
 
     def __init__(self, security: Security, random: Callable[[], float] = random_module.random) -> None:
         self._security = security
@@ -40,7 +40,7 @@ class Login:
         return f"<Login by {self._security.protocol}>"
 
     async def context(self) -> ssl.SSLContext | None:
-        """For TLS; None where there is none."""
+        """The TLS context; None without TLS."""
         tls = self._security.tls
         if tls is not None and self._context is None:
             from horolog.client.security.tls import context_of
@@ -79,7 +79,7 @@ class Login:
         connection.renewal = asyncio.get_running_loop().call_later(seconds, begin)
 
     async def _renew(self, connection: Connection, versions: BrokerVersions, timeout_ms: float) -> None:
-        """Log in anew. Kafka wants nothing else on the connection meanwhile: requests on their way are answered first, others wait."""
+        """Log in again. Kafka accepts nothing else on the connection meanwhile: requests in flight are answered first, others wait."""
         sasl = self._security.sasl
         assert sasl is not None
         try:
@@ -110,7 +110,7 @@ class _Exchange:
         self._version = versions.choose(_AUTHENTICATE)
 
     async def run(self, conversation: Conversation) -> int:
-        """How long the session lasts in milliseconds; 0: for ever."""
+        """The session's lifetime in milliseconds; 0: unlimited."""
         await self._agree()
         lifetime_ms = 0
         try:

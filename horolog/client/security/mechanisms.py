@@ -1,7 +1,7 @@
-"""What a client says for each mechanism of SASL: a generator yields its messages and is sent the server's.
+"""The client's side of each SASL mechanism: a generator yields the client's messages and is sent the server's.
 
-One that ends is satisfied with the server; ServerFault says why it is not. Whether the server is satisfied with the client, the
-server says itself.
+A generator that ends has accepted the server; ServerFault says why it has not. The server itself says whether it accepts
+the client.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ Conversation = Generator[bytes, bytes, None]
 
 
 async def conversation_of(sasl: Sasl) -> Conversation:
-    """The conversation of one login; a bearer token is got first."""
+    """The conversation of one login; fetches a bearer token first."""
     if sasl.mechanism == "OAUTHBEARER":
         assert sasl.token is not None
         return bearer(await sasl.token(), sasl.extensions)
@@ -32,7 +32,7 @@ def plain(username: str, password: str) -> Conversation:
 
 
 def bearer(token: str, extensions: Mapping[str, str]) -> Conversation:
-    """RFC 7628. An answer with content is the reason of a refusal; the server ends once the client has said that it heard."""
+    """RFC 7628. A response with content is the reason for a refusal; the server ends once the client has acknowledged it."""
     if not token.isascii() or not token.isprintable() or not token:
         raise SecurityError("the bearer token is empty, or has characters that no token has")
     more = "".join(f"{name}={value}\x01" for name, value in extensions.items())

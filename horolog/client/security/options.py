@@ -1,4 +1,4 @@
-"""Reads the names that Kafka's clients have for security, and librdkafka's: each is used, or refused; none is passed over."""
+"""Reads the security settings of Kafka's clients and of librdkafka: each is used or refused; none is ignored."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def is_of_security(name: str) -> bool:
 
 
 def read(properties: Mapping[str, str], token: TokenSource | None = None) -> Security:
-    """What the settings come to; raises SecurityError."""
+    """The parsed settings; raises SecurityError."""
     given = {name: str(value) for name, value in properties.items() if is_of_security(name)}
     for name in given:
         if name not in NAMES:
@@ -205,7 +205,7 @@ def _versions(given: Mapping[str, str]) -> tuple[str, ...]:
     for one in wanted:
         if one not in _TLS_VERSIONS:
             raise SecurityError(f"{name}: {one} is not served; {' and '.join(_TLS_VERSIONS)} are")
-    # For Java `ssl.protocol` is the newest one that is spoken.
+    # In Java `ssl.protocol` is the newest version spoken.
     return tuple(_TLS_VERSIONS[: _TLS_VERSIONS.index(wanted[0]) + 1]) if name == "ssl.protocol" else tuple(wanted)
 
 
@@ -266,7 +266,7 @@ def _extensions(given: Mapping[str, str], options: Mapping[str, str]) -> dict[st
 
 
 def _token(given: Mapping[str, str], options: Mapping[str, str]) -> TokenSource:
-    """The one source of tokens that the settings name."""
+    """The one token source that the settings name."""
     sources: list[TokenSource] = []
     handler = given.get("sasl.login.callback.handler.class", "").rpartition(".")[2]
     if handler and handler not in _HANDLERS:

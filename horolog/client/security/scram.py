@@ -1,6 +1,6 @@
-"""SASL/SCRAM (RFC 5802 and 7677) from the client's side, in the form that Kafka speaks: without channel binding.
+"""SASL/SCRAM (RFC 5802 and 7677) from the client's side, as Kafka speaks it: without channel binding.
 
-The password is never sent, and the server has to show that it knows it too.
+The password is never sent, and the server has to prove that it knows it too.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _SIGNED: Final = re.compile(r"v=([A-Za-z0-9+/=]+)(?:,.*)?")
 
 
 class ServerFault(Exception):
-    """What the server said is not what the mechanism allows it to say."""
+    """The server's message violates the mechanism."""
 
 
 def new_nonce() -> str:
@@ -39,9 +39,9 @@ def scram(
     *,
     derive: Callable[[str, bytes, bytes, int], bytes] = hashlib.pbkdf2_hmac,
 ) -> Generator[bytes, bytes, None]:
-    """The client's messages; what the server answers is sent in. Ends when the server has proved that it knows the password.
+    """Yields the client's messages; the server's are sent in. Ends once the server has proved that it knows the password.
 
-    `derive` salts the password, which takes milliseconds: whoever logs in often may remember what came of it.
+    `derive` salts the password, which takes milliseconds: a caller that logs in often may cache the result.
     """
     digest = DIGESTS[mechanism]
     bare = f"n={username.replace('=', '=3D').replace(',', '=2C')},r={nonce}"

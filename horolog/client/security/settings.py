@@ -1,4 +1,4 @@
-"""What a client shows and asks for at a listener. Secrets are in no representation of it."""
+"""What a client presents and requires at a listener. No representation contains a secret."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ TokenSource = Callable[[], Awaitable[str]]
 
 
 class SecurityError(ValueError):
-    """Names or values that make no sense, or files that cannot be used; the message shows no secret."""
+    """Invalid names or values, or unusable files; the message shows no secret."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class Store:
 
 @dataclass(frozen=True, slots=True)
 class Tls:
-    """Whom to trust, and what to show when the broker asks who the client is."""
+    """Which certificates to trust, and which to present if the broker asks for one."""
 
     trusted: Store | None = None
     trusted_pem: str | None = field(default=None, repr=False)
@@ -43,7 +43,7 @@ class Tls:
 
 @dataclass(frozen=True, slots=True)
 class Sasl:
-    """Who the client is, and how it proves that."""
+    """The client's identity, and how it proves it."""
 
     mechanism: str
     username: str = ""
@@ -54,31 +54,31 @@ class Sasl:
 
 @dataclass(frozen=True, slots=True)
 class Security:
-    """How to reach the listeners of one cluster. No `tls` and no `sasl`: an open one."""
+    """How to reach the listeners of one cluster. Without `tls` and `sasl`: open ones."""
 
     tls: Tls | None = None
     sasl: Sasl | None = None
     properties: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
-    """The settings that it was made of, for those who hand it on as text."""
+    """The settings that it was made from, for callers that pass it on as text."""
 
     @property
     def protocol(self) -> str:
-        """As Kafka calls it."""
+        """Kafka's name of the protocol."""
         if self.sasl is None:
             return "PLAINTEXT" if self.tls is None else "SSL"
         return "SASL_PLAINTEXT" if self.tls is None else "SASL_SSL"
 
     @property
     def says_who(self) -> bool:
-        """Whether a broker is told who the client is, if it wants to know."""
+        """Whether the client can identify itself to a broker that asks."""
         tls = self.tls
         return self.sasl is not None or (tls is not None and (tls.own or tls.own_chain) is not None)
 
     @classmethod
     def of(cls, properties: Mapping[str, str], *, token: TokenSource | None = None) -> Security:
-        """Read Kafka's names (`ssl.truststore.location`), or librdkafka's (`ssl.ca.location`). Others than those of security are passed over.
+        """Read Kafka's names (`ssl.truststore.location`), or librdkafka's (`ssl.ca.location`). Other settings are ignored.
 
-        `token` is called for a bearer token, where no setting says how to get one. Raises SecurityError.
+        `token` is called for a bearer token if no setting says how to get one. Raises SecurityError.
         """
         from horolog.client.security.options import read
 

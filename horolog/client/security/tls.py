@@ -1,4 +1,4 @@
-"""TLS from the client's side: a context of what the settings name, and words for the faults of a handshake."""
+"""TLS from the client's side: makes a context of the settings, and describes the faults of a handshake."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _PEM: Final = b"-----BEGIN "
 _BLOCK: Final = re.compile(r"-----BEGIN ([A-Z0-9 ]+)-----([^-]+)-----END \1-----")
 _WIDTH: Final = 64
 
-# OpenSSL's numbers of reasons why a certificate is not believed.
+# OpenSSL's codes of the reasons why a certificate is not trusted.
 _NOT_YET_VALID, _EXPIRED = 9, 10
 _UNKNOWN_AUTHORITY: Final = frozenset({2, 18, 19, 20, 21, 24, 27})
 _WRONG_NAME: Final = frozenset({62, 63, 64})
@@ -33,7 +33,7 @@ _CERTIFICATE_ALERT: Final = re.compile(r"ALERT_\w*(?:CERTIFICATE|UNKNOWN_CA)")
 
 
 class _Pem(NamedTuple):
-    """What a store holds: one's own chain and key, and certificates."""
+    """A store's contents: the client's own chain and key, and certificates."""
 
     chain: str
     key: str | None
@@ -41,12 +41,12 @@ class _Pem(NamedTuple):
 
 
 def context_of(tls: Tls) -> ssl.SSLContext:
-    """Raises SecurityError, which names the setting, for a file or text that cannot be used."""
+    """The context. Raises SecurityError, which names the setting, for an unusable file or text."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     _set_versions(context, tls)
     context.verify_flags |= (
         ssl.VERIFY_X509_PARTIAL_CHAIN
-    )  # every certificate that is trusted is an authority, as in Java
+    )  # every trusted certificate counts as an authority, as in Java
     context.check_hostname = tls.checks_host and tls.checks_certificate
     if not tls.checks_certificate:
         context.verify_mode = ssl.CERT_NONE
@@ -56,7 +56,7 @@ def context_of(tls: Tls) -> ssl.SSLContext:
 
 
 def _set_versions(context: ssl.SSLContext, tls: Tls) -> None:
-    """Versions, and suites: those of TLS 1.3 are all on or all off."""
+    """Set versions and cipher suites: those of TLS 1.3 are all on or all off."""
     try:
         versions = cipher_suites.choose(context, tls.cipher_suites).intersection(tls.versions or cipher_suites.VERSIONS)
     except ValueError as error:
@@ -78,12 +78,12 @@ def _trust(context: ssl.SSLContext, tls: Tls) -> None:
         return
     try:
         context.load_verify_locations(cadata=text)
-    except (ssl.SSLError, ValueError, TypeError) as error:  # the last one where it is no ASCII
+    except (ssl.SSLError, ValueError, TypeError) as error:  # TypeError: it is not ASCII
         raise SecurityError(f"{name}: there is no certificate in it that can be read") from error
 
 
 def _show(context: ssl.SSLContext, tls: Tls) -> None:
-    """The client's own certificate, if there is one."""
+    """Present the client's own certificate, if there is one."""
     if tls.own is not None:
         own, name = _read(tls.own, tls.key_password), tls.own.name
     elif tls.own_chain is not None and tls.own_key is not None:
@@ -93,7 +93,7 @@ def _show(context: ssl.SSLContext, tls: Tls) -> None:
         return
 
     def password() -> str:
-        """Asked for if the key is encrypted; without this OpenSSL would ask at the terminal."""
+        """Called if the key is encrypted; without it OpenSSL would ask at the terminal."""
         if own.password is None:
             raise SecurityError(f"{name}: the key is encrypted, and ssl.key.password is missing")
         return own.password
@@ -144,7 +144,7 @@ def _from_pkcs12(store: Store, data: bytes) -> _Pem:
     )
     if found.key is None:
         return _Pem(chain, None, None)
-    password = os.urandom(16).hex()  # the key is never on a disk as it is
+    password = os.urandom(16).hex()  # the key is never on a disk in clear
     key = found.key.private_bytes(
         forms.Encoding.PEM, forms.PrivateFormat.PKCS8, forms.BestAvailableEncryption(password.encode())
     )
@@ -152,7 +152,7 @@ def _from_pkcs12(store: Store, data: bytes) -> _Pem:
 
 
 def _lines(text: str) -> str:
-    """PEM with its lines: a file of properties often has it in one line, with blanks."""
+    """PEM with its lines restored: a properties file often has it on one line, with blanks."""
 
     def block(found: re.Match[str]) -> str:
         label, body = found.groups()
@@ -166,7 +166,7 @@ def _lines(text: str) -> str:
 
 @contextmanager
 def _as_file(text: str) -> Iterator[str]:
-    """OpenSSL reads keys from files only; this one is gone at once, and only this user can open it."""
+    """A temporary file: OpenSSL reads keys only from files. It is deleted at once, and only this user can open it."""
     with tempfile.NamedTemporaryFile("w", prefix="horolog-", suffix=".pem") as file:
         file.write(text)
         file.flush()
@@ -174,7 +174,7 @@ def _as_file(text: str) -> Iterator[str]:
 
 
 def fault_of(error: OSError, name: str) -> KafkaError:
-    """What a failure while connecting by TLS to `name` means; only what may pass can be tried again."""
+    """The error for a failure to connect over TLS to `name`; only transient ones are retriable."""
     if isinstance(error, ssl.SSLCertVerificationError):
         return TlsFailed(f"the certificate of {name} is not believed: {_disbelief(error)}")
     if isinstance(error, ssl.SSLEOFError) or not isinstance(error, ssl.SSLError):

@@ -1,4 +1,4 @@
-"""Where bearer tokens come from: each source is called for a login and answers with a token. They can be sent to other processes."""
+"""Sources of bearer tokens: each is called for a login and returns a token. They can be sent to other processes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _DEFAULT_LIFETIME_SECONDS: Final = 3600
 
 @dataclass(frozen=True, slots=True)
 class GivenToken:
-    """A token that was given as it is."""
+    """A literal token."""
 
     token: str = field(repr=False)
 
@@ -33,7 +33,7 @@ class GivenToken:
 
 @dataclass(frozen=True, slots=True)
 class TokenFile:
-    """A file that somebody else keeps up to date."""
+    """A file that another program keeps up to date."""
 
     path: str
 
@@ -75,7 +75,7 @@ class TokenCommand:
 
 @dataclass(frozen=True, slots=True)
 class UnsecuredToken:
-    """A token that nobody has signed, for brokers under development: Kafka's own default."""
+    """An unsigned token, for brokers under development: Kafka's own default."""
 
     claims: Mapping[str, Any]
     lifetime_seconds: int = _DEFAULT_LIFETIME_SECONDS
@@ -97,7 +97,7 @@ def unsecured(options: Mapping[str, str]) -> UnsecuredToken:
                 claims[name] = value
             elif kind == "unsecuredLoginNumber":
                 claims[name] = float(value)
-            elif kind == "unsecuredLoginList" and value:  # the first character parts the others
+            elif kind == "unsecuredLoginList" and value:  # the first character is the separator
                 claims[name] = value[1:].split(value[0])
         seconds = int(lifetime)
     except ValueError:
@@ -114,7 +114,7 @@ def _part(content: Mapping[str, Any]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class TokenEndpoint:
-    """An identity provider that gives tokens for an id and a secret (RFC 6749, client credentials)."""
+    """An identity provider that issues tokens for an id and a secret (RFC 6749, client credentials)."""
 
     url: str
     client_id: str
@@ -133,7 +133,7 @@ class TokenEndpoint:
         form = {"grant_type": "client_credentials"} | ({"scope": self.scope} if self.scope else {})
         login = b64encode(f"{self.client_id}:{self.client_secret}".encode()).decode()
         headers = {"Authorization": f"Basic {login}", "Accept": "application/json"}
-        request = Request(self.url, urlencode(form).encode(), headers)  # noqa: S310 - `options` lets http and https through
+        request = Request(self.url, urlencode(form).encode(), headers)  # noqa: S310 - `options` allows only http and https
         try:
             with _opener().open(request, timeout=TIMEOUT_SECONDS) as answer:
                 return bytes(answer.read(MAX_ANSWER_BYTES))
@@ -147,7 +147,7 @@ class TokenEndpoint:
 
 
 def _opener() -> Any:
-    """Follows no redirections: the secret is for the one address."""
+    """Follows no redirects: the secret is for this address alone."""
     from urllib import request
 
     opener = request.OpenerDirector()
