@@ -1,1 +1,1 @@
-"""For those who watch a running broker: metrics, health and readiness over HTTP, structured logs. Imported only where asked for."""
+"""Monitoring of a running broker: metrics, health and readiness over HTTP, structured logs. Imported only where asked for."""

@@ -1,4 +1,4 @@
-"""The room that is left on the disks of the data folders: as figures, and as warnings where there is too little of it."""
+"""The free space on the disks of the data folders: as metrics, and as warnings when there is too little of it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ROOM = Described("data_folder_room_bytes", Kind.GAUGE, "Free space on it for the
 FAMILIES = (SIZE, ROOM)
 
 FULL_BYTES = 64 * 1024
-"""With less room appends fail, or will with the next segment."""
+"""With less free space appends fail, or will with the next segment."""
 LOOKS_EVERY_MS = 10_000
 UNITS = ("KiB", "MiB", "GiB", "TiB", "PiB")
 
@@ -62,7 +62,7 @@ def shown(size_bytes: int) -> str:
 
 
 def rooms(broker: Served) -> list[Room]:
-    """Of the folders that can be used and whose system says so."""
+    """The disks of the folders that can be used, as far as the system reports their size."""
     found = (Room(folder.path, *disk_space(folder)) for folder in broker.logs.folders if folder.fault is None)
     return [one for one in found if one.total_bytes > 0]
 
@@ -74,7 +74,7 @@ def collect(broker: Served) -> Iterator[tuple[Described, Samples]]:
 
 
 class RoomWatch:
-    """Says once in the log that room has become scarce or has run out, and once that there is room again."""
+    """Logs once that space has become scarce or has run out, and once that there is space again."""
 
     def __init__(self, broker: Served) -> None:
         self._broker = broker

@@ -1,4 +1,4 @@
-"""How far behind groups are: in records, and in seconds since the first record that they have not read was made.
+"""The lag of groups: in records, and in seconds since the time of the first record that they have not read.
 
 The time is that of the batch in which this record lies, read from the batch's head alone and remembered while the
 group stays where it is: a scrape costs one small read per partition whose group has moved.
@@ -24,7 +24,7 @@ NO_TIME = -1
 
 
 def lag_records(partition: Partition, committed: int) -> int:
-    """Offsets between what was committed and the end; what retention has taken away is not counted."""
+    """Offsets between what was committed and the end; records that retention has removed are not counted."""
     return max(0, partition.high_watermark - max(committed, partition.log_start_offset))
 
 

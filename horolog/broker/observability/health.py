@@ -1,4 +1,4 @@
-"""Decides whether the broker is fit to take clients, and says why not."""
+"""Decides whether the broker is ready for clients, and says why not."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field

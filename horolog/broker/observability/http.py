@@ -1,4 +1,4 @@
-"""What a broker tells machines that watch it: `/metrics`, `/health`, `/ready`, `/log/TOPIC` and an index."""
+"""The broker's monitoring over HTTP: `/metrics`, `/health`, `/ready`, `/log/TOPIC` and an index."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from horolog.version import __version__
 
 
 class MetricsServer(HttpServer):
-    """Answers whoever watches, at an address or on the Unix socket of a worker."""
+    """Serves monitoring, at an address or on the Unix socket of a worker."""
 
     def __init__(self, broker: Watched, loop: asyncio.AbstractEventLoop) -> None:
         super().__init__(loop)

@@ -1,11 +1,11 @@
-"""A small HTTP server for machines that watch: GET and HEAD only, and whatever `respond` answers.
+"""A small HTTP server for monitoring: GET and HEAD only, answered by `respond`.
 
-Where a token is asked for, every path answers a stranger alike, with 401 and nothing else: also one that says no more than that the
-broker is alive, for a probe can bring the token as well. TLS is spoken where there is a door for it.
+If a token is required, every path answers a client without it alike, with 401 and nothing else. That includes the path that only says
+that the broker is alive, for a probe can send the token as well. With a door the server speaks TLS.
 
-One request per connection, at most `MAX_HEAD_BYTES` long and `HEAD_TIMEOUT_S` in coming. A long answer is written piece by piece, a
-piece per turn of the loop and no faster than the peer reads. At most `MAX_CONNECTIONS` are open at one time, and
-`MAX_PER_ADDRESS` from one address. The newest is always taken in: for it goes the oldest whose request is not whole, or else
+One request per connection, at most `MAX_HEAD_BYTES` long and complete within `HEAD_TIMEOUT_S`. A long answer is written piece by piece,
+a piece per turn of the loop and no faster than the peer reads. At most `MAX_CONNECTIONS` are open at one time, and
+`MAX_PER_ADDRESS` from one address. The newest is always admitted: it replaces the oldest whose request is not complete, or else
 the oldest that is being answered. So peers that send half a request, or never read, cannot keep a health check out.
 """
 
@@ -32,7 +32,7 @@ log = logging.getLogger(__name__)
 MAX_CONNECTIONS = 32
 MAX_PER_ADDRESS = 16
 MAX_HEAD_BYTES = 24 * 1024
-"""A thousand times in milliseconds have room in it."""
+"""A thousand timestamps in milliseconds have room in it."""
 HEAD_TIMEOUT_S = 2.0
 ANSWER_TIMEOUT_S = 30.0
 HEAD_END = re.compile(rb"\n\r?\n")
@@ -49,7 +49,7 @@ INDEX = f"horolog {__version__}\n/metrics\n/health\n/ready\n{LOG_PREFIX}TOPIC\n"
 
 
 class Answer(NamedTuple):
-    """One answer; its length is not known before it is written, the end of the connection ends it."""
+    """One answer; its length is not known before it is written, so it ends with the connection."""
 
     status: HTTPStatus
     type: str
@@ -61,7 +61,7 @@ def failure(status: HTTPStatus) -> Answer:
 
 
 def refusal(status: HTTPStatus, reason: str) -> Answer:
-    """For programs that go on with the reason."""
+    """A refusal with its reason as JSON, for programs that use it."""
     return json_answer(status, {"error": reason})
 
 
@@ -85,15 +85,15 @@ class HttpServer(ABC):
 
     @abstractmethod
     def respond(self, path: str, query: str, done: Callable[[Answer], None]) -> None:
-        """Tell `done` the answer, now or later; the query is what stands behind the question mark."""
+        """Call `done` with the answer, now or later; the query is what follows the question mark."""
 
     def protect(self, token: str | None, door: TlsDoor | None) -> None:
-        """Ask for a token from now on, and speak TLS at an address."""
+        """Require a token from now on, and speak TLS at an address."""
         self._token = None if token is None else token.encode()
         self._door = door
 
     def lets_in(self, head: bytes) -> bool:
-        """Whether a request brings the token, if one is asked for."""
+        """Whether a request has the token, if one is required."""
         return self._token is None or hmac.compare_digest(_token_in(head), self._token)
 
     async def start(self, host: str, port: int) -> None:
@@ -105,7 +105,7 @@ class HttpServer(ABC):
         self._server, self.port = server, port_of(server)
 
     async def start_unix(self, path: str) -> None:
-        """Listen on a Unix socket. Its folder says who may ask."""
+        """Listen on a Unix socket; the permissions of its folder decide which clients may connect."""
         self._token = None
         server = UnixServer(path, lambda: HttpConnection(self, self._loop))
         await server.start()
@@ -118,7 +118,7 @@ class HttpServer(ABC):
             connection.close()
 
     def take_in(self, connection: HttpConnection) -> None:
-        """Keep count of a new connection, and within the bounds by closing an older one."""
+        """Add a new connection; close an older one if a bound is reached."""
         alike = [one for one in self.connections if one.address == connection.address]
         if len(alike) >= MAX_PER_ADDRESS:
             self._make_room(alike)
@@ -142,7 +142,7 @@ def read_request(head: bytes) -> tuple[str, str, str] | None:
 
 
 def _token_in(head: bytes) -> bytes:
-    """What stands behind `Authorization: Bearer`; nothing where no line says that."""
+    """The token after `Authorization: Bearer`; empty if there is no such line."""
     for line in head.split(b"\n")[1:]:
         name, _, value = line.partition(b":")
         kind, _, token = value.strip().partition(b" ")
@@ -164,7 +164,7 @@ class HttpConnection(asyncio.Protocol):
         self._paused = False
         self.address: str | None = None
         self.is_answered = False
-        """Its request is whole."""
+        """Its request is complete."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast("asyncio.Transport", transport)
@@ -182,7 +182,7 @@ class HttpConnection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         if self.is_answered or self._transport is None:
-            return  # whatever comes behind the first request is not read
+            return  # what follows the first request is not read
         self._head += data[: MAX_HEAD_BYTES + 1]
         end = HEAD_END.search(self._head)
         if end is not None:
@@ -206,7 +206,7 @@ class HttpConnection(asyncio.Protocol):
         self._server.respond(path, query, partial(self._begin, with_body=method == "GET"))
 
     def _is_asked(self) -> None:
-        """From here on it is the answer that takes time."""
+        """The request is complete: from now on the timeout of the answer applies."""
         self.is_answered = True
         if self._timeout is not None:
             self._timeout.cancel()
@@ -230,7 +230,7 @@ class HttpConnection(asyncio.Protocol):
         self._write_on()
 
     def _write_on(self) -> None:
-        """One piece, and the next one in the next turn of the loop."""
+        """Write one piece; the next one follows in the next turn of the loop."""
         if self._transport is None or self._pieces is None or self._paused:
             return
         try:

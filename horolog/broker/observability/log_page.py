@@ -1,6 +1,6 @@
-"""What the partitions of a topic hold, segment by segment, for whoever asks over HTTP: `/log/TOPIC`.
+"""What the partitions of a topic hold, segment by segment, over HTTP: `/log/TOPIC`.
 
-    ?partition=0,3        of these partitions alone
+    ?partition=0,3        only these partitions
     ?at=MS,MS             and where the first record at or after each of these times lies, at most `TIMES_AT_MOST` of them
 
 The answer is one JSON object, specified in docs/operations.md. It is made of what the broker has in memory and of indexes; no record is
@@ -31,7 +31,7 @@ _DIGITS_AT_MOST = 19
 
 
 class Asked(NamedTuple):
-    """What the words behind the question mark say; None: all partitions."""
+    """What the query asks for; None: all partitions."""
 
     partitions: tuple[int, ...] | None
     times: tuple[int, ...]
@@ -84,7 +84,7 @@ def _numbers(name: str, text: str, at_most: int, largest: int) -> tuple[int, ...
 
 
 def _pieces(texts: Iterator[str], monotonic: Callable[[], float]) -> Iterator[bytes]:
-    """As much at once as may be made without a pause."""
+    """Join the texts to pieces, each as large as may be made without a pause."""
     piece: list[str] = []
     began = monotonic()
     for text in texts:

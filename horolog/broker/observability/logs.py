@@ -2,7 +2,7 @@
 
 Every line has the time (UTC, milliseconds), level, logger and message, and fields: those given as `extra=`, and those that the message
 itself names, by the conventions of `_NAMED` or because a partition is among its arguments. A line stays one line whatever a
-peer has put into it. What peers can provoke again and again is cut to `MAX_REPEATS` lines of one kind in `WINDOW_S`; the next
+peer has put into it. Lines that peers can provoke again and again are cut to `MAX_REPEATS` of one kind in `WINDOW_S`; the next
 line of that kind says how many were left out.
 """
 
@@ -33,7 +33,7 @@ _NAMED = (
     ("closing the connection of %s on %s", ("peer", "listener")),
     ("a request of %s", ("peer",)),
 )
-"""How messages begin that say what they are about in their first arguments."""
+"""The beginnings of messages whose first arguments say what they are about."""
 
 MAX_REPEATS = 20
 WINDOW_S = 10.0
@@ -111,7 +111,7 @@ def one_line(text: str) -> str:
 
 
 class Repeats(logging.Filter):
-    """Lets so many lines of one kind pass in a window of time; a kind is the place in the program that says it."""
+    """Lets `MAX_REPEATS` lines of one kind pass in a window of time; a kind is the place in the program that logs it."""
 
     def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
         super().__init__()
@@ -135,12 +135,12 @@ class Repeats(logging.Filter):
 
 
 def may_be_provoked(record: logging.LogRecord) -> bool:
-    """Faults of our own disk are told every time."""
+    """Faults of the broker's own disk are logged every time."""
     return record.levelno < logging.WARNING or record.name.startswith(PROVOKED_BY_PEERS)
 
 
 class OfWorker(logging.Filter):
-    """Every line of one worker of several says which it is."""
+    """Adds the worker's number to every line, where there are several."""
 
     def __init__(self, number: int) -> None:
         super().__init__()
@@ -165,7 +165,7 @@ class LogSetup:
         self.apply(settings)
 
     def apply(self, settings: Settings) -> None:
-        """Set levels; loggers that are not named any more follow the others again."""
+        """Set levels; loggers that are no longer named follow the others again."""
         logging.getLogger().setLevel(settings.horolog_log_level)
         levels = dict(_levels(settings))
         for name in self._named - levels.keys():

@@ -1,4 +1,4 @@
-"""How long the event loop leaves things waiting: a timer notes by how much it is called too late."""
+"""The lag of the event loop: a timer notes how late it is called."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ STOPPING = "STOPPING=1"
 
 
 def notify(environ: Mapping[str, str], state: str, status: str) -> bool:
-    """Say a state and a sentence for people; False where nobody listens. A deaf supervisor is no reason to fail."""
+    """Send a state and a sentence for people; False if no supervisor listens, which is no reason to fail."""
     address = environ.get("NOTIFY_SOCKET", "")
     if not address.startswith(("/", "@")) or not hasattr(socket, "AF_UNIX"):
         return False

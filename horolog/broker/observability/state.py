@@ -1,7 +1,7 @@
-"""Figures that are asked for when somebody looks: partitions, topics, groups, transactions, connections.
+"""Metrics that are read at each scrape: partitions, topics, groups, transactions, connections.
 
 Partitions, and partitions of groups, are shown up to `horolog.metrics.series.max` each, internal topics last; how many
-were left out is a figure of its own. Everything is read between two requests: nothing is counted twice, nothing waits.
+were left out is a metric of its own. Everything is read between two requests: nothing is counted twice, nothing waits.
 """
 
 from __future__ import annotations
