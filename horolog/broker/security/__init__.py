@@ -1,1 +1,1 @@
-"""Who may come in, and what he may do: what a listener asks of its peers, how that is checked, and access lists."""
+"""Authentication and authorization: what a listener requires of its peers, how that is checked, and access lists."""

@@ -1,6 +1,6 @@
 """A rule of an access list: this principal may, or may not, do this with these resources; and filters that choose among rules.
 
-Rules are kept in the cluster as `StoredRule`s of their kind. Their key is the text that tells equal rules from others.
+Rules are kept in the cluster as `StoredRule`s of their kind. Their key is a text that only equal rules share.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ class Acl(NamedTuple):
         return f"{self.permission.name} {self.operation.name} on {resources} for {self.principal} from {self.host}"
 
     def is_about(self, name: str) -> bool:
-        """Whether the rule counts for a resource of this name and of its type."""
+        """Whether the rule applies to a resource of this name and of its type."""
         if self.pattern_type is PatternType.PREFIXED:
             return name.startswith(self.name)
         return self.name in (name, EVERY_NAME)
 
 
 class AclFilter(NamedTuple):
-    """Chooses rules: ANY and None leave a part open; the pattern MATCH means the rules that count for a name."""
+    """Chooses rules: ANY and None leave a part open; the pattern MATCH means the rules that apply to a name."""
 
     resource_type: ResourceType = ResourceType.ANY
     name: str | None = None
@@ -68,7 +68,7 @@ class AclFilter(NamedTuple):
 
 
 def wrong_with(acl: Acl) -> str | None:
-    """Why there is no such rule, in the order in which Kafka looks; None where it may be made."""
+    """Why a rule is invalid, checked in Kafka's order; None if it may be created."""
     if acl.resource_type is ResourceType.CLUSTER and acl.name != CLUSTER_NAME:
         return f"The only valid name for the CLUSTER resource is {CLUSTER_NAME}"
     if not acl.name:
@@ -87,7 +87,7 @@ def wrong_with(acl: Acl) -> str | None:
 
 
 def wrong_with_filter(chosen: AclFilter) -> str | None:
-    """Why nothing can be chosen by a filter."""
+    """Why a filter can choose nothing."""
     if ResourceType.UNKNOWN is chosen.resource_type or PatternType.UNKNOWN is chosen.pattern_type:
         return "Unknown patternFilter."
     if Operation.UNKNOWN is chosen.operation or Permission.UNKNOWN is chosen.permission:
@@ -96,12 +96,12 @@ def wrong_with_filter(chosen: AclFilter) -> str | None:
 
 
 def is_principal(text: str) -> bool:
-    """Whether it has the form TYPE:NAME; Kafka asks for the colon alone."""
+    """Whether it has the form TYPE:NAME; Kafka checks only for the colon."""
     return ":" in text
 
 
 def plain_host(host: str) -> str:
-    """An address in the one form in which hosts are compared; anything else as it is."""
+    """An address in the one form in which hosts are compared; anything else unchanged."""
     if ":" not in host:
         return host
     try:
@@ -120,7 +120,7 @@ def rule_of(acl: Acl) -> StoredRule:
 
 
 def acl_of(content: Mapping[str, Any]) -> Acl:
-    """The rule that the content of a stored one says; raises KeyError or ValueError."""
+    """The rule in the content of a stored one; raises KeyError or ValueError."""
     return Acl(
         ResourceType[content["resource"]],
         str(content["name"]),

@@ -1,23 +1,23 @@
 """The audit: logins, refusals and administrative changes as events, each one line of JSON.
 
-An event is a flat object in ASCII. Fields that have nothing to say are left out:
+An event is a flat object in ASCII. Empty fields are left out:
 
     time        UTC with milliseconds, by the broker's clock
     event       login, refusal or change
     worker      its number, where several share the broker
-    principal   such as User:alice; of a login that failed the user that was named
+    principal   such as User:alice; for a failed login, the user that it named
     address, listener, client_id
-                where the client comes in, and how it calls itself
+                where the client connects from and to, and the name that it gives itself
     request     the API and its version, such as CreateTopics v7
-    operation   of a login LOGIN or RENEWAL; else the operation of access lists that the request takes
+    operation   for a login, LOGIN or RENEWAL; else the operation of access lists that the request needs
     resource    TYPE:NAME, such as topic:orders, partition:orders-3, group:billing, cluster:kafka-cluster
     outcome     Kafka's name of the error; NONE where there is none
-    mechanism   of a login: one of SASL, or TLS
+    mechanism   for a login: a mechanism of SASL, or TLS
     detail      what was changed, or why a login failed; never a secret
-    left_out    events of this kind before this one that were too many
+    left_out    how many events of this kind were dropped before this one, as too many
 
-What clients have said is cut to `MAX_CHARACTERS`. Of each kind `rate` events a second are told, and at once as many as one
-request may well cause; more are counted.
+Text of clients is cut to `MAX_CHARACTERS`. Of each kind `rate` events a second are recorded, with bursts as large as one request
+may well cause; more are only counted.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ CHANGE: Final = "change"
 
 TLS: Final = "TLS"
 TLS_FAILED: Final = "SSL_AUTHENTICATION_FAILED"
-"""As Kafka calls it, whose protocol has no code for it."""
+"""Kafka's name for it; its protocol has no code for it."""
 
 MAX_CHARACTERS: Final = 256
 BURST: Final = 10_000
@@ -61,7 +61,7 @@ _NAMES: Final[Mapping[int, str]] = {code: code.name for code in ErrorCode}
 
 
 class Who(NamedTuple):
-    """Whoever has caused an event."""
+    """The client that caused an event."""
 
     principal: str | None
     address: str
@@ -70,7 +70,7 @@ class Who(NamedTuple):
 
 
 class Denied(NamedTuple):
-    """A right that somebody lacks."""
+    """A right that a client lacks."""
 
     operation: Operation
     kind: ResourceType
@@ -78,7 +78,7 @@ class Denied(NamedTuple):
 
 
 class Part(NamedTuple):
-    """One thing that was to be changed, and what came of it."""
+    """One thing that was to be changed, and the outcome."""
 
     resource: str
     code: int
@@ -94,14 +94,14 @@ class Sink(Protocol):
 
     def take(self, event: str, line: bytes) -> None: ...
     def flush(self) -> None:
-        """The broker takes no more requests: hand on all that is left."""
+        """The broker takes no more requests: pass on all that is left."""
         ...
 
     def close(self) -> None: ...
 
 
 class _Allowance:
-    """How many events of one kind may still be told, and how many were left out since the last."""
+    """How many events of one kind may still be recorded, and how many were left out since the last."""
 
     __slots__ = ("left", "left_out", "since_s", "warned_s")
 
@@ -153,7 +153,7 @@ class AuditTrail:
         self._tell(LOGIN, who, {"operation": operation, "outcome": outcome, "mechanism": mechanism, "detail": detail})
 
     def of_tls(self, listener: str) -> Callable[[str, Principal | None, str], None]:
-        """Tells of the peers of one listener: those with a certificate that have come in, and those that have not, and why."""
+        """A function that records the peers of one listener: those let in with a certificate, and those that were not, and why."""
 
         def tell(address: str, principal: Principal | None, reason: str) -> None:
             if principal is None:
@@ -193,7 +193,7 @@ class AuditTrail:
     def _tell(self, event: str, who: Who, fields: dict[str, str]) -> None:
         allowance = self._allowances.get(event)
         if allowance is None:
-            return  # nobody wants to know of this kind
+            return  # this kind is not recorded
         now_s = self._clock.monotonic()
         if not allowance.takes(now_s, self._rate):
             self._lost.value += 1

@@ -1,10 +1,10 @@
 """The audit as a file: lines are queued, and appended by a thread of its own.
 
-- Whoever rotates the file moves or removes it: before each write the thread looks whether its file is still the one of
-  that name, and makes a new one if not. A file that was copied and cut goes on at its new end.
+- To rotate the file, move or remove it: before each write the thread checks whether its file is still the one of that name, and
+  creates a new one if not. A file that was copied and truncated continues at its new end.
 - Several workers append to one file: each write holds whole lines.
-- While the disk fails the lines stay in the queue, and the first that were not written are tried again every second. What finds the queue
-  full is lost: counted, and told by one line of the log. Lines are given to the system, not synced one by one.
+- While the disk fails, lines stay in the queue, and the first unwritten ones are retried every second. Lines that find the queue full
+  are lost: counted, and reported by one line of the log. Lines are given to the system, not synced one by one.
 - At a clean stop the queue is written out, within `MOST_CLOSING_S`.
 """
 
@@ -30,7 +30,7 @@ ONLY_OURS: Final = 0o600
 
 
 class AuditFile:
-    """A `Sink`. `take` is called by the event loop's thread, `_run` is the other's."""
+    """A `Sink`. `take` runs on the event loop's thread, `_run` on the other one."""
 
     def __init__(self, path: str, lost: Counter) -> None:
         self._path = path
@@ -65,7 +65,7 @@ class AuditFile:
             log.error("%s: the audit's queue is full: events are lost", self._path)
 
     def flush(self) -> None:
-        """The thread is at it."""
+        """The thread writes without being asked."""
 
     def close(self) -> None:
         if self._thread is None:
@@ -96,13 +96,13 @@ class AuditFile:
             self._is_written(len(lines))
 
     def _next(self) -> list[bytes]:
-        """Lines to write, which stay in the queue until they are; none: it is over."""
+        """Lines to write, which stay in the queue until they are written; none at the end."""
         with self._changed:
             self._changed.wait_for(lambda: self._queue or self._is_closing)
             return list(islice(self._queue, MOST_LINES_PER_WRITE))
 
     def _write(self, data: bytes, *, is_begun: bool) -> bytes:
-        """What was not written: it goes on from there, so that no line is left in two."""
+        """Write the data; return what was not written. The next call continues there, so that no line is split."""
         try:
             if not is_begun:
                 self._follow_rotation()
@@ -124,7 +124,7 @@ class AuditFile:
             log.warning("%s: the audit is written again, %s events were lost", self._path, dropped)
 
     def _opened(self) -> int:
-        """What was begun by a process that is gone ends here: the next line is one of its own. Raises OSError."""
+        """Open the file, and end a line that an earlier process left unfinished. Raises OSError."""
         descriptor = os.open(self._path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, ONLY_OURS)
         try:
             size = os.fstat(descriptor).st_size

@@ -1,12 +1,12 @@
 """Whether a principal may do something with a resource, by the rules of the access list.
 
-A super user may do everything. Else a rule that denies wins over every rule that allows; where rules are about a resource and none
-of them allows, nothing is allowed. Where no rule is about it, `allow.everyone.if.no.acl.found` decides. READ, WRITE, DELETE and ALTER
-allow DESCRIBE too, and ALTER_CONFIGS allows DESCRIBE_CONFIGS; to deny them denies nothing else.
+A super user may do everything. Otherwise a rule that denies wins over every rule that allows. If there are rules about a resource and
+none of them allows, nothing is allowed. If there are none, `allow.everyone.if.no.acl.found` decides. READ, WRITE, DELETE and ALTER
+allow DESCRIBE too, and ALTER_CONFIGS allows DESCRIBE_CONFIGS; denying them denies nothing else.
 
-Rules are found by the resource's type and name: those of this very name, those of every name, and those of its prefixes, the
-longest of which a sorted search finds; each prefix knows the next shorter one. What was found is remembered for
-each principal and host until the rules change.
+Rules are found by the resource's type and name: those of this name, those of every name, and those of its prefixes. A binary search
+finds the longest prefix; each prefix knows the next shorter one. Results are cached for each principal and host until the rules
+change.
 """
 
 from __future__ import annotations
@@ -31,18 +31,18 @@ from horolog.protocol.acl_types import (
 )
 
 MAX_REMEMBERED: Final = 10_000
-"""Answers that are kept of one principal at one host."""
+"""Cached results of one principal at one host."""
 MAX_SUBJECTS: Final = 1_000
-"""Principals and hosts of which answers are kept."""
+"""Pairs of principal and host with cached results."""
 
 IMPLYING: Final = {
     Operation.DESCRIBE: (Operation.DESCRIBE, Operation.READ, Operation.WRITE, Operation.DELETE, Operation.ALTER),
     Operation.DESCRIBE_CONFIGS: (Operation.DESCRIBE_CONFIGS, Operation.ALTER_CONFIGS),
 }
-"""The operations that a rule may name to allow one."""
+"""For an operation, those that a rule may name to allow it."""
 
 PROBE: Final = "hardcode"
-"""The name by which Kafka asks whether somebody may do a thing whatever the rules say."""
+"""The name with which Kafka asks whether a principal may do something whatever the rules say."""
 
 OfPrincipals = dict[str, list[Acl]]
 
@@ -134,7 +134,7 @@ class Rights:
         return self.may(Operation.DESCRIBE, ResourceType.TOPIC, topic)
 
     def may_any(self, operation: Operation, kind: ResourceType) -> bool:
-        """Whether there is any name, known or not, with which it may."""
+        """Whether the operation is allowed on any name, known or not."""
         found = self._known_any.get((operation, kind))
         if found is None:
             found = self._authorizer.allows_any(self._principal, self._host, operation, kind)
@@ -142,12 +142,12 @@ class Rights:
         return found
 
     def operations(self, kind: ResourceType, name: str) -> list[Operation]:
-        """Everything that it may do with one resource."""
+        """All operations that are allowed on one resource."""
         return [one for one in OPERATIONS_OF[kind] if self.may(one, kind, name)]
 
 
 class Authorizer:
-    """The rules in force, and what was found by them. `on_change` is called when others have come into force."""
+    """The rules in force, with cached results. `on_change` is called when the rules have changed."""
 
     def __init__(self, super_users: Collection[str], *, allow_without_rules: bool, acls: Iterable[Acl] = ()) -> None:
         self._super_users = frozenset(super_users)
@@ -163,7 +163,7 @@ class Authorizer:
         return f"<Authorizer: {self.count} rules, {len(self._super_users)} super users>"
 
     def replace(self, acls: Iterable[Acl]) -> None:
-        """Other rules are in force from now on; nothing that was found before counts."""
+        """Put other rules in force, and drop all cached results."""
         self._acls, self._rules, self._subjects, self.count = {}, {}, {}, 0
         for acl in acls:
             self.count += 1
@@ -171,14 +171,14 @@ class Authorizer:
         self.on_change()
 
     def _about(self, kind: ResourceType) -> _Rules:
-        """The rules of one resource type, in order from the first question on: many changes may come before it."""
+        """The rules of one resource type, sorted only when they are asked for: many changes may come before."""
         found = self._rules.get(kind)
         if found is None:
             found = self._rules[kind] = _Rules(self._acls.get(kind, ()))
         return found
 
     def rights(self, principal: Principal, host: str) -> Rights:
-        """What was found is shared by all connections of a principal from one host. Ask again for each request: rules change."""
+        """All connections of a principal from one host share cached results. Ask again for each request: rules change."""
         found = self._subjects.get((principal, host))
         if found is None:
             if len(self._subjects) >= MAX_SUBJECTS:
@@ -228,7 +228,7 @@ class Authorizer:
 
 
 def _counts(acl: Acl, operation: Operation) -> bool:
-    """Whether a rule says something of an operation."""
+    """Whether a rule says something about an operation."""
     if acl.operation is Operation.ALL:
         return True
     if acl.permission is Permission.ALLOW:
@@ -260,7 +260,7 @@ class KnownAcls:
         self._known: dict[str, tuple[StoredRule, Acl]] = {}
 
     def of(self, rules: Rules) -> Iterator[Acl]:
-        """Raises KeyError and ValueError for a rule that says nothing: to go on without it might allow what it denies."""
+        """Raises KeyError and ValueError for a rule that cannot be read: going on without it might allow what it denies."""
         known: dict[str, tuple[StoredRule, Acl]] = {}
         for (kind, key), rule in rules.items():
             if kind == ACL:

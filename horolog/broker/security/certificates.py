@@ -1,6 +1,6 @@
-"""Reads of a certificate what the broker has to know: whose it is, in the form that Java gives, and until when it holds.
+"""Reads from a certificate what the broker has to know: whose it is, in the form that Java gives, and when it expires.
 
-Whether it is true is for the TLS library to say, which has checked it before.
+The TLS library has verified the certificate before.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ KEYWORDS: Final = {
     "0.9.2342.19200300.100.1.1": "UID",
     "0.9.2342.19200300.100.1.25": "DC",
 }
-"""What RFC 2253 has names for; Java writes the numbers of all others."""
+"""The attributes that RFC 2253 names; Java writes the numbers of all others."""
 
 SUBJECT_ALTERNATIVES: Final = "2.5.29.17"
 EXTENSIONS: Final = 0xA3
@@ -55,7 +55,7 @@ def alternatives(encoded: bytes) -> frozenset[bytes]:
     body = der.first(der.first(encoded, der.SEQUENCE).content, der.SEQUENCE)
     for extensions in (one for one in der.elements(body.content) if one.tag == EXTENSIONS):
         for extension in der.elements(der.first(extensions.content, der.SEQUENCE).content):
-            parts = list(der.elements(extension.content))  # whether it is critical may stand in the middle
+            parts = list(der.elements(extension.content))  # a critical flag may stand in the middle
             if len(parts) < 2 or parts[0].tag != der.OBJECT_IDENTIFIER:
                 raise der.DerError("an extension has a kind and a value")
             if der.dotted(parts[0].content) == SUBJECT_ALTERNATIVES:
@@ -66,7 +66,7 @@ def alternatives(encoded: bytes) -> frozenset[bytes]:
 
 
 def is_same_name(one: str, other: str) -> bool:
-    """Whether two subjects are one, as Java compares them: without regard to case and to blanks in a row."""
+    """Whether two subjects are the same, as Java compares them: ignoring case and repeated blanks."""
     return one.casefold().split() == other.casefold().split()
 
 

@@ -10,12 +10,12 @@ from typing import Final
 VERSIONS: Final = {"TLSv1.2": ssl.TLSVersion.TLSv1_2, "TLSv1.3": ssl.TLSVersion.TLSv1_3}
 
 TLS_1_3: Final = frozenset({"TLS_AES_256_GCM_SHA384", "TLS_CHACHA20_POLY1305_SHA256", "TLS_AES_128_GCM_SHA256"})
-"""The suites of TLS 1.3; its library has them all on or the version off."""
+"""The suites of TLS 1.3; with the library they are all on, or the version is off."""
 
 WITH_FORWARD_SECRECY: Final = (
     "ECDHE+AESGCM:ECDHE+CHACHA20:DHE+AESGCM:DHE+CHACHA20:ECDHE+AES:DHE+AES:!aNULL:!aDSS:!kPSK:!aPSK:!kSRP:!aSRP"
 )
-"""The suites of TLS 1.2 that are offered where nobody names any: what was recorded stays secret when the key is stolen later."""
+"""The suites of TLS 1.2 that are offered by default: recorded traffic stays secret even if the key is stolen later."""
 
 _STANDARD: Final = re.compile(r"TLS_(?:(ECDHE|DHE)_)?(RSA|ECDSA)_WITH_(.+)")
 _CIPHERS: Final = {
@@ -35,7 +35,7 @@ def is_of_tls_1_3(name: str) -> bool:
 
 
 def choose(context: ssl.SSLContext, names: Collection[str]) -> set[str]:
-    """The context has the suites of TLS 1.2 that are among them, or those with forward secrecy where none is named.
+    """Set the context's suites of TLS 1.2: those among the names, or those with forward secrecy if no suite is named.
 
     Returns the versions that have any. Raises ValueError.
     """
@@ -55,7 +55,7 @@ def choose(context: ssl.SSLContext, names: Collection[str]) -> set[str]:
 
 
 def openssl_name(name: str) -> str:
-    """OpenSSL's name; one that is not the standard's is passed on as it is. Raises ValueError for one that OpenSSL has not."""
+    """OpenSSL's name; a name that is not the standard's is passed on unchanged. Raises ValueError for a suite that is not served."""
     found = _STANDARD.fullmatch(name)
     if found is None:
         if not re.fullmatch(r"[A-Z0-9-]+", name) or name.startswith("-"):

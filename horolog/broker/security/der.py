@@ -1,4 +1,4 @@
-"""Reads DER, the form of certificates: as much of it as names and times take. Every fault is a DerError."""
+"""Reads DER, the encoding of certificates: as much of it as names and times need. Every fault is a DerError."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MOST_LENGTH_BYTES: Final = 4
 
 
 class DerError(ValueError):
-    """The bytes are no DER, or not of the form that was looked for."""
+    """The bytes are not DER, or not of the expected form."""
 
 
 class Element(NamedTuple):
@@ -64,7 +64,7 @@ def _extent(data: bytes, at: int) -> tuple[int, int]:
 
 
 def dotted(content: bytes) -> str:
-    """An object identifier as people write it."""
+    """An object identifier in dotted notation."""
     if not content or content[-1] & LONG_FORM:
         raise DerError("an object identifier is none")
     numbers, number = [], 0

@@ -1,4 +1,4 @@
-"""What each listener asks of its peers, read out of the settings: TLS, SASL, both or neither."""
+"""What each listener requires of its peers, read from the settings: TLS, SASL, both or neither."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class StoreSettings:
 
 @dataclass(frozen=True, slots=True)
 class TlsSettings:
-    """How TLS is spoken."""
+    """The TLS of one listener."""
 
     keystore: StoreSettings
     truststore: StoreSettings
@@ -41,7 +41,7 @@ class TlsSettings:
 
 @dataclass(frozen=True, slots=True)
 class OAuthSettings:
-    """Which tokens are believed."""
+    """Which tokens are accepted."""
 
     jwks_url: str | None
     refresh_ms: int
@@ -56,7 +56,7 @@ class OAuthSettings:
 
 @dataclass(frozen=True, slots=True)
 class MechanismSettings:
-    """What one SASL mechanism of a listener is told."""
+    """The settings of one SASL mechanism of a listener."""
 
     jaas_config: str | None = field(repr=False)
     max_reauth_ms: int
@@ -75,7 +75,7 @@ class SaslSettings:
 
 @dataclass(frozen=True, slots=True)
 class ListenerProtection:
-    """What a listener asks; neither means that everybody comes in as ANONYMOUS."""
+    """What a listener requires; with neither, every peer is ANONYMOUS."""
 
     name: str
     tls: TlsSettings | None
@@ -83,7 +83,7 @@ class ListenerProtection:
 
     @property
     def asks_who(self) -> bool:
-        """Whether nobody comes in without saying who he is, and showing it."""
+        """Whether every peer has to authenticate."""
         return self.sasl is not None or (self.tls is not None and self.tls.client_auth == "required")
 
 
@@ -103,7 +103,7 @@ def sasl_listeners(settings: Settings) -> set[str]:
 
 
 def refuse_what_closes_nothing(settings: Settings) -> None:
-    """Who asks for SASL where no listener speaks it believes in a door that is not there. Raises SettingsError."""
+    """Refuse settings of SASL that no listener uses: they would protect nothing. Raises SettingsError."""
     closed = {name.lower() for name in sasl_listeners(settings)}
     key = "sasl.enabled.mechanisms"
     if not closed and settings.is_set(key) and settings.value(key) != SPECS[key].default:
@@ -127,7 +127,7 @@ class Opened(Protocol):
 
 
 def open_to_others(settings: Settings, listeners: Iterable[Opened]) -> str | None:
-    """The warning where others than this machine reach a listener at which nobody is asked who he is."""
+    """The warning if other machines reach a listener that does not authenticate every peer."""
     closed = {address.name for address in listen_addresses(settings) if of(settings, address).asks_who}
     reached = [
         f"{one.name} {one.host or '*'}:{one.port}"
@@ -168,7 +168,7 @@ def _tls(settings: Settings, address: Address) -> TlsSettings:
 
 
 def _client_auth(settings: Settings, address: Address) -> str:
-    """Beside SASL a certificate is asked for only by the listener's own key, as in Kafka."""
+    """With SASL, only the listener's own key can ask for a certificate, as in Kafka."""
     key = "ssl.client.auth"
     if address.protocol == "SASL_SSL" and not settings.is_set(names(address.name, key)[0]):
         return "none"

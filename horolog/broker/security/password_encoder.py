@@ -1,18 +1,18 @@
-"""Secrets of the cluster as they lie on the disk: keys of SCRAM users, and settings that are passwords, encrypted by a secret of the owner.
+"""Encrypts the secrets that the cluster keeps on disk, keys of SCRAM users and settings that are passwords, with a secret of the owner.
 
-A secret is encoded where a change is decided and decoded where it is used: state, `horolog-cluster` and `horolog-journal` have the
-encoded form and nothing else. A setting becomes the text
+A secret is encoded where a change is decided and decoded where it is used: state, `horolog-cluster` and `horolog-journal` hold only the
+encoded form. A setting becomes the text
 
     $encrypted$1$<salt>$<data>
 
-both in URL-safe base64, and the rule of a user has `{"encrypted": "<such a text>"}` for its content, which is the JSON of what it had.
-The data is AES-SIV (RFC 5297, 512 bits of key) over the place of the secret and its text: it can be read in no other place, changed by
-nobody, and is the same whenever the same is encoded in the same place. The key is scrypt of the owner's secret with the salt, of which a
-cluster has one, unless several brokers make their first at once.
+both in URL-safe base64. The rule of a user has the content `{"encrypted": "<such a text>"}`, which encodes its former content as JSON.
+The data is AES-SIV (RFC 5297, 512 bits of key) over the place of the secret and its text: it can be read in no other place and cannot be
+altered, and the same text in the same place always gives the same data. The key is scrypt of the owner's secret with the salt. A cluster
+has one salt, unless several brokers make their first at once.
 
-`password.encoder.secret` is the owner's secret, as at Kafka before 4.0, or the systemd credential of that name
-(`$CREDENTIALS_DIRECTORY/password.encoder.secret`); `password.encoder.old.secret` is the one before, which still decodes. With an old one
-alone everything is decoded for good. Kafka 4 keeps these secrets as they are, so they are taken without a secret too, and the log says so.
+`password.encoder.secret` is the owner's secret, as in Kafka before 4.0, or the systemd credential of that name
+(`$CREDENTIALS_DIRECTORY/password.encoder.secret`); `password.encoder.old.secret` is the previous one, which still decodes. With only an
+old one, everything is decoded for good. Kafka 4 stores these secrets in plain text, so that is possible here, too; the log says so.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ _SCRYPT: Final = {"n": 1 << 14, "r": 8, "p": 1, "maxmem": 64 << 20}
 
 
 class NotDecoded(Exception):
-    """A secret is encrypted, and not by one that was given."""
+    """A secret is encrypted, and none of the given secrets decodes it."""
 
 
 class _Key:
-    """What one secret of the owner encrypts with."""
+    """The ciphers of one secret of the owner, by salt."""
 
     def __init__(self, name: str, secret: str) -> None:
         self.name = name
@@ -81,7 +81,7 @@ class PasswordEncoder:
 
     @classmethod
     def of(cls, settings: Settings, environ: Mapping[str, str] = os.environ) -> PasswordEncoder:
-        """By the settings, or by the credentials that systemd gives. Raises SettingsError."""
+        """From the settings, or from the credentials of systemd. Raises SettingsError."""
         secret, old = settings.password_encoder_secret, settings.password_encoder_old_secret
         folder = environ.get(CREDENTIALS)
         if folder:
@@ -98,7 +98,7 @@ class PasswordEncoder:
     # -- texts
 
     def encode(self, text: str, place: str) -> str:
-        """The text as it is kept; one that is encoded already is encoded by the newest secret."""
+        """The text as it is stored; a text that is encoded already is encoded again with the newest secret."""
         if self._new is None:
             return self.decode(text, place)
         plain = self._decoded_or_plain(text, place)
@@ -118,7 +118,7 @@ class PasswordEncoder:
                 raise NotDecoded(f"{place} is encrypted by a later release: start that one, or a newer one")
             decoded_salt, decoded_data = base64.urlsafe_b64decode(salt), base64.urlsafe_b64decode(data)
         except ValueError:
-            return text  # a password of somebody's that begins so
+            return text  # a plain password that begins so
         for key in self._keys:
             try:
                 plain: bytes = key.cipher(decoded_salt).decrypt(decoded_data, [place.encode()])
@@ -137,7 +137,7 @@ class PasswordEncoder:
         return f"{place} is encrypted, and {what}: give the secret by which it was ({OLD_SECRET} for one of before)"
 
     def _decoded_or_plain(self, text: str, place: str) -> str:
-        """A password that somebody gives may look as if it were encoded."""
+        """A plain password may look as if it were encoded."""
         try:
             return self.decode(text, place)
         except NotDecoded:
@@ -179,7 +179,7 @@ class PasswordEncoder:
         return {key: self.decoded_rule(rule) for key, rule in rules.items()}
 
     def encoded_beside(self, put: Iterable[StoredRule], rules: Rules) -> tuple[StoredRule, ...]:
-        """New rules as they are kept, with the salt that these have."""
+        """New rules as they are stored, with the salt of the present `rules`."""
         if self._new is not None and not self._salt:
             encoded = (rule for rule in rules.values() if rule.kind == USER and _FIELD in rule.content)
             for rule in encoded:
@@ -189,7 +189,7 @@ class PasswordEncoder:
 
 
 def secrets_in(rules: Rules, broker_configs: Mapping[str, Mapping[str, str]]) -> int:
-    """How many secrets lie there as they are."""
+    """How many secrets are stored in plain text."""
     users = sum(1 for rule in rules.values() if rule.kind == USER and _FIELD not in rule.content)
     configs = (pair for one in broker_configs.values() for pair in one.items())
     return users + sum(1 for key, text in configs if _is_password(key) and not text.startswith(ENCRYPTED))

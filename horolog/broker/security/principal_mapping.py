@@ -1,7 +1,7 @@
-"""`ssl.principal.mapping.rules`: makes a principal's name out of the name in a certificate, by the first rule that fits it.
+"""`ssl.principal.mapping.rules`: derives a principal's name from the name in a certificate, by the first rule that fits it.
 
-`RULE:PATTERN/REPLACEMENT/[LU]` fits a name that matches the pattern as a whole, `DEFAULT` fits every name and leaves it. Patterns are
-Java's, as far as Python has them too; in a replacement `$1` is a group. What no rule fits is refused.
+`RULE:PATTERN/REPLACEMENT/[LU]` fits a name that matches the pattern as a whole, `DEFAULT` fits every name and keeps it. Patterns are
+Java's, as far as Python has them too; in a replacement `$1` is a group. A name that no rule fits is refused.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _IN_REPLACEMENT: Final = re.compile(
 
 
 class NoRuleFits(Exception):
-    """Nobody comes in by a certificate whose name no rule fits."""
+    """No rule fits the name in a certificate, so its peer is refused."""
 
 
 class PrincipalMapping:
@@ -96,7 +96,7 @@ def _template(replacement: str, pattern: re.Pattern[str]) -> Callable[[re.Match[
 
 
 def _group(match: re.Match[str], digits: str) -> str:
-    """The group that as many digits name as there is one for; digits that name none stand for themselves, with their $."""
+    """The group that the most digits name; digits that name none stand for themselves, with their $."""
     groups = match.re.groups
     taken = next((size for size in range(len(digits), 0, -1) if int(digits[:size]) <= groups), 0)
     return (match[int(digits[:taken])] or "") + digits[taken:] if taken else f"${digits}"

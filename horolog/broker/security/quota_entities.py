@@ -1,7 +1,7 @@
-"""Whom a quota is for, and what it may say: entities, the names of values, the rules that they are kept as, and Kafka's refusals.
+"""The entities that quotas are for, the names of their values, the rules that store them, and Kafka's refusals.
 
 An entity names a user, a client id, both, or an address; the name None stands for the default of all that have none of their own. Its
-rule has the kind `quota`, the entity as JSON as its key, sorted, and the values as its content.
+rule has the kind `quota`, the entity as sorted JSON as its key, and the values as its content.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ CONNECTION: Final = "connection_creation_rate"
 OF_CLIENTS: Final = (PRODUCE, FETCH, REQUEST, MUTATION)
 WHOLE_NUMBERS: Final = {PRODUCE: (INT64_MAX, "a LONG"), FETCH: (INT64_MAX, "a LONG"), CONNECTION: (INT32_MAX, "an INT")}
 FRACTION: Final = 1e-6
-"""By so much a whole number may be off."""
+"""How far a whole number may be off."""
 
 ADOPTED: Final = StoredRule(QUOTA, "adopted", {})
-"""Is no quota: it says that those of a Kafka's metadata have come into force once."""
+"""No quota, but the mark that the quotas of Kafka's metadata have come into force once."""
 
 Entity = tuple[tuple[str, str | None], ...]
 """Kinds and names, sorted."""
@@ -53,13 +53,13 @@ def stored_quotas(rules: Rules) -> Iterator[tuple[Entity, Values]]:
 
 
 def shown(entity: Entity) -> str:
-    """As Kafka's messages have it."""
+    """An entity as Kafka's messages show it."""
     inner = ", ".join(f"{kind}={'null' if name is None else name}" for kind, name in entity)
     return f"ClientQuotaEntity(entries={{{inner}}})"
 
 
 def wrong_with(entity: Entity) -> str | None:
-    """Why there is no such entity, as Kafka says it."""
+    """Why an entity is invalid, in Kafka's words."""
     for kind, name in entity:
         if kind not in (USER, CLIENT_ID, IP):
             return f"Unhandled client quota entity type: {kind}"
@@ -77,7 +77,7 @@ def wrong_with(entity: Entity) -> str | None:
 
 
 def _is_address(text: str) -> bool:
-    """Names of hosts are not looked up: that would hold up all others."""
+    """Host names are not resolved: that would hold up all other requests."""
     try:
         ipaddress.ip_address(text)
     except ValueError:
@@ -86,7 +86,7 @@ def _is_address(text: str) -> bool:
 
 
 def wrong_with_value(entity: Entity, key: str, value: float) -> str | None:
-    """Why an entity may not have this value, as Kafka says it."""
+    """Why an entity may not have this value, in Kafka's words."""
     allowed = (CONNECTION,) if IP in dict(entity) else OF_CLIENTS
     if key not in allowed:
         return f"Invalid configuration key {key}"

@@ -1,7 +1,7 @@
-"""How fast something goes, and for how long it has to stop to go as fast as allowed: Kafka's arithmetic, without a clock.
+"""Rates, and how long to wait until a rate is back at its limit: Kafka's arithmetic, without a clock.
 
-A `Rate` is what was counted in the last windows, per second; where fewer windows have passed it counts as if they had, with nothing in
-them. A `TokenBucket` may be emptied at once, and below; it fills at the rate allowed.
+A `Rate` is what was counted in the last windows, per second; if fewer windows have passed, the missing ones count as empty. A
+`TokenBucket` may be emptied at once, and below zero; it fills at the allowed rate.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 
 class Windows(NamedTuple):
-    """Over how many windows is measured, of which the last is unfinished, and how long each is."""
+    """How many windows are measured, the last of which is unfinished, and how long each is."""
 
     number: int
     length_s: float
@@ -56,7 +56,7 @@ class Rate:
         return sum(one.total for one in self._samples) / self._measured_s(now_s)
 
     def wait_s(self, limit: float, now_s: float) -> float:
-        """After so long without anything counted the rate has come down to the limit; 0 where it is no higher."""
+        """Seconds until the rate is down to the limit if nothing more is counted; 0 if it is no higher."""
         rate = self.per_second(now_s)
         if rate <= limit:
             return 0.0
@@ -81,7 +81,7 @@ class Rate:
 
 
 class TokenBucket:
-    """Holds as many tokens as fill it in all windows; who takes more than there are waits until none are owed."""
+    """Holds as many tokens as fill it in all windows; a client that takes more than there are waits until none are owed."""
 
     __slots__ = ("_at_s", "_limit", "_taken", "_windows")
 
@@ -99,7 +99,7 @@ class TokenBucket:
         self._taken += amount
 
     def wait_s(self, limit: float, now_s: float) -> float:
-        """So long it takes until no tokens are owed."""
+        """Seconds until no tokens are owed."""
         self._fill(limit, now_s)
         return max(0.0, self._taken / limit - self._windows.all_s)
 

@@ -1,7 +1,8 @@
-"""How much clients may ask for: which quota holds for a user and a client id, who shares it, and for how long one who is over it waits.
+"""The quotas of clients: which one applies to a user and a client id, which clients share it, and how long a client over it waits.
 
-Of all entities that fit a client the first with a value counts: user and client id, user and default client id, user; the same three
-of the default user; client id, default client id. Who is found by a client id has a rate of its own for each, others share the user's.
+The first entity that matches a client and has a value applies: user and client id, user and default client id, user; the same three
+for the default user; client id, default client id. If it names a client id, each client id has a rate of its own; otherwise all
+clients of the user share one.
 """
 
 from __future__ import annotations
@@ -40,31 +41,31 @@ FAMILIES: Final = (THROTTLE_SECONDS,)
 
 DEFAULT: Final = None
 Sharer = tuple[str | None, str | None]
-"""User and client id of those who share one rate; None where any have it."""
+"""The user and the client id that share one rate; None stands for any."""
 
 
 BETWEEN_HELD_S: Final = 0.0005
-"""Requests that are held are looked at one after the other, however many there are."""
+"""The time between held requests: they are looked at one after the other, however many there are."""
 EARLY_S: Final = 0.001
-"""By so much a timer may be early."""
+"""How early a timer may be."""
 
 M = TypeVar("M", Rate, TokenBucket)
 
 
 class Limit(NamedTuple):
-    """What holds for a client."""
+    """The quota that applies to a client, and who shares it."""
 
     value: float
     sharer: Sharer
 
 
 class QuotaTable:
-    """The quotas of the cluster, as one broker of several has its part of them."""
+    """The quotas of the cluster, reduced to the share of one broker."""
 
     __slots__ = ("_by_kind",)
 
     def __init__(self, quotas: Mapping[Entity, Values], defaults: Values, parts: int) -> None:
-        """`defaults` hold for client ids without a quota."""
+        """`defaults` apply to client ids without a quota."""
         self._by_kind: dict[str, dict[Entity, float]] = {}
         of_clients = {((CLIENT_ID, DEFAULT),): defaults}
         for entity, values in (*of_clients.items(), *quotas.items()):
@@ -106,12 +107,12 @@ class QuotaTable:
 
 
 def _compared(entity: Entity) -> Entity:
-    """With an address as those of connections are written."""
+    """The entity, with its address written as those of connections are."""
     return tuple((kind, plain_host(name) if kind == IP and name is not None else name) for kind, name in entity)
 
 
 class _Meters(Generic[M]):
-    """One meter for each who shares a quota; those that say nothing any more are dropped once in all windows."""
+    """One meter for each sharer of a quota; meters that say nothing any more are dropped once in the span of all windows."""
 
     __slots__ = ("_by_sharer", "_new", "_swept_s", "_windows")
 
@@ -138,7 +139,7 @@ class _Meters(Generic[M]):
 
 
 class _Hold:
-    """Until when those who share a quota wait, and when the last of their requests that are held is looked at again."""
+    """Until when the clients that share a quota wait, and when the last of their held requests is looked at again."""
 
     __slots__ = ("last_s", "until_s")
 
@@ -156,7 +157,7 @@ class _Hold:
 
 
 class ClientQuotas:
-    """What clients have used of their quotas; `take` is a watcher of the cluster's rules, `watchers` are called when they differ."""
+    """What clients have used of their quotas; `take` is a watcher of the cluster's rules, `watchers` are called when quotas change."""
 
     __slots__ = (
         "_defaults",
@@ -172,7 +173,7 @@ class ClientQuotas:
     )
 
     def __init__(self, settings: Settings, monotonic: Callable[[], float], metrics: Metrics, parts: int = 1) -> None:
-        """`parts`: so many brokers share what the quotas allow, one each."""
+        """`parts`: how many brokers share what the quotas allow, in equal parts."""
         self._parts = parts
         self._monotonic = monotonic
         self._metrics = metrics
@@ -191,7 +192,7 @@ class ClientQuotas:
         return f"<ClientQuotas {self._table!r}, {count} who used them>"
 
     def take(self, rules: Rules) -> None:
-        """These rules count from now on; what was used stays used."""
+        """Apply these rules from now on; what was used stays used."""
         table = QuotaTable(dict(stored_quotas(rules)), self._defaults, self._parts)
         if table != self._table:  # users and access lists change, too
             self._table = table
@@ -203,7 +204,7 @@ class ClientQuotas:
         return self._table.has(kind)
 
     def charge(self, kind: str, user: str, client_id: str, amount: float) -> float:
-        """Count what a client has used; for how many seconds it has to wait."""
+        """Count what a client has used; return for how many seconds it has to wait."""
         limit = self._table.of_client(kind, user, client_id)
         if limit is None:
             return 0.0
@@ -214,7 +215,7 @@ class ClientQuotas:
         return min(wait_s, self._windows.length_s) if kind == REQUEST else wait_s
 
     def hold(self, kind: str, user: str, client_id: str, wait_s: float) -> None:
-        """All who share this client's quota wait so long, on every connection."""
+        """Make all clients that share this client's quota wait for `wait_s`, on every connection."""
         limit = self._table.of_client(kind, user, client_id)
         if limit is None:
             return
@@ -226,7 +227,7 @@ class ClientQuotas:
         found.until_s = max(found.until_s, now_s + wait_s)
 
     def held_s(self, kind: str, user: str, client_id: str) -> float:
-        """For how long a request of a client is held now; each that is held is told another time."""
+        """For how long a client's request is held now; each held request gets a different time."""
         if not self._holds:
             return 0.0
         limit = self._table.of_client(kind, user, client_id)
@@ -234,21 +235,21 @@ class ClientQuotas:
         return 0.0 if found is None else found.wait_s(self._monotonic())
 
     def give_back(self, kind: str, user: str, client_id: str, amount: float) -> None:
-        """Count what was charged as not used."""
+        """Take back a charge."""
         limit = self._table.of_client(kind, user, client_id)
         if limit is not None:
             now_s = self._monotonic()
             self._meters[kind].of(limit.sharer, now_s).record(-amount, now_s)
 
     def most_at_once(self, kind: str, user: str, client_id: str) -> float:
-        """What a client may use in all windows: more would be over its quota even after a rest."""
+        """What a client may use in all windows: more would exceed its quota even after a rest."""
         limit = self._table.of_client(kind, user, client_id)
         return math.inf if limit is None else limit.value * (self._windows.number - 1) * self._windows.length_s
 
     def mutate(self, user: str, client_id: str, count: int, *, strict: bool) -> tuple[bool, float]:
-        """Whether a client may change so many partitions, and for how many seconds it has to wait.
+        """Whether a client may change this many partitions, and for how many seconds it has to wait.
 
-        A strict quota refuses who is over it already; one that is not counts, and makes wait.
+        A strict quota refuses a client that is over it already; one that is not strict counts the change, and makes the client wait.
         """
         limit = self._table.of_client(MUTATION, user, client_id)
         if limit is None:
@@ -261,7 +262,7 @@ class ClientQuotas:
         return True, 0.0 if strict else bucket.wait_s(limit.value, now_s)
 
     def connect(self, address: str) -> float:
-        """Count a connection; the seconds after which one that is too much is to be closed, or 0."""
+        """Count a connection; return the seconds after which to close it if it is one too many, else 0."""
         limit = self._table.of_address(address)
         if limit is None:
             return 0.0
@@ -275,5 +276,5 @@ class ClientQuotas:
         return wait_s
 
     def told(self, kind: str, wait_s: float) -> None:
-        """Somebody has to wait."""
+        """Record that a client has to wait."""
         self._metrics.histogram(THROTTLE_SECONDS, kind).observe(wait_s)

@@ -36,7 +36,7 @@ class KeyMaterial:
 
 
 def key_material(store: StoreSettings) -> KeyMaterial:
-    """What a listener shows its peers. Raises SettingsError."""
+    """The certificates of a listener, and its key. Raises SettingsError."""
     if store.location is not None:
         _only_one(KEYSTORE, "certificate.chain", store.certificates)
         _only_one(KEYSTORE, "key", store.key)

@@ -1,6 +1,6 @@
-"""TLS as one listener serves it: its certificate and context, which may be replaced while it runs, and who a peer's certificate says it is.
+"""TLS of one listener: its certificate and context, which may be replaced while it runs, and the principal of a peer's certificate.
 
-A handshake takes the context that counts when it begins. A certificate that cannot be used leaves the one before in its place.
+A handshake uses the context in force when it begins. A certificate that cannot be used leaves the previous one in place.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _CLIENT_AUTH: Final = {"none": ssl.CERT_NONE, "requested": ssl.CERT_OPTIONAL, "r
 
 @dataclass(frozen=True, slots=True)
 class HandshakeBounds:
-    """What a peer may take before it is known."""
+    """The bounds of handshakes: in time, in bytes, and in how many are under way."""
 
     max_ms: int
     max_bytes: int
@@ -37,7 +37,7 @@ class HandshakeBounds:
 
 
 class Loaded(NamedTuple):
-    """One certificate, ready to serve with; `expires_s` is that of its chain that ends first."""
+    """One certificate, ready to serve with; `expires_s` is the first expiry in its chain."""
 
     context: ssl.SSLContext
     subject: str
@@ -47,7 +47,7 @@ class Loaded(NamedTuple):
 
 
 class ListenerTls:
-    """See the module's docstring. `open` holds the handshakes under way, the oldest first."""
+    """See the module's docstring."""
 
     def __init__(self, listener: str, settings: TlsSettings, bounds: HandshakeBounds) -> None:
         """Raises SettingsError."""
@@ -72,7 +72,7 @@ class ListenerTls:
         return self._loaded.expires_s
 
     def principal_of(self, peer: ssl.SSLObject) -> Principal:
-        """Who a peer is whose handshake is over. Raises NoRuleFits."""
+        """The principal of a peer whose handshake is over. Raises NoRuleFits."""
         encoded = peer.getpeercert(binary_form=True)
         if encoded is None:
             return ANONYMOUS
@@ -92,7 +92,7 @@ class ListenerTls:
         self._replace(settings)
 
     def look(self) -> None:
-        """Serve with what the files hold, where they are others than before."""
+        """Load the files again if they have changed."""
         files = _state_of(self.settings)
         if files not in {self._loaded.files, self._refused}:
             self._replace(self.settings)
@@ -103,7 +103,7 @@ class ListenerTls:
         try:
             loaded = self._successor(settings)
         except SettingsError as error:
-            self._refused = files  # said once
+            self._refused = files  # logged once
             log.error("%s; listener %s keeps its previous certificate: %s", error, self.listener, before.subject)
             return
         self.settings, self._loaded, self._refused = settings, loaded, None
@@ -136,7 +136,7 @@ def _load(listener: str, settings: TlsSettings) -> Loaded:
 
 
 def _wrong_successor(after: Loaded, before: Loaded, settings: TlsSettings) -> str | None:
-    """What a certificate may not change that takes another's place: clients may know the broker by it."""
+    """Why a certificate may not replace another: clients may know the broker by the names in it."""
     if not settings.allows_name_changes and not certificates.is_same_name(after.subject, before.subject):
         return f"its subject is {after.subject}, not {before.subject}, which ssl.allow.dn.changes=true allows"
     if not settings.allows_alternatives_changes and not after.alternatives >= before.alternatives:
@@ -184,7 +184,7 @@ def _context(settings: TlsSettings, material: KeyMaterial, authorities: str | No
     context.verify_mode = _CLIENT_AUTH[settings.client_auth]
     context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN  # every certificate in a truststore is trusted, as in Java
     if settings.client_auth != "none":
-        context.num_tickets = 0  # a session that is taken up again would not look at the certificate again
+        context.num_tickets = 0  # a resumed session would not check the certificate again
         context.options |= ssl.OP_NO_TICKET
     return context
 
@@ -208,7 +208,7 @@ def _set_key(context: ssl.SSLContext, material: KeyMaterial) -> None:
         with _as_file(material.chain) as chain, _as_file(material.key) as private:
             context.load_cert_chain(
                 chain, private, password=material.key_password or ""
-            )  # without one it would be asked for
+            )  # without one the library would prompt for it
     except ssl.SSLError as error:
         if error.reason == "KEY_VALUES_MISMATCH":
             raise SettingsError(key, None, "the private key is not that of the first certificate") from None
@@ -223,7 +223,7 @@ def _said(error: ssl.SSLError) -> str:
 
 @contextmanager
 def _as_file(text: str) -> Iterator[str]:
-    """A path from which the library can read a text: in memory where the system has that, else in a file that nobody else may read."""
+    """A path from which the library can read a text: in memory where the system has that, else in a file that only its owner may read."""
     if hasattr(os, "memfd_create"):
         descriptor = os.memfd_create("pem", os.MFD_CLOEXEC)
         with os.fdopen(descriptor, "w", encoding="ascii") as file:

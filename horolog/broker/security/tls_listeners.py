@@ -1,4 +1,4 @@
-"""All listeners of a broker that speak TLS, the HTTP port among them: read at the start, looked after while it runs."""
+"""All listeners of a broker that speak TLS, including the HTTP port: loaded at the start, and again when their files change."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from horolog.broker.setting_types import SettingsError
 from horolog.broker.settings import SPECS, Settings
 
 HTTP: Final = "HTTP"
-"""The name by which the HTTP port is given keys of its own: `listener.name.http.ssl.keystore.location`."""
+"""The name under which the HTTP port has keys of its own: `listener.name.http.ssl.keystore.location`."""
 
 
 class TlsListeners:
     """The TLS of each listener that speaks it, by name."""
 
     def __init__(self, settings: Settings) -> None:
-        """Raises SettingsError: for what cannot be read, and for keys that ask for TLS where nobody speaks it."""
+        """Raises SettingsError: for what cannot be read, and for keys that ask for TLS where no listener speaks it."""
         check_all_is_used(settings)
         bounds = HandshakeBounds(
             settings.horolog_ssl_handshake_max_ms,
@@ -41,7 +41,7 @@ class TlsListeners:
         return iter(self.by_name.values())
 
     def door(self, name: str, tell: Tell | None = None) -> TlsDoor | None:
-        """Where connections of a listener come in; None where it does not speak TLS."""
+        """The `TlsDoor` of a listener; None if it does not speak TLS."""
         tls = self.by_name.get(name)
         return None if tls is None else TlsDoor(tls, tell)
 
@@ -52,7 +52,7 @@ class TlsListeners:
                 self.by_name[one.name].check(one.tls)
 
     def take(self, settings: Settings) -> None:
-        """Serve by other settings from now on, and by what the files hold now: whoever sets a key again has them read again."""
+        """Serve with other settings from now on, and with what the files hold now: setting a key again has them read again."""
         for one in _protections(settings):
             tls = self.by_name.get(one.name)
             if tls is not None and one.tls is not None and one.tls != tls.settings:
@@ -60,7 +60,7 @@ class TlsListeners:
         self.look()
 
     def look(self) -> None:
-        """Take up files that have changed."""
+        """Load files that have changed."""
         for tls in self.by_name.values():
             tls.look()
 
@@ -73,7 +73,7 @@ class TlsListeners:
 
 
 def check_all_is_used(settings: Settings) -> None:
-    """Refuse a key that asks for TLS of a listener that is none, or does not speak it. Raises SettingsError."""
+    """Refuse a key that asks for TLS on a listener that does not exist or does not speak it. Raises SettingsError."""
     controllers = {name.lower() for name in settings.controller_listener_names}  # which are not opened
     speaks_tls = {one.name.lower(): one.tls is not None for one in _protections(settings)}
     for key in settings.layers.static:

@@ -1,8 +1,8 @@
-"""TLS over a transport of the event loop: what comes is decrypted for a protocol, what that writes is encrypted.
+"""TLS over a transport of the event loop: decrypts what arrives for a protocol, and encrypts what that writes.
 
-The protocol has its transport at once, so that bounds on connections hold before anything is computed for a peer. It gets no data until
-the handshake is over; that has bounds of its own, in time and bytes, and in how many are under way. Where too many are, the oldest goes.
-Python's `ssl` in memory takes less than half the time for a small request that uvloop's own TLS takes, and as much for large ones.
+The protocol gets its transport at once, so that bounds on connections apply before anything is computed for a peer. It gets no data
+until the handshake is over. Handshakes have bounds of their own, in time, in bytes and in number: if too many are under way, the oldest
+is closed. Python's `ssl` in memory takes less than half as long as uvloop's own TLS for a small request, and as long for large ones.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ HANDSHAKE_RECORD: Final = 0x16
 
 Known = Callable[[Principal], None]
 Tell = Callable[[str, Principal | None, str], None]
-"""Told the address of each peer that has come in, and who it is; or why it has not come in."""
+"""Called with the address and the principal of each peer that was let in, or with the reason why a peer was not."""
 
 
 class TlsDoor:
-    """Where peers of one listener come in; it knows those whose handshake is not over, the oldest first."""
+    """The TLS of one listener's connections; `half_open` are those whose handshake is not over, the oldest first."""
 
     def __init__(self, tls: ListenerTls, tell: Tell | None = None) -> None:
         self.tls = tls
@@ -49,7 +49,7 @@ class TlsDoor:
         known: Known | None = None,
         tune: Callable[[socket.socket], None] | None = None,
     ) -> TlsWire:
-        """A connection for `inner`; `known` is told who the peer is."""
+        """A connection for `inner`; `known` is called with the peer's principal."""
         return TlsWire(self, inner, known, tune)
 
     def begin(self, wire: TlsWire) -> None:
@@ -63,7 +63,7 @@ class TlsDoor:
 
 
 class TlsWire(asyncio.Transport, asyncio.Protocol):
-    """To the event loop a protocol, to the protocol inside a transport."""
+    """A protocol to the event loop, a transport to the protocol inside."""
 
     def __init__(
         self,
@@ -166,7 +166,7 @@ class TlsWire(asyncio.Transport, asyncio.Protocol):
         self.fail(f"its handshake was not over within horolog.ssl.handshake.max.ms ({self._door.tls.bounds.max_ms})")
 
     def fail(self, reason: str) -> None:
-        """End a connection that cannot be trusted, saying why in one line of the log; the peer may be told by an alert."""
+        """Close a connection that cannot be trusted, and log the reason in one line; the peer may get a TLS alert."""
         if self._wire is None or self._is_deaf:
             return
         self._door.tls.failures += 1
@@ -182,7 +182,7 @@ class TlsWire(asyncio.Transport, asyncio.Protocol):
     # -- bytes
 
     def _read(self, session: ssl.SSLObject) -> None:
-        """Hand on what can be decrypted. An empty piece says that the peer sends no more."""
+        """Pass on what can be decrypted. An empty piece means that the peer sends no more."""
         incoming, parts, is_over = self._incoming, [], False
         try:
             while incoming.pending or session.pending():
@@ -204,7 +204,7 @@ class TlsWire(asyncio.Transport, asyncio.Protocol):
             self.close()
 
     def _flush(self) -> None:
-        """Send what TLS has to say for itself."""
+        """Send TLS's own messages."""
         if self._wire is not None and self._outgoing.pending and not self._wire.is_closing():
             self._wire.write(self._outgoing.read())
 
@@ -224,7 +224,7 @@ class TlsWire(asyncio.Transport, asyncio.Protocol):
     # -- what the protocol asks of its transport
 
     def get_extra_info(self, name: str, default: Any = None) -> Any:
-        """The socket is not for the protocol: what it wrote there would be no TLS."""
+        """The socket is hidden from the protocol: what it wrote there would bypass TLS."""
         return default if self._wire is None or name == "socket" else self._wire.get_extra_info(name, default)
 
     def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
@@ -246,7 +246,7 @@ class TlsWire(asyncio.Transport, asyncio.Protocol):
         return self._wire is None or self._wire.is_closing()
 
     def write_eof(self) -> None:
-        """Say that no more comes; what the peer still sends is dropped."""
+        """Signal the end of the output; what the peer still sends is dropped."""
         if self._wire is not None and not self._wire.is_closing():
             self._say_goodbye()
             self._wire.write_eof()
@@ -270,7 +270,7 @@ class TlsWire(asyncio.Transport, asyncio.Protocol):
 
 
 def _pieces(parts: list[Any]) -> Iterator[Any]:
-    """Small parts together, so that they share a record; large ones cut, so that no copy of them is as large."""
+    """Join small parts, so that they share a record; cut large ones, so that no copy of them is as large."""
     if sum(map(len, parts)) <= CHUNK_BYTES:
         yield parts[0] if len(parts) == 1 else b"".join(parts)
         return

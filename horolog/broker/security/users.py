@@ -1,7 +1,7 @@
-"""The users that prove themselves by SCRAM: which rules of the cluster they are, and how these change.
+"""The users that log in by SCRAM: which rules of the cluster they are, and how these change.
 
 The rule of a user has the kind `user`, the key `<mechanism>/<name>` and the content of `sasl.scram_keys.ScramKeys`. One more rule of this
-kind is no user: salts for names without a user follow from its secret, so that nobody can tell such a name by a salt that changes.
+kind is no user: salts for names without a user are derived from its secret, so that a changing salt does not give such a name away.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def rule_of(user: UserId, keys: ScramKeys) -> StoredRule:
 
 
 def stored_users(rules: Rules) -> Iterator[tuple[UserId, ScramKeys]]:
-    """The users among the rules. One that cannot be read is told, and cannot come in."""
+    """The users among the rules. A user that cannot be read is logged, and cannot log in."""
     for (kind, key), rule in rules.items():
         user = id_of(key) if kind == USER else None
         if user is None:
@@ -62,7 +62,7 @@ def stored_users(rules: Rules) -> Iterator[tuple[UserId, ScramKeys]]:
 
 
 def with_secret(rules: Rules, put: Iterable[StoredRule]) -> tuple[StoredRule, ...]:
-    """The rules to put, and with the first user the secret."""
+    """The rules to put, with the secret if there is none yet."""
     put = tuple(put)
     if not put or (USER, NAMES_WITHOUT_USER) in rules:
         return put
@@ -71,7 +71,7 @@ def with_secret(rules: Rules, put: Iterable[StoredRule]) -> tuple[StoredRule, ..
 
 
 class ScramUsers:
-    """The users that may come in now; `take` is a watcher of the cluster's rules."""
+    """The users that may log in now; `take` is a watcher of the cluster's rules."""
 
     __slots__ = ("_by_kind", "_encoder", "_own_secret", "_seen", "_usual", "secret")
 
@@ -88,7 +88,7 @@ class ScramUsers:
         return f"<ScramUsers {counts}>"
 
     def take(self, rules: Rules) -> None:
-        """These rules count from now on."""
+        """Apply these rules from now on."""
         seen = tuple(rule for (kind, _), rule in rules.items() if kind == USER)
         if seen == self._seen:
             return  # access lists change more often
@@ -102,7 +102,7 @@ class ScramUsers:
         self.secret = _secret(rules) or self._own_secret
 
     def login(self, kind: ScramKind) -> Scram:
-        """The begin of one login."""
+        """Begin one login."""
         return Scram(kind, partial(self.find, kind), self.secret, self._usual[kind.name])
 
     def find(self, kind: ScramKind, name: str) -> ScramKeys | None:
@@ -111,7 +111,7 @@ class ScramUsers:
 
 
 def _usual_form(users: Iterable[ScramKeys]) -> Form:
-    """That of most users: tools make salts of different lengths, and iterations can be chosen."""
+    """The form of most users: tools make salts of different lengths, and iterations can be chosen."""
     counts = Counter(Form(len(one.salt), one.iterations) for one in users)
     return min(counts, key=lambda form: (-counts[form], form), default=USUAL)
 

@@ -1,1 +1,1 @@
-"""Who a peer is, by name and proof: the mechanisms of SASL, and the order in which their messages may come."""
+"""Authentication by SASL: its mechanisms, and the order in which their messages may come."""

@@ -1,4 +1,4 @@
-"""What SASL needs at one listener, made once at the start: the mechanisms with all that they ask, bounds, and counters."""
+"""What SASL needs at one listener, made once at the start: the mechanisms with all that they need, bounds, and counters."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Timer(Protocol):
 
 
 Later = Callable[[float, Callable[[], None]], Timer]
-"""Calls a function after so many seconds."""
+"""Calls a function after a number of seconds."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Makes the doors of all SASL listeners out of the settings. A mechanism that lacks what it needs ends the start."""
+"""Makes the doors of all SASL listeners from the settings. A mechanism that lacks what it needs ends the start."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ MODULES: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What of the broker all doors need."""
+    """What all doors need of the broker."""
 
     clock: Clock
     metrics: Metrics
@@ -52,7 +52,7 @@ class Surroundings:
 
 
 class SaslDoors:
-    """The doors by the names of their listeners, and the users that come in at them."""
+    """The doors by the names of their listeners, and the users that log in there."""
 
     def __init__(self, settings: Settings, around: Surroundings) -> None:
         """Raises SettingsError."""
@@ -77,7 +77,7 @@ class SaslDoors:
         return self._doors.get(listener)
 
     def start(self) -> None:
-        """Have what changes by itself looked at from time to time."""
+        """Fetch the keys of tokens now, and again from time to time."""
         for one in self._jwks:
             one.start(self._around.later, self._around.in_thread)
 
@@ -102,7 +102,7 @@ class SaslDoors:
         )
 
     def _maker(self, listener: str, mechanism: str, told: MechanismSettings) -> Callable[[], Mechanism]:
-        """What makes the state of one login."""
+        """A function that makes the state of one login."""
         if mechanism not in SERVED:
             reason = f"{listener} is to serve {mechanism}; {', '.join(SERVED)} are served"
             raise SettingsError(names(listener, ENABLED)[0], None, reason)

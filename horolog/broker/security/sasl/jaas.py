@@ -2,7 +2,7 @@
 
     org.apache.kafka.common.security.plain.PlainLoginModule required username="..." password="..." user_alice="..." ;
 
-Values are words, or stand in quotes as Java has them. Options hold passwords: no fault that is told shows any of the text.
+Values are words, or quoted as in Java. Options hold passwords, so no error message shows any of the text.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _ALSO_IN_WORDS: Final = frozenset("-_$")
 
 
 class JaasError(ValueError):
-    """The text has not the form; the message shows nothing of it."""
+    """The text is malformed; the message shows nothing of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ def parse(text: str) -> LoginModule:
 
 
 class _Reader:
-    """Takes words and signs, as Java's StreamTokenizer parts them with Kafka's rules."""
+    """Takes words and signs, as Java's StreamTokenizer splits them with Kafka's rules."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -78,7 +78,7 @@ class _Reader:
         return self._text[begin : self._at]
 
     def _skip(self) -> None:
-        """White space, and comments as Java has them; a single slash begins one, too."""
+        """Skip white space and Java's comments; a single slash begins one, too."""
         text = self._text
         while self._at < len(text):
             if text[self._at] <= " ":

@@ -1,6 +1,6 @@
 """The keys by which tokens are signed (a JWKS, RFC 7517), from a file or a URL, read again from time to time.
 
-Nothing waits for them: they are fetched in a thread, and a token whose key is not here yet is refused, and has them fetched soon.
+Nothing waits for them: a thread fetches them. A token whose key is not here yet is refused, and has them fetched soon.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ SCHEMES: Final = ("file", "http", "https")
 MOST_BYTES: Final = 1024 * 1024
 FETCH_TIMEOUT_S: Final = 10.0
 LEAST_BETWEEN_EXPEDITED_S: Final = 10.0
-"""So often at most a key that is not here has them fetched: anybody can name one."""
+"""The least time between fetches for a key that is not here: any client can name one."""
 
 KEY_TYPES: Final = ("RSA", "EC", "OKP")
-"""Those with a public half: who checks a signature cannot make one."""
+"""The types with a public half, which checks signatures but cannot make them."""
 
 
 class SigningKey(NamedTuple):
@@ -35,11 +35,11 @@ class SigningKey(NamedTuple):
 Keys = Mapping[str, SigningKey]
 """By their ids."""
 InThread = Callable[[Callable[[], Keys], Callable[[Keys | Exception], None]], object]
-"""Runs the first function in a thread and gives the second one, in the event loop, what came of it."""
+"""Runs the first function in a thread, and calls the second one in the event loop with the outcome."""
 
 
 class JwksFault(Exception):
-    """There are no keys to be had from there."""
+    """No keys can be read from there."""
 
 
 def fetch(url: str) -> Keys:
@@ -77,7 +77,7 @@ def parse(data: bytes, url: str = "the key set") -> Keys:
 
 
 def _readable(described: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, SigningKey]]:
-    """The keys that are for signatures and of a known kind; others may stand beside them."""
+    """The keys that are for signatures and of a known kind; others are skipped."""
     import jwt
 
     for one in described:
@@ -89,7 +89,7 @@ def _readable(described: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, Sig
 
 
 class Jwks:
-    """The keys of one URL, as they were when last read."""
+    """The keys of one URL, as last read."""
 
     def __init__(self, url: str, refresh_ms: int, retry_ms: int, most_retry_ms: int) -> None:
         self._url = url
@@ -111,7 +111,7 @@ class Jwks:
         self._keys = keys
 
     def find(self, key_id: str | None) -> SigningKey | None:
-        """The key of this id; that of a token without an id where there is one key only."""
+        """The key of this id; for a token without an id the only key, if there is just one."""
         found = self._keys.get(key_id or "")
         if found is None and key_id is None and len(self._keys) == 1:
             return next(iter(self._keys.values()))

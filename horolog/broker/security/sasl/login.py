@@ -1,10 +1,10 @@
-"""What one connection has said and proved of itself, step by step: which request may come next, and who the peer is.
+"""The login of one connection, step by step: which request is allowed next, and who the peer is.
 
     begin -> versions told -> mechanism chosen -> known        failed: from anywhere, and for good
                                    ^                |
-                                   +-- anew --------+          where logins end by themselves
+                                   +-- again -------+          where logins end by themselves
 
-A peer that is known stays so until its login ends. It may prove itself anew by then, as the same principal and by the same mechanism.
+A peer stays known until its login ends. It may authenticate again before, as the same principal and by the same mechanism.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ log = logging.getLogger(__name__)
 
 LEAST_BETWEEN_RENEWALS_S: Final = 1.0
 FIRST_VERSION_WITH_HEADERS: Final = 1
-"""Of SaslHandshake: after an older one tokens follow without any request around them."""
+"""Of SaslHandshake: after an older version, tokens follow without a request around them."""
 
 MAX_SHOWN: Final = 100
 """Characters of a name that the log shows."""
@@ -52,7 +52,7 @@ _MAY_COME: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Accepted:
-    """The token goes back to the peer; how long the login lasts, 0: for ever, or it is not over yet."""
+    """The token for the peer, and how long the login lasts; 0: forever, or the login is not complete yet."""
 
     token: bytes
     lifetime_ms: int = 0
@@ -108,7 +108,7 @@ class Login:
 
     @property
     def ends(self) -> bool:
-        """Whether it ends by itself some time."""
+        """Whether it ends by itself at some time."""
         return self._ends_s is not None
 
     def may_come(self, api_key: int) -> bool:
@@ -202,7 +202,7 @@ class Login:
     # -- once it is known
 
     def begins_anew(self) -> bool:
-        """Whether the peer may prove itself anew now; then it has begun to."""
+        """Whether the peer may authenticate again now; if so, it has begun to."""
         now_s = self._door.clock.monotonic()
         if not self.ends or (self._began_s is not None and now_s - self._began_s < LEAST_BETWEEN_RENEWALS_S):
             return False
@@ -212,7 +212,7 @@ class Login:
         return True
 
     def has_ended(self) -> bool:
-        """Whether a request comes too late; it is counted then."""
+        """Whether a request comes too late; if so, that is counted."""
         if self._ends_s is None or self._door.clock.monotonic() <= self._ends_s:
             return False
         self._door.metrics.counter(ENDED_SESSIONS, self._door.listener).value += 1
@@ -220,7 +220,7 @@ class Login:
 
 
 class _Never:
-    """A mechanism that nobody gets in by; a `Mechanism`."""
+    """A `Mechanism` that always fails."""
 
     def __init__(self, why: str) -> None:
         self._why = why

@@ -1,6 +1,6 @@
 """SASL/OAUTHBEARER (RFC 7628): a signed token says who the peer is, and until when.
 
-The first message has the token; a token that is not believed is answered with why, as JSON, and the peer's next message ends the login.
+The first message has the token; a token that is refused is answered with an error as JSON, and the peer's next message ends the login.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _FIRST_MESSAGE: Final = "Invalid OAUTHBEARER client first message"
 
 
 class TokenRefused(Exception):
-    """A token is not believed; the message is for the log, and shows none of it but names."""
+    """A token is refused; the message is for the log, and shows only names of it."""
 
     def __init__(self, reason: str, subject: str = "") -> None:
         super().__init__(reason)
@@ -32,7 +32,7 @@ class TokenRefused(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """What a token says that was signed by somebody who is trusted."""
+    """What a token with a trusted signature says."""
 
     subject: str
     ends_ms: int
@@ -54,7 +54,7 @@ class OAuthBearer:
 
     def step(self, token: bytes) -> Outcome:
         if self._refusal is not None:
-            return self._refusal  # whatever it answers to being refused
+            return self._refusal  # whatever the peer answers to the refusal
         said = _FIRST.fullmatch(token.decode("latin-1"))
         if said is None:
             return same(_FIRST_MESSAGE)

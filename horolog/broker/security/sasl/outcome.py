@@ -17,7 +17,7 @@ class Challenge:
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """The peer is known. Its credentials may end by themselves at a time of the wall clock."""
+    """The peer is known. Its credentials may expire at a time of the wall clock."""
 
     principal: Principal
     token: bytes = field(default=b"", repr=False)
@@ -26,8 +26,8 @@ class Done:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """The peer is not let in. The reason is for the log, and holds no secret; the peer is told `told`: None stands for nothing in particular, and
-    an empty text has the connection closed without an answer.
+    """The peer is refused. The reason is for the log, and holds no secret. The peer gets the text `told`: None stands for an unspecific
+    text, and an empty one closes the connection without an answer.
     """
 
     reason: str

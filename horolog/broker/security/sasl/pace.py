@@ -1,8 +1,8 @@
-"""How long an address waits for the answer to a login that has failed: the longer the more of its logins have failed within a minute.
+"""How long an address waits for the answer to a failed login: the longer, the more of its logins have failed within a minute.
 
 The time doubles with each failure after the first few, from `connection.failed.authentication.delay.ms` to
-`horolog.failed.authentication.delay.max.ms`. Addresses of IPv6 count by their network of 64 bits. Who logs in with success does not
-wait: users of one address are not kept out by others of it.
+`horolog.failed.authentication.delay.max.ms`. IPv6 addresses count by their network of 64 bits. A successful login does not wait, so
+that users of one address do not keep each other out.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from collections.abc import Callable
 from typing import Final
 
 FREE: Final = 10
-"""Failures of an address that make no answer slower: clients with an old password, and people who mistype."""
+"""Failures of an address that slow no answer: clients with an old password, and people who mistype."""
 FORGET_S: Final = 60.0
-"""After so long without a failure an address is as new."""
+"""After this time without a failure an address starts over."""
 MOST_ADDRESSES: Final = 10_000
 _NETWORK_BITS: Final = 64
 
@@ -27,13 +27,13 @@ class LoginPace:
         self._first_ms = first_ms
         self._most_ms = most_ms
         self._failures: dict[str, tuple[int, float]] = {}
-        """How many, and when the last of them was; who failed longest ago comes first."""
+        """How many, and when the last of them was, by address; the least recent comes first."""
 
     def __repr__(self) -> str:
         return f"<LoginPace of {len(self._failures)} addresses that failed>"
 
     def failed(self, host: str) -> float:
-        """Count a failure; after how many seconds it is answered."""
+        """Count a failure; return after how many seconds to answer it."""
         now_s, key = self._monotonic(), counted_as(host)
         count, last_s = self._failures.pop(key, (0, now_s))
         count = 1 if now_s - last_s > FORGET_S else count + 1

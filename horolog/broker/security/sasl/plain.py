@@ -1,4 +1,4 @@
-"""SASL/PLAIN: a name and a password, as they are (RFC 4616). The users are options `user_NAME="PASSWORD"` of the listener's JAAS text."""
+"""SASL/PLAIN (RFC 4616): a name and a password in plain text. The users are options `user_NAME="PASSWORD"` of the listener's JAAS text."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _NOBODY = secrets.token_bytes(32)
 
 
 class PlainUsers:
-    """Names and passwords. Passwords are kept as digests by a key of this process: all have one length, and a comparison takes one time."""
+    """Names and passwords. Passwords are kept as digests with a key of this process: of one length, and compared in constant time."""
 
     __slots__ = ("_digests",)
 
@@ -31,7 +31,7 @@ class PlainUsers:
         return len(self._digests)
 
     def has(self, name: str, password: str) -> bool:
-        """A name that is not there takes the time of a wrong password."""
+        """A name without a user takes as long as a wrong password."""
         return hmac.compare_digest(_digest(password), self._digests.get(name, _NOBODY))
 
 

@@ -1,7 +1,7 @@
 """SASL/SCRAM (RFC 5802 and 7677) in the form that Kafka speaks: no channel binding, names and nonces in ASCII, `tokenauth` refused.
 
-The peer proves that it knows the password and nobody says it. A name without a user takes the same way as a wrong password:
-it is given a salt that is always the same for it, and refused at the end.
+The peer proves that it knows the password without sending it. A name without a user is treated like a wrong password: it gets
+a salt that is always the same for it, and is refused at the end.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class Scram:
     )
 
     def __init__(self, kind: ScramKind, keys_of: KeysOf, secret: bytes, form: Form = USUAL) -> None:
-        """`secret` is the cluster's: salts for names without a user follow from it, in the form that most users have."""
+        """Salts for names without a user are derived from `secret`, the cluster's, in the form that most users have."""
         self._kind = kind
         self._form = form
         self._keys_of = keys_of

@@ -1,5 +1,6 @@
-"""The keys that are kept of a SCRAM user's password, with their salt and how often it was hashed. Nobody gets back to the password, and who
-reads the keys can check a proof, not make one (RFC 5802).
+"""The keys that are stored for a SCRAM user's password, with their salt and iteration count.
+
+They do not give the password back; they can check a proof, but not make one (RFC 5802).
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ class ScramKeys:
     iterations: int
 
     def content(self) -> dict[str, Any]:
-        """As it lies in the cluster file."""
+        """As it is stored in the cluster file."""
         return {
             "salt": _text(self.salt),
             "stored_key": _text(self.stored_key),
@@ -75,7 +76,7 @@ def _text(data: bytes) -> str:
 
 
 def of_salted(kind: ScramKind, salted: bytes, salt: bytes, iterations: int) -> ScramKeys:
-    """Of a password that somebody else has salted and hashed."""
+    """The keys of a password that was salted and hashed elsewhere."""
     stored_key = kind.digest(kind.hmac(salted, b"Client Key"))
     return ScramKeys(salt, stored_key, kind.hmac(salted, b"Server Key"), iterations)
 
@@ -85,13 +86,13 @@ def new_salt() -> bytes:
 
 
 def of_password(kind: ScramKind, password: str, iterations: int = LEAST_ITERATIONS, salt: bytes = b"") -> ScramKeys:
-    """Of a password, with a new salt unless one is given."""
+    """The keys of a password, with a new salt unless one is given."""
     salt = salt or new_salt()
     return of_salted(kind, kind.salted(password, salt, iterations), salt, iterations)
 
 
 class Form(NamedTuple):
-    """As much of a credential as everybody is shown who begins a login."""
+    """What any peer that begins a login sees of a credential."""
 
     salt_bytes: int
     iterations: int

@@ -1,4 +1,4 @@
-"""Checks tokens that say who somebody is: signed JWTs (RFC 7519), by the keys of a JWKS. One that is not signed is never believed."""
+"""Checks tokens that say who a peer is: JWTs (RFC 7519), signed by the keys of a JWKS. A token without a signature is never accepted."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from horolog.broker.security.sasl.jwks import Jwks
 from horolog.broker.security.sasl.oauthbearer import Token, TokenRefused
 
 ALGORITHMS: Final = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA")
-"""Those with a public key: who checks a signature cannot make one."""
+"""The algorithms with a public key, which checks signatures but cannot make them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """What a token has to say; without an audience, or an issuer, any will do."""
+    """What a token has to say; without an audience, or an issuer, any is accepted."""
 
     audience: tuple[str, ...] = ()
     issuer: str | None = None
