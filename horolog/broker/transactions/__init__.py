@@ -1,1 +1,1 @@
-"""Transactions: who may write in one, what belongs to it, and how it ends, the same in every partition."""
+"""Transactions: which producer may write in one, what belongs to it, and how it ends in every partition alike."""

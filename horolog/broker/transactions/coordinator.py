@@ -1,18 +1,19 @@
-"""Carries transactions through: decides, has the decision on the disk, writes the markers, says that all is complete.
+"""Coordinates transactions: decides, syncs the decision, writes the markers, records that the transaction is complete.
 
-The record decides what happens after a crash, so the order is always the same:
+What happens after a crash depends on the records alone, so the order is always the same:
 
-1. A partition is in the transaction's record, written, before anything of the transaction is in the partition.
-2. The decision to commit or abort is on the disk before the first marker is anywhere.
-3. All markers are on the disk before the record says that the transaction is complete, and that is before the next one begins.
+1. A partition is written to the transaction's record before any of the transaction's data is written to the partition.
+2. The decision to commit or abort is on the disk before the first marker is written.
+3. All markers are on the disk before the record says that the transaction is complete, and that record is on the disk before
+   the next transaction begins.
 
-At a start what was decided is carried out (again: a marker more does no harm). The records of what belongs to a transaction are written
-and not synced, so a power cut may take them: what partitions hold of open transactions is then put back on record, so that
-the producer can go on, or aborted, if its transactional id is not known. Among several brokers they are synced before anybody is told of
-them, for nobody but their coordinator knows which partitions of others are part of a transaction.
+At startup every decision is carried out, possibly again: an extra marker does no harm. The records of a transaction's partitions are
+written but not synced, so a power cut may lose them. Transactions found open in partitions are then recorded again, so that their
+producers can go on, or aborted if the transactional id is unknown. With several brokers these records are synced before they are
+acknowledged: only the coordinator knows which partitions of other brokers belong to a transaction.
 
-Everything runs on the event loop's thread. `done` functions are called once, at once or when the disk has answered. While a write of
-an id is under way, other requests for it get CONCURRENT_TRANSACTIONS and try again.
+Everything runs on the event loop's thread. Each `done` is called once, immediately or when the write has finished. While a write for
+an id is in progress, other requests for it get CONCURRENT_TRANSACTIONS, and their clients retry.
 """
 
 from __future__ import annotations
@@ -63,7 +64,7 @@ class TransactionCoordinator:
         expiry_clock: Clock | None = None,
         others: Others | None = None,
     ) -> None:
-        """`others` are the brokers that lead and coordinate what this one does not; a broker alone has none."""
+        """`others` are the brokers that lead and coordinate the rest; None for a single broker."""
         self._cluster = cluster
         self._clock = clock
         self._expiry_clock = expiry_clock or clock
@@ -71,7 +72,7 @@ class TransactionCoordinator:
         self._marking = Marking(cluster, committer, clock, offsets_ended, others)
         self._entries: dict[str, Entry] = {}
         self._unread: set[int] = set()
-        """Shards that this broker coordinates and could not read yet."""
+        """Shards that this broker coordinates but could not read yet."""
         self._ending = Ending(self._journal, self._marking, clock)
         self._others = others
         self._strays: Strays | Unclaimed
@@ -88,7 +89,7 @@ class TransactionCoordinator:
     # -- start
 
     def open(self) -> None:
-        """Read the records, carry out their decisions, abort open transactions that no record knows."""
+        """Read the records, carry out their decisions, and abort open transactions without a record."""
         for partition in self._journal.led_here:
             self._take_in(partition, ())
         self._settle()
@@ -101,14 +102,14 @@ class TransactionCoordinator:
         self.finish_prepared()
 
     def reopened(self, partition: Partition) -> None:
-        """A partition is back that could not be read before: its open producers join the transactions that they belong to."""
+        """A partition has become readable: its open producers rejoin their transactions."""
         if partition.topic == TRANSACTION_STATE:
             self._take_in(partition, set(self._entries))
         if self._journal.is_readable:
             self._strays.settle()
 
     def _take_in(self, partition: Partition, known: Container[str]) -> None:
-        """Read a partition of the log. Transactions that are `known` in memory are newer than it."""
+        """Read a partition of the log, except for transactions `known` in memory, which are newer."""
         for transactional_id, transaction in self._journal.read(partition):
             if transactional_id in known:
                 continue
@@ -118,7 +119,7 @@ class TransactionCoordinator:
                 self._entries[transactional_id] = Entry(transaction)
 
     def gained(self, shard: int) -> None:
-        """Coordinate the ids of a shard from now on. Until it is read, requests for them are told to come again."""
+        """Coordinate the ids of a shard from now on. Until it is read, requests for them get a retriable error."""
         found = self._journal.find(shard)
         if isinstance(found, ErrorCode):
             return
@@ -132,7 +133,7 @@ class TransactionCoordinator:
         self._settle()
 
     def lost(self, shard: int) -> None:
-        """Another broker coordinates the ids of a shard: requests under way for them come to nothing here."""
+        """Another broker now coordinates the ids of a shard: requests in progress for them fail here."""
         self._unread.discard(shard)
         for transactional_id, entry in list(self._entries.items()):
             if self._journal.shard_of(transactional_id) == shard:
@@ -140,7 +141,7 @@ class TransactionCoordinator:
                 del self._entries[transactional_id]
 
     def ensure_topic(self) -> ErrorCode:
-        """Have the topic of transactions; clients ask for their coordinator before anything else."""
+        """Create the topic of transactions if it is missing; clients look up their coordinator before anything else."""
         try:
             self._journal.open()
         except NotWritten as fault:
@@ -150,7 +151,7 @@ class TransactionCoordinator:
     # -- producers
 
     def initialize(self, transactional_id: str, timeout_ms: int, expected: Producer | None, done: Done) -> None:
-        """Give a transactional id's producer its id and epoch, and fence the one before."""
+        """Give a transactional id's producer its id and epoch, and fence the previous one."""
         entry = self._entries.get(transactional_id)
         try:
             if entry is None:
@@ -159,12 +160,12 @@ class TransactionCoordinator:
         except NotWritten as fault:
             code = fault.code
         except ClusterError:
-            code = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS  # no producer id to be had now: clients try again
+            code = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS  # no producer id is available now: clients retry
         if code is not None:
             done(code, None)
 
     def _new_entry(self, transactional_id: str, timeout_ms: int) -> Entry:
-        """An entry that is not kept before its first record is on the disk."""
+        """A new entry, which the caller keeps once its first record is submitted."""
         limit = self._cluster.settings.horolog_transactional_ids_max
         if len(self._entries) >= limit:
             raise NotWritten(ErrorCode.POLICY_VIOLATION, f"{limit} transactional ids are in use, no more are taken")
@@ -175,7 +176,7 @@ class TransactionCoordinator:
         return Entry(decisions.first(transactional_id, producer_id, timeout_ms, self._clock.wall_ms()))
 
     def _initialize(self, entry: Entry, timeout_ms: int, expected: Producer | None, done: Done) -> ErrorCode | None:
-        """An error that is known at once, or None: `done` is told later."""
+        """An error known immediately, or None: `done` is called later."""
         if entry.busy:
             return ErrorCode.CONCURRENT_TRANSACTIONS
         if self._strays.is_off_record(entry):
@@ -199,7 +200,7 @@ class TransactionCoordinator:
         return None
 
     def _unknown(self, transactional_id: str) -> ErrorCode:
-        """What a client is told of an id that is not here: it is not known, could not be read, or is another broker's."""
+        """The error for an id that is not here: it is unknown, could not be read, or belongs to another broker."""
         try:
             partition = self._journal.partition_of(transactional_id)
         except NotWritten as fault:
@@ -218,7 +219,7 @@ class TransactionCoordinator:
         client_version: int,
         done: Callable[[ErrorCode], None],
     ) -> None:
-        """Make partitions part of the transaction; written when `done` is told so, among several brokers synced."""
+        """Add partitions to the transaction; when `done` is called, this is written, with several brokers also synced."""
         entry = self._entries.get(transactional_id)
         if entry is None:
             done(self._unknown(transactional_id))
@@ -259,7 +260,7 @@ class TransactionCoordinator:
     def verify(
         self, transactional_id: str, producer: Producer, partition: TopicPartition, done: Callable[[ErrorCode], None]
     ) -> None:
-        """Whether a producer may write to a partition now; TRANSACTION_ABORTABLE where that was not added."""
+        """Whether a producer may write to a partition now; TRANSACTION_ABORTABLE if the partition was not added."""
         entry = self._entries.get(transactional_id)
         if entry is None:
             done(self._unknown(transactional_id))
@@ -271,7 +272,7 @@ class TransactionCoordinator:
     # -- the end of a transaction
 
     def end(self, transactional_id: str, producer: Producer, client_version: int, done: Done, *, commit: bool) -> None:
-        """Commit or abort; `done` comes when every partition has its marker, or when only the disk keeps one from it."""
+        """Commit or abort; `done` is called once every marker is written or left to a retry."""
         entry = self._entries.get(transactional_id)
         if entry is None:
             done(self._unknown(transactional_id), None)
@@ -301,10 +302,10 @@ class TransactionCoordinator:
         else:
             self._ending.decide(entry, decision, done)
 
-    # -- work that comes again and again
+    # -- periodic work
 
     def finish_prepared(self) -> None:
-        """Carry out decisions whose markers are not all there: after a start, or when the disk refused some."""
+        """Carry out decisions with missing markers: after a restart, or after writes that failed."""
         for shard in sorted(self._unread):
             self.gained(shard)
         self._strays.try_again()
@@ -313,7 +314,7 @@ class TransactionCoordinator:
                 self._ending.mark(entry)
 
     def abort_timed_out(self) -> None:
-        """Abort transactions that take longer than their producers said."""
+        """Abort transactions that have exceeded their producers' timeouts."""
         now_ms = self._clock.wall_ms()
         for entry in list(self._entries.values()):
             if entry.transaction.producer_id in self._strays:
@@ -323,7 +324,7 @@ class TransactionCoordinator:
                 self._ending.decide(entry, decisions.time_out(entry.transaction, now_ms))
 
     def forget_expired(self) -> None:
-        """Forget transactional ids that nobody has used for `transactional.id.expiration.ms`."""
+        """Forget transactional ids that were not used for `transactional.id.expiration.ms`."""
         now_ms = self._expiry_clock.wall_ms()
         expiration_ms = self._cluster.settings.transactional_id_expiration_ms
         for transactional_id, entry in list(self._entries.items()):
@@ -335,15 +336,15 @@ class TransactionCoordinator:
                     return
                 del self._entries[transactional_id]
 
-    # -- looking at it
+    # -- look-ups
 
     @property
     def is_loading(self) -> bool:
-        """Whether there are ids that this broker coordinates and does not know yet."""
+        """Whether this broker coordinates ids that it has not read yet."""
         return bool(self._unread) or (self._others is not None and not self._journal.is_readable)
 
     def absence_of(self, transactional_id: str) -> ErrorCode:
-        """Why an id is not here: it is not known, not known yet, or another broker's."""
+        """Why an id is not here: it is unknown, not loaded yet, or belongs to another broker."""
         shard = self._journal.shard_of(transactional_id)
         if self._journal.find(shard) == ErrorCode.NOT_LEADER_OR_FOLLOWER:
             return ErrorCode.NOT_COORDINATOR
@@ -363,5 +364,5 @@ class TransactionCoordinator:
         marker: Marker,
         done: Callable[[Mapping[Partition, ErrorCode]], None],
     ) -> None:
-        """Write a marker that an admin tool asks for; `done` is told what went wrong."""
+        """Write a marker that an admin tool requests; `done` gets the errors."""
         self._marking.write_foreign(partitions, producer, marker, done)

@@ -1,10 +1,10 @@
-"""Decides what a request does to a transaction: the transaction as it is to be, or the error that the client gets.
+"""Decides what a request does to a transaction: the result is the next transaction, or the client's error.
 
-Pure. The same transaction comes back where a repeated request changes nothing. Which error means what:
+Pure functions. A repeated request that changes nothing gets the same transaction back. The errors:
 
 - INVALID_PRODUCER_ID_MAPPING: the transactional id belongs to another producer id.
-- PRODUCER_FENCED: a newer producer, or a timeout, has taken the epoch.
-- CONCURRENT_TRANSACTIONS: the last transaction is still ending; try again.
+- PRODUCER_FENCED: a newer producer or a timeout has bumped the epoch.
+- CONCURRENT_TRANSACTIONS: the last transaction is still ending; retry.
 - INVALID_TXN_STATE: there is nothing to end, or it ended the other way.
 """
 
@@ -34,17 +34,17 @@ _ENDED = {State.COMPLETE_COMMIT: True, State.COMPLETE_ABORT: False}
 
 
 def first(transactional_id: str, producer_id: int, timeout_ms: int, now_ms: int) -> Transaction:
-    """A transactional id that nobody knows yet, before its first producer has an epoch."""
+    """A new transactional id, before its first producer has an epoch."""
     return Transaction(transactional_id, producer_id, NO_EPOCH, timeout_ms, updated_ms=now_ms)
 
 
 def initialize(
     before: Transaction, timeout_ms: int, expected: Producer | None, now_ms: int, new_producer_id: NewProducerId
 ) -> Decision:
-    """A producer begins, and fences the one before: it gets the next epoch, or a new id where epochs are used up.
+    """A producer begins and fences the previous one: it gets the next epoch, or a new id if the epochs are used up.
 
-    `expected` is what a producer that goes on after an error says of itself. An open transaction is to be aborted first: the
-    decision is that abort, under an epoch that nobody is told.
+    `expected` is the id and epoch that a producer sends to go on after an error. An open transaction has to be aborted first: the
+    decision is that abort, under an epoch that no producer gets.
     """
     if expected is not None and not _may_go_on(before, expected):
         return ErrorCode.PRODUCER_FENCED
@@ -67,7 +67,7 @@ def initialize(
 
 
 def _may_go_on(before: Transaction, expected: Producer) -> bool:
-    """Whether a producer that names itself is the one we know, or was before it got another id."""
+    """Whether the producer that the request names is the known one, or had the id before the known one."""
     return (
         before.producer_epoch == NO_EPOCH
         or expected.id == before.producer_id
@@ -101,7 +101,7 @@ def _wrong_producer(transaction: Transaction, producer: Producer) -> ErrorCode |
 def add(
     before: Transaction, producer: Producer, partitions: frozenset[TopicPartition], now_ms: int, client_version: int
 ) -> Decision:
-    """Partitions become part of the transaction; the first ones begin it."""
+    """Add partitions to the transaction; the first ones begin it."""
     wrong = _wrong_producer(before, producer)
     if wrong is not None:
         return wrong
@@ -119,7 +119,7 @@ def add(
 
 
 def verify(transaction: Transaction, producer: Producer, partition: TopicPartition) -> ErrorCode:
-    """Whether a producer may write to a partition now; TRANSACTION_ABORTABLE where that was not added."""
+    """Whether a producer may write to a partition now; TRANSACTION_ABORTABLE if the partition was not added."""
     wrong = _wrong_producer(transaction, producer)
     if wrong is not None:
         return wrong
@@ -139,7 +139,7 @@ def end(
     *,
     commit: bool,
 ) -> Decision:
-    """The client commits or aborts. With version 2 this also takes its epoch: the decision carries the next one."""
+    """The client commits or aborts. With version 2 this also uses up its epoch: the decision carries the next one."""
     newest = client_version >= VERSION_2
     repeated = newest and _is_repeated(before, producer)
     if not repeated:
@@ -154,14 +154,14 @@ def end(
             return ErrorCode.PRODUCER_FENCED
         return _prepare(before, client_version, now_ms, new_producer_id, commit=commit)
     if _ENDED.get(before.state) == commit and repeated == newest:
-        return before  # it was heard the first time
+        return before  # a repeated request, already carried out
     if newest and not commit and not repeated:
         return _prepare(before, client_version, now_ms, new_producer_id, commit=False)
     return ErrorCode.INVALID_TXN_STATE
 
 
 def _is_repeated(before: Transaction, producer: Producer) -> bool:
-    """Whether a producer names the epoch that the end of its transaction has taken."""
+    """Whether a producer names the epoch that the end of its transaction has used up."""
     if producer.id == before.producer_id:
         return producer.epoch + 1 == before.producer_epoch
     return (
@@ -192,15 +192,15 @@ def _prepare(
 
 
 def fence(before: Transaction, now_ms: int, last_epoch: int = NO_EPOCH) -> Transaction:
-    """Abort an open transaction under the next epoch: its producer can do no more.
+    """Abort an open transaction under the next epoch, which fences its producer.
 
-    Unless that is told as `last_epoch`: then it may ask for its new epoch and go on.
+    With the producer's epoch as `last_epoch`, the producer may request the new epoch and go on.
     """
     return before.to(State.PREPARE_ABORT, now_ms, producer_epoch=before.producer_epoch + 1, last_epoch=last_epoch)
 
 
 def time_out(before: Transaction, now_ms: int) -> Transaction:
-    """Abort a transaction that took too long; its producer, if it is still there, may go on with a new epoch."""
+    """Abort a transaction that timed out; its producer may go on with a new epoch."""
     return fence(before, now_ms, before.producer_epoch)
 
 
@@ -215,10 +215,10 @@ def complete(before: Transaction, now_ms: int) -> Transaction:
 
 
 def is_timed_out(transaction: Transaction, age_ms: int) -> bool:
-    """Whether it has been going on for longer than its producer said."""
+    """Whether the transaction has exceeded its producer's timeout."""
     return transaction.state == State.ONGOING and age_ms > transaction.timeout_ms
 
 
 def is_expired(transaction: Transaction, now_ms: int, expiration_ms: int) -> bool:
-    """Whether an id has been idle for so long that it is forgotten."""
+    """Whether an id has been idle for long enough to be forgotten."""
     return transaction.is_idle and transaction.updated_ms + expiration_ms <= now_ms

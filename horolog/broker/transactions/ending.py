@@ -1,4 +1,4 @@
-"""Carries the end of a transaction through: the decision on the disk, the markers, the record that says complete, the answers."""
+"""Ends a transaction: syncs the decision, writes the markers, writes the record of completion, answers the clients."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ log = logging.getLogger(__name__)
 
 
 class Ending:
-    """Every step of an end, each after the one before is on the disk."""
+    """The steps that end a transaction, each begun once the previous one is on the disk."""
 
     def __init__(self, journal: Journal, marking: Marking, clock: Clock) -> None:
         self._journal = journal
@@ -28,7 +28,7 @@ class Ending:
         return f"<Ending by {self._journal!r} and {self._marking!r}>"
 
     def commit(self, entry: Entry, decision: Transaction, then: Callable[[], None], failed: Done) -> None:
-        """Have a decision on the disk, believe it, go on; raises NotWritten."""
+        """Write a decision to the disk, apply it, and go on with `then`; raises NotWritten."""
 
         def written(well: bool) -> None:
             entry.busy = False
@@ -45,7 +45,7 @@ class Ending:
         entry.busy = True
 
     def decide(self, entry: Entry, prepared: Transaction, done: Done | None = None) -> None:
-        """Have the decision on the disk, then carry it out."""
+        """Write the decision to the disk, then carry it out."""
         failed = done or _nobody_waits
         if done is not None:
             entry.waiting.append(done)
@@ -71,7 +71,7 @@ class Ending:
         self._marking.mark(entry.transaction, entry.unmarked, epoch, lambda left: self._marked(entry, left))
 
     def _marked(self, entry: Entry, left: frozenset[TopicPartition]) -> None:
-        """Every marker was tried; those that are left are tried again by `finish_prepared`, or by who coordinates the id now."""
+        """Every marker was tried. Those that are left are retried by `finish_prepared`, or by the id's new coordinator."""
         entry.unmarked = left
         if entry.is_lost:
             self._answer(entry)
@@ -83,7 +83,7 @@ class Ending:
             self._complete(entry)
 
     def _complete(self, entry: Entry) -> None:
-        """On the disk before the next transaction begins: else its records would get the markers of this one after a power cut."""
+        """Record it on the disk before the next transaction begins: else, after a power cut, its records would get this one's markers."""
         completed = decisions.complete(entry.transaction, self._clock.wall_ms())
 
         def failed(code: ErrorCode, _: Producer | None) -> None:
@@ -97,7 +97,7 @@ class Ending:
             failed(fault.code, None)
 
     def _answer(self, entry: Entry) -> None:
-        """Decided it is, whatever happens to the markers."""
+        """Answer without error: the transaction is decided, whatever happens to the markers."""
         transaction = entry.transaction
         if transaction.next_producer_id != NO_PRODUCER_ID:
             producer = Producer(transaction.next_producer_id, 0)
@@ -109,4 +109,4 @@ class Ending:
 
 
 def _nobody_waits(_code: ErrorCode, _producer: Producer | None) -> None:
-    """An abort of the broker's own: what fails is tried again."""
+    """For the broker's own aborts: a failed one is retried."""

@@ -1,10 +1,10 @@
-"""Asks the coordinator of a transaction, wherever it is, whether partitions that are written to here are part of the transaction.
+"""Asks a transaction's coordinator, on this broker or another, whether partitions written to here are part of the transaction.
 
-The coordinator here is asked as ever. Another one is asked once for each transaction and partition: from then on the partition itself
-knows that it is open, until its marker comes. Questions to one broker in one tick of the event loop go in one request.
+The coordinator here is asked each time. A remote one is asked once for each transaction and partition: from then on the partition itself
+knows that the transaction is open, until its marker arrives. Questions to one broker in one tick of the event loop share one request.
 
-An answer and a marker come on different connections. Where the marker was first, the transaction that was asked about has ended, and the
-answer is worth nothing: records that came in on it would belong to no transaction.
+A response and a marker arrive on different connections. If the marker was first, the transaction has ended and the response is void:
+records accepted because of it would belong to no transaction.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ log = logging.getLogger(__name__)
 Told = Callable[[ErrorCode], None]
 
 _NOT_NOW = frozenset({ErrorCode.NOT_COORDINATOR, ErrorCode.OPERATION_NOT_ATTEMPTED})
-"""What a coordinator says to brokers, for which clients have no use: it is no more the one, or does not know the topic yet."""
+"""Errors between brokers that mean nothing to clients: it is no longer the coordinator, or does not know the topic yet."""
 
 
 class Joining(Protocol):
-    """Who knows the partitions of transactions."""
+    """Knows the partitions of transactions."""
 
     def add(
         self,
@@ -40,16 +40,16 @@ class Joining(Protocol):
         client_version: int,
         done: Told,
     ) -> None:
-        """Make partitions part of the transaction; it is on record when `done` is told so."""
+        """Add partitions to the transaction; this is on record when `done` gets NONE."""
         ...
 
     def verify(self, transactional_id: str, producer: Producer, partition: TopicPartition, done: Told) -> None:
-        """Whether a producer may write to a partition now; TRANSACTION_ABORTABLE where that was not added."""
+        """Whether a producer may write to a partition now; TRANSACTION_ABORTABLE if the partition was not added."""
         ...
 
 
 class _Asked(NamedTuple):
-    """A question, and who is told the answer."""
+    """A question and its callback."""
 
     question: Question
     done: Told
@@ -57,7 +57,7 @@ class _Asked(NamedTuple):
     """What each partition knew of the producer when it was asked."""
 
     def tell(self, code: ErrorCode) -> None:
-        """One who fails at an answer keeps nobody else from theirs."""
+        """An error in one callback does not keep the others from being called."""
         try:
             self.done(code)
         except Exception:
@@ -65,7 +65,7 @@ class _Asked(NamedTuple):
 
 
 class JoiningAnywhere:
-    """The coordinator here for its own ids, others for theirs."""
+    """Asks the coordinator here for its own ids, and other brokers for theirs."""
 
     def __init__(
         self, here: Joining, others: Others, cluster: Cluster, call_soon: Callable[[Callable[[int], None], int], Any]
@@ -117,7 +117,7 @@ class JoiningAnywhere:
         return partition.producers.get(producer.id) if isinstance(partition, Partition) else None
 
     def _has_ended(self, asked: _Asked) -> bool:
-        """Whether a marker was written since it was asked about; states are replaced, never changed."""
+        """Whether a marker was written since the question was asked; states are replaced, never changed."""
         producer = asked.question.producer
         now = (self._known(producer, place) for place in asked.question.places)
         return any(
@@ -125,7 +125,7 @@ class JoiningAnywhere:
         )
 
     def _send(self, node: int) -> None:
-        """Questions about one transaction go as one."""
+        """Send the questions of a broker, those about one transaction merged."""
         merged: dict[tuple[str, Producer, bool], list[_Asked]] = {}
         for one in self._waiting.pop(node):
             question = one.question
@@ -147,7 +147,7 @@ class JoiningAnywhere:
 
 
 def _is_open(known: ProducerState | None, producer: Producer) -> bool:
-    """Whether a partition has records of this very transaction: it was asked about before they were written."""
+    """Whether a partition has records of this very transaction: the coordinator confirmed it before they were written."""
     return known is not None and known.epoch == producer.epoch and known.transaction_start >= 0
 
 

@@ -1,4 +1,4 @@
-"""`__transaction_state`, where transactions are kept: writing them, and reading all of them at the start."""
+"""`__transaction_state`, the topic that keeps transactions: writes them, and reads all of them at startup."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ from horolog.protocol.errors import DecodeError, ErrorCode
 log = logging.getLogger(__name__)
 
 END_RESERVE_BYTES = 128
-"""What the record of a transaction's end may take more than the one before: an open transaction must leave room for it."""
+"""How much larger the record of a transaction's end may be than the one before: an open transaction must leave room for it."""
 
 
 class NotWritten(Exception):
-    """Nothing was written, and this is what the client is told."""
+    """Nothing was written; `code` is for the client."""
 
     def __init__(self, code: ErrorCode, reason: str) -> None:
         super().__init__(reason)
@@ -39,18 +39,18 @@ class NotWritten(Exception):
 
 
 class Journal(TopicJournal):
-    """The topic as the coordinator uses it."""
+    """The coordinator's view of the topic."""
 
     def __init__(self, cluster: Cluster, committer: Committer, clock: Clock) -> None:
         super().__init__(TRANSACTION_STATE, cluster, committer, clock)
 
     @property
     def is_readable(self) -> bool:
-        """Whether the disk gives back what was written."""
+        """Whether no partition led here has a disk fault."""
         return all(one.condition.fault is None for one in self.led_here)
 
     def open(self) -> None:
-        """Make the topic if there is none; raises NotWritten."""
+        """Create the topic if it is missing; raises NotWritten."""
         try:
             self.make_topic()
         except ClusterError as error:
@@ -58,7 +58,7 @@ class Journal(TopicJournal):
             raise NotWritten(ErrorCode.COORDINATOR_NOT_AVAILABLE, str(error)) from error
 
     def partition_of(self, transactional_id: str) -> Partition:
-        """Where an id is kept; raises NotWritten when its disk fails."""
+        """The partition that keeps an id; raises NotWritten if it is not led here or not writable."""
         self.open()
         partition = self.find(self.shard_of(transactional_id))
         if isinstance(partition, ErrorCode):
@@ -70,7 +70,7 @@ class Journal(TopicJournal):
         return partition
 
     def write(self, transaction: Transaction) -> None:
-        """Have it written, not synced, when this returns; raises NotWritten."""
+        """Write it, unsynced, before this returns; raises NotWritten."""
         value = records.value_bytes(transaction)
         partition = self.partition_of(transaction.id)
         limit_bytes = partition.config.max_message_bytes - END_RESERVE_BYTES
@@ -89,18 +89,18 @@ class Journal(TopicJournal):
         except StorageFault as fault:
             raise NotWritten(ErrorCode.COORDINATOR_NOT_AVAILABLE, str(fault)) from fault
         finally:
-            # A failed write is told again by the next flush: let that come, so that the partition goes on.
+            # The next flush reports a failed write again: submit one, so that the partition goes on.
             self.submit((partition,), _nobody_waits, durable=False)
 
     def commit(self, transaction: Transaction, done: Callable[[bool], None]) -> None:
-        """Have it on the disk, and tell `done` whether that went well; raises NotWritten where it cannot even be tried."""
+        """Write it to the disk, and tell `done` whether that succeeded; raises NotWritten if it cannot be tried."""
         partition = self.partition_of(transaction.id)
         self._append(partition, transaction.id, records.value_bytes(transaction))
         durable = self._cluster.settings.horolog_acks_all_sync
         self.submit((partition,), lambda failures: done(not failures), durable=durable)
 
     def when_safe(self, transactional_id: str, done: Callable[[ErrorCode], None]) -> None:
-        """Tell `done` once all that was written of an id is on the disk; raises NotWritten where it cannot even be tried."""
+        """Call `done` once every record of an id is on the disk; raises NotWritten if that cannot be tried."""
         durable = self._cluster.settings.horolog_acks_all_sync
 
         def synced(failures: Failures) -> None:
@@ -122,7 +122,7 @@ class Journal(TopicJournal):
             raise NotWritten(ErrorCode.POLICY_VIOLATION, refused.message) from refused
 
     def read(self, partition: Partition) -> Iterator[tuple[str, Transaction | None]]:
-        """Every record of a partition in order; what cannot be read is logged and left out."""
+        """Every record of a partition in order; unreadable ones are logged and skipped."""
         if partition.condition.fault is None:
             try:
                 yield from self._read(partition)
@@ -140,11 +140,13 @@ class Journal(TopicJournal):
 
 
 def _have_synced(partition: Partition) -> None:
-    """A killed broker may have left its last records in the page cache alone. Whoever acts on them must find them after a power cut:
-    else markers are written of a decision that is lost, or again after the next transaction has begun.
+    """Sync the partition: a killed broker may have left its last records in the page cache alone.
+
+    Records must survive a power cut before they are acted on. Otherwise markers are written for a decision that is lost, or written
+    again after the next transaction has begun.
     """
     if not partition.condition.takes_appends:
-        return  # what it holds is written again before it takes any
+        return  # its data is rewritten before it takes appends
     try:
         partition.sync()
     except StorageFault as fault:
@@ -152,7 +154,7 @@ def _have_synced(partition: Partition) -> None:
 
 
 def _nobody_waits(failures: Failures) -> None:
-    """For a write that the caller itself waited for, whose outcome it knows."""
+    """For a write whose outcome the caller already knows."""
 
 
 def _read_batch(batch: StoredBatch, partition: Partition) -> Iterator[tuple[str, Transaction | None]]:

@@ -1,10 +1,10 @@
-"""Writes the markers of a decided transaction into its partitions, and tells who keeps offsets how it ended.
+"""Writes the markers of a decided transaction into its partitions, and reports the end to the group coordinator.
 
-A partition that is gone needs none; one that refuses it because a newer producer has written there neither. What the disk refuses
-stays to be done. What other brokers lead they are asked to mark; what they do not say to be marked stays to be done, too.
+A deleted partition needs no marker, nor does one that refuses it because a newer producer has written there. A marker whose write fails
+stays to be written. Other brokers mark the partitions that they lead; those that they do not confirm stay to be marked, too.
 
-A broker alone has the only coordinator: its marker carries its epoch or, if that is higher, the one that the partition knows, so that
-a marker that a tool has written by hand cannot fence it. Among several brokers the epoch tells an old coordinator from a new one.
+A single broker has the only coordinator. Its marker carries the higher of its own epoch and the epoch that the partition knows, so that
+a marker written by a tool cannot fence it. With several brokers the epoch tells an old coordinator from a new one.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ log = logging.getLogger(__name__)
 NO_EPOCH = -1
 
 OffsetsEnded = Callable[[int, bool], None]
-"""Told a producer id and whether its transaction was committed, once the marker is in the log of offsets."""
+"""Called with a producer id and whether its transaction was committed, once the marker is in the log of offsets."""
 
 
 class Marking:
-    """Appends markers and has them on the disk, or has others do so where they lead."""
+    """Writes markers to the disk, or has the partitions' leaders do so."""
 
     def __init__(
         self,
@@ -62,7 +62,7 @@ class Marking:
         coordinator_epoch: int,
         done: Callable[[Left], None],
     ) -> None:
-        """End a transaction in these partitions; `done` is told in which of them it is not ended yet."""
+        """End a transaction in these partitions; `done` gets those in which it has not ended yet."""
         here: list[Partition] = []
         elsewhere: list[TopicPartition] = []
         for topic, index in sorted(partitions):
@@ -146,7 +146,7 @@ class Marking:
         marker: Marker,
         done: Callable[[Mapping[Partition, ErrorCode]], None],
     ) -> None:
-        """Write a marker that an admin tool or another broker's coordinator asks for; `done` is told what went wrong."""
+        """Write a marker that an admin tool or another broker's coordinator requests; `done` gets the errors."""
         errors: dict[Partition, ErrorCode] = {}
         for partition in partitions:
             try:
@@ -167,14 +167,14 @@ class Marking:
             done(errors)
 
     def open_places(self) -> Iterator[tuple[Producer, Partition]]:
-        """Every transaction that is open in some partition."""
+        """Every open transaction, with each partition led here in which it is open."""
         for topic in self._cluster.topics.values():
             for partition in topic.led_here:
                 if partition.condition.fault is None and partition.producers.first_undecided_offset is not None:
                     yield from ((producer, partition) for producer in _with_open_transactions(partition))
 
     def abort_stray(self, producer: Producer, partition: Partition, failed: Callable[[], None]) -> None:
-        """Abort what no record knows; `failed` is called if the disk does not take it."""
+        """Abort a transaction without a record; `failed` is called if the write fails."""
         log.warning("%r: the open transaction of producer %s is on no record: aborted", partition, producer.id)
         try:
             self._append(partition, producer, NO_EPOCH, committed=False)

@@ -1,6 +1,6 @@
-"""The other brokers, as far as transactions need them: they lead partitions that are written to here, and coordinate ids used here.
+"""Asks the other brokers on behalf of transactions: they lead some of their partitions, and coordinate some of their ids.
 
-Every question is Kafka's own request. No answer means that somebody else may have the place by now: who asks then asks again.
+Every question is one of Kafka's own requests. Without a response the leader or coordinator may have changed: the caller retries.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ from horolog.protocol.wire import Message
 ADD_VERSION, MARKERS_VERSION, LIST_VERSION, DESCRIBE_VERSION = 5, 2, 0, 0
 
 SOON_MS = 5_000
-"""For what a client waits for: it is told to come again then."""
+"""The timeout of requests that a client waits for: it gets a retriable error then."""
 
 MARKERS_MS = 30_000
-"""Longer than a broker may hang before it is ended: markers of one transaction do not come late, behind the beginning of the next."""
+"""Longer than a broker may hang before it is killed: no marker arrives late, after the next transaction has begun."""
 
 _MARKED = frozenset({ErrorCode.NONE, ErrorCode.INVALID_PRODUCER_EPOCH})
-"""The partition has its marker, or needs none: a newer producer has written there."""
+"""The partition has its marker, or needs none because a newer producer has written there."""
 
 _BY_NUMBER = {int(code): code for code in ErrorCode}
 
@@ -54,7 +54,7 @@ _topic_of = itemgetter(0)
 
 
 class Question:
-    """Whether partitions are part of a producer's transaction, or with `adds` become so."""
+    """Asks whether partitions are part of a producer's transaction; with `adds`, adds them."""
 
     __slots__ = ("adds", "places", "producer", "transactional_id")
 
@@ -71,7 +71,7 @@ class Question:
 
 
 class Others:
-    """Asks them."""
+    """The other brokers, as transactions see them."""
 
     def __init__(self, cluster: Cluster, placement: Placement, peers: Peers) -> None:
         self._cluster = cluster
@@ -89,16 +89,16 @@ class Others:
 
     @property
     def nodes(self) -> list[int]:
-        """All of them, whether they live or not."""
+        """All of them, running or not."""
         return [node for node in self._cluster.nodes if node != self.me]
 
     def leader_of(self, topic_name: str, index: int) -> int:
-        """NO_NODE while nobody leads a partition, or nobody knows it."""
+        """The leader's node; NO_NODE if the partition has no leader or its topic is unknown."""
         topic = self._cluster.topics.get(topic_name)
         return NO_NODE if topic is None else self._placement.lead(topic.id, index).node
 
     def coordinator_of(self, transactional_id: str) -> int:
-        """NO_NODE while nobody coordinates an id."""
+        """The coordinator's node; NO_NODE while an id has none."""
         topic = self._cluster.topics.get(TRANSACTION_STATE)
         if topic is None:
             return NO_NODE
@@ -107,7 +107,7 @@ class Others:
     # -- partitions of transactions
 
     def ask(self, node: int, questions: Sequence[Question], done: Callable[[list[Codes]], None]) -> None:
-        """Ask a coordinator with one request; `done` is told the code of every partition, for each question in its place."""
+        """Ask a coordinator with one request; `done` gets the code of every partition, question by question in their order."""
         request = AddPartitionsToTxnRequest(
             transactions=[
                 AddPartitionsToTxnTransaction(
@@ -134,7 +134,7 @@ class Others:
         coordinator_epoch: int,
         done: Callable[[Left], None],
     ) -> None:
-        """End a transaction in partitions that others lead, with one request to each; `done` is told which of them are left."""
+        """End a transaction in partitions that others lead, with one request to each; `done` gets those that are left."""
         by_node: dict[int, list[TopicPartition]] = {}
         for place in places:
             by_node.setdefault(self.leader_of(*place), []).append(place)
@@ -172,9 +172,7 @@ class Others:
     def transactions_of(
         self, producer_ids: Iterable[int], done: Callable[[list[tuple[int, Transaction]] | None], None]
     ) -> None:
-        """Every transaction of these producers that others coordinate, each with who does; None where one of them does not answer,
-        or does not know yet.
-        """
+        """Every transaction of these producers that others coordinate, with its node; None if one does not answer or is still loading."""
         wanted = sorted(producer_ids)
 
         def told(found: list[list[tuple[int, Transaction]] | None]) -> None:
@@ -209,7 +207,7 @@ def _by_topic(places: Iterable[TopicPartition]) -> list[tuple[str, list[int]]]:
 
 
 def _codes_of(answer: Message | None, questions: Sequence[Question]) -> list[Codes]:
-    """COORDINATOR_NOT_AVAILABLE for whatever was not answered."""
+    """The codes of the response; COORDINATOR_NOT_AVAILABLE for partitions that are not in it."""
     found: list[Codes] = [{} for _ in questions]
     if isinstance(answer, AddPartitionsToTxnResponse):
         for codes, result in zip(found, answer.results_by_transaction, strict=False):
@@ -237,7 +235,7 @@ def _left(answer: Message | None, places: Iterable[TopicPartition]) -> Left:
 
 
 def _transactions_in(answer: Message | None) -> list[Transaction] | None:
-    """What DescribeTransactions says; None where it does not say it of all."""
+    """The transactions that DescribeTransactions lists; None if one of them has an error."""
     if not isinstance(answer, DescribeTransactionsResponse) or any(one.error_code for one in answer.transaction_states):
         return None
     return [

@@ -1,10 +1,10 @@
-"""The records of `__transaction_state`: the newest one of a transactional id says all there is to know of it.
+"""The records of `__transaction_state`: the newest one of a transactional id holds its whole state.
 
     key     int16 version = 0 . TransactionLogKey: the transactional id
     value   int16 version . TransactionLogValue: producer, state, partitions by topic, timeout, times
 
-Values are written in version 1, with tags for what transactions of version 2 need; versions 0 and 1 are read. No value is a
-tombstone: the id is forgotten. Partitions are null where the state is Empty.
+Values are written in version 1, with tagged fields for transactions of version 2; versions 0 and 1 are read. A record without a
+value is a tombstone: the id is forgotten. Partitions are null if the state is Empty.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def key_bytes(transactional_id: str) -> bytes:
 
 
 def is_possible(transaction: Transaction) -> bool:
-    """Whether a transaction can be so: an empty one has no partitions. Asserted of those that are written, an error in those read."""
+    """Whether a transaction is consistent: an empty one has no partitions. Asserted on writing, an error on reading."""
     return transaction.state != State.EMPTY or not transaction.partitions
 
 
@@ -62,7 +62,7 @@ def _by_topic(partitions: frozenset[TopicPartition]) -> list[tuple[str, list[int
 
 
 def read_key(key: Buffer) -> str | None:
-    """The transactional id; None for a key that is something else. Raises DecodeError."""
+    """The transactional id; None for a key of another kind. Raises DecodeError."""
     if _version_of(key) != KEY_VERSION:
         return None
     return decode(TransactionLogKey, KEY_VERSION, key, _VERSION.size).transactional_id

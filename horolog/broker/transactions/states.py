@@ -2,12 +2,12 @@
 
     Empty          the transactional id has a producer, no transaction has begun
     Ongoing        partitions were added; producers write
-    Prepare...     decided and on record: whatever happens now, it ends so; markers are on their way
+    Prepare...     decided and on record: it ends this way whatever happens; markers are being written
     Complete...    every partition has its marker; the next transaction may begin
     Dead           the id is about to be forgotten
     PrepareEpochFence  never on record: Kafka's name for an abort that fences the producer, which here is one step
 
-A transaction is never changed, only replaced: what was decided can be written first and believed afterwards.
+A transaction is never changed, only replaced: a decision is written first and applied afterwards.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ VERSION_0 = 0
 """Clients that add partitions and offsets themselves, and keep their epoch."""
 
 VERSION_2 = 2
-"""Clients that get a new epoch with every end (KIP-890); writing adds the partitions written to."""
+"""Clients that get a new epoch with every end (KIP-890); a write adds its partition to the transaction."""
 
 TopicPartition = tuple[str, int]
 
 
 class State(IntEnum):
-    """By the numbers they have in the log."""
+    """The states, by their numbers in the log."""
 
     EMPTY = 0
     ONGOING = 1
@@ -65,22 +65,22 @@ COMES_FROM: dict[State, frozenset[State]] = {
     State.DEAD: _IDLE,
     State.PREPARE_EPOCH_FENCE: frozenset(),
 }
-"""From which states each may be reached."""
+"""The states from which each one may be reached."""
 
 
 class IllegalStep(Exception):
-    """A fault of ours: the table does not know this step."""
+    """A bug: the table does not have this step."""
 
 
 class Producer(NamedTuple):
-    """A producer as it names itself."""
+    """A producer's id and epoch, as its requests carry them."""
 
     id: int
     epoch: int
 
 
 class Transaction(NamedTuple):
-    """The knowledge of one transactional id; times are wall times in ms."""
+    """The state of one transactional id; times are wall times in ms."""
 
     id: str
     producer_id: int
@@ -92,7 +92,7 @@ class Transaction(NamedTuple):
     updated_ms: int = NO_TIME
     previous_producer_id: int = NO_PRODUCER_ID  # before its epochs were used up
     next_producer_id: int = NO_PRODUCER_ID  # to go on with once this transaction is complete
-    last_epoch: int = NO_EPOCH  # the one before, by which a repeated request is known; not on record
+    last_epoch: int = NO_EPOCH  # the previous one, which identifies a repeated request; not on record
     client_version: int = VERSION_0
 
     @property
@@ -105,11 +105,11 @@ class Transaction(NamedTuple):
 
     @property
     def epochs_are_used_up(self) -> bool:
-        """One more is left, to fence the last producer with."""
+        """Whether only one epoch is left, which is reserved for fencing the last producer."""
         return self.producer_epoch >= LARGEST_EPOCH - 1
 
     def to(self, state: State, now_ms: int, **changes: object) -> Transaction:
-        """The next state; raises IllegalStep for one that the table does not know."""
+        """The transaction in its next state; raises IllegalStep if the table does not have the step."""
         if self.state not in COMES_FROM[state]:
             raise IllegalStep(f"{self.id}: {self.state.title} is not followed by {state.title}")
         return self._replace(state=state, updated_ms=now_ms, **changes)  # type: ignore[arg-type]

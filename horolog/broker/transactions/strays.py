@@ -1,7 +1,7 @@
-"""Transactions that are open in partitions and on no record: put back there, or aborted where nobody knows their producer.
+"""Settles transactions that are open in partitions but not on record: they are recorded again, or aborted if their producer is unknown.
 
-The records of what belongs to a transaction are written and not synced: a power cut may take them. This is for a broker alone; among
-several brokers these records are synced, and `unclaimed` is about what nobody knows all the same.
+The records of a transaction's partitions are written but not synced: a power cut may lose them. This module is for a single broker; with
+several brokers these records are synced, and `unclaimed` is about transactions without a record even so.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Join = Callable[[Entry, Producer, list[TopicPartition], int], ErrorCode]
 
 
 class Strays:
-    """Producers with a transaction that is open in some partition and on no record, which the disk did not let us change yet."""
+    """Producers with a transaction that is open in some partition and not on record, and that could not be settled yet."""
 
     def __init__(self, entries: Mapping[str, Entry], journal: Journal, marking: Marking, join: Join) -> None:
         self._entries = entries
@@ -35,14 +35,14 @@ class Strays:
         return producer_id in self._unrecorded
 
     def try_again(self) -> None:
-        """Put back what could not be before."""
+        """Retry what failed before."""
         if self._unrecorded:
             self.settle()
 
     def settle(self) -> None:
-        """Partitions of open transactions whose record went with the power join them again; what nobody knows is aborted.
+        """Record partitions again whose records were lost in a power cut; abort transactions of unknown producers.
 
-        The records of ids and of decisions are on the disk, so nobody was told of a commit that is missing here.
+        The records of ids and decisions are synced, so no client was answered for a commit that is missing here.
         """
         self._unrecorded = set()
         by_producer = {entry.transaction.producer_id: entry for entry in self._entries.values()}
@@ -62,9 +62,9 @@ class Strays:
             self._marking.abort_stray(producer, partition, partial(self._unrecorded.add, producer.id))
 
     def is_off_record(self, entry: Entry) -> bool:
-        """Whether part of what this producer has written cannot be put back on record: its transaction stays as it is until then.
+        """Whether some partitions of this producer's transaction cannot be recorded again yet: until then it stays as it is.
 
-        Whatever it did next would go without those records, or take them into the wrong transaction.
+        Its next request would otherwise miss those records, or take them into the wrong transaction.
         """
         if entry.transaction.producer_id in self._unrecorded:
             self.settle()

@@ -1,14 +1,14 @@
-"""Open transactions that no coordinator may know, where there are several: such a one is aborted when all coordinators say so, twice.
+"""Settles open transactions that may have no coordinator among several: one is aborted once all coordinators disclaim it twice.
 
-A partition is on record in a transaction, synced, before the transaction's records are in it. So what a start finds open is known to a
-coordinator, but for what was left by a broker alone, by a broker that does not sync, or by a tool. Until somebody ends it, it holds
-back readers of committed records.
+A partition's record in a transaction is synced before the transaction writes to the partition. So a coordinator knows every transaction
+found open at startup, except for those left by a single broker, by a broker that does not sync, or by a tool. Until it is ended, such a
+transaction holds back readers of committed records.
 
-- All brokers are asked for the transactions of the producer. While one does not answer, or has not read all it coordinates, nobody is
-  believed to know nothing. They are asked twice, for between two answers a coordinator may have changed.
-- One that is on record is its coordinator's to end. One whose producer is known joins the producer's transaction: its records and the
-  others end the same way.
-- One that nobody knows, or that its producer's transaction does not take, is aborted.
+- All brokers are asked for the transactions of the producer. While one does not answer or is still loading, no transaction counts as
+  unknown. They are asked twice, because a coordinator may change between two responses.
+- A transaction on record is left to its coordinator. If only its producer is known, the partition joins the producer's transaction: its
+  records and the others end the same way.
+- A transaction that no coordinator knows, or that its producer's transaction does not take, is aborted.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 ROUNDS = 2
-"""How often all coordinators say that they do not know a transaction before it is aborted."""
+"""How often all coordinators must disclaim a transaction before it is aborted."""
 
 _NOT_TAKEN = frozenset({ErrorCode.INVALID_PRODUCER_ID_MAPPING, ErrorCode.PRODUCER_FENCED, ErrorCode.INVALID_TXN_STATE})
 
@@ -55,7 +55,7 @@ class Here(Protocol):
 
 
 class Suspect(NamedTuple):
-    """A transaction that is open in a partition since an offset."""
+    """A transaction that is open in a partition, from the offset `since` on."""
 
     producer: Producer
     partition: Partition
@@ -67,11 +67,11 @@ class Suspect(NamedTuple):
 
 
 Claims = Mapping[int, list[tuple[int, Transaction]]]
-"""By producer id its transactions, each with the broker that coordinates it."""
+"""The transactions of each producer id, each with the broker that coordinates it."""
 
 
 class Unclaimed:
-    """The open transactions that were found at a start or after a fault, until each is known to end."""
+    """The open transactions found at startup or after a fault, until each is on record or aborted."""
 
     def __init__(self, here: Here, others: Others, marking: Marking) -> None:
         self._here = here
@@ -84,14 +84,14 @@ class Unclaimed:
         return f"<Unclaimed: {len(self._rounds)} suspects>"
 
     def __contains__(self, producer_id: int) -> bool:
-        """No transaction waits for its partitions: all of them are on record."""
+        """Always False: no transaction waits for its partitions to be recorded."""
         return False
 
     def is_off_record(self, entry: Entry) -> bool:  # noqa: ARG002 - as `strays` has it
         return False
 
     def settle(self) -> None:
-        """Suspect everything that is open here; it is asked about with the next `try_again`."""
+        """Suspect every transaction open here; the next `try_again` asks about them."""
         for suspect in self._open():
             self._rounds.setdefault(suspect, 0)
 
@@ -118,7 +118,7 @@ class Unclaimed:
         self._is_asking = False
         if elsewhere is None or self._here.is_loading:
             return
-        self._forget_ended()  # what has ended meanwhile is on no record any more
+        self._forget_ended()  # those that have ended meanwhile are no longer on record
         claims: dict[int, list[tuple[int, Transaction]]] = {}
         for node, transaction in (*elsewhere, *((self._others.me, one) for one in self._here)):
             claims.setdefault(transaction.producer_id, []).append((node, transaction))
