@@ -1,8 +1,8 @@
-"""The console: pages in a browser over the client library, so that they show a horolog and a Kafka alike.
+"""The console: browser pages built on the client library, so that they show horolog and Kafka clusters alike.
 
-- `options` say which clusters, who may come in and what the bounds are
-- `sessions` know who has come in, `guard` decides about each request before a page sees it
-- `visits` read a request: cluster, zone, times, filters; `rendering` turns data into text that browsers show
-- `now`, `topic`, `groups` and their neighbours each build the data of a page, and bound what they ask of the broker
+- `options` holds the clusters, the login and the limits
+- `sessions` keeps the logged-in browsers, `guard` checks each request before a page sees it
+- `visits` reads a request: cluster, zone, times, filters; `rendering` turns data into HTML
+- `now`, `topic`, `groups` and others each build the data of a page, and bound their requests to the broker
 - `app` puts them together, `serving` listens
 """

@@ -1,4 +1,4 @@
-"""Puts the console together: routes, the login, the files that pages use, and one sentence for whatever goes wrong."""
+"""Puts the console together: routes, the login, static files, and one sentence for each error."""
 
 import asyncio
 import logging
@@ -31,13 +31,13 @@ TYPES = {".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml", 
 AGAIN_SECONDS = 5
 PASSING = {502, 504}
 """A broker that is away comes back: pages that have no answer for its absence ask again by themselves."""
-WRONG_TOKEN = "that is not the token"  # noqa: S105 - the answer to a wrong one
+WRONG_TOKEN = "that is not the token"  # noqa: S105 - the response to a wrong one
 WRONG_PASSWORD = "the broker does not know this user by this password"  # noqa: S105
 _log = logging.getLogger(__name__)
 
 
 class Application:
-    """An ASGI application; `close` ends the connections of all sessions."""
+    """An ASGI application; `close` closes the connections of all sessions."""
 
     def __init__(self, options: Options, clock: "Clock") -> None:
         self.sessions = Sessions(options, clock)
@@ -101,14 +101,14 @@ class Application:
                     return await page(visit)
             except (Refused, KafkaError, TimeoutError) as error:
                 return sentence_page(visit, error)
-            except Exception:  # noqa: BLE001 - a page that fails is one sentence; the others go on
+            except Exception:  # noqa: BLE001 - a page that fails shows one sentence; the others go on
                 _log.exception("a page failed: %s", request.url.path)
                 return error_page(visit, FAULT, 500)
 
         return answer
 
     def _part(self, template: str, module: str, data_of: str = "data_of") -> Page:
-        """The stream of the live part of a page."""
+        """The event stream of the live part of a page."""
 
         async def stream(visit: Visit) -> Response:
             from horolog.console.live import Live, Part
@@ -120,7 +120,7 @@ class Application:
         return stream
 
     def _post(self, change: Change) -> Callable[[Request], Awaitable[Response]]:
-        """A change, by a form of a page of this session."""
+        """A change, posted by a form of this session's pages."""
 
         async def apply(visit: Visit) -> Response:
             form = await read_form(visit.request)
@@ -153,7 +153,7 @@ class Application:
         return response
 
     async def _admitted(self, request: Request, way: Login, user: str, secret: str) -> tuple[Session | None, str, int]:
-        """The session, or the answer with its status. The right token comes in whatever others have tried."""
+        """The session, or the response with its status. The right token is accepted whatever others have tried."""
         if way is Login.TOKEN and self.sessions.is_token(secret):
             return await self.sessions.begin(""), "", 200
         address = request.client.host if request.client is not None else ""
@@ -161,11 +161,11 @@ class Application:
             if attempt is None:
                 return None, "too many logins failed; wait a minute", 429
             session, said = await self._try(way, user, secret)
-            attempt.counts = said in {WRONG_TOKEN, WRONG_PASSWORD}  # else nothing was found out
+            attempt.counts = said in {WRONG_TOKEN, WRONG_PASSWORD}  # others reveal nothing
             return session, said, 403
 
     async def _try(self, way: Login, user: str, secret: str) -> tuple[Session | None, str]:
-        """The session of somebody who may come in, or the reason why not."""
+        """A new session if the credentials are right, or the reason why not."""
         if way is Login.TOKEN:
             return None, WRONG_TOKEN
         try:
@@ -193,7 +193,7 @@ class Application:
 
 
 def _page(module: str, name: str = "page") -> Page:
-    """A page whose module is imported by whoever comes first: the first page of all waits for no other."""
+    """A page whose module is imported at its first request, so that the console's first page does not wait for others."""
 
     async def page(visit: Visit) -> Response:
         function: Page = getattr(import_module(f"horolog.console.{module}"), name)
@@ -209,13 +209,13 @@ async def _apply_reset(visit: Visit, form: dict[str, str]) -> Response:
 
 
 def safe_target(to: str) -> str:
-    """A page of ours to go on with: an address of somebody else is not followed."""
+    """The page to redirect to: only a page of ours, never an address elsewhere."""
     is_ours = to.startswith("/") and not to.startswith(("//", "/\\")) and "\\" not in to and to.isprintable()
     return to if is_ours else "/"
 
 
 async def static(request: Request) -> Response:
-    """A file that pages use. The names are those of the folder: nothing else is looked for."""
+    """A static file. The names are listed from the folder: no other path is opened."""
     name = request.path_params["name"]
     folder = FOLDER / "static"
     if name not in {path.name for path in folder.iterdir()}:
@@ -224,16 +224,16 @@ async def static(request: Request) -> Response:
     return Response(path.read_bytes(), media_type=TYPES.get(path.suffix, "application/octet-stream"))
 
 
-# -- whatever goes wrong
+# -- errors
 
 
 def sentence_page(visit: Visit, error: Exception) -> Response:
-    """The page for a failure that has a sentence of its own."""
+    """The page for an error that has its own sentence."""
     return error_page(visit, *sentence_of(visit, error))
 
 
 def error_page(visit: Visit, sentence: str, status: int) -> Response:
-    """Whatever is wrong with the address is left out of the links of the page that says so."""
+    """The error page, whose links leave out the invalid parts of the address."""
     if "cluster" in visit.given and visit.desk.options.cluster(visit.given["cluster"]) is None:
         visit.cluster = visit.desk.options.clusters[0]
     if "hx-request" in visit.request.headers:
@@ -241,7 +241,7 @@ def error_page(visit: Visit, sentence: str, status: int) -> Response:
     again = AGAIN_SECONDS if status in PASSING and visit.request.method == "GET" else 0
     try:
         answer = visit.page("error.html", status, sentence=sentence, again=again)
-    except Refused:  # the zone is what cannot be read
+    except Refused:  # the zone is the invalid part
         visit.zone = visit.desk.options.zone
         answer = visit.page("error.html", status, sentence=sentence, again=again)
     if again:

@@ -1,4 +1,4 @@
-"""Topics whose retention waits for a record of the future: which partition, which record, and until when."""
+"""Finds topics whose retention waits for a record from the future: which partition, which record, and until when."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -16,7 +16,7 @@ SETTINGS_SECONDS = 30.0
 
 
 async def rules_of(client: "Client", name: str) -> Rules | None:
-    """The settings of a topic that delete its records; None where the broker does not tell."""
+    """The settings of a topic that delete its records; None if the broker does not show them."""
 
     async def ask() -> Rules | None:
         from horolog.client.admin import Admin

@@ -1,4 +1,4 @@
-"""`horolog console`: pages in a browser that show a cluster, horolog's or Kafka's, in a process of their own."""
+"""`horolog console`: browser pages that show a cluster, horolog's or Kafka's, in a separate process."""
 
 import argparse
 import asyncio
@@ -98,7 +98,7 @@ async def listen(arguments: argparse.Namespace, console: Console) -> ExitCode:
 
     from horolog.broker.clock import SystemClock
 
-    gc.disable()  # modules stay; there is no garbage to look for among them
+    gc.disable()  # imported modules stay: scanning them for garbage would be wasted
     try:
         from horolog.console.app import Application
         from horolog.console.serving import serve
@@ -135,7 +135,7 @@ async def listen(arguments: argparse.Namespace, console: Console) -> ExitCode:
 
 
 async def _while_there_is(serving: Coroutine[Any, Any, None], parent: int) -> None:
-    """Until it ends, or the process that started this one has ended, however that came about."""
+    """Run until it ends, or until the parent process has ended for any reason."""
     task = asyncio.ensure_future(serving)
     try:
         while os.getppid() == parent and not task.done():
@@ -148,7 +148,7 @@ async def _while_there_is(serving: Coroutine[Any, Any, None], parent: int) -> No
 
 
 def options_of(arguments: argparse.Namespace, console: Console, host: str) -> "Options":
-    """The settings of the console. Raises UsageError where they make no sense, or would let anybody in."""
+    """The settings of the console. Raises UsageError if they are contradictory, or would let anybody in."""
     from horolog.broker.listeners import is_loopback
     from horolog.client.cli.online.decoding import registry_access
     from horolog.console.options import Login, Options, clusters_of
@@ -192,7 +192,7 @@ def options_of(arguments: argparse.Namespace, console: Console, host: str) -> "O
 def with_http(
     clusters: "tuple[Cluster, ...]", arguments: argparse.Namespace, console: Console
 ) -> "tuple[Cluster, ...]":
-    """The clusters with the HTTP ports that are named, and their tokens. Raises UsageError."""
+    """The clusters with the given HTTP ports and tokens. Raises UsageError."""
     from dataclasses import replace
 
     from horolog.client.cli.online.segments import TOKEN_VARIABLE, token_in, trusted_file
@@ -217,7 +217,7 @@ def with_http(
 
 
 def _by_cluster(option: str, texts: list[str], names: list[str]) -> dict[str, str]:
-    """`CLUSTER=TEXT`, or the text alone where there is one cluster. Raises UsageError."""
+    """`CLUSTER=TEXT`, or the text alone if there is one cluster. Raises UsageError."""
     found: dict[str, str] = {}
     for text in texts:
         name = next((one for one in names if text.startswith(f"{one}=")), None)

@@ -1,6 +1,6 @@
 """The page that compares two topics, or one topic of two clusters, at the same time: counts by bucket, and where they differ.
 
-After a mirror or a failover: both sides are asked for the offsets at the same borders, and no record is read.
+For use after mirroring or a failover: both sides are asked for the offsets at the same borders, and no record is read.
 """
 
 import asyncio
@@ -57,7 +57,7 @@ async def page(visit: Visit) -> Response:
 
 
 async def _asking(visit: Visit, given: dict[str, str], said: str = "") -> Response:
-    """The page with its form alone."""
+    """The page with only its form."""
     names = sorted((await visit.client_of(visit.cluster_named(given["at"])).metadata()).topics)
     return visit.page("compare.html", given=given, one=None, names=names[:2000], said=said)
 
@@ -92,7 +92,7 @@ async def side(visit: Visit, cluster: Cluster, name: str, field: str) -> Side:
 
 
 def framed(visit: Visit, times: list[tuple[int, int]]) -> Timeline:
-    """By the minute where that is possible: what both sides have, up to now, unless the address says otherwise."""
+    """The timeline, by the minute if possible: the span of both sides, up to now, unless the address gives another."""
     since, until = visit.time("from"), visit.time("until")
     if not times and (since is None or until is None):
         raise Refused("neither side has a record with a time", 404, "a")

@@ -1,7 +1,7 @@
-"""Connections of browsers within bounds: how many there are, in all and from one address, and how long one may be silent.
+"""Bounds browsers' connections: how many there are, in all and from one address, and how long one may be silent.
 
-The newest is always taken in. For it goes the oldest that has no request under way, of the address that has the most: who holds
-connections without asking for anything keeps nobody out. A request is to begin and to be whole within a time, TLS included.
+A new connection is always accepted. To make room, the oldest idle one of the address with the most is closed: a client that holds
+idle connections keeps nobody out. A request has to begin and to be complete within a timeout, TLS included.
 """
 
 import asyncio
@@ -53,7 +53,7 @@ class Entrance:
             self._make_room([one for one in idle if one.address == most], visitor)
 
     def _make_room(self, visitors: list[Visitor], newest: Visitor) -> None:
-        """Where all of them are being answered the newest has to go."""
+        """Close an idle connection; if all are being answered, close the newest."""
         victim = next((one for one in visitors if one.is_idle), newest)
         self.leave(victim)
         victim.end()
@@ -63,7 +63,7 @@ class Entrance:
 
 
 class Greeting(asyncio.Protocol):
-    """A connection whose TLS is not agreed on yet; a `Visitor`. Then its place is taken by the protocol that `made` makes."""
+    """A connection in its TLS handshake; a `Visitor`. Then the protocol from `made` takes its place."""
 
     def __init__(self, entrance: Entrance, context: ssl.SSLContext, made: Callable[[], asyncio.Protocol]) -> None:
         self._entrance = entrance
@@ -109,7 +109,7 @@ class Greeting(asyncio.Protocol):
 
 
 class _Early(asyncio.Protocol):
-    """Keeps what comes right behind the handshake, before anybody is told that it is over."""
+    """Keeps data that arrives right after the handshake, before its end is reported."""
 
     def __init__(self) -> None:
         self._data = bytearray()

@@ -1,9 +1,9 @@
-"""The facts about topics that any broker tells by look-ups: records, first and last time, rate, disorder; what it does not tell is None.
+"""Facts about topics from any broker's look-ups: records, first and last time, rate, disorder; None if the broker does not tell.
 
-- The rate is by the records' own times: those of the last minute, found by one look-up. No state is kept for it.
-- Order: some records at the end of each partition are read, or at several places of it, and those that are late are counted. How many
-  were looked at is a part of the fact.
-- Sizes come with DescribeLogDirs, which brokers may refuse.
+- The rate goes by the records' own times: those of the last minute, found by one look-up. No state is kept for it.
+- Order: some records at the end of each partition, or at several places in it, are read, and late ones are counted. The number
+of records read is part of the fact.
+- Sizes come from DescribeLogDirs, which brokers may refuse.
 """
 
 import asyncio
@@ -59,7 +59,7 @@ class TopicFacts(NamedTuple):
     partitions: tuple[PartitionFacts, ...]
 
     def _sum(self, name: str) -> int | None:
-        """None where it is not known of every partition: a part of a sum would look like the whole."""
+        """None unless known for every partition: a partial sum would look like the whole."""
         values = [getattr(one, name) for one in self.partitions]
         return None if not values or None in values else sum(values)
 
@@ -90,7 +90,7 @@ class TopicFacts(NamedTuple):
 
     @property
     def order(self) -> "Order | None":
-        """Of all partitions together, as far as they were looked at."""
+        """The order of all partitions together, as far as they were read."""
         known = [one.order for one in self.partitions if one.order is not None]
         if not known:
             return None
@@ -109,7 +109,7 @@ class TopicFacts(NamedTuple):
 async def answered(
     client: "Client", places: Sequence[TopicPartition], time_ms: int
 ) -> dict[TopicPartition, Found | None]:
-    """Those that a broker tells of; the others, and all where it cannot be asked so, are missing."""
+    """The partitions that the broker answers for; others are missing, and so are all if it does not support the request."""
     if not places:
         return {}
     try:
@@ -129,7 +129,7 @@ async def facts_of(
     now_ms: int,
     windows: int = 1,
 ) -> dict[str, TopicFacts]:
-    """By topic, for the partitions that have a leader; at so many places of each it is looked whether times are in order."""
+    """By topic, for the partitions with a leader; order is checked at this many places of each."""
     starts, ends, firsts, largest, before = await asyncio.gather(
         answered(client, places, EARLIEST),
         answered(client, places, LATEST),
@@ -176,7 +176,7 @@ def _time(found: Found | None) -> int | None:
 
 
 class Order(NamedTuple):
-    """How far the records that were looked at are in order: late is one whose time lies before a larger one of its partition."""
+    """How far the records read are in order: a record is late if a larger time precedes it in its partition."""
 
     looked_at: int = 0
     late: int = 0
@@ -186,7 +186,7 @@ class Order(NamedTuple):
 
 
 async def _orders(client: "Client", partitions: Sequence[PartitionFacts], windows: int) -> dict[TopicPartition, Order]:
-    """Of those that can be read, each at so many places; kept for a while, for a page is asked for again and again."""
+    """The order of readable partitions, at this many places of each; cached, since pages are reloaded often."""
     bound = asyncio.Semaphore(WINDOWS_AT_ONCE)
     chosen = [one for one in partitions if one.records and one.last_ms is not None][:ORDERS_AT_MOST]
 
@@ -203,7 +203,7 @@ async def _orders(client: "Client", partitions: Sequence[PartitionFacts], window
 
 
 async def _order(client: "Client", one: PartitionFacts, windows: int) -> Order | None:
-    """None where nothing can be read."""
+    """None if nothing can be read."""
     start, end = one.start or 0, one.end or 0
     looked_at = late = most_late = 0
     largest, reached = -1, start
@@ -225,7 +225,7 @@ async def _order(client: "Client", one: PartitionFacts, windows: int) -> Order |
 
 
 def places_of_windows(start: int, end: int, windows: int) -> list[int]:
-    """Offsets to look at so many records from: the end, and others that are spread evenly before it."""
+    """The offsets from which to read: near the end, and spread evenly before it."""
     last = max(start, end - WINDOW_RECORDS)
     if windows < 2 or last == start:
         return [last]
@@ -233,7 +233,7 @@ def places_of_windows(start: int, end: int, windows: int) -> list[int]:
 
 
 async def _window(client: "Client", place: TopicPartition, offset: int, end: int) -> tuple[list[int], list[int]] | None:
-    """Offsets and times of the records there. A batch of many is opened, and few of its records are made."""
+    """Offsets and times of the records there. Of a large batch only a few records are decoded."""
     from horolog.client.decode import Chunk
 
     try:
@@ -246,7 +246,7 @@ async def _window(client: "Client", place: TopicPartition, offset: int, end: int
 
 
 async def log_dirs_of(client: "Client") -> "list[LogDir] | None":
-    """The data folders of all brokers; None where a broker does not tell."""
+    """The data folders of all brokers; None if a broker does not show them."""
 
     async def ask() -> "list[LogDir] | None":
         from horolog.client.admin_cluster import ClusterAdmin
@@ -262,7 +262,7 @@ async def log_dirs_of(client: "Client") -> "list[LogDir] | None":
 def sizes_in(
     folders: "Sequence[LogDir] | None", leaders: Mapping[TopicPartition, int]
 ) -> dict[TopicPartition, int] | None:
-    """The bytes of each partition where it is led: copies elsewhere are not counted again."""
+    """The bytes of each partition at its leader: other replicas are not counted."""
     if folders is None:
         return None
     return {

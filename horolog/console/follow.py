@@ -1,8 +1,8 @@
-"""The page that follows a topic: records as they are written, filtered, for as long as the browser takes them.
+"""The page that follows a topic: records as they are written, filtered, as long as the browser reads them.
 
-A browser that does not read is not read for: the next records are fetched when the last ones were sent, so neither this process nor
-the broker holds more for it than one fetch. Of a topic that is faster than people read, only the last records of each look are
-sent, and how many were passed over.
+Nothing is read for a browser that does not read: the next records are fetched once the last ones were sent, so neither this process
+nor the broker holds more than one fetch for it. If a topic is faster than people read, only the last records of each look
+are sent, with the number of skipped ones.
 """
 
 import asyncio
@@ -47,7 +47,7 @@ async def page(visit: Visit) -> Response:
 
 
 class Followers:
-    """How many there are at once."""
+    """Counts the concurrent followers."""
 
     def __init__(self, most: int = FOLLOWERS_AT_ONCE, said: str = "pages follow topics already; close one") -> None:
         self._most = self._left = most
@@ -63,7 +63,7 @@ class Followers:
 
 
 async def events(visit: Visit, followers: Followers) -> Response:
-    """The stream of a page that follows."""
+    """The event stream of a following page."""
     places = await places_of(visit, visit.text("topic"))
     wish = Wish(visit, visit.desk.decoder)
     followers.enter()
@@ -104,7 +104,7 @@ def consumer_of(client: "Client") -> "Consumer":
 
 
 async def look(consumer: "Consumer", wish: Wish) -> dict[str, Any]:
-    """The last records that are wanted of those that have come, and how many there were."""
+    """The last wanted records of those that arrived, and how many there were."""
     rows: deque[Row] = deque(maxlen=SENT_AT_ONCE)
     records = await consumer.poll(POLL_MS)
     wanted = 0

@@ -1,6 +1,6 @@
-"""The pages of groups: how far each is behind in records and seconds, and over time; members; where a reset would lead.
+"""The pages of groups: lag in records and seconds, and over time; members; where a reset would lead.
 
-How a lag went is kept for groups that somebody looks at, from then on: a broker tells the lag of this moment alone.
+The history of a lag is kept from when a group is first viewed: a broker only has the current lag.
 """
 
 import asyncio
@@ -38,7 +38,7 @@ class Sample(NamedTuple):
 
 
 class Row(NamedTuple):
-    """A group in the list, and the sums over its partitions; None: not known."""
+    """A group of the list, and the sums over its partitions; None: not known."""
 
     group: "GroupListing"
     partitions: int | None = None
@@ -52,7 +52,7 @@ async def page_of_all(visit: Visit) -> Response:
 
 
 async def data_of_all(visit: Visit) -> dict[str, Any]:
-    """The values that the page of all groups shows."""
+    """The values of the page of all groups."""
     text = visit.text("filter")
     listed = await _listed(visit.client)
     pattern = text if any(sign in text for sign in "*?[") else f"*{text}*"
@@ -80,7 +80,7 @@ async def page(visit: Visit) -> Response:
 
 
 async def data_of(visit: Visit) -> dict[str, Any]:
-    """The values that the page of one group shows; its lag becomes part of its history."""
+    """The values of the page of one group; adds its lag to its history."""
     from horolog.client.admin import Admin
 
     name = visit.text("name")
@@ -119,7 +119,7 @@ async def lags_of(client: "Client", group: str, now_ms: int) -> list[Lag]:
 
 
 def sums(lags: Sequence[Lag]) -> tuple[int | None, float | None]:
-    """Records behind in all, and seconds behind at the worst; None where nothing is known of it."""
+    """The total lag in records, and the largest in seconds; None if unknown."""
     records = [lag.records for lag in lags if lag.records is not None]
     seconds = [lag.seconds for lag in lags if lag.seconds is not None]
     return (sum(records) if records else None), max(seconds, default=None)
@@ -129,7 +129,7 @@ _SAMPLES: "WeakKeyDictionary[Client, dict[str, deque[Sample]]]" = WeakKeyDiction
 
 
 def samples_of(client: "Client", group: str) -> "deque[Sample]":
-    """The lags that were seen; of the groups that were looked at last."""
+    """The recorded lags, of the most recently viewed groups."""
     kept = _SAMPLES.setdefault(client, {})
     found = kept.pop(group, None) or deque(maxlen=SAMPLES)
     kept[group] = found

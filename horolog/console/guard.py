@@ -1,8 +1,8 @@
-"""Decides about each request before a page sees it: the name it asks for, where it comes from, who sends it; and adds what browsers are to keep to.
+"""Checks each request before a page sees it: its Host, its origin, its session; and adds the security headers.
 
-A page of somebody else must not read or change anything here. It may lead a browser here under its own name (DNS rebinding): the
-Host header has to be one of ours. It may send forms here: a change needs a token that only our pages have, and an Origin that is ours.
-Values of records are hostile: no script, style, picture or connection that is not from here is allowed, whatever a value says.
+A foreign page must not read or change anything here. It may lead a browser here under its own name (DNS rebinding): the
+Host header has to be one of ours. It may post forms here: a change needs a token that only our pages have, and our Origin.
+Values of records are hostile: scripts, styles, images and connections are allowed only from here, whatever a value contains.
 """
 
 import asyncio
@@ -35,7 +35,7 @@ HEADERS: Final = {
     " form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
     "x-content-type-options": "nosniff",
     "x-frame-options": "DENY",
-    "referrer-policy": "same-origin",  # with none at all browsers leave the origin of our own forms out
+    "referrer-policy": "same-origin",  # with no-referrer browsers omit the origin of our own forms
     "cross-origin-opener-policy": "same-origin",
     "cross-origin-resource-policy": "same-origin",
     "permissions-policy": "camera=(), geolocation=(), microphone=()",
@@ -44,7 +44,7 @@ _log = logging.getLogger(__name__)
 
 
 class Guard:
-    """Between the server and the pages. `scope["state"]` gets the session."""
+    """Middleware between the server and the pages. `scope["state"]` gets the session."""
 
     def __init__(self, app: "ASGIApp", options: Options, sessions: Sessions, clock: "Clock") -> None:
         self._app = app
@@ -71,11 +71,11 @@ class Guard:
         finally:
             user = getattr(scope.get("state", {}).get("session"), "user", "") or "-"
             took_ms = round((self._clock.monotonic() - began) * 1000)
-            # The path alone: what stands behind it may hold keys and values of records.
+            # Only the path: the query may hold keys and values of records.
             _log.info("%s %s %s %d %d ms", user, request.method, scope["path"], status[0], took_ms)
 
     async def _refusal(self, request: Request) -> Response | None:
-        """The answer in place of a page, if there is to be none."""
+        """The response that refuses the request; None if it may pass."""
         if not is_our_name(request.headers.get("host", ""), self._options):
             return PlainTextResponse("The console is not known under this name; --host adds one.\n", 421)
         if len(request.scope.get("query_string", b"")) > LONGEST_ADDRESS:
@@ -122,7 +122,7 @@ def is_our_name(host: str, options: Options) -> bool:
 
 
 def is_our_origin(request: Request) -> bool:
-    """Whether a change comes from a page of ours: browsers name the origin of every form that is posted."""
+    """Whether a change comes from a page of ours: browsers send the origin of every posted form."""
     site = request.headers.get("sec-fetch-site", "same-origin")
     origin = request.headers.get("origin")
     return site in {"same-origin", "none"} and origin is not None and urlsplit(origin).netloc == request.headers["host"]
@@ -134,7 +134,7 @@ def is_token_of(session: Session | None, given: object) -> bool:
 
 
 async def read_form(request: Request) -> dict[str, str]:
-    """The fields of a form; nothing of one that is longer than ours are, or does not come."""
+    """The fields of a form; empty if it is longer than ours, or does not arrive."""
     body = b""
     try:
         async with asyncio.timeout(FORM_SECONDS):

@@ -1,12 +1,12 @@
-"""Pages that stay as new as their broker: a stream of events for each, one question every few seconds for all that show the same.
+"""Keeps open pages up to date: an event stream for each, and one request every few seconds for all that show the same.
 
-Streams of the same part of the same client share a `Round`, which asks while it has streams. A stream holds the newest answer
-only, so a browser that does not read costs nothing; one that has gone ends its stream, and the last stream ends the round.
+Streams of the same part of the same client share a `Round`, which polls while it has streams. A stream holds only the newest
+answer, so a browser that does not read costs nothing; a closed page ends its stream, and the last stream ends the round.
 
-    part    the part as it is now, rendered: {"html": "..."}
+    part    the current part, rendered: {"html": "..."}
     away    why there is no answer, each time: {"why": "..."}
     again   the stream has lasted long enough; the page opens another
-    ended   the page stays as it is: {"why": "..."}
+    ended   the page no longer changes: {"why": "..."}
 """
 
 import asyncio
@@ -32,14 +32,14 @@ _log = logging.getLogger(__name__)
 
 
 class Part(NamedTuple):
-    """The part of a page that is live: its template, and the values that it shows."""
+    """The live part of a page: its template, and the function for its values."""
 
     template: str
     data_of: Callable[[Visit], Awaitable[Data]]
 
 
 class Answer(NamedTuple):
-    """What a broker said at last, or why it did not; `number` counts answers."""
+    """The latest values, or the reason why there are none; `number` counts answers."""
 
     number: int
     data: Data | None
@@ -47,7 +47,7 @@ class Answer(NamedTuple):
 
 
 class Round:
-    """The question that some streams share."""
+    """The polling that streams of the same part share."""
 
     def __init__(self, ask: Callable[[], Awaitable[Data | str]]) -> None:
         self.streams = 0
@@ -60,14 +60,14 @@ class Round:
         return f"<Round of {self.streams} streams>"
 
     def join(self) -> int:
-        """One more stream; the number of the answer that it has no need of. A failure is news to every page."""
+        """Add a stream; returns the number of the answer that it already has. A failure is news to every page."""
         self.streams += 1
         if self._task is None:
             self._task = asyncio.create_task(self._run())
         return 0 if self.answer.why else self.answer.number
 
     def leave(self) -> bool:
-        """One stream less; whether it was the last, with which the asking ends."""
+        """Remove a stream; whether it was the last, which ends the polling."""
         self.streams -= 1
         if self.streams or self._task is None:
             return False
@@ -76,7 +76,7 @@ class Round:
         return True
 
     async def newer(self, number: int) -> Answer:
-        """The newest answer, once there is one behind that of this number."""
+        """Wait for an answer newer than this number; returns the newest."""
         async with self._news:
             await self._news.wait_for(lambda: self.answer.number > number)
             return self.answer
@@ -104,7 +104,7 @@ class Live:
         return f"<Live: {self._streams} streams of {len(self._rounds)} rounds>"
 
     async def events(self, visit: Visit, part: Part) -> Response:
-        """The stream of a page; what the address says that makes no sense is refused here."""
+        """The event stream of a page; an invalid address is refused here."""
         visit.frame()
         stream = self._stream(visit, part) if self._streams < self._most else _one_too_many(self._most)
         return StreamingResponse(stream, media_type="text/event-stream", headers={"x-accel-buffering": "no"})
@@ -136,20 +136,20 @@ class Live:
                 del self._rounds[key]
 
     async def _asked(self, visit: Visit, part: Part) -> Data | str:
-        """The values, or the sentence in place of them."""
+        """The values, or a sentence in place of them."""
         now = Visit(visit.desk, visit.request)
         try:
             async with self._asking, asyncio.timeout(ANSWER_SECONDS):
                 return {"now_ms": now.now_ms, **await part.data_of(now)}
         except (Refused, KafkaError, TimeoutError) as error:
             return sentence_of(now, error)[0]
-        except Exception:  # noqa: BLE001 - a part that fails is one sentence; the next answer may be better
+        except Exception:  # noqa: BLE001 - a part that fails shows one sentence; the next answer may be better
             _log.exception("a live part failed: %s", visit.request.url.path)
             return FAULT
 
 
 def _rendered(visit: Visit, part: Part, data: Data) -> bytes:
-    """In the zone of this page, with the time of the answer."""
+    """The part as HTML, in the page's zone, with the time of the answer."""
     now = Visit(visit.desk, visit.request)
     now.now_ms = data["now_ms"]
     return event("part", {"html": render(part.template, {**now.frame(), **data})})

@@ -1,4 +1,4 @@
-"""The page of a moment: the records around a time, merged by time, decoded and filtered; one key before and after; downloads."""
+"""The page of a moment: the records around a time, merged by time, decoded and filtered; one key's records before and after; downloads."""
 
 import shlex
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -39,7 +39,7 @@ DOWNLOADED_AT_MOST = 100_000
 
 
 class Row(NamedTuple):
-    """A record as the page shows it."""
+    """A row of the page: one record."""
 
     record: ConsumerRecord
     key: str | None
@@ -55,7 +55,7 @@ class Row(NamedTuple):
 
 
 class Asked(NamedTuple):
-    """The time that the page is about: so long before and behind a moment, or from one time to another."""
+    """The page's time: a span before and after a moment, or a range."""
 
     at_ms: int
     since_ms: int
@@ -64,16 +64,16 @@ class Asked(NamedTuple):
 
     @property
     def text(self) -> str:
-        """The same in an address, whenever that is opened."""
+        """The same for an address: absolute, so that it holds whenever it is opened."""
         return f"@{self.since_ms}ms..@{self.until_ms}ms" if self.is_range else str(self.at_ms)
 
     def moved(self, by_ms: int) -> str:
-        """The range so much later."""
+        """The range moved by a duration."""
         return f"@{max(0, self.since_ms + by_ms)}ms..@{max(1, self.until_ms + by_ms)}ms"
 
 
 def asked_of(visit: Visit) -> Asked:
-    """`at` names a time, with what lies within `within` of it, or a range."""
+    """`at` is a time, shown with `within` on both sides, or a range."""
     times = visit.range("at")
     if times is None:
         at, within = visit.time("at"), within_of(visit)
@@ -86,7 +86,7 @@ def asked_of(visit: Visit) -> Asked:
 
 
 class Wish:
-    """Which records are wanted, by the words of the address."""
+    """Which records are wanted, by the parameters of the address."""
 
     def __init__(self, visit: Visit, decoder: "Decoder") -> None:
         self.key = visit.text("key")
@@ -112,7 +112,7 @@ class Wish:
 
 
 def key_text(key: bytes | None) -> str | None:
-    """A key in addresses of pages: as text, or its hexadecimal digits."""
+    """A key in addresses: as text, or as hexadecimal digits."""
     if key is None:
         return None
     try:
@@ -170,24 +170,24 @@ async def page(visit: Visit) -> Response:
 
 
 def is_search_on(asked: Asked, edges: tuple[int, int], found: tuple[int, int], most: int) -> bool:
-    """Whether there is more to look at for a page of so many rows: it goes on by itself."""
+    """Whether there is more to search for a page of this many rows: then it continues by itself."""
     wants_earlier = not asked.is_range and edges[0] > asked.since_ms and found[0] < most // 2
     return wants_earlier or (edges[1] < asked.until_ms and sum(found) < most)
 
 
 def words_of(visit: Visit, topic: str) -> dict[str, str]:
-    """The words of the form, as they were typed."""
+    """The values of the form, as typed."""
     words = {name: visit.typed(name) for name in ("at", "within", "where", "key", "partition")}
     return {"topic": topic, **words, "within": words["within"] or WITHIN}
 
 
 def here(visit: Visit, words: Mapping[str, str], path: str = "/moment", **changes: Any) -> str:
-    """The same page with other words, or another of the same words."""
+    """The same page with other parameters, or another page with the same ones."""
     return visit.link(path, **{**words, **changes})
 
 
 async def which(visit: Visit, target: str, title: str) -> Response:
-    """The page that asks for a topic; its names are those that others write to."""
+    """The page that asks for a topic; it lists all but internal ones."""
     view = await visit.client.metadata()
     names = sorted(one.name for one in view.topics.values() if not one.internal)
     typed = {"topic": visit.typed("topic"), "at": visit.typed("at")}
@@ -195,7 +195,7 @@ async def which(visit: Visit, target: str, title: str) -> Response:
 
 
 def chart_bounds(earlier: Sequence[Shown], later: Sequence[Shown], asked: Asked) -> tuple[int, int]:
-    """The picture shows twice what the rows cover, or the range and what lies beside it, so that one can go on from it."""
+    """The chart shows twice what the rows cover, or the range and its surroundings, so that it can be moved from there."""
     at_ms = asked.at_ms
     if asked.is_range:
         beside = max((asked.until_ms - asked.since_ms) // 4, 25)
@@ -207,7 +207,7 @@ def chart_bounds(earlier: Sequence[Shown], later: Sequence[Shown], asked: Asked)
 
 
 async def places_of(visit: Visit, name: str) -> list[TopicPartition]:
-    """The partitions that are wanted, or all that are led."""
+    """The wanted partitions, or all with a leader."""
     topic = await visit.topic(name)
     leaders = leaders_of(visit.client.view)
     wanted = visit.text("partition")
@@ -231,7 +231,7 @@ def within_of(visit: Visit) -> int:
 
 
 def tree_parts(rows: int) -> int:
-    """So many parts of each value are folded open: a page has its bound, and a value has one."""
+    """How many parts of each value are shown: there is a limit for the page, and one for a value."""
     return min(VALUE_PARTS, PAGE_PARTS // max(rows, 1))
 
 
@@ -253,7 +253,7 @@ def row_of(one: Shown, parts: int = 0, *, is_after: bool = True) -> Row:
 
 
 def command_of(visit: Visit, topic: str, since_ms: int, until_ms: int, wish: Wish) -> str:
-    """The same as a command, for a script or a ticket."""
+    """The page as a command line, for a script or a ticket."""
     words = ["horolog", "consume", topic, "-b", visit.cluster.bootstrap]
     words += ["--since", exact_time(max(0, since_ms), visit.zone), "--until", exact_time(max(0, until_ms), visit.zone)]
     if visit.text("partition"):
@@ -310,7 +310,7 @@ def merged(visit: Visit, places: Sequence[TopicPartition], since_ms: int, until_
 
 
 async def json_lines(moment: "Merged", wish: Wish) -> AsyncIterator[bytes]:
-    """In the form of `horolog consume -o json`."""
+    """The records in the form of `horolog consume -o json`."""
     from horolog.client.cli.online.record_text import json_writer
 
     async with moment:

@@ -1,6 +1,6 @@
-"""The page Now: the cluster, its topics with their facts, and the troubles of this moment.
+"""The page Now: the cluster, its topics with their facts, and the current troubles.
 
-10,000 topics are filtered and sorted by facts known of all of them (names, partitions, bytes); the rest is asked of a broker
+10,000 topics are filtered and sorted by facts known of all of them (names, partitions, bytes); other facts are requested only
 for the topics of one page.
 """
 
@@ -30,7 +30,7 @@ SORTS = ("name", "size", "partitions")
 
 
 class Trouble(NamedTuple):
-    """Something that is wrong: how bad ("bad", "warn"), what, and where to look."""
+    """A trouble: its severity ("bad", "warn"), what it is, and where to look."""
 
     kind: str
     sentence: str
@@ -39,7 +39,7 @@ class Trouble(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """One page of the topics that a filter leaves."""
+    """One page of the filtered topics."""
 
     topics: "tuple[TopicView, ...]"
     number: int
@@ -54,7 +54,7 @@ async def page(visit: Visit) -> Response:
 
 
 async def data_of(visit: Visit) -> dict[str, Any]:
-    """The values that the page shows."""
+    """The values of the page."""
     view = await view_of(visit.client)
     folders = await log_dirs_of(visit.client)
     leaders = leaders_of(view)
@@ -98,7 +98,7 @@ async def data_of(visit: Visit) -> dict[str, Any]:
 
 
 def leaders_of(view: "ClusterView") -> dict[TopicPartition, int]:
-    """The broker of each partition that has one."""
+    """The leader of each partition that has one."""
     return {
         TopicPartition(name, index): partition.leader
         for name, topic in view.topics.items()
@@ -115,7 +115,7 @@ def by_topic(sizes: dict[TopicPartition, int] | None) -> dict[str, int]:
 
 
 def choose(topics: "Sequence[TopicView]", text: str, sort: str, number: int, sizes: dict[str, int]) -> Listing:
-    """The page of this number, or the last one there is."""
+    """The page of this number, or the last one."""
     wanted = text.lower()
     found = [one for one in topics if wanted in one.name.lower()]
     found.sort(key=lambda one: one.name)
@@ -172,7 +172,7 @@ def of_certificates(certificates: dict[str, bytes], now_s: float) -> list[Troubl
 
 
 def of_times(topics: Sequence[TopicFacts], now_ms: int) -> list[Trouble]:
-    """A record of the future keeps its segment, and all behind it, from expiring."""
+    """Troubles with times: a record from the future keeps its segment, and all after it, from expiring."""
     return [
         Trouble(
             "warn",

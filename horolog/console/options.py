@@ -1,4 +1,4 @@
-"""The settings of a console: which clusters it shows, who may come in, whether anything may be changed, and its bounds."""
+"""The settings of a console: its clusters, who may log in, whether changes are allowed, and its limits."""
 
 from dataclasses import dataclass, field
 from datetime import UTC, tzinfo
@@ -24,16 +24,16 @@ ANSWER_SECONDS = 8.0
 
 
 class Login(Enum):
-    """How somebody comes in."""
+    """The way to log in."""
 
     NONE = "none"
-    TOKEN = "token"  # noqa: S105 - the name of a way, not a secret
+    TOKEN = "token"  # noqa: S105 - the name of a login, not a secret
     SASL = "sasl"
 
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """A cluster under the name that addresses of pages have for it."""
+    """A cluster, under its name in the addresses of pages."""
 
     name: str
     bootstrap: str
@@ -62,14 +62,14 @@ class Options:
     timeout_ms: int = 5000
 
     def cluster(self, name: str) -> Cluster | None:
-        """The cluster of that name; the first where nobody names one."""
+        """The cluster of that name; the first if none is given."""
         if not name:
             return self.clusters[0]
         return next((one for one in self.clusters if one.name == name), None)
 
 
 def clusters_of(addresses: list[str], security: "Security | None") -> tuple[Cluster, ...]:
-    """A cluster for each `-b`, named by its first address. Raises ValueError for one that is there twice or is no address."""
+    """A cluster for each `-b`, named by its first address. Raises ValueError for a duplicate or an invalid address."""
     from horolog.client.addresses import parse_addresses
 
     found: dict[str, Cluster] = {}

@@ -1,4 +1,4 @@
-"""Turns JSON lines of records into Parquet, in a process of its own: pyarrow takes more memory than all the rest of the console."""
+"""Turns JSON lines of records into Parquet, in a separate process: pyarrow takes more memory than the rest of the console."""
 
 import asyncio
 import sys
@@ -17,7 +17,7 @@ def is_installed() -> bool:
 
 
 async def converted(lines: AsyncIterator[bytes]) -> bytes:
-    """The file. Raises OSError if the process fails."""
+    """The Parquet file. Raises OSError if the process fails."""
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", __name__), stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE
     )

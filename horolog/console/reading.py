@@ -1,9 +1,9 @@
 """Reads the records around a time: forward from it, and backward in stretches of offsets, each record once.
 
-Before a time lie, in each partition, all records at offsets before its look-up, and those behind it that came late. The late ones are
-looked for first, as far as `LATE_MS` and `LATE_BYTES` say; then stretches follow, one before the other: a look-up makes each small
-enough, and the next is longer where nothing was found. Both ways are iterators of `Piece`s, so that a page ends when it has
-enough, and a search goes on for as long as somebody looks.
+The records before a time are, in each partition, all those at offsets before its look-up, and late ones after it. The late ones are
+looked for first, within `LATE_MS` and `LATE_BYTES`; then stretches follow, one before the other: look-ups keep each small
+enough, and the next is longer if nothing was found. Both directions are iterators of `Piece`s, so that a page ends once it has
+enough, and a search continues while its page is open.
 """
 
 import asyncio
@@ -44,7 +44,7 @@ LATE_BYTES = 4 << 20
 
 
 class Shown(NamedTuple):
-    """A record that is wanted, decoded, and how late it came."""
+    """A wanted record, decoded, and how late it came."""
 
     record: ConsumerRecord
     decoded: "Decoded"
@@ -52,7 +52,7 @@ class Shown(NamedTuple):
 
 
 class Piece(NamedTuple):
-    """What one step of a search has found, in the order of time, and the time up to which all was looked at."""
+    """The results of one search step, in time order, and the time up to which everything was read."""
 
     rows: list[Shown]
     edge_ms: int
@@ -64,7 +64,7 @@ Wanted = Callable[[ConsumerRecord], "Awaitable[Decoded | None]"]
 
 @dataclass(slots=True)
 class Reader:
-    """Of one page: all its readings share the bounds."""
+    """The reader of one page: all its reads share the limits."""
 
     client: "Client"
     places: Sequence[TopicPartition]
@@ -84,13 +84,13 @@ class Reader:
 
     @property
     def notes(self) -> list[str]:
-        """One sentence for each thing that may be missing, however many steps have met it."""
+        """One sentence for each thing that may be missing, however many steps met it."""
         return list(self._notes)
 
     async def around(
         self, since_ms: int, at_ms: int, until_ms: int, most: int
     ) -> tuple[list[Shown], int, list[Shown], int]:
-        """Both sides of a time, and how far each was looked at; the first takes at most half of the bounds."""
+        """Both sides of a time, and how far each was read; the first uses at most half of the limits."""
         bounds = self.records_at_most, self.until
         now = self.clock.monotonic()
         self.records_at_most, self.until = bounds[0] / 2, now + (bounds[1] - now) / 2
@@ -99,10 +99,10 @@ class Reader:
         later, high = await self.after(at_ms, until_ms, most - len(earlier))
         return earlier, low, later, high
 
-    # -- a page: until there is enough, or the bounds are reached
+    # -- a page: until there is enough, or the limits are reached
 
     async def after(self, since_ms: int, until_ms: int, most: int) -> tuple[list[Shown], int]:
-        """The first records from a time on, and the time up to which all were looked at."""
+        """The first records from a time on, and the time up to which all were read."""
         found: list[Shown] = []
         edge = since_ms
         async with aclosing(self.forward(since_ms, until_ms)) as pieces:
@@ -116,7 +116,7 @@ class Reader:
         return [one for one in found if one.record.timestamp_ms < edge], edge  # the others are found again from there
 
     async def before(self, since_ms: int, until_ms: int, most: int) -> tuple[list[Shown], int]:
-        """The last records before a time, and the time from which on all were looked at."""
+        """The last records before a time, and the time from which on all were read."""
         found: list[Shown] = []
         edge = until_ms
         async with aclosing(self.backward(since_ms, until_ms)) as pieces:
@@ -130,10 +130,10 @@ class Reader:
         rows = found[-most:]
         return rows, max(edge, rows[0].record.timestamp_ms)
 
-    # -- a search: for as long as somebody asks for the next piece
+    # -- a search: as long as the caller asks for the next piece
 
     async def forward(self, since_ms: int, until_ms: int) -> AsyncGenerator[Piece, None]:
-        """From a time on. Where the bounds end it, the edge of the last piece says how far it came."""
+        """From a time on. If the limits end it, the edge of the last piece says how far it came."""
         rows: list[Shown] = []
         seen = 0
         async with self._merged(since_ms, until_ms, FETCHED_BYTES) as moment:
@@ -149,7 +149,7 @@ class Reader:
         yield Piece(rows, until_ms)
 
     async def backward(self, since_ms: int, until_ms: int) -> AsyncGenerator[Piece, None]:
-        """Back from a time: the rows of each piece lie before those of the piece before."""
+        """Back from a time: each piece's rows are earlier than those of the piece before."""
         ends = await self._offsets(until_ms)
         late = await self._late(since_ms, until_ms, ends)
         edge, length, span = until_ms, STRETCH_RECORDS, until_ms - since_ms
@@ -168,7 +168,7 @@ class Reader:
         return await self.wanted(record)
 
     async def _late(self, since_ms: int, until_ms: int, starts: dict[TopicPartition, int]) -> list[Shown]:
-        """Records before `until_ms` that lie behind its look-up."""
+        """Records before `until_ms` at offsets after its look-up."""
         from horolog.client.moment import Offsets
 
         found: list[Shown] = []
@@ -184,7 +184,7 @@ class Reader:
     async def _between(
         self, starts: dict[TopicPartition, int], ends: dict[TopicPartition, int], length: int
     ) -> list[Shown]:
-        """All records between offsets, as they lie."""
+        """All records between offsets, in log order."""
         from horolog.client.moment import Offsets, merge
 
         found: list[Shown] = []
@@ -203,7 +203,7 @@ class Reader:
     async def _stretch(
         self, since_ms: int, until_ms: int, ends: dict[TopicPartition, int], length: int, span: int
     ) -> tuple[int, dict[TopicPartition, int], int]:
-        """A time before `until_ms` so that few enough records lie between them, the offsets there, and how many they are."""
+        """A time before `until_ms` with few enough records between the two, its offsets, and the number of records."""
         span = max(1, min(span, until_ms - since_ms))
         while True:
             starts = await self._offsets(until_ms - span)
@@ -241,7 +241,7 @@ class Reader:
         )
 
     def _note(self, moment: "Moment") -> None:
-        """The same of many steps is one sentence."""
+        """Note what may be missing; the same of several steps becomes one sentence."""
         from horolog.client.look_ahead import Ended
         from horolog.client.times import format_duration
 

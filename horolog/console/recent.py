@@ -1,4 +1,4 @@
-"""Answers that are kept for some seconds, so that many browsers cost a broker as much as one."""
+"""Caches answers for some seconds, so that many browsers cost a broker as much as one."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Hashable
@@ -16,14 +16,14 @@ VIEW_SECONDS = 5.0
 
 
 class Recent:
-    """Of one client: what one user may see is no other's."""
+    """The cache of one client: users do not share what they may see."""
 
     def __init__(self, monotonic: Callable[[], float]) -> None:
         self._monotonic = monotonic
         self._kept: dict[Hashable, tuple[float, asyncio.Future[Any]]] = {}
 
     async def get(self, key: Hashable, seconds: float, ask: Callable[[], Awaitable[T]]) -> T:
-        """The answer under this key, asked for anew where it is older; failures are not kept."""
+        """The answer under this key, requested again if it is older; failures are not cached."""
         now = self._monotonic()
         known = self._kept.get(key)
         if known is None or now - known[0] > seconds or known[1].cancelled():
@@ -47,5 +47,5 @@ def recent(client: "Client") -> Recent:
 
 
 async def view_of(client: "Client") -> "ClusterView":
-    """All topics, as they were some seconds ago at most."""
+    """All topics, at most some seconds old."""
     return await recent(client).get("view", VIEW_SECONDS, client.metadata)

@@ -1,4 +1,4 @@
-"""Turns data into the text of a page: templates that escape everything, and the forms that numbers and times have."""
+"""Turns data into the text of a page: templates that escape everything, and the formats of numbers and times."""
 
 import os
 import re
@@ -31,9 +31,9 @@ _UNSEEN: Final = re.compile(
 
 
 class CompiledTemplates(BytecodeCache):
-    """Keeps compiled templates where Python keeps its compiled modules, and if it does: compiling takes a tenth of a cold start.
+    """Caches compiled templates where and if Python caches its compiled modules: compiling takes a tenth of a cold start.
 
-    A bucket knows of which source, Jinja and Python its code is; one that cannot be read, or written, is compiled again.
+    A bucket records the source, Jinja and Python of its code; a template whose bucket cannot be read or written is compiled again.
     """
 
     def load_bytecode(self, bucket: Bucket) -> None:
@@ -84,7 +84,7 @@ def render(template: str, data: Mapping[str, Any]) -> str:
 
 
 def count(value: float | None) -> str:
-    """A whole number, in groups of three digits."""
+    """An integer, in groups of three digits."""
     return UNKNOWN if value is None else f"{round(value):,}"
 
 
@@ -99,7 +99,7 @@ def size(value: float | None) -> str:
 
 
 def rate(value: float | None) -> str:
-    """So many a second."""
+    """A number per second."""
     if value is None:
         return UNKNOWN
     return f"{value:,.0f}/s" if value >= 10 or value == 0 else f"{value:.2g}/s"
@@ -118,12 +118,12 @@ def short(value: str, longest: int = LONGEST_SHOWN) -> str:
 
 
 def written_out(text: str) -> str:
-    r"""Text with each sign that would not be seen, or change how others look, as its escape: \x1b, \u202e. Lines end as they do."""
+    r"""Text with characters that are invisible, or change how others look, as escapes: \x1b, \u202e. Line ends stay."""
     return text if text.isprintable() else _UNSEEN.sub(lambda found: _escaped(found[0]), text.replace("\r\n", "\n"))
 
 
 def visible(text: str) -> str:
-    """The same for a page, which sets the escapes apart from the text."""
+    """The same for a page, with the escapes set apart from the text."""
     if text.isprintable():
         return text
     pieces, end = [Markup()], 0
@@ -153,7 +153,7 @@ class Times:
         return format_time(ms, self._zone)
 
     def plain(self, ms: int) -> str:
-        """Without the zone, which the page shows once; milliseconds only where there are some."""
+        """A time without the zone, which the page shows once; milliseconds only if not zero."""
         text = format_time(ms, self._zone)
         text = text[:23] if len(text) > 23 else text
         return text.replace("T", " ").removesuffix(".000")
@@ -176,6 +176,6 @@ class Times:
 
 
 def link(path: str, **values: Any) -> str:
-    """An address with values; those that are empty are left out."""
+    """An address with query values; empty ones are left out."""
     said = {key: value for key, value in values.items() if value not in {None, ""}}
     return f"{path}?{urlencode(said)}" if said else path

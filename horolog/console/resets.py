@@ -1,6 +1,6 @@
-"""Where a group would go on after a reset: a time is picked on the timeline, and what would be read again or skipped is shown before it is.
+"""Previews a group's reset: the user picks a time on the timeline, and sees what would be read again or skipped.
 
-The page changes nothing. The form below it does, where changes are allowed: it carries the offsets that were shown, and is refused if
+The page itself changes nothing. Its form does, if changes are allowed: it carries the offsets shown, and is refused if
 the group has moved or has members by then.
 """
 
@@ -29,7 +29,7 @@ _log = logging.getLogger(__name__)
 
 
 class Step(NamedTuple):
-    """A partition before and after."""
+    """A partition before and after the reset."""
 
     place: TopicPartition
     before: int | None
@@ -56,7 +56,7 @@ async def page(visit: Visit) -> Response:
 
 
 async def _page(visit: Visit, said: str = "", confirm: str = "") -> Response:
-    """`said`: why what was asked for was not done; `confirm`: the name that was typed."""
+    """`said`: why the reset was not done; `confirm`: the name that was typed."""
     name, topic = visit.text("name"), visit.text("topic")
     if not name:
         raise Refused("which group? The address names none")
@@ -96,7 +96,7 @@ async def _page(visit: Visit, said: str = "", confirm: str = "") -> Response:
 async def plan(
     visit: Visit, name: str, places: list[TopicPartition], to_ms: int | None
 ) -> "tuple[GroupDescription, list[Step], list[int]]":
-    """The group, what a reset to a time does to each partition, and the times of the records that are next now."""
+    """The group, what a reset to a time does to each partition, and the times of the records that the group would read next now."""
     from horolog.client.admin import Admin
 
     admin = Admin(visit.client)
@@ -123,7 +123,7 @@ def _step(
 
 
 async def apply(visit: Visit, form: Mapping[str, str]) -> Response:
-    """Set the offsets that the page has shown, if nothing has moved since; else the page again, as it is now, with the reason."""
+    """Set the offsets that the page showed, if nothing has moved since; else the current page again, with the reason."""
     if not visit.desk.options.allow_changes:
         raise Refused("this console changes nothing; --allow-changes lets it", 403)
     visit.given = {**visit.given, **{word: form.get(word, "") for word in ("name", "topic", "to")}}

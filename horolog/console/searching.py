@@ -1,10 +1,10 @@
-"""The search of a moment's page goes on while the page is open: both ways from what the page has looked at, by events.
+"""Continues the search of a moment's page while it is open: in both directions from what the page has read, by events.
 
-    found   rows for the page, and how far the search has come: {"before": html, "after": html, "looked_at": n, "low": ms, ...}
-    done    there is nothing more to look at, or enough was found: {"why": "..."}
-    paused  it ended early, and goes on where the page asks again: {"why": "..."}
+    found   rows for the page, and the progress of the search: {"before": html, "after": html, "looked_at": n, "low": ms, ...}
+    done    everything was read, or enough was found: {"why": "..."}
+    paused  it ended early, and continues if the page asks again: {"why": "..."}
 
-A page that is closed ends its stream, and with it the fetches. The way that has looked at fewer records goes next.
+A closed page ends its stream, and with it the fetches. The direction that has read fewer records goes next.
 """
 
 import asyncio
@@ -44,7 +44,7 @@ MOST = 2**62
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """What a page goes on to look for, where it is on both sides of its time, and how many rows each still wants."""
+    """What a page continues to search for, its position on both sides of its time, and how many rows each still wants."""
 
     places: "list[TopicPartition]"
     wish: Wish
@@ -59,7 +59,7 @@ class Search:
 
 @dataclass(slots=True)
 class Way:
-    """One of the two directions: where it is, and how many rows it still wants."""
+    """One of the two directions: its position, and how many rows it still wants."""
 
     is_after: bool
     pieces: AsyncGenerator[Piece, None]
@@ -70,7 +70,7 @@ class Way:
     """Found, and not sent yet."""
 
     async def step(self, reader: Reader) -> bool:
-        """Look at the next piece; whether there is more to look for this way."""
+        """Read the next piece; whether there is more in this direction."""
         before = reader.looked_at
         piece = await anext(self.pieces, None)
         self.looked_at += reader.looked_at - before
@@ -84,7 +84,7 @@ class Way:
 
 
 async def events(visit: Visit, searchers: Followers) -> Response:
-    """The stream of a page. What its address says that makes no sense is refused here."""
+    """The event stream of a page. An invalid address is refused here."""
     places = await places_of(visit, visit.text("topic"))
     wish, asked = Wish(visit, visit.desk.decoder), asked_of(visit)
     low = visit.number("low", asked.at_ms, 0, MOST)
@@ -117,7 +117,7 @@ async def _searched(visit: Visit, search: Search, reader: Reader, before: Way, a
             if await visit.desk.sessions.find(visit.session.id) is not visit.session:
                 yield event("paused", {"why": "you are logged out; log in again"})
                 return
-        await asyncio.sleep(0)  # pages of others have their turn
+        await asyncio.sleep(0)  # give other pages a turn
     if left:
         yield event("found", _progress(visit, before, after, search.looked_at + reader.looked_at))
         yield event("paused", {"why": f"{LONGEST_S / 60:.0f} minutes are over"})

@@ -1,4 +1,4 @@
-"""Listens for browsers until it is told to stop."""
+"""Serves browsers over HTTP until cancelled."""
 
 import asyncio
 import contextlib
@@ -17,7 +17,7 @@ from horolog.console.entrance import FIRST_REQUEST_S, Entrance, Greeting, addres
 
 @contextlib.contextmanager
 def _bare(name: str) -> Iterator[ModuleType]:
-    """While it lasts parts of a package can be imported without the package itself."""
+    """Within the block, parts of a package can be imported without the package itself."""
     spec = None if name in sys.modules else find_spec(name)
     if spec is not None:
         sys.modules[name] = module_from_spec(spec)
@@ -28,12 +28,12 @@ def _bare(name: str) -> Iterator[ModuleType]:
             del sys.modules[name]
 
 
-# The package uvicorn is its command line, with click and multiprocessing: a tenth of a cold start, and 3 MiB.
+# Importing the package uvicorn imports its command line, with click and multiprocessing: a tenth of a cold start, and 3 MiB.
 with _bare("uvicorn") as package:
     from uvicorn.config import Config
 
-    package.Config = Config  # type: ignore[attr-defined]  # which a part of it asks the package for
-    import uvicorn.lifespan.off  # noqa: F401 - uvicorn finds it by its name
+    package.Config = Config  # type: ignore[attr-defined]  # one of its modules imports it from the package
+    import uvicorn.lifespan.off  # noqa: F401 - uvicorn looks it up by name
     from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
     from uvicorn.server import Server as UvicornServer
 
@@ -53,8 +53,8 @@ class Browser(H11Protocol):
 
     @property
     def is_idle(self) -> bool:
-        """Whether no request of it is being answered."""
-        cycle: RequestResponseCycle | None = self.cycle  # none before the first request, whatever uvicorn declares
+        """Whether no request of this connection is being answered."""
+        cycle: RequestResponseCycle | None = self.cycle  # None before the first request, whatever uvicorn declares
         return cycle is None or cycle.response_complete
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
@@ -88,7 +88,7 @@ class Browser(H11Protocol):
 
 
 class Server(UvicornServer):
-    """Signals are the command's to take, and connections the entrance's."""
+    """A uvicorn server that leaves signals to the command, and connections to the entrance."""
 
     def __init__(self, config: Config) -> None:
         super().__init__(config)
@@ -99,7 +99,7 @@ class Server(UvicornServer):
         yield
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """As uvicorn does, but that TLS begins within our bounds."""
+        """As in uvicorn, except that the TLS handshake is within our limits."""
         await self.lifespan.startup()
         loop, context = asyncio.get_running_loop(), self.config.ssl
 
@@ -126,7 +126,7 @@ async def serve(
     certificate: str | None = None,
     key: str | None = None,
 ) -> None:
-    """Serve until cancelled; `said` is told the port. Raises OSError where it cannot listen, ssl.SSLError for a certificate that is none."""
+    """Serve until cancelled; `said` gets the port. Raises OSError if it cannot listen, ssl.SSLError for an invalid certificate."""
     config = Config(
         application,
         host=host,
@@ -144,10 +144,10 @@ async def serve(
         ssl_certfile=certificate,
         ssl_keyfile=key,
         ssl_version=ssl.PROTOCOL_TLS_SERVER,
-        ssl_ciphers=WITH_FORWARD_SECRECY,  # else uvicorn asks for those of TLS 1.0
+        ssl_ciphers=WITH_FORWARD_SECRECY,  # uvicorn's default is those of TLS 1.0
     )
     server = Server(config)
-    # An own socket: one that cannot listen would end the process from inside of uvicorn.
+    # A socket of our own: if uvicorn cannot listen, it ends the process.
     with contextlib.closing(_listening(host, port)) as listener:
         said(listener.getsockname()[1])
         running = asyncio.ensure_future(server.serve(sockets=[listener]))

@@ -1,6 +1,6 @@
-"""Who has come in: sessions bounded in number and time, each with clients of its own where users have credentials of their own.
+"""Keeps sessions, bounded in number and time, each with clients of its own if users log in with their own credentials.
 
-Credentials are in the clients' memory and nowhere else. A session ends by itself, and its connections with it.
+Credentials are kept in memory only. A session expires, and its connections with it.
 """
 
 import asyncio
@@ -36,7 +36,7 @@ ANY_USER = "\0"
 
 @dataclass(slots=True)
 class Session:
-    """One browser that has come in, or everybody where nobody is asked who he is."""
+    """One logged-in browser, or everybody if there is no login."""
 
     id: str
     user: str
@@ -54,14 +54,14 @@ class Session:
 
 @dataclass(slots=True, eq=False)
 class Attempt:
-    """A login that is tried; it counts as failed until somebody says that it did not."""
+    """A login attempt; it counts as failed until `counts` is set to False."""
 
     began: float
     counts: bool = True
 
 
 class Guesses:
-    """The logins of one kind that failed within a minute, or are being tried."""
+    """The logins of one kind that failed within a minute, or are in progress."""
 
     __slots__ = ("attempts",)
 
@@ -77,7 +77,7 @@ class Guesses:
         return len(self.attempts)
 
     def forget(self, attempt: Attempt) -> None:
-        if attempt in self.attempts:  # else it is too old to count
+        if attempt in self.attempts:  # else it has expired
             self.attempts.remove(attempt)
 
 
@@ -100,7 +100,7 @@ class Sessions:
         )
 
     async def find(self, identity: str) -> Session | None:
-        """The session of a cookie, if it has not ended; the one of everybody where nobody has to come in."""
+        """The session of a cookie, if it has not expired; the shared one if there is no login."""
         if self.options.login is Login.NONE:
             return self.everybody
         await self._end_old()
@@ -116,7 +116,7 @@ class Sessions:
                 await self.end(one)
 
     async def begin(self, user: str, credentials: tuple[str, str] | None = None) -> Session:
-        """A new session; the one that was idle longest makes room where there are too many."""
+        """A new session; evicts the longest idle one if there are too many."""
         if len(self._sessions) >= SESSIONS_AT_MOST:
             await self.end(min(self._sessions.values(), key=lambda one: one.seen))
         session = self._new(user, credentials)
@@ -136,7 +136,7 @@ class Sessions:
 
     @contextmanager
     def trying(self, address: str, user: str) -> Iterator["Attempt | None"]:
-        """One login, counted before it is tried as if it failed; None where there were too many of this user, or of all from there."""
+        """One login, counted as failed before it is tried; None after too many of this user, or of all from this address."""
         now = self._clock.monotonic()
         for key in [one for one, guesses in self._guesses.items() if not guesses.count(now)]:
             del self._guesses[key]
@@ -165,7 +165,7 @@ class Sessions:
     # -- clients
 
     def client(self, session: Session, cluster: Cluster) -> "Client":
-        """The session's client of a cluster: by the user's credentials, or the console's own."""
+        """The session's client of a cluster: with the user's credentials, or the console's own."""
         owner = session if session.credentials is not None else self.everybody
         if cluster.name not in owner.clients:
             owner.clients[cluster.name] = self.new_client(cluster, owner.credentials)

@@ -1,6 +1,6 @@
-"""The segments of a topic below its timeline: where each lies in time, and which are late, lie ahead or may be deleted; pure.
+"""Lays out a topic's segments below its timeline: where each lies in time, and which are late, ahead or due for deletion; pure.
 
-Places are in thousandths of the timeline's width. Neighbours too narrow to be told apart are drawn as one.
+Positions are in thousandths of the timeline's width. Neighbours too narrow to be told apart are drawn as one.
 """
 
 from collections.abc import Sequence
@@ -29,7 +29,7 @@ class Row(NamedTuple):
 
 
 class Listed(NamedTuple):
-    """A segment as the table has it."""
+    """A segment as a row of the table."""
 
     partition: int
     segment: Segment
@@ -57,7 +57,7 @@ class Strip(NamedTuple):
 
     @property
     def said(self) -> str:
-        """The picture in words."""
+        """The strip in words."""
         parts = [f"{_counted(self.shown, 'segment')} in {_counted(len(self.rows) + self.rows_left_out, 'partition')}"]
         parts += [f"{self.due_count} older than retention"] if self.due_count else []
         parts += [f"{self.late_count} late"] if self.late_count else []
@@ -70,7 +70,7 @@ def _counted(number: int, word: str) -> str:
 
 
 def strip_of(told: TopicSegments, since_ms: int, until_ms: int, edge_ms: int | None) -> Strip:
-    """What lies between two times; `edge_ms`: segments whose largest time is before it may be deleted."""
+    """The segments between two times; `edge_ms`: those whose largest time is before it may be deleted."""
     found: list[Listed] = []
     rows: list[Row] = []
     for number in sorted(told.partitions):
@@ -123,7 +123,7 @@ def _place(time_ms: int, since_ms: int, until_ms: int) -> int:
 
 
 def _pieces(listed: Sequence[Listed], since_ms: int, until_ms: int) -> tuple[Piece, ...]:
-    """In the order of their begins: one that begins where the piece before is still too narrow to end joins it."""
+    """In the order of their starts: a segment that starts where the piece before is still too narrow joins it."""
     found: list[Piece] = []
     for one in sorted(listed, key=lambda each: _begin(each.segment)):
         kind = "active" if one.active else "due" if one.due else "held"

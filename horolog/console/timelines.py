@@ -1,6 +1,6 @@
-"""The timeline of a topic from look-ups alone: records and bytes by time, the retention edge, times of the future; no record is read.
+"""The timeline of a topic from look-ups alone: records and bytes by time, the retention edge, future times; no record is read.
 
-Bytes by time are exact where the broker tells its segments: see `horolog.client.segments`.
+Bytes by time are exact if the broker lists its segments: see `horolog.client.segments`.
 """
 
 import asyncio
@@ -57,7 +57,7 @@ class Chart:
         return sum(self.timeline.rounded())
 
     def rows(self) -> list[tuple[int, int, float | None]]:
-        """(start, records, bytes) of each bucket with records, for readers without a picture."""
+        """(start, records, bytes) of each bucket with records, for readers who do not see the chart."""
         counts = self.timeline.rounded()
         return [
             (self.timeline.border(number), count, None if self.bytes is None else self.bytes[number])
@@ -69,7 +69,7 @@ class Chart:
         return sorted(self.timeline.gaps(), key=lambda gap: gap[0] - gap[1])
 
     def data(self, now_ms: int) -> dict[str, Any]:
-        """For the script that draws it."""
+        """The data for the script that draws it."""
         return {
             "start": self.timeline.start_ms,
             "bucket": self.timeline.bucket_ms,
@@ -91,7 +91,7 @@ async def chart_of(
     *,
     ask: "Ask | None" = None,
 ) -> Chart | None:
-    """None for a topic without any records that have times. `bytes_of` is the mean size of a record, where that is known."""
+    """None for a topic without records with times. `bytes_of` is the mean size of a record, if known."""
     chosen, left_out = list(places[:PARTITIONS_AT_MOST]), max(0, len(places) - PARTITIONS_AT_MOST)
     times = await time_range(client, chosen) if chosen else None
     if times is None:
@@ -124,9 +124,9 @@ async def _nobody() -> "tuple[None, str]":
 
 
 def _framed(bounds: tuple[int | None, int | None], times: tuple[int, int], now_ms: int, zone: tzinfo) -> Timeline:
-    """The empty timeline: all that is there, up to now, unless bounds say otherwise."""
+    """The empty timeline: of all records, up to now, unless bounds are given."""
     first, last = times
-    if first <= now_ms < last:  # one record of the future is not to stretch the picture over years
+    if first <= now_ms < last:  # one record from the future must not stretch the chart over years
         last = now_ms
     since = min(first, LAST_OF_CALENDAR_MS - SHORTEST_MS) if bounds[0] is None else bounds[0]
     until = min(max(last, since) + 1, LAST_OF_CALENDAR_MS) if bounds[1] is None else bounds[1]
@@ -139,7 +139,7 @@ def _framed(bounds: tuple[int | None, int | None], times: tuple[int, int], now_m
 
 
 def steps(chart: Chart) -> dict[str, tuple[int, int]]:
-    """The ranges that the buttons lead to: earlier, later, nearer, wider."""
+    """The ranges of the buttons: earlier, later, nearer, wider."""
     start, end = chart.timeline.start_ms, chart.until_ms
     length = end - start
     half, quarter = length // 2, length // 4

@@ -1,6 +1,6 @@
-"""The segments of a topic, asked for a page: what the broker tells, or a short sentence that says why it is missing.
+"""Gets the segments of a topic for a page: the broker's list, or a short sentence that says why there is none.
 
-Where the HTTP port is, and whether it can be reached, is known for some seconds: a port that does not answer costs one page its wait.
+The HTTP port's address and reachability are cached for some seconds: a port that does not answer delays only one page.
 """
 
 from collections.abc import Sequence
@@ -27,7 +27,7 @@ class Door(NamedTuple):
 async def segments_of(
     client: "Client", cluster: "Cluster", topic: "TopicView", partitions: Sequence[int], times: Sequence[int]
 ) -> "tuple[TopicSegments | None, str]":
-    """Those of all the partitions; else None and the reason."""
+    """The segments of all the partitions; else None and the reason."""
     from horolog.client.segments_look import NoSegments, ask
 
     door = await _door(client, cluster)

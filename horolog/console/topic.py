@@ -1,4 +1,4 @@
-"""The page of a topic: its timeline from indexes alone, its segments, its settings with where they come from, its partitions."""
+"""The page of a topic: its timeline from indexes alone, its segments, its settings with their sources, its partitions."""
 
 import asyncio
 from functools import partial
@@ -72,7 +72,7 @@ async def page(visit: Visit) -> Response:
 async def _chart(
     visit: Visit, topic: "TopicView", places: "Sequence[TopicPartition]", bytes_of: dict[TopicPartition, float]
 ) -> tuple[Chart | None, list[str]]:
-    """The timeline of the times that were asked for, and how they were understood; of all there is where they cannot be read."""
+    """The timeline of the requested times, and how they were understood; of all times if they are invalid."""
 
     async def drawn(bounds: tuple[int | None, int | None]) -> Chart | None:
         ask = partial(segments_of, visit.client, visit.cluster, topic)
@@ -87,7 +87,7 @@ async def _chart(
 
 
 def _picked(visit: Visit, topic: "TopicView") -> int | None:
-    """The partition of the timeline; None for all."""
+    """The chosen partition of the timeline; None for all."""
     if not visit.text("partition"):
         return None
     picked = visit.number("partition", 0)
@@ -97,7 +97,7 @@ def _picked(visit: Visit, topic: "TopicView") -> int | None:
 
 
 async def settings_of(client: "Client", name: str) -> "list[Config] | None":
-    """Those that were set, then the defaults; None where the broker does not tell this user."""
+    """The settings that were set, then the defaults; None if the broker does not show them to this user."""
     from horolog.client.admin import Admin
 
     try:
@@ -108,7 +108,7 @@ async def settings_of(client: "Client", name: str) -> "list[Config] | None":
 
 
 def retention_edge(settings: "list[Config] | None", now_ms: int) -> int | None:
-    """Records before it may be deleted at any time; None where nothing is deleted for its age, or nobody tells."""
+    """The time before which records may be deleted at any moment; None if nothing expires by age, or if unknown."""
     values = {one.name: one.value for one in settings or ()}
     try:
         kept_ms = int(values.get(RETENTION) or -1)
@@ -118,7 +118,7 @@ def retention_edge(settings: "list[Config] | None", now_ms: int) -> int | None:
 
 
 def mean_bytes(facts: TopicFacts) -> dict[TopicPartition, float]:
-    """The mean size of a partition's records, where that is known."""
+    """The mean size of a partition's records, if known."""
     return {one.place: mean for one in facts.partitions if (mean := _mean(one)) is not None}
 
 

@@ -1,7 +1,7 @@
-"""A value with parts (JSON, or what Avro, Protobuf and MessagePack decode to) as a tree that is folded open; pure.
+"""Renders a nested value (JSON, or decoded Avro, Protobuf and MessagePack) as a tree to fold open; pure.
 
-Objects and lists are `details`, so it needs no script. Its size is bounded: by the number of parts, by how deep they nest, and by the
-length of each text; what was left out is said where it would be.
+Objects and lists are `details`, so it needs no script. Its size is bounded: by the number of parts, their depth, and the
+length of each text; omissions are marked in their places.
 """
 
 from collections.abc import Iterable
@@ -36,7 +36,7 @@ class _Room:
 
 
 def tree_of(value: Any, most_parts: int) -> Markup | None:
-    """None for a value without parts."""
+    """The tree; None for a value without parts."""
     if not isinstance(value, (dict, list)) or not value:
         return None
     return _parts(value, _Room(most_parts), 1)

@@ -1,4 +1,4 @@
-"""One request for a page: who asks, of which cluster, in which zone, and the words of the address, each read in one place."""
+"""One request for a page: its session, cluster, zone and the parameters of the address, each read in one place."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -37,9 +37,9 @@ PAGES = ("/", "/moment", "/follow", "/groups", "/group/reset", "/compare")
 
 
 class Refused(Exception):
-    """What was asked for makes no sense, or is not there: a sentence for people, and the status of the answer.
+    """The request is invalid, or its object does not exist: a sentence for people, and the response's status.
 
-    `field` is the word of the address that is wrong: a page that has a field for it says so beside it.
+    `field` is the wrong parameter of the address: a page with a field for it shows the sentence there.
     """
 
     def __init__(self, sentence: str, status: int = 400, field: str = "") -> None:
@@ -73,7 +73,7 @@ class Visit:
 
     @contextmanager
     def reading(self, *fields: str) -> Iterator[None]:
-        """Note refusals of these fields for the page that asks for them again; the first gives the status."""
+        """Note refusals of these fields, for the page that asks for them again; the first sets the status."""
         try:
             yield
         except Refused as refused:
@@ -110,7 +110,7 @@ class Visit:
     async def topic(self, name: str) -> "TopicView":
         return await topic_of(self.client, name)
 
-    # -- the words of the address
+    # -- the parameters of the address
 
     def text(self, name: str, default: str = "") -> str:
         value: str = self.given.get(name, default).strip()
@@ -141,7 +141,7 @@ class Visit:
         return self.text("tz") or self.desk.options.zone_name
 
     def time(self, name: str) -> Moment | None:
-        """The moment that a text of the grammar means, or a number of milliseconds, as links have it."""
+        """The moment of a text in the time grammar, or of a number of milliseconds, as in links."""
         text = self.text(name)
         if not text:
             return None
@@ -153,14 +153,14 @@ class Visit:
             raise Refused(f"{name}: {error}", field=name) from error
 
     def typed(self, name: str) -> str:
-        """The word as its field shows it again: times that links have as numbers are written as people write them."""
+        """The parameter as its field shows it again: times that are numbers in links are written for people."""
         text = self.given.get(name, "").strip()
         if not _ONLY_NUMBERED.fullmatch(text):
             return text
         return _NUMBERED_TIME.sub(lambda found: exact_time(int(found[1] or found[0]), self.zone), text)
 
     def range(self, name: str) -> "TimeRange | None":
-        """The two times that a text has around `..`, as on the command line; None where it is one time, or none."""
+        """The two times around `..`, as on the command line; None for a single time, or none."""
         from horolog.client.time_ranges import parse_range, split_range
 
         text = self.text(name)
@@ -177,7 +177,7 @@ class Visit:
     # -- the answer
 
     def link(self, path: str, **values: Any) -> str:
-        """A page of the same cluster in the same zone, unless `values` say otherwise; that of a moment opens where the moment is."""
+        """A link to a page of the same cluster in the same zone, unless `values` say otherwise; a moment's page opens at its moment."""
         kept = {"cluster": self.cluster.name if len(self.desk.options.clusters) > 1 else None, "tz": self.text("tz")}
         address = link(path, **{**kept, **values})
         return f"{address}#moment" if path == "/moment" and "topic" in values else address
@@ -187,7 +187,7 @@ class Visit:
         return HTMLResponse(render(template, {**self.frame(), "status": status, **data}), status)
 
     def frame(self) -> dict[str, Any]:
-        """The values that every page shows or leads on with."""
+        """The values for every page and its links."""
         options = self.desk.options
         session = self.request.scope.get("state", {}).get("session")
         times = Times(self.zone, self.now_ms)
@@ -210,7 +210,7 @@ class Visit:
 
 
 def sentence_of(visit: Visit, error: Exception) -> tuple[str, int]:
-    """What a failure that has a sentence of its own says to people, and the status of the answer."""
+    """The sentence of an error for people, and the response's status."""
     if isinstance(error, Refused):
         return str(error), error.status
     if isinstance(error, TimeoutError):
@@ -223,7 +223,7 @@ def sentence_of(visit: Visit, error: Exception) -> tuple[str, int]:
 
 
 async def topic_of(client: "Client", name: str, field: str = "topic") -> "TopicView":
-    """A topic that is there; Refused names one that is spelled alike."""
+    """An existing topic; Refused names one that is spelled alike."""
     if not name:
         raise Refused("which topic? The address names none", field=field)
     known = client.view.topics.get(name)
