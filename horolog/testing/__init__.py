@@ -1,4 +1,4 @@
-"""A real broker inside a test: in this process, on a free port, in memory or in a folder, with a clock that the test sets.
+"""Runs a real broker inside a test: in this process, on a free port, in memory or in a folder, with a clock that the test sets.
 
     from horolog.testing import horolog_broker
 
@@ -11,9 +11,9 @@
             with broker.faults.refuse("NOT_ENOUGH_REPLICAS", "produce", times=1):
                 ...
 
-`broker_in_thread()` is the same for tests that are not asynchronous; pytest finds the fixtures `horolog_broker`, `horolog_async` and
-`horolog` by itself (see `plugin`); `BrokerTestCase` and `AsyncBrokerTestCase` are for unittest; `horolog test-broker` (see `command`
-and `control`) is for every other language.
+`broker_in_thread()` is the same for synchronous tests; pytest finds the fixtures `horolog_broker`, `horolog_async` and
+`horolog` by itself (see `plugin`); `BrokerTestCase` and `AsyncBrokerTestCase` are for unittest; `horolog test-broker` (see
+`command` and `control`) is for every other language.
 """
 
 from importlib import import_module
@@ -56,7 +56,7 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> Any:
-    """Loaded on first use: the plugin is imported by every run of pytest, the broker only where it is asked for."""
+    """Load on first use: every run of pytest imports the plugin, but only some use the broker."""
     if name not in _HOMES:
         raise AttributeError(f"module 'horolog.testing' has no attribute {name!r}")
     return getattr(import_module(_HOMES[name]), name)

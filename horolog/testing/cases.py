@@ -1,4 +1,4 @@
-"""Brokers for `unittest`: each test of a class has one of its own as `self.broker`.
+"""Brokers for `unittest`: each test of a class has its own as `self.broker`.
 
 class Orders(BrokerTestCase):
     broker_options = {"clock": "2026-11-17 10:05", "num_partitions": 3}

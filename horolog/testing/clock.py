@@ -1,9 +1,9 @@
-"""The clock of a broker inside a test: runs with the machine's until it is set, moves when it is told to.
+"""The clock of a broker inside a test: runs with the machine's until it is set, then moves only on request.
 
-The wall clock gives records their append time and retention its now. The other one, which sessions and waits go by,
-always runs, and `advance` moves it as well. What falls due by it happens before `advance` returns; what takes turns of the event
-loop besides (a transaction that is aborted, a segment that is compacted) has happened once `await clock.advance(...)` is over.
-A broker in a thread waits for both.
+The wall clock is the time of appends and of retention. The monotonic clock, used by sessions and waits, always runs, and
+`advance` moves it as well. What falls due happens before `advance` returns; what also takes turns of the event loop
+(an aborted transaction, a compacted segment) has happened once `await clock.advance(...)` returns. A broker in a thread
+waits for both.
 """
 
 import time
@@ -21,19 +21,19 @@ Span = timedelta | str
 
 
 class Watcher:
-    """Whoever has to do something when the clock has moved."""
+    """Something that has to act when the clock has moved."""
 
     def moved(self, seconds: float) -> None:
-        """Do everything that is due; so much of every wait is over."""
+        """Do everything that is due; every wait is shorter by this much."""
         raise NotImplementedError
 
     async def settle(self) -> None:
-        """Wait until all that was due is done."""
+        """Wait until everything that was due is done."""
         raise NotImplementedError
 
 
 class Passing:
-    """What `advance` and `set` give back: awaited, it is over when everything has been done that fell due."""
+    """The result of `advance` and `set`: awaiting it waits until everything that fell due is done."""
 
     def __init__(self, settling: Callable[[], Awaitable[None]]) -> None:
         self._settling = settling
@@ -43,7 +43,7 @@ class Passing:
 
 
 class BrokerClock:
-    """A `broker.clock.Clock` for tests; several brokers may go by one."""
+    """A `broker.clock.Clock` for tests; several brokers may share one."""
 
     def __init__(self, now: Moment | None = None) -> None:
         self.watchers: list[Watcher] = []
@@ -60,7 +60,7 @@ class BrokerClock:
 
     @property
     def is_standing(self) -> bool:
-        """Whether it shows the same time until it is moved."""
+        """Whether the clock stands still until it is moved."""
         return self._frozen_ms is not None
 
     def wall_ms(self) -> int:
@@ -72,12 +72,12 @@ class BrokerClock:
         return time.monotonic() + self._ahead_s
 
     def set(self, now: Moment) -> Passing:
-        """From now on it is this time, and stays so until the clock is set again, moved on or let run."""
+        """Set the time; it stays there until the clock is set again, advanced or run."""
         self._frozen_ms = milliseconds(now, self.wall_ms())
         return self._moved(0.0)
 
     def run(self) -> None:
-        """Go on from here at the speed of the machine's clock."""
+        """Run from here at the speed of the machine's clock."""
         if self._frozen_ms is not None:
             self._ahead_ms = self._frozen_ms - time.time_ns() // 1_000_000
             self._frozen_ms = None
@@ -105,7 +105,7 @@ class BrokerClock:
 
 
 def milliseconds(moment: Moment, now_ms: int) -> int:
-    """A moment since the epoch; `now_ms` is what a text such as `now-1h` starts from."""
+    """A moment in milliseconds since the epoch; a text such as `now-1h` is relative to `now_ms`."""
     if isinstance(moment, str):
         return parse_time(moment, now_ms=now_ms, zone=UTC).ms
     if isinstance(moment, datetime):

@@ -1,7 +1,7 @@
-"""`horolog test-broker`: a broker for the tests of any language, with a control endpoint; it ends with whoever started it.
+"""`horolog test-broker`: a broker for the tests of any language, with a control endpoint; it ends with its parent process.
 
-Its standard output has one line once it is ready. It ends when its standard input, if that is a pipe, is closed, when its parent is
-gone, by a signal, or when the control endpoint is told so.
+It writes one line to standard output once it is ready. It ends when its standard input, if that is a pipe, is closed, when its
+parent is gone, by a signal, or by a request to the control endpoint.
 """
 
 from __future__ import annotations
@@ -73,12 +73,12 @@ def moment(text: str) -> int:
 
 
 async def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
-    """Until it is told to end; a signal is one way of telling."""
+    """Run until a request, a signal, or the end of the parent or the input."""
     from horolog.broker.setting_types import SettingsError
     from horolog.testing.control import Control, ControlServer
     from horolog.testing.embedded import MEMORY, horolog_broker
 
-    ended, parent = asyncio.Event(), os.getppid()  # who reads the line may end at once
+    ended, parent = asyncio.Event(), os.getppid()  # taken first: the reader of the line may end at once
     try:
         async with horolog_broker(
             clock=arguments.clock, storage=arguments.data or MEMORY, settings=settings_of(arguments)
@@ -93,12 +93,12 @@ async def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
     except SettingsError as error:
         raise UsageError(str(error)) from error
     except asyncio.CancelledError:
-        pass  # a signal: that is how it is meant to end
+        pass  # a signal: a normal end
     return ExitCode.OK
 
 
 def settings_of(arguments: argparse.Namespace) -> dict[str, object]:
-    """The settings that the arguments stand for; `--set` has the last word. Raises UsageError."""
+    """The settings of the arguments; `--set` takes precedence. Raises UsageError."""
     settings: dict[str, object] = {"listeners": f"PLAINTEXT://127.0.0.1:{arguments.port}"}
     if arguments.topic:
         settings["horolog.create.topics"] = ",".join(arguments.topic)
@@ -121,7 +121,7 @@ def _tell(console: Console, bootstrap: str, control: str, *, as_json: bool) -> N
 
 
 async def _until_over(ended: asyncio.Event, parent: int | None) -> None:
-    """Until the event is set; with a parent, also until there is another one, or the input is closed."""
+    """Wait until the event is set; with a parent, also until the parent has changed, or the input is closed."""
     if parent is None:
         await ended.wait()
         return
@@ -139,7 +139,7 @@ async def _until_over(ended: asyncio.Event, parent: int | None) -> None:
 
 
 def is_pipe(descriptor: int) -> bool:
-    """A pipe or a socket is held open by whoever started the process; a terminal, a file and /dev/null say nothing of it."""
+    """Whether the input is a pipe or a socket, which the parent holds open; a terminal, a file and /dev/null say nothing about it."""
     try:
         mode = os.fstat(descriptor).st_mode
     except OSError:
@@ -148,7 +148,7 @@ def is_pipe(descriptor: int) -> bool:
 
 
 def _read_on(loop: asyncio.AbstractEventLoop, descriptor: int, ended: asyncio.Event) -> None:
-    """Nothing is expected there but its end."""
+    """Read until the end; nothing else is expected."""
     try:
         is_over = not os.read(descriptor, PIECE_BYTES)
     except BlockingIOError:

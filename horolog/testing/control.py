@@ -1,8 +1,8 @@
-"""Moves a broker of a test from any language: a small HTTP server on loopback, requests and answers are JSON.
+"""Controls a test's broker from any language: a small HTTP server on loopback, requests and responses are JSON.
 
-`commands` lists them, and `GET /` answers with that list. A body is an object with the arguments of the method of the same name in
-`EmbeddedBroker`. What went wrong is answered as {"error": sentence}: 400 a request that makes no sense, 404 no such path or
-topic, 417 an expectation that was not met. One request to a connection. A request that a browser sends for a page is refused.
+`commands` lists the requests, and `GET /` returns that list. A body is an object with the arguments of the method of the same
+name in `EmbeddedBroker`. Errors are {"error": sentence}: 400 for an invalid request, 404 for an unknown path or topic,
+417 for an expectation that was not met. One request per connection. Requests that a browser sends for a page are refused.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ JSON_TYPE, TEXT_TYPE = "application/json", "text/plain; charset=utf-8"
 
 
 class Asked(NamedTuple):
-    """One request; `name` is the part of its path that a command leaves open."""
+    """One request; `name` is the variable part of its path."""
 
     method: str
     path: str
@@ -64,17 +64,17 @@ class Asked(NamedTuple):
 
 
 class NotFound(Exception):
-    """There is no such thing."""
+    """No such path or topic."""
 
 
 class Text(str):
-    """An answer that is no JSON."""
+    """A response that is plain text, not JSON."""
 
     __slots__ = ()
 
 
 class Control:
-    """The commands, over one broker; `on_stop` ends the process."""
+    """The commands of one broker; `on_stop` ends the process."""
 
     def __init__(self, broker: EmbeddedBroker, on_stop: Callable[[], None] = lambda: None) -> None:
         self._broker = broker
@@ -107,7 +107,7 @@ class Control:
         return f"<Control of {self._broker!r}>"
 
     async def answer(self, asked: Asked) -> tuple[HTTPStatus, Any]:
-        """Whatever a request makes of it."""
+        """The response to a request, whatever it is."""
         if "origin" in asked.headers:
             return HTTPStatus.FORBIDDEN, {"error": "pages of a browser have no business here"}
         try:
@@ -170,7 +170,7 @@ class Control:
         self._broker.create_topic(name, partitions, **dict(configs or {}))
 
     def _offsets(self, asked: Asked) -> list[dict[str, int]]:
-        count = self._broker.topics().get(asked.name, 1)  # of one that is not there none is found
+        count = self._broker.topics().get(asked.name, 1)  # a missing topic has no records
         found = [self._broker.offsets(asked.name, index) for index in range(count)]
         return [{"partition": index, "first": one.first, "end": one.end} for index, one in enumerate(found)]
 
@@ -227,7 +227,7 @@ class Control:
 
 
 def _called(function: Callable[..., Any], arguments: dict[str, Any]) -> Any:
-    """Call with arguments by their names; raises ValueError or TypeError, which say what may be given."""
+    """Call with arguments by their names; raises ValueError or TypeError, which name the valid arguments."""
     signature = inspect.signature(function)
     names = [name for name in signature.parameters if name != "where"]
     unknown = [name for name in arguments if name not in names]
@@ -258,7 +258,7 @@ def _text(name: str, value: object) -> str:
 
 
 def told(record: Seen) -> dict[str, Any]:
-    """A record as `horolog consume -o json` tells it."""
+    """A record in the form of `horolog consume -o json`."""
     found: dict[str, Any] = {
         "topic": record.topic,
         "partition": record.partition,
@@ -287,7 +287,7 @@ def _told_bytes(name: str, data: bytes | None) -> dict[str, str | None]:
 
 
 class ControlServer:
-    """Listens on loopback for as long as the broker runs."""
+    """Listens on loopback as long as the broker runs."""
 
     def __init__(self, control: Control) -> None:
         self._control = control
@@ -315,7 +315,7 @@ class ControlServer:
             writer.write(encoded(status, answer))
             await writer.drain()
         except (OSError, asyncio.IncompleteReadError, TimeoutError):
-            pass  # nobody is there any more
+            pass  # the client is gone
         finally:
             writer.close()
 
@@ -333,7 +333,7 @@ class ControlServer:
 
 
 async def read_request(reader: asyncio.StreamReader) -> Asked:
-    """One request; raises ValueError, or an error of asyncio's."""
+    """One request; raises ValueError, or an asyncio error."""
     head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
     words = head[0].split(" ")
     if len(words) != 3 or not words[2].startswith("HTTP/1.") or not words[1].startswith("/"):
@@ -350,7 +350,7 @@ async def read_request(reader: asyncio.StreamReader) -> Asked:
 
 
 def encoded(status: HTTPStatus, answer: Any) -> bytes:
-    """An answer with its head; all but texts is JSON."""
+    """A response with its head; everything but texts is JSON."""
     is_text = isinstance(answer, Text)
     body = (answer if is_text else json.dumps(answer, ensure_ascii=False) + "\n").encode()
     head = (

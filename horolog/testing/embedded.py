@@ -41,14 +41,14 @@ and a clock that is believed whatever it says."""
 
 
 class Offsets(NamedTuple):
-    """The first offset that is still there, and the one that the next record gets."""
+    """The first remaining offset, and the offset of the next record."""
 
     first: int
     end: int
 
 
 class EmbeddedBroker(Watcher):
-    """A running broker: `bootstrap` is its address, `clock` its clock, `faults` arms faults, `broker` is the whole of it."""
+    """A running broker: `bootstrap` is its address, `clock` its clock, `faults` arms faults, `broker` is the broker itself."""
 
     def __init__(self, broker: Broker, clock: BrokerClock, fullness: Fullness) -> None:
         self.broker = broker
@@ -72,19 +72,19 @@ class EmbeddedBroker(Watcher):
 
     @property
     def addresses(self) -> dict[str, str]:
-        """HOST:PORT that clients of each listener are told, by its name."""
+        """The advertised HOST:PORT of each listener, by its name."""
         told = {each.name: self.broker.placement.brokers(each.name)[0] for each in self.broker.listeners}
         return {name: f"{one.host}:{one.port}" for name, one in told.items()}
 
     @property
     def http(self) -> str | None:
-        """Where /metrics, /health and /ready are, if `horolog_http_listen` asks for them."""
+        """The address of /metrics, /health and /ready, if `horolog_http_listen` is set."""
         metrics_server = self.broker.metrics_server
         scheme = self.broker.settings.horolog_http_protocol.lower()
         return None if metrics_server is None else f"{scheme}://{self.host}:{metrics_server.port}"
 
     def create_topic(self, name: str, partitions: int = 1, **configs: object) -> None:
-        """Make a topic without a client; raises `broker.cluster_errors.ClusterError`."""
+        """Create a topic without a client; raises `broker.cluster_errors.ClusterError`."""
         overrides = {_key(key): _text(value) for key, value in configs.items()}
         outcomes: Created = []
         self.broker.cluster.create_topics([NewTopic(name, partitions, 1, overrides)], outcomes.extend)
@@ -100,7 +100,7 @@ class EmbeddedBroker(Watcher):
         await settle(self.broker)
 
     def offsets(self, topic: str, partition: int = 0) -> Offsets:
-        """From where to where a partition goes now, without a client; raises `broker.cluster_errors.ClusterError`."""
+        """A partition's first and next offset, without a client; raises `broker.cluster_errors.ClusterError`."""
         known = self.broker.cluster.topics.get(topic)
         found = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if known is None else known.find(partition)
         if isinstance(found, ErrorCode):
@@ -110,11 +110,11 @@ class EmbeddedBroker(Watcher):
     # -- the log
 
     def topics(self) -> dict[str, int]:
-        """The topics, without the internal ones, each with the number of its partitions."""
+        """All topics except internal ones, each with its number of partitions."""
         return {name: one.partition_count for name, one in self.broker.cluster.topics.items() if not one.internal}
 
     def records(self, topic: str) -> list[Seen]:
-        """All records of a topic as they lie in the log, partition by partition; raises `ClusterError` if there is none."""
+        """All records of a topic in log order, partition by partition; raises `ClusterError` if there is no such topic."""
         return records_of(topic_named(self.broker.cluster, topic))
 
     async def expect(
@@ -130,10 +130,10 @@ class EmbeddedBroker(Watcher):
         committed: bool = False,
         within: Span | float = DEFAULT_WITHIN,
     ) -> list[Seen]:
-        """Wait until so many records match, at least one without a `count`; they are returned.
+        """Wait until `count` records match, or at least one without a `count`; returns them.
 
-        A value or key is a text, bytes, None, or JSON: of an object the record has these members, maybe among others. What does
-        not come within the time (the machine's) raises `ExpectationFailed`, an AssertionError that shows the records.
+        A value or key is a text, bytes, None, or JSON: an object matches if the record has at least these members. A timeout, by the
+        machine's clock, raises `ExpectationFailed`, an AssertionError that shows the records.
         """
         wanted = Wanted(key, value, headers, partition, where, committed)
         return await expecting.expect(self.broker, topic, wanted, count, within)
@@ -150,20 +150,20 @@ class EmbeddedBroker(Watcher):
         committed: bool = False,
         within: Span | float = 0,
     ) -> None:
-        """No record matches, now and for so long."""
+        """No record matches, now and until the time is over."""
         wanted = Wanted(key, value, headers, partition, where, committed)
         await expecting.expect_none(self.broker, topic, wanted, within)
 
     async def expect_committed(
         self, group: str, topic: str, offset: int, *, partition: int = 0, within: Span | float = DEFAULT_WITHIN
     ) -> None:
-        """Wait until a group has committed this offset, of the record that it reads next."""
+        """Wait until a group has committed this offset, that of its next record."""
         await expecting.expect_committed(self.broker, group, topic, offset, partition, within)
 
     # -- snapshots
 
     def snapshot(self, topic: str, *, times: str = snapshots.RELATIVE, marks: bool = False) -> str:
-        """A topic as a text that people read: see `horolog.testing.snapshot`. `times` is "relative", "absolute" or "none"."""
+        """A topic as readable text: see `horolog.testing.snapshot`. `times` is "relative", "absolute" or "none"."""
         found = topic_named(self.broker.cluster, topic)
         start_ms = self.clock.start_ms
         return snapshots.write(
@@ -171,7 +171,7 @@ class EmbeddedBroker(Watcher):
         )
 
     async def restore(self, snapshot: str | Path, topic: str | None = None) -> int:
-        """Append the records of a snapshot, a file or its text, to its topic or another one; how many there were."""
+        """Append a snapshot's records, from a file or its text, to its topic or another one; returns their number."""
         text = snapshot.read_text("utf-8") if isinstance(snapshot, Path) else snapshot  # noqa: ASYNC240 - a small file
         parsed = snapshots.parse(text, start_ms=self.clock.start_ms)
         return await restore(self.broker, parsed, topic or parsed.topic)
@@ -185,9 +185,9 @@ class EmbeddedBroker(Watcher):
         marks: bool = False,
         update: bool | None = None,
     ) -> None:
-        """The topic is as the file says, or AssertionError shows the difference; `update` writes the file instead.
+        """Compare the topic with the file: AssertionError shows the difference; `update` writes the file instead.
 
-        Without `update`, HOROLOG_UPDATE_SNAPSHOTS=1 asks for that, and so does `pytest --horolog-update-snapshots`.
+        If `update` is None, HOROLOG_UPDATE_SNAPSHOTS=1 or `pytest --horolog-update-snapshots` turns it on.
         """
         compare(self.snapshot(topic, times=times, marks=marks), Path(file), update=update)
 
@@ -200,10 +200,10 @@ async def horolog_broker(
     settings: Mapping[str, object] | None = None,
     **more: object,
 ) -> AsyncIterator[EmbeddedBroker]:
-    """Run a broker of the test's own while the block lasts.
+    """Run a broker for the duration of the block.
 
     `clock` is a BrokerClock, or the time at which one stands still; `storage` is "memory" or a data folder, which is kept. Settings
-    go by their names, `settings={"log.retention.ms": 1000}`, or as words, `log_retention_ms=1000`. The environment plays no part.
+    are given by name, `settings={"log.retention.ms": 1000}`, or as keywords, `log_retention_ms=1000`. The environment is ignored.
     """
     given = {_key(key): _text(value) for key, value in (*(settings or {}).items(), *more.items())}
     loaded, _ = load(None, {}, {**TEST_SETTINGS, **given})

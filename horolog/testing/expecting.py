@@ -1,6 +1,6 @@
-"""Waits until a topic has the records that a test expects, or a group has committed; raises `ExpectationFailed` where it does not come so.
+"""Waits until a topic has the records that a test expects, or a group has committed; raises `ExpectationFailed` otherwise.
 
-The machine's time counts, not the broker's. The log is looked at again only where it has changed.
+The machine's clock counts, not the broker's. The log is read again only where it has changed.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ LOOK_AGAIN_S = 0.005
 
 
 async def expect(broker: Broker, topic: str, wanted: Wanted, count: int | None, within: Span | float) -> list[Seen]:
-    """The records that match, once there are so many, or with None at least one."""
+    """The matching records, once there are `count`, or at least one if that is None."""
     wait_ms = span_ms(within)
     if count is not None and count < 0:
         raise ValueError(f"count={count}: a number of records is expected")
@@ -44,7 +44,7 @@ async def expect(broker: Broker, topic: str, wanted: Wanted, count: int | None, 
 
 
 async def expect_none(broker: Broker, topic: str, wanted: Wanted, within: Span | float) -> None:
-    """No record matches, now or for so long."""
+    """No record matches, now or until the time is over."""
     wait_ms = span_ms(within)
     look = _Look(broker, topic, wanted)
     ends = asyncio.get_running_loop().time() + wait_ms / 1000
@@ -58,7 +58,7 @@ async def expect_none(broker: Broker, topic: str, wanted: Wanted, within: Span |
 
 
 class _Look:
-    """A topic, and the records of it that match; one that does not exist has none."""
+    """A topic and its matching records; a topic that does not exist has none."""
 
     def __init__(self, broker: Broker, topic: str, wanted: Wanted) -> None:
         self._broker = broker
@@ -86,7 +86,7 @@ class _Look:
 
 
 def committed(broker: Broker, group: str, topic: str, partition: int) -> int | None:
-    """The offset that a group has committed; None where it has not."""
+    """The offset that a group has committed; None if it has not."""
     found = broker.groups.find(group)
     if isinstance(found, ErrorCode):
         return None
@@ -97,7 +97,7 @@ def committed(broker: Broker, group: str, topic: str, partition: int) -> int | N
 async def expect_committed(
     broker: Broker, group: str, topic: str, offset: int, partition: int, within: Span | float
 ) -> None:
-    """The group has committed this offset, of the record that it reads next."""
+    """Wait until the group has committed this offset, that of its next record."""
     wait_ms = span_ms(within)
     ends = asyncio.get_running_loop().time() + wait_ms / 1000
     while (now := committed(broker, group, topic, partition)) != offset:

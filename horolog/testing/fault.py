@@ -1,4 +1,4 @@
-"""One fault that a test has asked for: what happens, to which requests, how often and for how long."""
+"""One fault armed by a test: what happens, to which requests, how often and for how long."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ REFUSE, DELAY, DROP, THROTTLE, LEADER_AWAY, DISK_FULL = (
 
 
 class Fault:
-    """Armed from the start; over at the end of its `with`, with `end()`, after so many `times` or so much time."""
+    """Armed from the start; ends with its `with`, by `end()`, or after its `times` or its duration."""
 
     def __init__(
         self,
@@ -68,18 +68,18 @@ class Fault:
         self.end()
 
     def end(self) -> None:
-        """It is over; whatever it holds back goes on."""
+        """End the fault; held requests continue."""
         self.on_end()
 
     def hit(self) -> None:
-        """A request is struck."""
+        """Count a struck request."""
         self.hits += 1
         if self.times is not None and self.hits >= self.times:
             self.is_armed = False
             self.on_spent()
 
     def told(self) -> dict[str, Any]:
-        """As the control endpoint shows it."""
+        """The fault as the control endpoint shows it."""
         scope = self.scope
         return {
             "id": self.number,

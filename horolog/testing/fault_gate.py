@@ -1,7 +1,7 @@
-"""A broker's gate with faults in it: where one is armed for an API, the function that its requests go to is another one.
+"""Puts faults into a broker's gate: while one is armed for an API, another function handles its requests.
 
-A route of an API without a fault stays as it was. Refusals are next to the handler, then come throttling, delays and drops. After
-the work: the handler is given a request of its own, whose answer goes on when the fault lets it.
+The route of an API without a fault is unchanged. Refusals are innermost, then come throttling, delays and drops. For faults after
+the work, the handler gets a request of its own, whose response is sent when the fault lets it.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def gate_with(base: Gate, faults: Sequence[Fault], timers: Timers) -> Gate:
 
 
 def _wrapped(key: ApiKey, fault: Fault, handle: HandlerFunction, timers: Timers) -> HandlerFunction:
-    """A handler behind one fault that strikes requests as a whole."""
+    """A handler behind one fault that strikes whole requests."""
     strike = {
         kinds.THROTTLE: lambda: _throttled(key, fault, handle),
         kinds.DELAY: lambda: _delayed(fault, handle, timers),
@@ -112,7 +112,7 @@ def _refusing(key: ApiKey, faults: Sequence[Fault], handle: HandlerFunction) -> 
         if not refused:
             return handle(broker, request, context)
         if key is ApiKey.PRODUCE and value_of(API[key].request, request, "acks") == ACKS_NONE:
-            context.connection.answered()  # what was answered before still leaves
+            context.connection.answered()  # earlier responses are still sent
             context.connection.close(REFUSED_WITHOUT_ANSWER)
         amend(context, lambda answer: _join(key, answer, refused, context.version))
         return handle(broker, request, context)
@@ -121,7 +121,7 @@ def _refusing(key: ApiKey, faults: Sequence[Fault], handle: HandlerFunction) -> 
 
 
 def parted(key: ApiKey, broker: BrokerView, request: Any, scope: Scope) -> tuple[Any | None, Any]:
-    """A request without the parts that are struck, or None where nothing is left, and one with them alone."""
+    """A request without the struck parts, or None if nothing is left, and one with only those."""
     cls = API[key].request
     field = next((name for name in cls.FIELDS if name in TOPICS and value_of(cls, request, name)), None)
     if scope.topic is None or field is None:
@@ -136,7 +136,7 @@ def parted(key: ApiKey, broker: BrokerView, request: Any, scope: Scope) -> tuple
 def _part(
     cls: type[Struct], field: str, one: Any, is_struck: Callable[[Named], bool], kept: list[Any], struck: list[Any]
 ) -> None:
-    """Put an element of an array of topics where it belongs, or some of its partitions here and some there."""
+    """Put an element of an array of topics into one of the two requests, or split its partitions between them."""
     array = cls.FIELDS[field].type
     assert isinstance(array, ArrayType)
     if not isinstance(array.element, StructType):
@@ -157,7 +157,7 @@ def _part(
 
 
 def _with(cls: type[Struct], value: Any, field: str, other: object) -> Any:
-    """A copy with another value in one field, be it flat or not."""
+    """A copy with another value in one field, of flat or other structs."""
     if isinstance(value, tuple):
         place = list(cls.FIELDS).index(field)
         return (*value[:place], other, *value[place + 1 :])
@@ -174,10 +174,10 @@ def _of_parts(key: ApiKey, refused: list[tuple[Any, ErrorCode]], context: Reques
 
 
 def _join(key: ApiKey, answer: Any, refused: Sequence[tuple[Any, ErrorCode]], version: int) -> None:
-    """Add the parts that were refused to the answer of the others."""
+    """Add the refused parts to the response for the others."""
     cls = API[key].response
     if "error_code" in cls.FIELDS and value_of(cls, answer, "error_code"):
-        return  # the rest has failed as a whole: its parts are not told
+        return  # the rest failed as a whole: the response has no parts
     for request, code in refused:
         more = refused_parts(key, request, version, code)
         for field in cls.FIELDS:
@@ -187,7 +187,7 @@ def _join(key: ApiKey, answer: Any, refused: Sequence[tuple[Any, ErrorCode]], ve
 
 
 def _describing(faults: Sequence[Fault], handle: HandlerFunction) -> HandlerFunction:
-    """Metadata tells of topics without a leader, or with an error in their stead."""
+    """Metadata shows topics without a leader, or an error in their place."""
 
     def guarded(broker: BrokerView, request: Any, context: RequestContext) -> object | None:
         for fault in faults:
@@ -236,7 +236,7 @@ def _struck_fetch(broker: BrokerView, faults: Sequence[Fault]) -> type[fetch.Pen
     class StruckFetch(base):  # type: ignore[misc, valid-type]
         def __init__(self, *given: Any) -> None:
             super().__init__(*given)
-            self.known: dict[Any, Any] = {}  # every partition has to be found
+            self.known: dict[Any, Any] = {}  # every partition has to be looked up
 
         def _find(self, key: Any) -> Any:
             for fault in faults:
@@ -261,7 +261,7 @@ def _throttled(key: ApiKey, fault: Fault, handle: HandlerFunction) -> HandlerFun
 
 
 class _TellingToWait:
-    """The route of one request whose client is told to wait, and is not read from for as long."""
+    """The route of one throttled request: its client is told to wait, and not read from meanwhile."""
 
     __slots__ = (
         "_connection",
@@ -301,7 +301,7 @@ def _delayed(fault: Fault, handle: HandlerFunction, timers: Timers) -> HandlerFu
         return _aside(handle, lambda _, give: _hold(fault, timers, give))
 
     def strike(broker: BrokerView, request: Any, context: RequestContext) -> None:
-        """Requests behind it wait as well: a connection is served in order."""
+        """Requests after it wait as well: a connection is served in order."""
 
         def go_on() -> None:
             context.on_abandoned = None
@@ -321,7 +321,7 @@ def _delayed(fault: Fault, handle: HandlerFunction, timers: Timers) -> HandlerFu
 
 
 def _whole(response: Any) -> Any:
-    """What a handler has answered, where it answers in steps as well."""
+    """A handler's whole response, even if it answers in steps."""
     if not isinstance(response, GeneratorType):
         return response
     while True:
@@ -332,7 +332,7 @@ def _whole(response: Any) -> Any:
 
 
 def _hold(fault: Fault, timers: Timers, action: Callable[[], None]) -> Callable[[], None]:
-    """Do something when the delay is over, or the fault; the function that forgets it."""
+    """Call back when the delay or the fault ends; returns the function that cancels that."""
 
     def due() -> None:
         fault.held.pop(timer, None)
@@ -359,7 +359,7 @@ def _dropped(fault: Fault, handle: HandlerFunction) -> HandlerFunction:
 
 
 def _aside(handle: HandlerFunction, done: Callable[[RequestContext, Callable[[], None]], object]) -> HandlerFunction:
-    """The work is done; `done` is told the request and what gives the answer."""
+    """Do the work; `done` gets the request and a function for the response."""
 
     def strike(broker: BrokerView, request: Any, context: RequestContext) -> None:
         peer = _AsidePeer(context.connection)
@@ -387,7 +387,7 @@ def _aside(handle: HandlerFunction, done: Callable[[RequestContext, Callable[[],
 
 
 class _AsidePeer:
-    """The connection, but for its answers; none of them leaves at once, so none is left in a file."""
+    """The connection without its responses; none is sent at once, so none is left in a file."""
 
     def __init__(self, connection: Peer) -> None:
         self._connection = connection

@@ -1,6 +1,6 @@
-"""Which requests a fault is for: by API, topic, partition and client id; what a request names is read from how messages are declared.
+"""Decides which requests a fault strikes: by API, topic, partition and client id, found by the declarations of the messages.
 
-A fetch in a session names what has changed alone: there the partitions of the session count as well.
+A fetch in a session names only what has changed: there the session's partitions count as well.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ NOT_STRUCK_UNASKED = frozenset({ApiKey.API_VERSIONS, ApiKey.SASL_HANDSHAKE, ApiK
 
 
 class Named(NamedTuple):
-    """A topic that a request names, by name or id, with a partition of it or as a whole (None)."""
+    """A topic that a request names, by name or id, with one partition or all (None)."""
 
     topic: str | bytes
     partition: int | None
 
 
 class Scope(NamedTuple):
-    """None stands for any."""
+    """The filter of a fault; None stands for any."""
 
     apis: frozenset[ApiKey] | None = None
     topic: str | None = None
@@ -53,7 +53,7 @@ class Scope(NamedTuple):
         return context.listener != PEERS and self.client_id in (None, context.client_id)
 
     def has(self, broker: BrokerView, named: Named) -> bool:
-        """Whether a part of a request is struck."""
+        """Whether this part of a request is struck."""
         if self.topic is None:
             return True
         topic = named.topic
@@ -63,7 +63,7 @@ class Scope(NamedTuple):
         return topic == self.topic and (None in (self.partition, named.partition) or named.partition == self.partition)
 
     def touches(self, key: ApiKey, broker: BrokerView, request: Any, context: RequestContext) -> bool:
-        """Whether a request is struck, be it in a part."""
+        """Whether a request is struck, at least in part."""
         if not self.is_for_client(context):
             return False
         return self.topic is None or any(self.has(broker, one) for one in named_by(key, broker, request))
@@ -75,7 +75,7 @@ def scope_of(
     partition: int | None,
     client_id: str | None,
 ) -> Scope:
-    """A scope in the words of a test; raises ValueError."""
+    """The scope from a test's arguments; raises ValueError."""
     if partition is not None and topic is None:
         raise ValueError("a partition is one of a topic: name that, too")
     apis = None
@@ -101,7 +101,7 @@ def _plain(name: str) -> str:
 
 
 def named_by(key: ApiKey, broker: BrokerView, request: Any) -> Iterator[Named]:
-    """All topics and partitions that a request is about."""
+    """All topics and partitions of a request."""
     yield from _named_in(API[key].request, request)
     if key is ApiKey.FETCH:
         session = broker.fetch_sessions.find(request[PLACE_OF_SESSION])
@@ -128,7 +128,7 @@ def _named_by_element(array: ArrayType[Any], field: str, one: Any) -> Iterator[N
 
 
 def parts_of(struct: type[Struct], one: Any) -> Iterator[Named]:
-    """What an element of an array of topics names."""
+    """The topics and partitions that an element of an array of topics names."""
     topic = topic_of(struct, one)
     place = partitions_field(struct)
     if place is None:
@@ -139,7 +139,7 @@ def parts_of(struct: type[Struct], one: Any) -> Iterator[Named]:
 
 
 def topic_of(struct: type[Struct], one: Any) -> str | bytes:
-    """A topic's name; its id where there is none."""
+    """A topic's name; its id if there is no name."""
     values = [value_of(struct, one, name) for name in NAMES if name in struct.FIELDS]
     found: str | bytes = next((value for value in values if value), "")
     return found
@@ -150,7 +150,7 @@ def partitions_field(struct: type[Struct]) -> str | None:
 
 
 def index_of(struct: type[Struct], place: str, each: Any) -> int:
-    """The number of a partition, which may be all that is told of it."""
+    """The number of a partition; the element may be just the number."""
     if isinstance(each, int):
         return each
     type_ = struct.FIELDS[place].type
@@ -162,7 +162,7 @@ def index_of(struct: type[Struct], place: str, each: Any) -> int:
 
 
 def value_of(cls: type[Struct], value: Any, field: str) -> Any:
-    """A field, be the struct flat or not."""
+    """A field, of a flat or other struct."""
     return value[list(cls.FIELDS).index(field)] if isinstance(value, tuple) else getattr(value, field)
 
 

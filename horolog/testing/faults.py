@@ -1,12 +1,12 @@
-"""Faults on demand: each is armed by a call and over at the end of its `with`, after so many times, or after a time.
+"""Faults on demand: a call arms each, and it ends with its `with`, after a number of requests, or after a time.
 
     with broker.faults.refuse("NOT_ENOUGH_REPLICAS", "produce", topic="orders", times=2) as fault:
         ...
     assert fault.hits == 2
 
-All take `times` (so many requests are struck), `lasts` (a duration, by the broker's clock), `client_id`, and most of them the
-API, the topic and the partition that they are for. Without a name any is meant. The broker's gate changes when a fault is armed,
-and changes back: a request of an API without one takes the same way as ever.
+All take `times` (the number of requests struck), `lasts` (a duration, by the broker's clock), `client_id`, and most also the
+API, the topic and the partition; if omitted, any matches. The broker's gate changes when a fault is armed, and changes back:
+a request of an API without one takes its usual path.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ Apis = str | ApiKey | tuple[str | ApiKey, ...] | list[str] | None
 
 
 class FaultKinds:
-    """The kinds of faults; `arm` has one come into force."""
+    """The kinds of faults; `arm` puts one into force."""
 
     def arm(self, fault: Fault) -> Fault:
-        """It strikes from now on."""
+        """Let the fault strike from now on."""
         raise NotImplementedError
 
     def refuse(
@@ -68,7 +68,7 @@ class FaultKinds:
         times: int | None = None,
         lasts: Span | float | None = None,
     ) -> Fault:
-        """Serve requests so much later, with all that come behind them; `after_work`: at once, and answer later."""
+        """Delay requests, and all after them on the connection; `after_work`: serve at once, and answer later."""
         scope = scope_of(api, topic, partition, client_id)
         delay_ms = _length(by)
         return self.arm(
@@ -86,7 +86,7 @@ class FaultKinds:
         times: int | None = None,
         lasts: Span | float | None = None,
     ) -> Fault:
-        """Close the connection before anything is done; `after_work`: do it, and lose the answer."""
+        """Close the connection before anything is done; `after_work`: do the work, and lose the response."""
         scope = scope_of(api, topic, partition, client_id)
         return self.arm(Fault(kinds.DROP, scope, after_work=after_work, times=times, lasts_ms=_ms(lasts)))
 
@@ -101,7 +101,7 @@ class FaultKinds:
         times: int | None = None,
         lasts: Span | float | None = None,
     ) -> Fault:
-        """Tell clients to wait so long (`throttle_time_ms`), and read nothing from them meanwhile, as quotas do."""
+        """Tell clients to wait (`throttle_time_ms`), and read nothing from them meanwhile, as quotas do."""
         scope = scope_of(api, topic, partition, client_id)
         wait_ms = _length(by)
         return self.arm(Fault(kinds.THROTTLE, scope, span_ms=wait_ms, times=times, lasts_ms=_ms(lasts)))
@@ -114,7 +114,7 @@ class FaultKinds:
         client_id: str | None = None,
         lasts: Span | float | None = None,
     ) -> Fault:
-        """Partitions have no leader: NOT_LEADER_OR_FOLLOWER, and metadata says so. At the end the same one is back."""
+        """Partitions have no leader: NOT_LEADER_OR_FOLLOWER, and metadata says so. The same leader is back at the end."""
         scope = scope_of(None, topic, partition, client_id)._replace(apis=LED)
         error = ErrorCode.NOT_LEADER_OR_FOLLOWER
         return self.arm(Fault(kinds.LEADER_AWAY, scope, error=error, lasts_ms=_ms(lasts)))
@@ -122,7 +122,7 @@ class FaultKinds:
     def disk_full(
         self, topic: str | None = None, partition: int | None = None, *, lasts: Span | float | None = None
     ) -> Fault:
-        """Nothing more can be written: to the whole disk, or to the logs of a topic or of one partition."""
+        """Every write fails: on the whole disk, or in the logs of a topic or of one partition."""
         scope = scope_of(None, topic, partition, None)
         return self.arm(Fault(kinds.DISK_FULL, scope, lasts_ms=_ms(lasts)))
 
@@ -157,11 +157,11 @@ class Faults(FaultKinds):
         return fault
 
     def _spent(self, fault: Fault) -> None:
-        """Not in the middle of the request that it strikes last; what it holds back stays so for its time."""
+        """End the fault, but not in the middle of the last request it strikes; held requests wait for their time."""
         self._loop.call_soon(self._forget, fault)
 
     def end(self, fault: Fault) -> None:
-        """It strikes no more, and lets go what it holds back."""
+        """End the fault; held requests continue."""
         fault.is_armed = False
         self._forget(fault)
         for timer in list(fault.held):
@@ -169,12 +169,12 @@ class Faults(FaultKinds):
             timer.action()
 
     def clear(self) -> None:
-        """All faults are over."""
+        """End all faults."""
         for fault in list(self.armed):
             self.end(fault)
 
     def close(self) -> None:
-        """The broker stops."""
+        """Stop the timers and free the full disks, as the broker stops."""
         self.timers.close()
         for fault in self._filled:
             self._fullness.clear(self._filled[fault])
@@ -186,11 +186,11 @@ class Faults(FaultKinds):
         self.armed.remove(fault)
         if fault in self._filled:
             self._fullness.clear(self._filled.pop(fault))
-            self._broker.time_has_moved()  # what the full disk has stopped goes on at once
+            self._broker.time_has_moved()  # work that the full disk stopped continues at once
         self._changed()
 
     def _changed(self) -> None:
-        """Requests that wait for records end: the next ones meet the faults that there are now."""
+        """End requests that wait for records: the next ones meet the current faults."""
         broker = self._broker
         broker.dispatcher.go_by(gate_with(self._base, self.armed, self.timers) if self.armed else self._base)
         broker.logs.resources.changes.note()

@@ -1,6 +1,6 @@
-"""Storages that can be full on demand, in memory and on the disk: whatever takes space is refused as a full disk refuses it.
+"""Storages that can be full on demand, in memory and on the disk: whatever takes space then fails as on a full disk.
 
-Reading, removing and truncating go on. Which files have no space left is asked for each write, of a broker in a test alone.
+Reading, removing and truncating still work. Each write checks whether its file has no space left, in test brokers only.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Fullness:
         return f"<Fullness of {[one.pattern for one in self._patterns]}>"
 
     def fill(self, topic: str | None = None, partition: int | None = None) -> re.Pattern[str]:
-        """The whole disk, or the folders of a topic, or of one partition; what to give to `clear`."""
+        """Fill the whole disk, or the folders of a topic or of one partition; returns the argument for `clear`."""
         index = r"\d+" if partition is None else str(partition)
         pattern = re.compile("" if topic is None else rf"/{re.escape(topic)}-{index}(/|$)")
         self._patterns.append(pattern)

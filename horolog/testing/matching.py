@@ -1,6 +1,6 @@
-"""Which records an expectation is about, and what to say where it fails: pure.
+"""Decides which records match an expectation, and describes a failure: pure.
 
-A key or value is a text, bytes, None (null) or JSON: of an object the record has at least these members, with these values.
+A key or value is a text, bytes, None (null) or JSON: an object matches if the record has at least these members and values.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ MATCHES = "*"
 
 
 class ExpectationFailed(AssertionError):
-    """What was expected, the records of the topic as a table, and the record that comes nearest; `records` are those that match."""
+    """The expectation, the topic's records as a table, and the closest record; `records` are the matching ones."""
 
     def __init__(self, text: str, records: Sequence[Seen] = ()) -> None:
         super().__init__(text)
@@ -41,7 +41,7 @@ class Wanted(NamedTuple):
     """Records of open and aborted transactions do not count."""
 
     def misses(self, record: Seen) -> list[str]:
-        """Why a record is none of those; empty if it is one."""
+        """Why a record does not match; empty if it does."""
         found = []
         if self.partition not in (None, record.partition):
             found.append(f"the partition is {record.partition}, not {self.partition}")
@@ -57,7 +57,7 @@ class Wanted(NamedTuple):
         return found
 
     def told(self) -> str:
-        """The conditions in words, behind `records`."""
+        """The conditions in words, to follow `records`."""
         parts = [f"in partition {self.partition}"] if self.partition is not None else []
         parts += [
             f"with {name} {_shown(wanted)}"
@@ -86,7 +86,7 @@ def _differs(what: str, wanted: Any, given: bytes | None) -> list[str]:
 
 
 def _json_differs(what: str, wanted: Any, given: Any) -> list[str]:
-    """Members that an object has besides are no difference."""
+    """How two JSON values differ; extra members of an object do not count."""
     if isinstance(wanted, Mapping) and isinstance(given, Mapping):
         found: list[str] = []
         for name, value in wanted.items():
@@ -111,7 +111,7 @@ def _header_differs(name: str, wanted: str | bytes | None, record: Seen) -> list
 def failure(
     topic: str, asked: str, records: Sequence[Seen], wanted: Wanted, found: Sequence[Seen]
 ) -> ExpectationFailed:
-    """`asked` is the sentence; the records follow, and the one that is nearest to what was wanted."""
+    """The error: the sentence `asked`, the records, and the one closest to a match."""
     lines = [f"{topic}: {asked}"]
     if not records:
         lines.append("the topic has no records")
@@ -125,7 +125,7 @@ def failure(
 
 
 def table(records: Sequence[Seen], marked: Sequence[Seen] = ()) -> list[str]:
-    """The last records as lines; a star is before those that match."""
+    """The last records as lines; a star marks those that match."""
     shown = records[-MOST_SHOWN:]
     with_headers = any(one.headers for one in shown)
     with_transactions = any(one.transaction for one in shown)

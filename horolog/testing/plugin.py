@@ -1,11 +1,11 @@
-"""A plugin for pytest, found by itself where horolog is installed: brokers as fixtures.
+"""The pytest plugin with brokers as fixtures; pytest finds it once horolog is installed.
 
-- `horolog_broker`: a broker of the test's own, in a thread, in memory; `@pytest.mark.horolog(log_retention_ms=1000, clock=...)`
-  gives it settings, a clock or a folder.
-- `horolog_async` and `horolog_anyio`: the same on the event loop of an asynchronous test, of pytest-asyncio or of anyio.
-- `horolog`: one broker for all tests of the session, for those that make topics of their own and do not move the clock.
-- `--horolog-storage=folder` has all of them keep their data in temporary folders instead of in memory.
-- `--horolog-update-snapshots` has `expect_snapshot` write its files instead of comparing them.
+- `horolog_broker`: one broker per test, in a thread, in memory; `@pytest.mark.horolog(log_retention_ms=1000, clock=...)` gives
+it settings, a clock or a folder.
+- `horolog_async` and `horolog_anyio`: the same on the event loop of an asynchronous test, with pytest-asyncio or anyio.
+- `horolog`: one broker for the whole session, for tests that create their own topics and do not move the clock.
+- `--horolog-storage=folder` keeps their data in temporary folders instead of memory.
+- `--horolog-update-snapshots` makes `expect_snapshot` write its files instead of comparing them.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def horolog_broker(request: pytest.FixtureRequest) -> Iterator[ThreadedBroker]:
 
 
 def _asked(request: pytest.FixtureRequest) -> dict[str, Any]:
-    """How the broker of a test is to run, by its marks and the options."""
+    """A test's broker options, from its marks and the command line."""
     asked: dict[str, Any] = {}
     for mark in reversed(list(request.node.iter_markers("horolog"))):
         asked |= mark.kwargs
@@ -67,7 +67,7 @@ def _asked(request: pytest.FixtureRequest) -> dict[str, Any]:
 
 
 def _asyncio_fixture() -> Callable[..., Any]:
-    """pytest-asyncio, in its strict mode, wants fixtures of its own."""
+    """pytest-asyncio's strict mode needs its own fixture decorator."""
     try:
         import pytest_asyncio
     except ImportError:

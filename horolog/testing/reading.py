@@ -1,4 +1,4 @@
-"""The records of a topic as they lie in the log, read without a client: what expectations and snapshots are about."""
+"""Reads a topic's records in log order without a client, for expectations and snapshots."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ NO_PRODUCER = -1
 
 
 class Producer(NamedTuple):
-    """Who wrote a batch, where it says so."""
+    """The producer of a batch, if it names one."""
 
     id: int
     epoch: int
@@ -46,7 +46,7 @@ class Seen(NamedTuple):
 
 
 def topic_named(cluster: Cluster, name: str) -> Topic:
-    """Raises `broker.cluster_errors.ClusterError`, which tells what there is."""
+    """Raises `broker.cluster_errors.ClusterError`, which names the existing topics."""
     topic = cluster.topics.get(name)
     if topic is None:
         known = ", ".join(sorted(one for one in cluster.topics if not cluster.topics[one].internal)) or "none"
@@ -62,7 +62,7 @@ def records_of(topic: Topic) -> list[Seen]:
 
 
 def state_of(topic: Topic) -> tuple[tuple[int, int, int], ...]:
-    """Another one wherever `records_of` would give something else."""
+    """A value that changes whenever the result of `records_of` would."""
     return tuple((one.log_start_offset, one.high_watermark, one.last_stable_offset) for one in topic.led_here)
 
 
@@ -84,7 +84,7 @@ def _records_in(partition: Partition) -> Iterator[Seen]:
 
 
 def _batches(partition: Partition) -> Iterator[tuple[bytes, Head]]:
-    """All batches, each in the piece of the log that holds it; a read ends with a segment."""
+    """All batches, each within the piece of the log that was read; a read ends with a segment."""
     position, end = partition.log_start_offset, partition.high_watermark
     while position < end:
         data = partition.read(position, partition.size_bytes + 1, upto=end)

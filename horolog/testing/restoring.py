@@ -1,4 +1,4 @@
-"""Appends the records of a snapshot to a topic, which is made where it is missing: with their times, behind what it has."""
+"""Appends a snapshot's records with their times to a topic, which is created if missing."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ BATCH_RECORDS = 500
 
 
 async def restore(broker: Broker, snapshot: Snapshot, topic: str) -> int:
-    """How many records were appended; raises what an append raises: `Refused`, or a fault of the disk."""
+    """The number of records appended; raises an append's errors: `Refused`, or a fault of the disk."""
     partitions = _partitions(broker, snapshot, topic)
     now_ms = broker.clock.wall_ms()
     by_partition: dict[int, list[Record]] = {}

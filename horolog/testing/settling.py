@@ -1,8 +1,8 @@
-"""Waits until a broker has done all that its clock made due: several rounds, for what one has done may make the next thing due.
+"""Waits until a broker has done all that its clock made due: in several rounds, since one step may make the next due.
 
-Its own jobs run first, then what they appended is written, synced and answered, and its worker threads end what they have begun. A
-transaction that is aborted goes through the coordinator's log and the markers; a log that has expired needs another segment,
-a snapshot of its producers, and only then is let go.
+Its own jobs run first, then their appends are written, synced and answered, and its worker threads finish their work. An
+aborted transaction goes through the coordinator's log and the markers; an expired log needs a new segment and a snapshot
+of its producers before it is deleted.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ async def settle(broker: Broker) -> None:
 
 
 async def workers_idle(broker: Broker) -> None:
-    """All workers meet at a barrier: whatever they were given before is done then."""
+    """Let all workers meet at a barrier: everything submitted before is done then."""
     loop = asyncio.get_running_loop()
     barrier = threading.Barrier(DISK_WORKERS)
     await asyncio.gather(*(loop.run_in_executor(broker.workers, barrier.wait) for _ in range(DISK_WORKERS)))

@@ -1,4 +1,4 @@
-"""A topic as a text file that people read and compare, and that a broker reads back.
+"""Writes a topic as a text file that people can read and compare, and reads it back.
 
     horolog snapshot 1
     topic: orders
@@ -14,14 +14,14 @@
     key: null
     value: base64:AAEC
 
-A record begins with its partition and offset and its time: seconds since the clock's start (`times: since the start`), or a time in UTC
-(`times: absolute`), or none (`times: left out`). Then come `key`, a `header NAME` for each of its headers in order, and `value`. Each is
+A record begins with its partition, offset and time: seconds since the clock's start (`times: since the start`), a time in UTC
+(`times: absolute`), or none (`times: left out`). Then come `key`, a `header NAME` for each header in order, and `value`. Each is
 - `null`, or
-- a text as it is, where it is UTF-8 without control characters and blanks at its ends, and is none of these forms; or
-- another text of UTF-8 in quotation marks, as JSON writes it; or
+- plain text, if it is UTF-8 without control characters and blanks at its ends, and is none of these forms; or
+- other UTF-8 text in quotation marks, as in JSON; or
 - `base64:` and the bytes.
-Names of headers are written so as well. With marks a record also has `producer: ID epoch E sequence S` and `transaction: committed`, `aborted` or
-`open`; whoever reads the file back passes over these. So are lines that begin with `#`. A line feed ends each line.
+Header names have the same forms. With marks a record also has `producer: ID epoch E sequence S` and `transaction: committed`, `aborted` or
+`open`; reading back ignores these, and lines that begin with `#`. A line feed ends each line.
 """
 
 from __future__ import annotations
@@ -51,11 +51,11 @@ _SINCE = re.compile(r"([+-])(\d+\.\d{3})s")
 
 
 class SnapshotError(ValueError):
-    """The text is no snapshot; the message names the line."""
+    """The text is not a snapshot; the message names the line."""
 
 
 class Snapshot(NamedTuple):
-    """What a file says; the time of a record is None where it is left out."""
+    """The content of a file; a record's time is None if left out."""
 
     topic: str
     partitions: int
@@ -112,7 +112,7 @@ def written(data: bytes | None) -> str:
 
 
 def _written_name(name: bytes) -> str:
-    """As any bytes are; a colon would end it."""
+    """A header name, in the same forms; a colon would end it."""
     text = written(name)
     return json.dumps(text) if ":" in text and not text.startswith(('"', BASE64)) else text
 
@@ -132,7 +132,7 @@ def read_back(text: str) -> bytes | None:
 
 
 def parse(text: str, *, start_ms: int = 0) -> Snapshot:
-    """What a file says; raises SnapshotError."""
+    """The content of a file; raises SnapshotError."""
     lines = [(number, line) for number, line in enumerate(text.splitlines(), 1) if not line.startswith("#")]
     if not lines or lines[0][1] != FIRST_LINE:
         raise SnapshotError(f"line 1: {FIRST_LINE!r} is expected")

@@ -1,4 +1,4 @@
-"""Holds a snapshot against the file that a test keeps of it, or writes that file where it is told to."""
+"""Compares a snapshot with the file that a test keeps of it, or writes that file on request."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ UPDATE_VARIABLE = "HOROLOG_UPDATE_SNAPSHOTS"
 
 
 def compare(text: str, file: Path, *, update: bool | None = None) -> None:
-    """Raises AssertionError with the difference, line by line; None: the environment says whether to write."""
+    """Raises AssertionError with the difference, line by line; if `update` is None, the environment decides whether to write."""
     if update if update is not None else os.environ.get(UPDATE_VARIABLE) == "1":
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text, "utf-8")

@@ -1,4 +1,4 @@
-"""A broker in a thread of its own, for tests that are not asynchronous: `with broker_in_thread() as broker`."""
+"""A broker in its own thread, for synchronous tests: `with broker_in_thread() as broker`."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ T = TypeVar("T")
 
 
 class ThreadedClock:
-    """The broker's clock, moved from the test's thread; what was due has happened when a call returns."""
+    """The broker's clock, moved from the test's thread; everything due has happened when a call returns."""
 
     def __init__(self, clock: BrokerClock, wait: Callable[[Callable[[], Awaitable[None]]], None]) -> None:
         self._clock = clock
@@ -54,7 +54,7 @@ class ThreadedClock:
 
 
 class ThreadedFaults(FaultKinds):
-    """Faults that are armed, and ended, from the test's thread."""
+    """Faults, armed and ended from the test's thread."""
 
     def __init__(self, faults: Faults, call: Callable[[Callable[[], Any]], Any]) -> None:
         self._faults = faults
@@ -77,7 +77,7 @@ class ThreadedFaults(FaultKinds):
 
 
 class ThreadedBroker:
-    """A broker that runs beside the test: an `EmbeddedBroker` whose methods may be called from any other thread."""
+    """A broker in another thread: an `EmbeddedBroker` whose methods may be called from any other thread."""
 
     def __init__(self, embedded: EmbeddedBroker, loop: asyncio.AbstractEventLoop) -> None:
         self._embedded = embedded
@@ -100,11 +100,11 @@ class ThreadedBroker:
         return self._call(lambda: self._embedded.offsets(topic, partition))
 
     def topics(self) -> dict[str, int]:
-        """The topics, without the internal ones, each with the number of its partitions."""
+        """All topics except internal ones, each with its number of partitions."""
         return self._call(self._embedded.topics)
 
     def records(self, topic: str) -> list[Seen]:
-        """All records of a topic as they lie in the log."""
+        """All records of a topic in log order."""
         return self._call(lambda: self._embedded.records(topic))
 
     def expect(
@@ -138,7 +138,7 @@ class ThreadedBroker:
         committed: bool = False,
         within: Span | float = 0,
     ) -> None:
-        """No record matches, now and for so long."""
+        """No record matches, now and until the time is over."""
         wanted = Wanted(key, value, headers, partition, where, committed)
         self._wait(lambda: expecting.expect_none(self._embedded.broker, topic, wanted, within), span_ms(within) / 1000)
 
@@ -152,11 +152,11 @@ class ThreadedBroker:
         )
 
     def snapshot(self, topic: str, *, times: str = snapshots.RELATIVE, marks: bool = False) -> str:
-        """A topic as a text that people read: see `horolog.testing.snapshot`."""
+        """A topic as readable text: see `horolog.testing.snapshot`."""
         return self._call(lambda: self._embedded.snapshot(topic, times=times, marks=marks))
 
     def restore(self, snapshot: str | Path, topic: str | None = None) -> int:
-        """Append the records of a snapshot, a file or its text, to its topic or another one; how many there were."""
+        """Append a snapshot's records, from a file or its text, to its topic or another one; returns their number."""
         return self._wait(lambda: self._embedded.restore(snapshot, topic))
 
     def expect_snapshot(
@@ -168,7 +168,7 @@ class ThreadedBroker:
         marks: bool = False,
         update: bool | None = None,
     ) -> None:
-        """The topic is as the file says: see `EmbeddedBroker.expect_snapshot`."""
+        """Compare the topic with the file: see `EmbeddedBroker.expect_snapshot`."""
         compare(self.snapshot(topic, times=times, marks=marks), Path(file), update=update)
 
     def _call(self, function: Callable[[], T]) -> T:
@@ -192,7 +192,7 @@ def broker_in_thread(
     settings: Mapping[str, object] | None = None,
     **more: object,
 ) -> Iterator[ThreadedBroker]:
-    """As `horolog_broker`, with an event loop and a thread of its own."""
+    """Like `horolog_broker`, with its own event loop and thread."""
     started: Future[ThreadedBroker] = Future()
     stop: Future[None] = Future()
 
