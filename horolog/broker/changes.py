@@ -1,7 +1,7 @@
-"""Changes of the cluster, one after the other: decide on the present state, have the entry kept, apply it, do what it asks of this broker.
+"""Changes the cluster, one change at a time: decide on the present state, journal the entry, apply it, do what it asks of this broker.
 
-Where another broker's entry came first the decision is made again on the state that it left. What Kafka has its controller for
-is this loop, in any broker. Where there are others they are told (`Company`), and whoever waits for a change is answered once they have it.
+If another broker's entry came first, the decision is made again on the state that it left. This loop, in any broker, does what Kafka's
+controller does. Other brokers are notified (`Company`), and the caller of a change is answered once they have applied it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from horolog.protocol.errors import ErrorCode
 log = logging.getLogger(__name__)
 
 Decide = Callable[[ClusterState], Entry | ClusterError | None]
-"""The entry that a state asks for; None where nothing is to change. Called again where another entry came first."""
+"""The entry that a state asks for; None if nothing is to change. Called again if another entry came first."""
 
 Failures = Mapping[str, ClusterError]
 """What of an entry could not be done here, by topic."""
@@ -36,7 +36,7 @@ class Company(Protocol):
     """The brokers that share a journal with this one."""
 
     def journal_is_at(self, number: int, done: Callable[[], None]) -> None:
-        """Tell them; `done` is called when all of them have applied that entry, or after a while."""
+        """Notify them; `done` is called when all of them have applied that entry, or after a while."""
         ...
 
     def follow(self, steps: Sequence[Step]) -> object:
@@ -45,7 +45,7 @@ class Company(Protocol):
 
 
 class _Change(NamedTuple):
-    """`is_so` is what the disk has already: it counts even where it could not be written."""
+    """`is_so`: already true on the disk, so a broker alone applies it even if the journal could not be written."""
 
     decide: Decide
     done: Done
@@ -76,13 +76,13 @@ class Changes:
         return f"<Changes: {self.state.number} made, {len(self._waiting)} waiting>"
 
     def begin(self, state: ClusterState, *, is_news: bool) -> None:
-        """Go on from the state that a start has found, kept first where it is news."""
+        """Go on from the state that a start has found, and keep it if it is news."""
         self.state, self._has_begun = state, True
         if is_news and not self._journal.keep(state):
             log.warning(BEHIND, self._journal)
 
     def make(self, decide: Decide, done: Done, *, waits: bool = True) -> None:
-        """Change the cluster; `done` is told why not, or what of it could not be done here. It `waits` until the others have it."""
+        """Change the cluster; `done` gets the error, or what could not be done here. With `waits`, once the others have applied it."""
         self._queue(_Change(decide, done, waits=waits))
 
     def note(self, entry: Entry) -> None:
@@ -90,7 +90,7 @@ class Changes:
         self._queue(_Change(lambda _: entry, _nobody_waits, is_so=True))
 
     def catch_up(self) -> None:
-        """Apply what others have changed. While a change of ours is under way it finds out by itself."""
+        """Apply what others have changed. A change of ours that is under way does so itself."""
         if not self._is_busy:
             self._is_busy = True
             self._follow_others()
@@ -98,7 +98,7 @@ class Changes:
             self._go_on()
 
     def check_record(self) -> None:
-        """Have on the disk what was written, where something else lies there now; a start that failed knows nothing of it."""
+        """Write the record again if the disk has something else; not after a failed start, which does not know the record."""
         if self._has_begun and not self._is_busy:
             self._journal.check(self.state)
 
@@ -118,7 +118,7 @@ class Changes:
                 becomes = self.state.apply(decided)
                 self._journal.append(decided, becomes, partial(self._appended, change, decided))
                 return
-            if not self._follow_others():  # who refuses appends nothing, and would not hear of what others have changed
+            if not self._follow_others():  # a refusal appends nothing, and would miss what others have changed
                 break
         self._end(change, NO_FAILURES if decided is None else decided)
 
@@ -153,7 +153,7 @@ class Changes:
         return bool(entries)
 
     def _written(self, change: _Change, outcome: Failures) -> None:
-        """Others are told of the change; the next one begins meanwhile."""
+        """Notify the others of the change; the next one begins meanwhile."""
         is_over = self._company is None or not change.waits
         if self._company is not None:
             number = self.state.number
@@ -161,15 +161,15 @@ class Changes:
         self._end(change if is_over else change._replace(done=_nobody_waits), outcome)
 
     def _end(self, change: _Change, outcome: Failures | ClusterError) -> None:
-        """The next change begins on the state that whoever waited for this one has seen."""
+        """The next change begins on the state that the caller of this one has seen."""
         self._is_busy = False
         change.done(outcome)
         self._go_on()
 
 
 def _nobody_waits(_outcome: Failures | ClusterError) -> None:
-    """For what nobody asked for."""
+    """For changes without a caller."""
 
 
 def _nothing() -> None:
-    """For what nobody waits for."""
+    """For changes that no caller waits for."""

@@ -1,8 +1,8 @@
 """The end of a loop tick: what was appended is written, synced where asked, and only then answered.
 
 Appends of one tick reach a partition's file in one write. Requests that wait for the disk (`durable`) are gathered per partition
-while it is being made safe, and all share the next time: group commit. What safe means is `broker.safety`'s to say; everything
-here is on the loop's thread, so no partition needs a lock.
+while it is being made safe, and all share the next round: group commit. `broker.safety` defines what safe means. Everything
+here runs on the loop's thread, so no partition needs a lock.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ FAMILIES = (WRITE_SECONDS,)
 
 
 class Told(Protocol):
-    """A conversation with answers that may leave."""
+    """A conversation whose responses may be sent."""
 
     def answered(self) -> None: ...
 
 
 class Commit(Protocol):
-    """Appends that are answered together. `finish` says who is to be told, once all commits of a tick have been finished."""
+    """Appends that are answered together. `finish` returns whom to notify, once all commits of a tick have been finished."""
 
     @property
     def partitions(self) -> Sequence[Partition]: ...
@@ -46,7 +46,7 @@ class Commit(Protocol):
 
 
 class Appended:
-    """Batches of the broker's own that are appended but not yet written; `done` is told what failed."""
+    """Batches of the broker's own that are appended but not yet written; `done` gets what failed."""
 
     __slots__ = ("_done", "durable", "partitions")
 
@@ -91,7 +91,7 @@ class Committer:
         self._sync_waits: dict[Partition, list[_SyncWait]] = {}
         self._syncing: set[Partition] = set()
         self._idle: asyncio.Event | None = None
-        """Made by those who wait for everything to be done."""
+        """Made by `drain`, to wait until everything is done."""
 
     def __repr__(self) -> str:
         return f"<Committer {len(self._queued)} queued, {len(self._sync_waits)} partitions waiting for a sync>"
@@ -183,7 +183,7 @@ class Committer:
 
 
 def _tell(told: Iterable[Told | None]) -> None:
-    """All that one peer is answered leaves together."""
+    """Notify each conversation once, so that its responses leave together."""
     for one in told:
         if one is not None:
             one.answered()

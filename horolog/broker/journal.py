@@ -28,25 +28,25 @@ class Appended(Enum):
 
 
 class Journal(Protocol):
-    """A sequence of numbered entries, each durable before anybody acts on it."""
+    """A sequence of numbered entries, each durable before it is acted on."""
 
     written_count: int
     """How often it was written since the start."""
 
     def append(self, entry: Entry, becomes: ClusterState, done: Callable[[Appended], None]) -> None:
-        """Have an entry kept under the number of the state that the cluster becomes by it."""
+        """Keep an entry under the number of the state that it leads to."""
         ...
 
     def keep(self, state: ClusterState) -> bool:
-        """Have a whole state on the disk, as a start has found it; False if the disk does not take it."""
+        """Write a whole state, as a start has found it; False if the write fails."""
         ...
 
     def tail(self, after: int) -> Sequence[Entry]:
-        """The entries of others behind this number."""
+        """The entries of others after this number."""
         ...
 
     def check(self, state: ClusterState) -> None:
-        """Have on the disk what was written: from this state, where the disk has hurt it."""
+        """Check the disk against what was written, and write it again from this state if it is damaged."""
         ...
 
 
@@ -73,7 +73,7 @@ class WholeFile:
             self.keep(state)
 
     def keep(self, state: ClusterState) -> bool:
-        """Have the whole state on the disk; False if the disk does not take it."""
+        """Write the whole state; False if the write fails."""
         try:
             state.save(self._file)
         except StorageFault as fault:

@@ -1,11 +1,11 @@
 """The audit as a topic: each event is a record, its kind the key, in a partition that this broker leads.
 
-- The topic is made when the first event comes, with a partition for each broker of the cluster. Where it is there, and this broker leads
-  none of it, it gets one more. From then on it is a topic like others: whoever may may read it, configure it, delete it.
-- Events are appended as coordinators append theirs, at the end of the event loop's tick. Nobody waits for them, and they are synced as the
-  topic's settings say.
-- While the topic cannot be made or written, events wait, and are tried again every second. Those that find too many waiting are lost, and
-  those that the topic refuses or whose write fails: counted, and told by one line of the log.
+- The topic is made at the first event, with a partition for each broker of the cluster. If it exists, and this broker leads none of its
+  partitions, it gets one more. From then on it is an ordinary topic: clients with permission may read it, configure it, delete it.
+- Events are appended as coordinators append theirs, at the end of the event loop's tick. No request waits for them, and they are synced
+  as the topic's settings say.
+- While the topic cannot be made or written, events wait and are retried every second. An event is lost if too many wait already, if the
+  topic refuses it, or if its write fails. Lost events are counted, and one line of the log reports them.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ log = logging.getLogger(__name__)
 
 MOST_WAITING: Final = 20_000
 MOST_RECORDS: Final = 200
-"""Of one batch, which so stays well below the size that topics take."""
+"""Of one batch, which keeps it well below the size that topics take."""
 RETRY_S: Final = 1.0
 OVERRIDES: Final = {"cleanup.policy": "delete"}
 """Whatever the broker's default is: events are kept for their time, not for their keys."""
@@ -135,7 +135,7 @@ class AuditTopic:
     # -- the topic
 
     def _partition(self) -> Partition | None:
-        """One that is led here; None while it is being made."""
+        """A partition that is led here; None while it is being made."""
         led = self._led_here()
         if not led and not self._is_making:
             self._make()
@@ -170,7 +170,7 @@ class AuditTopic:
         self._tell(f"events are lost: {reason}")
 
     def _tell(self, reason: str) -> None:
-        """Once, until something was written."""
+        """Log the reason once, until something is written."""
         if not self._is_failing:
             self._is_failing = True
             log.error("topic %s: the audit cannot be written: %s", self._name, reason)

@@ -1,7 +1,7 @@
 """Many timers on one heap: one that is postponed again and again, as a session is by heartbeats, costs one comparison.
 
-A timer that is started later than it was queued for stays where it is in the heap and is queued anew when its old time comes. Stopped
-timers leave the heap at their time, or earlier when most of the heap is such.
+A timer that is started later than it was queued for stays where it is in the heap and is queued again when its old time comes. Stopped
+timers leave the heap at their time, or earlier when they are most of the heap.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from math import inf
 from horolog.broker.clock import Clock
 
 COMPACT_ABOVE = 64
-"""A heap of so many entries is not worth tidying."""
+"""A heap of up to this many entries is not worth compacting."""
 
 
 class Timer:
@@ -50,7 +50,7 @@ class Timers:
         return f"<Timers: {self._running} running, {len(self._heap)} queued>"
 
     def start(self, timer: Timer, after_ms: int) -> None:
-        """Have the timer's action done after so long, whatever it was set to before."""
+        """Run the timer's action after this time, whatever it was set to before."""
         deadline = self._clock.monotonic() + after_ms / 1000
         if timer.deadline == inf:
             self._running += 1
@@ -87,7 +87,7 @@ class Timers:
         while heap and heap[0][0] <= now:
             queued_for, _, timer = heappop(heap)
             if queued_for != timer.queued_for:
-                continue  # it was started again for an earlier time, which has been
+                continue  # it was started again for an earlier time, which has passed
             timer.queued_for = inf
             if timer.deadline <= now:
                 due.append(timer)

@@ -40,7 +40,7 @@ class StoredBatch(NamedTuple):
 
 
 class TopicJournal:
-    """What the journals of all coordinators do alike."""
+    """What the journals of all coordinators have in common."""
 
     def __init__(self, topic: str, cluster: Cluster, committer: Committer, clock: Clock) -> None:
         self._topic = topic
@@ -52,7 +52,7 @@ class TopicJournal:
         return f"<{type(self).__name__} of {self.shard_count} partitions>"
 
     def find(self, shard: int) -> Partition | ErrorCode:
-        """The partition, if this broker leads it: else another coordinates what it keeps."""
+        """The partition, if this broker leads it; else another broker coordinates what it keeps."""
         topic = self._cluster.topics.get(self._topic)
         return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if topic is None else topic.find(shard)
 
@@ -71,7 +71,7 @@ class TopicJournal:
 
     @property
     def leads_all(self) -> bool:
-        """Whether nobody else coordinates a part of what the topic keeps."""
+        """Whether no other broker coordinates a part of what the topic keeps."""
         topic = self._cluster.topics.get(self._topic)
         return topic is None or len(topic.led_here) == topic.partition_count
 
@@ -98,7 +98,7 @@ class TopicJournal:
                 raise
 
     def submit(self, partitions: Sequence[Partition], done: Callable[[Failures], None], *, durable: bool) -> None:
-        """Tell `done` what failed once all that was appended to these partitions is written, with `durable` synced."""
+        """Call `done` with what failed once all that was appended to these partitions is written, and synced if `durable`."""
         self._committer.submit(Appended(partitions, done, durable=durable))
 
     @staticmethod
@@ -126,6 +126,6 @@ def _whole_batches(data: bytes) -> list[StoredBatch]:
 
 
 def put_offline(partition: Partition, fault: StorageFault) -> None:
-    """What a partition holds is not forgotten: it is opened and read again when its disk works."""
+    """Take a partition offline. What it holds is not forgotten: it is opened and read again when its disk works."""
     partition.condition.go_offline(f"it cannot be read: {fault}")
     log.error("%r: %s", partition, fault)

@@ -1,4 +1,4 @@
-"""Work in order although parts of it wait: what shares a key with earlier work begins when that has ended."""
+"""Runs work in order even if some of it waits: work that shares a key with earlier work begins when that has ended."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from typing import TypeVar
 Answer = TypeVar("Answer")
 
 End = Callable[[], None]
-"""Called once, by the work whose turn it is, when it has ended. Work that raises before has ended with that."""
+"""Called once, by the work whose turn it is, when it ends. Work that raises before that ends by it."""
 
 
 class _Turn:
-    """One piece of work; `ahead` is at how many of its keys others come first."""
+    """One piece of work; `ahead` is the number of its keys at which other work comes first."""
 
     __slots__ = ("ahead", "has_ended", "has_failed", "keys", "work")
 
@@ -26,7 +26,7 @@ class _Turn:
 
 
 class Turns:
-    """The queues of all keys; a key that nobody works on has none."""
+    """The queues of all keys; a key without work has none."""
 
     def __init__(self) -> None:
         self._queues: dict[Hashable, deque[_Turn]] = {}
@@ -37,7 +37,7 @@ class Turns:
         return f"<Turns at {len(self._queues)} keys>"
 
     def take(self, keys: Iterable[Hashable], work: Callable[[End], None]) -> None:
-        """Have work begin as soon as it is the first at all of its keys: now, if nobody else is there."""
+        """Begin work as soon as it is the first at all of its keys: at once, if no other work is there."""
         turn = _Turn(tuple(dict.fromkeys(keys)), work)
         for key in turn.keys:
             queue = self._queues.setdefault(key, deque())
@@ -57,7 +57,7 @@ class Turns:
             while self._ready:
                 try:
                     self._run(self._ready.popleft())
-                except Exception as failure:  # noqa: BLE001 - raised below, when all who waited have begun
+                except Exception as failure:  # noqa: BLE001 - raised below, when all work that waited has begun
                     failures.append(failure)
         finally:
             self._is_beginning = False
@@ -92,19 +92,18 @@ class Turns:
 
 
 class SentBack:
-    """Work that was sent back, to come again: later work does not take its place meanwhile.
+    """Work that was sent back, to come again: later work with the same key does not overtake it, for up to `KEPT_S`.
 
-    Whose work it is, and what it is done to, is the key; numbers tell earlier from later. Work that does not come again is waited for no
-    longer than `KEPT_S`.
+    The key is the owner of the work and its object; the number says which work is earlier.
     """
 
     KEPT_S = 10.0
     MOST = 1_000
-    """Keys before those are looked for whose time is up."""
+    """The number of keys from which expired ones are removed."""
 
     def __init__(self, monotonic: Callable[[], float]) -> None:
         self._monotonic = monotonic
-        self._first: dict[Hashable, tuple[int, float]] = {}  # its number, and until when it is waited for
+        self._first: dict[Hashable, tuple[int, float]] = {}  # its number, and until when others wait for it
 
     def __repr__(self) -> str:
         return f"<SentBack: {len(self._first)} keys>"
@@ -117,7 +116,7 @@ class SentBack:
         self._first[key] = min(first, number) if until_s > now_s else number, now_s + self.KEPT_S
 
     def comes_before(self, key: Hashable, number: int) -> bool:
-        """Whether earlier work than this is still to come again. Work that is not later takes its place."""
+        """Whether earlier work has yet to come again. Work that is not later takes its place."""
         kept = self._first.get(key)
         if kept is None:
             return False

@@ -1,4 +1,4 @@
-"""How many workers there are to be: as the settings say, or as many as this process may use cores."""
+"""The number of workers: from the settings, or one for each core that this process may use."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from horolog.broker.setting_types import SettingsError
 from horolog.broker.settings import Settings
 
 QUOTA = Path("/sys/fs/cgroup/cpu.max")
-"""Where a container's share of the processors is: MICROSECONDS or max, and of how many."""
+"""A container's CPU quota: MICROSECONDS or max, and the period."""
 
 
 def count_of(settings: Settings) -> int:
-    """The number of workers; 1 is one process as ever. Raises SettingsError."""
+    """The number of workers; 1 means a single process. Raises SettingsError."""
     key = "horolog.workers"
     count = settings.horolog_workers or cores()
     if settings.horolog_read_only and settings.horolog_workers > 1:
@@ -23,7 +23,7 @@ def count_of(settings: Settings) -> int:
 
 
 def cores(quota: Path = QUOTA) -> int:
-    """Cores that this process may run on, or fewer where its container may not use them for all the time."""
+    """Cores that this process may run on, or fewer if its container has a quota below that."""
     may_run_on = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return max(1, min(may_run_on, math.ceil(_allowed(quota))))
 

@@ -1,4 +1,4 @@
-"""What all workers together may use is divided among them: connections, memory, and what the disk is read for scrubs."""
+"""Divides the limits of a broker among its workers: connections, memory, and the disk reads of scrubs."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ LEAST = {"log.cleaner.dedupe.buffer.size": 2**20}
 
 
 def divided(settings: Settings, workers: int) -> Settings:
-    """The settings by which one of so many workers goes; what clients are told stays whole."""
+    """The settings of one of this many workers; values that clients see stay whole."""
     if workers == 1:
         return settings
     parts: dict[str, object] = {key.replace(".", "_"): _part(settings, key, workers) for key in DIVIDED}

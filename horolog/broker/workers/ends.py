@@ -1,4 +1,4 @@
-"""How often a worker has ended of late, and so for how long its successor waits. Pure."""
+"""Counts how often a worker has ended lately, and how long its successor waits. Pure."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from collections import deque
 
 MOST_ENDS = 5
 WITHIN_S = 60.0
-"""A worker that ends so often in so short a time is down: whatever ends it, another start at once does not help."""
+"""A worker that ends `MOST_ENDS` times within this is down: another start at once does not help."""
 FIRST_PAUSE_S = 1.0
 LONGEST_PAUSE_S = 60.0
 
 
 class Ends:
-    """The last ends of one worker, by any clock that only goes ahead."""
+    """The last ends of one worker, by any monotonic clock."""
 
     def __init__(self) -> None:
         self._at_s: deque[float] = deque(maxlen=MOST_ENDS)
@@ -22,7 +22,7 @@ class Ends:
         return f"Ends({list(self._at_s)}, pause {self._pause_s:g} s)"
 
     def one_more(self, now_s: float, served_s: float) -> float:
-        """Note the end of a worker that has served for so long; the pause before its successor starts.
+        """Note the end of a worker that served for `served_s`; returns the pause before its successor starts.
 
         Pauses begin once there were too many ends, and double with every end until one has served for a while.
         """

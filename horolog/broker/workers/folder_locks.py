@@ -23,10 +23,10 @@ class _Held(Protocol):
 
 
 class FolderLocks:
-    """Held from the begin to `release`."""
+    """Locks held from construction to `release`."""
 
     def __init__(self, paths: Iterable[str]) -> None:
-        """A folder whose disk does not work is left aside, unless it was the last. Raises StorageFault."""
+        """A folder whose disk does not work is left out, unless none remains. Raises StorageFault."""
         storage = RealStorage()
         self._locks: list[_Held] = []
         self.paths: list[str] = []

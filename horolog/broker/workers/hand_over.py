@@ -1,12 +1,12 @@
-"""A partition goes from the worker that leads it to another: closed here first, and opened there once that is on record.
+"""Moves a partition from the worker that leads it to another: closed here first, and opened there once that is on record.
 
     1. it is taken out of service here: requests get NOT_LEADER_OR_FOLLOWER, its coordinator stops
     2. everything is written, synced and sealed, in a thread of the disk
     3. the journal says who leads it from now on, in the next leader epoch
     4. that worker opens it without reading its log, and this one forgets it
 
-Until step 3 is on the disk this worker leads: if it ends before, it opens the partition again, and if something fails it does so at once.
-Any worker can be asked: it passes the request on to the one that leads, which is the only one that can close the log.
+Until step 3 is on the disk this worker leads. If it ends before, its successor opens the partition again; if a step fails, it does so
+itself at once. Any worker takes the request and passes it on to the leader, which alone can close the log.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ Moved = Callable[[ClusterError | None], None]
 
 
 class Asks(Protocol):
-    """Whoever can ask another worker."""
+    """Sends requests to other workers."""
 
     def ask(
         self, node: int, request: Message, version: int, done: Callable[[Message | None], None], timeout_ms: int
@@ -57,7 +57,7 @@ class Asks(Protocol):
 
 
 class _HandOver(NamedTuple):
-    """One that is under way; `done` is told how it ends."""
+    """A hand-over under way; `done` gets its outcome."""
 
     topic_id: bytes
     partition: Partition
@@ -66,7 +66,7 @@ class _HandOver(NamedTuple):
 
 
 class HandOvers:
-    """Those that are under way here; `moves` has the new leader of each partition, by its topic's name and its number."""
+    """The hand-overs under way here; `moves` has the new leader of each partition, by its topic's name and its number."""
 
     def __init__(
         self,
@@ -89,7 +89,7 @@ class HandOvers:
         return f"<HandOvers: {self.moves} under way>"
 
     def move(self, name: str, index: int, node: int, done: Moved) -> None:
-        """Have a partition, which is there, led by another worker, which there is; `done` is told why not."""
+        """Move an existing partition to an existing worker; `done` gets None, or the error."""
         topic = self._cluster.topics[name]
         leader = self._placement.lead(topic.id, index).node
         if (name, index) in self.moves:
@@ -163,7 +163,7 @@ class HandOvers:
         self._cluster.changes.make(decide, made)
 
     def _stays(self, move: _HandOver, reason: ClusterError, *, was_clean: bool) -> None:
-        """It is led here as before, opened again as it lies there; or it is gone with its topic."""
+        """Open the partition again and lead it as before, or remove it if its topic is gone."""
         log.error("%r is not handed over: %s", move.partition, reason.message)
         closing.close_files(move.partition)
         move.partition.condition.go_offline(LED_ELSEWHERE)
@@ -179,7 +179,7 @@ class HandOvers:
 
 
 def _told(leader: int, done: Moved, answer: Message | None) -> None:
-    """What the leader has answered of the one partition that it was asked about."""
+    """Pass on the leader's response for the one partition of the request."""
     if not isinstance(answer, AlterPartitionReassignmentsResponse):
         done(ClusterError(ErrorCode.REQUEST_TIMED_OUT, f"worker {leader} has not answered"))
         return

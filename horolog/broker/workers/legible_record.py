@@ -1,4 +1,4 @@
-"""A worker that begins while others serve waits until the record of the cluster can be read: those who know it write it anew."""
+"""Makes a worker that starts while others serve wait until the cluster's record can be read: those that know it write it again."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from horolog.broker.workers import file_journal, settling
 
 LOOK_EVERY_S = 0.25
 MOST_LOOKS = 40
-"""After ten seconds whoever does not answer hangs, and is replaced."""
+"""After ten seconds a worker that does not answer counts as hung, and is replaced."""
 
 
 class Asks(Protocol):
@@ -22,7 +22,7 @@ class Asks(Protocol):
 
 
 async def until_legible(storage: Storage, data_dirs: Sequence[str], link: Asks) -> None:
-    """Wait for it, and not for ever: whoever opens the record then names the damage."""
+    """Wait until the record can be read, but not for ever: opening it then names the damage."""
     for _ in range(MOST_LOOKS):
         if is_legible(storage, data_dirs):
             return
@@ -31,7 +31,7 @@ async def until_legible(storage: Storage, data_dirs: Sequence[str], link: Asks) 
 
 
 def is_legible(storage: Storage, data_dirs: Sequence[str]) -> bool:
-    """Whether a worker can begin with what lies there; a disk that does not work is told by whoever opens the folder."""
+    """Whether a worker can start from what is on the disk; a disk that does not work is reported when the folder is opened."""
     there = [one for one in data_dirs if storage.is_dir(one)]
     try:
         found = file_journal.find(storage, there)

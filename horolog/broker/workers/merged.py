@@ -1,4 +1,4 @@
-"""Makes one answer of those that the workers give: figures get the label `worker`, readiness names who is not ready. Pure."""
+"""Merges the workers' HTTP responses into one: metrics get the label `worker`, readiness names workers that are not ready. Pure."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Said:
 
 
 def said(answer: bytes) -> Said:
-    """What a worker has answered; one whose answer is none is not ready."""
+    """A worker's readiness; a worker without a valid response is not ready."""
     try:
         found = json.loads(answer)
         return Said(bool(found["ready"]), list(found["reasons"]), list(found["warnings"]))
@@ -59,7 +59,7 @@ def said(answer: bytes) -> Said:
 
 
 def readiness(phase: str, workers: Mapping[int, Said]) -> dict[str, object]:
-    """All have to be ready. A warning that all give is given once."""
+    """All workers have to be ready. A warning of all workers is listed once."""
     reasons = [f"worker {number}: {reason}" for number, one in workers.items() for reason in one.reasons]
     warnings: dict[str, None] = {}
     for number, one in workers.items():
@@ -71,9 +71,9 @@ def readiness(phase: str, workers: Mapping[int, Said]) -> dict[str, object]:
 
 
 def logs(answers: Mapping[int, tuple[int, bytes]]) -> tuple[int, bytes]:
-    """One page of a topic's partitions of those that workers gave of theirs; status and body. `unanswered` names the other workers.
+    """The workers' pages of a topic merged into one; status and body. `unanswered` names workers that gave none and did not refuse.
 
-    A worker that has not heard of a new topic, or that begins, does not hide what others tell.
+    A worker that does not know a new topic yet, or is starting, does not hide what others report.
     """
     found: dict[str, Any] | None = None
     refused: tuple[int, bytes] | None = None

@@ -1,8 +1,8 @@
-"""Ports of workers: the shared one of each listener, where any worker answers, and one of its own for each, which alone is advertised.
+"""Ports of workers: for each listener a shared one, where any worker answers, and one for each worker, which alone is advertised.
 
-The supervisor binds all of them and listens on none. So a port that is taken is found before anything starts, a free one stays the same
-when a worker is replaced, and nobody else gets it meanwhile. A connection never lands at the supervisor: the kernel hands it to those
-who listen.
+The supervisor binds all of them and listens on none. So a port that is taken is found before anything starts, and a port that the system
+chose stays the same, and reserved, when a worker is replaced. The supervisor never gets a connection: the kernel gives connections only
+to sockets that listen.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ class ListenerPorts:
     host: str
     shared: int
     own: tuple[int, ...]
-    """Of each worker in its turn."""
+    """One for each worker, in order."""
     advertised_shift: int = 0
-    """By how much the port that clients are told is above the one that is listened on: somebody translates ports on the way."""
+    """By how much the advertised port is above the one that is listened on, if ports are translated on the way."""
 
     @property
     def advertised(self) -> tuple[int, ...]:
@@ -48,7 +48,7 @@ def planned(settings: Settings, workers: int) -> tuple[ListenerPorts, ...]:
 
 
 def _of_listener(address: Address, told: int, given: int | None, workers: int) -> ListenerPorts:
-    """A port that is named here is told to clients as it is; one that follows from the listener's is translated as that one is."""
+    """A port given by the setting is advertised unchanged; one derived from the listener's is translated as that one is."""
     if given is not None:
         first, shift = given, 0
     else:
@@ -59,7 +59,7 @@ def _of_listener(address: Address, told: int, given: int | None, workers: int) -
 
 
 def _first_ports(settings: Settings, addresses: Sequence[Address]) -> dict[str, int]:
-    """`horolog.worker.ports`: the first worker's port, by the listener's name; without a name it is that of the only listener."""
+    """`horolog.worker.ports`: the first worker's port, by the listener's name; a port without a name is for the only listener."""
     first: dict[str, int] = {}
     names = [address.name for address in addresses]
     for text in settings.horolog_worker_ports:
@@ -91,7 +91,7 @@ def _check(plan: Iterable[ListenerPorts], settings: Settings) -> None:
 
 
 class Reserved:
-    """Ports that nobody else gets until they are released."""
+    """Ports that no other process gets until they are released."""
 
     def __init__(self, plan: Iterable[ListenerPorts]) -> None:
         """Raises OSError, with the words of a server that cannot bind."""
@@ -114,7 +114,7 @@ class Reserved:
         return {one.name: one.shared for one in self.listeners}
 
     def own_ports(self, place: int) -> dict[str, int]:
-        """Of the worker at this place, from 0 on."""
+        """The ports of the worker at this place, counted from 0."""
         return {one.name: one.own[place] for one in self.listeners}
 
     def advertised(self, nodes: Sequence[int]) -> Mapping[str, Mapping[int, int]]:
@@ -132,14 +132,14 @@ class Reserved:
             try:
                 bound = socket.socket(family, kind, protocol)
             except OSError:
-                continue  # an address of a family that this machine does not speak
+                continue  # an address family that this machine does not support
             self._sockets.append(bound)
             port = _bind_alone(bound, (address[0], port, *address[2:]))
         return port
 
 
 def _bind_alone(bound: socket.socket, address: tuple[object, ...]) -> int:
-    """Fails where anybody else has the port, also if he would share it. Workers may share it from then on, nobody else may."""
+    """Fails if another process has the port, even if that would share it. From then on workers may share it, others may not."""
     bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # connections that have ended keep no port
     if bound.family == socket.AF_INET6:
         bound.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
@@ -149,5 +149,5 @@ def _bind_alone(bound: socket.socket, address: tuple[object, ...]) -> int:
         reason = os.strerror(error.errno or 0).lower()
         raise OSError(error.errno, f"error while attempting to bind on address {address!r}: {reason}") from error
     bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
-    bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 0)  # others who come with it are refused, too
+    bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 0)  # other processes that set it are refused, too
     return int(bound.getsockname()[1])

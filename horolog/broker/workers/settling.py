@@ -320,7 +320,7 @@ def settle(
     start = Start(cast("LogManager", logs), file, ClusterConfigs(settings), new_topic_id)
     state = start.run(clock.wall_ms(), lambda _: None)
     if start.is_news:
-        # Workers know of a topic by the file alone, also of one whose id is for now.
+        # Workers know topics from the file alone, including those with a provisional id.
         replace(state, unidentified=frozenset()).save(file, leads)
     start.remember()
     for path in paths:

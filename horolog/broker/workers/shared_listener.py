@@ -1,4 +1,4 @@
-"""A listener of one worker among several: on the port that all of them share, and on one of its own, which clients are told."""
+"""A listener of one worker among several: on the port that all of them share, and on one of its own, which is advertised."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class SharedListener(Listener):
         self._shared: asyncio.Server | None = None
 
     async def _bind(self) -> asyncio.Server:
-        """Both ports are reserved by the supervisor, who shares them with its workers only."""
+        """The supervisor has reserved both ports, and shares them with its workers only."""
         own = await self._bind_port(self.port)
         self._shared = await self._bind_port(self._shared_port)
         return own

@@ -1,7 +1,7 @@
-"""The folder of the Unix sockets at which workers are asked. It lies where nobody cleans, and only this user enters it.
+"""The folder of the workers' Unix sockets, where no cleanup job deletes them and only this user has access.
 
-That is systemd's `RuntimeDirectory=`, else the data folder, where it is `.sockets`. Where neither can hold sockets (some shared folders of
-virtual machines cannot) the user's folder of the session or that for temporary files serves. Its name there follows from the data folder,
+It is in systemd's `RuntimeDirectory=`, else `.sockets` in the data folder. If neither can hold sockets (some shared folders of virtual
+machines cannot), it is in the user's session folder, or in that for temporary files. Its name there is derived from the data folder,
 which one supervisor holds at a time: what an earlier one left is found again and removed.
 """
 
@@ -45,7 +45,7 @@ def made(data_dir: str, environ: Mapping[str, str]) -> str:
 
 
 def remove(path: str) -> None:
-    """The folder, with the sockets that are left in it, as far as that goes: the next start empties it."""
+    """Remove the folder and the sockets left in it, as far as possible: the next start empties it."""
     with contextlib.suppress(OSError):
         _empty(path)
         os.rmdir(path)
@@ -63,7 +63,7 @@ def _try(path: str) -> None:
 
 
 def _candidates(data_dir: str, environ: Mapping[str, str]) -> Iterator[str]:
-    """The best first. systemd names several folders with colons between them."""
+    """The best first. systemd separates several folders by colons."""
     name = f"horolog-{os.getuid()}-{zlib.crc32(os.fsencode(data_dir)):08x}"
     for place in environ.get("RUNTIME_DIRECTORY", "").split(":"):
         if place.startswith("/"):

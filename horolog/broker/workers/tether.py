@@ -1,7 +1,7 @@
 """The supervisor's end of a worker's link: what the worker says becomes calls, and its silence is counted.
 
-Silence is counted in questions that were asked and not answered, not in time: a supervisor that was itself stopped for a while, with
-the whole machine perhaps, finds nobody silent when it goes on.
+Silence is counted in unanswered pings, not in time: a supervisor that was itself stopped for a while, perhaps with the whole machine,
+finds no worker silent when it goes on.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from horolog.broker.workers.link import Lines, encode
 READ_BYTES = 1 << 16
 ASK_EVERY_S = 1.0
 MOST_UNANSWERED = 10
-"""A worker that has left so many questions unanswered hangs."""
+"""A worker that has left this many pings unanswered hangs."""
 
 
 class Hears(Protocol):
-    """Who is told what a worker says."""
+    """Receives what a worker says."""
 
     def settled(self) -> None: ...
     def ready(self) -> None: ...
@@ -42,7 +42,7 @@ class Tether(asyncio.Protocol):
         """The same socket by a descriptor of our own, to read what a transport that has failed leaves in it."""
         self._unanswered = 0
         self._unsaid: list[bytes] | None = []
-        """Until it has begun: the others may be ready before this one has heard its orders."""
+        """Messages held back until `begin`: others may be ready before this worker has its orders."""
 
     def __repr__(self) -> str:
         return f"<Tether of {self._hears!r}, {self._unanswered} unanswered>"
@@ -72,7 +72,7 @@ class Tether(asyncio.Protocol):
         self._say("applied", node, number)
 
     def is_silent(self) -> bool:
-        """Whether it hangs; if not it is asked once more."""
+        """Whether the worker hangs; if not, it gets another ping."""
         if self._unanswered >= MOST_UNANSWERED:
             return True
         self._unanswered += 1
@@ -102,7 +102,7 @@ class Tether(asyncio.Protocol):
             self._hears.gone()
 
     def _hear_last_words(self) -> None:
-        """What a worker has said before its end is still in the socket where we wrote to it afterwards: the write has failed, not the read."""
+        """Read what a worker said before its end: if a later write to it failed, that is still in the socket."""
         if self._socket is None:
             return
         with self._socket as rest:
@@ -133,7 +133,7 @@ class Tether(asyncio.Protocol):
 
 
 def _read(link: socket.socket) -> bytes:
-    """What there is, as long as there is something."""
+    """The bytes that are there; empty if there are none."""
     try:
         return link.recv(READ_BYTES)
     except OSError:

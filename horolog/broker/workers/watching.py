@@ -1,4 +1,4 @@
-"""Health, readiness and figures of all workers together, over HTTP: the supervisor asks each of them and answers for all."""
+"""Health, readiness and metrics of all workers over HTTP: the supervisor asks each of them and answers for all."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class WatchedWorker(Protocol):
 
     @property
     def state(self) -> str:
-        """Of its life, in a word."""
+        """Its phase, in a word."""
         ...
 
     @property
@@ -105,7 +105,7 @@ class WorkersServer(HttpServer):
             done(failure(HTTPStatus.NOT_FOUND))
 
     def _health(self) -> Answer:
-        """Well as long as no worker is down; one that is just replaced is not."""
+        """Healthy unless a worker is down; a worker that is being replaced is not down."""
         workers = self._crew.workers
         down = {str(one.number): _told(one.down) for one in workers if one.down is not None}
         alive = {
@@ -123,7 +123,7 @@ class WorkersServer(HttpServer):
         task.add_done_callback(self._asking.discard)
 
     async def _ask_for_logs(self, target: str, done: Callable[[Answer], None]) -> None:
-        """The page of a topic; answers of workers that are away are missing in it, and it says so."""
+        """The page of a topic. It lacks the partitions of workers that do not answer, and names these."""
         workers = list(self._crew.workers)
         answers = await asyncio.gather(*(ask_whole(one.http_socket, target) for one in workers))
         by_number = {one.number: answer for one, answer in zip(workers, answers, strict=True)}
@@ -164,7 +164,7 @@ class WorkersServer(HttpServer):
 
 
 def _told(down: Down) -> dict[str, str]:
-    """In JSON, for people and machines that wait."""
+    """Why a worker is down and since when, for JSON."""
     return {
         "since": shown(down.since_ms),
         "next_try": shown(down.next_try_ms),
@@ -173,12 +173,12 @@ def _told(down: Down) -> dict[str, str]:
 
 
 async def ask(path_of_socket: str, path: str) -> bytes:
-    """What a worker answers, without its head; nothing if it does not."""
+    """The body of a worker's response; empty if there is none."""
     return (await ask_whole(path_of_socket, path))[1]
 
 
 async def ask_whole(path_of_socket: str, path: str) -> tuple[int, bytes]:
-    """The status and the body of what a worker answers; 0 and nothing if it does not."""
+    """The status and the body of a worker's response; 0 and empty if there is none."""
     try:
         async with asyncio.timeout(ANSWERS_WITHIN_S):
             with reachable(path_of_socket) as at:

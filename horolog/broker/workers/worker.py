@@ -50,7 +50,7 @@ class Orders:
 
 
 class ToSupervisor:
-    """Tells the supervisor how far the broker is."""
+    """Reports the broker's progress to the supervisor."""
 
     def __init__(self, link: WorkerLink) -> None:
         self._link = link
@@ -78,7 +78,7 @@ def run(orders: Orders, connected: socket.socket) -> int:
 
 
 async def _reported(orders: Orders, connected: socket.socket, logs: LogSetup) -> int:
-    """Whatever keeps the broker from starting is said by the supervisor, once for all workers."""
+    """Run the broker; what keeps it from starting goes to the supervisor, which prints it once for all workers."""
     link = WorkerLink(orders.context.node, asyncio.get_running_loop(), SystemClock().monotonic)
     await link.connect(connected)
     try:

@@ -2,16 +2,16 @@
 
 Kafka's checkpoints have one writer each. While several processes serve a folder each of them writes a file of its own, and when they
 have stopped, or at the next start, these are merged under Kafka's names (`united`). Text, lines ended by a newline, fields
-parted by a space; the number of the recovery point is -1 where it is not known:
+separated by a space; the recovery point is -1 if it is unknown:
 
     horolog-checkpoint 2 <stopped | running> <base of the journal> <number of its last entry that was applied>
     <topic> <partition> <topic id> <recovery point> <high watermark> <log start>
     checksum <crc32c of everything before this line, 8 hex digits>
 
-The last two numbers tell that a journal which ends before was cut, or is an older copy; version 1 had none of them.
+The last two numbers show that a journal which ends earlier was cut, or is an older copy; version 1 had neither of them.
 
-**Which line counts.** A topic may have been deleted and made anew under its name: a line counts for the topic whose id it has. Of several
-(a partition was handed over) the highest start of the log and high watermark count, and the lowest recovery point.
+**Which line counts.** A topic may have been deleted and made again under its name: a line counts for the topic whose id it has. Of several
+lines (a partition was handed over) the highest log start and high watermark count, and the lowest recovery point.
 """
 
 import re
@@ -27,7 +27,7 @@ from horolog.protocol.uuids import parse_uuid, show_uuid
 NAME = "horolog-checkpoint"
 UNKNOWN = -1
 NO_ID = bytes(16)
-"""Of a partition whose folder cannot say whose it is: the line counts for any topic of its name."""
+"""Of a partition whose folder does not have its topic's id: the line counts for any topic of its name."""
 
 TopicPartition = tuple[str, int]
 
@@ -39,7 +39,7 @@ _FILE = re.compile(rf"{NAME}\.(\d+)")
 
 
 class Row(NamedTuple):
-    """The knowledge of one partition."""
+    """What is known of one partition."""
 
     topic_id: bytes
     recovery_point: int
@@ -48,7 +48,7 @@ class Row(NamedTuple):
 
 
 class JournalPlace(NamedTuple):
-    """How far a worker had applied the journal, which goes on from that version of `horolog-cluster`."""
+    """How far a worker had applied the journal, which continues version `base` of `horolog-cluster`."""
 
     base: int
     number: int
@@ -112,14 +112,14 @@ def load(storage: Storage, path: str) -> WorkerCheckpoint | None:
 
 
 class Loaded(NamedTuple):
-    """The files of a folder, by node, and why some of them say nothing."""
+    """The files of a folder, by node, and why others cannot be read."""
 
     found: dict[int, WorkerCheckpoint]
     faults: list[str]
 
 
 def load_all(storage: Storage, data_dir: str) -> Loaded:
-    """Raises StorageFault where one of them cannot be read: without it records would be there again that were deleted."""
+    """Raises StorageFault if one of them cannot be read: without it deleted records would be there again."""
     loaded = Loaded({}, [])
     for node in nodes_in(storage, data_dir):
         path = f"{data_dir}/{name_of(node)}"
@@ -134,14 +134,14 @@ def load_all(storage: Storage, data_dir: str) -> Loaded:
 
 
 def nodes_in(storage: Storage, data_dir: str) -> list[int]:
-    """The workers of which there are files. Raises StorageFault."""
+    """The workers that have files. Raises StorageFault."""
     return sorted(int(match[1]) for name in storage.list_dir(data_dir) if (match := _FILE.fullmatch(name)))
 
 
 def united(
     files: Iterable[WorkerCheckpoint], id_of: Callable[[TopicPartition], bytes | None]
 ) -> dict[TopicPartition, Row]:
-    """What several files say together of the partitions that there are; `id_of` has None for those that there are not."""
+    """The rows of several files, merged by partition; `id_of` returns None for a partition that does not exist."""
     rows: dict[TopicPartition, Row] = {}
     for each in files:
         for key, row in each.rows.items():
@@ -154,7 +154,7 @@ def united(
 
 
 def united_rows(one: Row, other: Row) -> Row:
-    """What two lines say together of one partition."""
+    """Two rows of one partition, merged."""
     points = [row.recovery_point for row in (one, other) if row.recovery_point != UNKNOWN]
     return Row(
         one.topic_id,

@@ -1,4 +1,4 @@
-"""What one worker is told when it begins: which of the brokers it is, who the others are, and where each of them is found."""
+"""What the supervisor sends one worker at its start: which broker it is, the other brokers, and where to find each of them."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ class WorkerContext:
 
     node: int
     nodes: tuple[int, ...]
-    """All of them, whether they live or not."""
+    """All workers, live or not."""
     sockets: str
     """A folder that only this user enters, with a Unix socket for each node, named by its number."""
     ports: Mapping[str, Mapping[int, int]]
-    """Of each listener, the port of each node that clients are told."""
+    """For each listener, the advertised port of each node."""
     is_first: bool
-    """Settles the folder, before anybody opens a log; false in a successor, for the others run by then."""
+    """Whether it settles the folder before any log is opened; false for a successor, for the others run by then."""
     own_ports: Mapping[str, int] = field(default_factory=dict)
-    """Of each listener, the port that this one alone listens on."""
+    """For each listener, the port that this worker alone listens on."""
     shared_ports: Mapping[str, int] = field(default_factory=dict)
-    """Of each listener, the port that all listen on."""
+    """For each listener, the port that all workers listen on."""
 
     @property
     def number(self) -> int:
@@ -54,5 +54,5 @@ class WorkerContext:
 
 
 def http_socket(sockets: str, node: int) -> str:
-    """Where a node answers the supervisor's questions about its health and figures."""
+    """The socket where a node answers the supervisor's HTTP requests."""
     return f"{sockets}/{node}.http"

@@ -1,6 +1,6 @@
 """The checkpoints of one data folder as one worker of several has them: a file of its own, and at a start what all of them say.
 
-A partition that was handed over stays in the file of who led it before, for the new leader may not have written its own yet.
+A partition that was handed over stays in the former leader's file, for the new leader may not have written its own yet.
 """
 
 import logging
@@ -40,7 +40,7 @@ class WorkerFolderCheckpoints(FolderCheckpoints):
         return checkpoints.Loaded({**self._settled(kafkas.offsets), **newer}, kafkas.fault)
 
     def load_starts(self) -> log_starts.LoadedStarts:
-        """Whoever has settled the folder has told of damage, and nobody but the next merge writes Kafka's files again."""
+        """The settling of the folder has reported damage, and only the next merge writes Kafka's files again."""
         offsets = self._settled(log_starts.load(self._storage, self._path).offsets)
         for key, row in self._united().items():
             if row.log_start:
@@ -63,10 +63,10 @@ class WorkerFolderCheckpoints(FolderCheckpoints):
         return None if mine is None else mine.topic_id
 
     def take_clean_shutdown(self) -> bool:
-        """Settling left a mark for each worker; one that was ended by itself and comes back has its own file.
+        """Settling left a mark for each worker; a worker that was restarted alone has its own file.
 
-        That stays, for it says where logs start. What it says of partitions that were handed over stays in the next ones, too.
-        Raises StorageFault where it cannot be read.
+        The file stays, for it says where logs start. Its rows of partitions that were handed over stay in the next ones, too.
+        Raises StorageFault if it cannot be read.
         """
         own = self._load_own()
         self._handed_over = {key: row for key, row in own.rows.items() if self._share.find(*key) is None}
@@ -85,7 +85,7 @@ class WorkerFolderCheckpoints(FolderCheckpoints):
         return own or WorkerCheckpoint({}, has_stopped=False)
 
     def _take_marks(self, own: WorkerCheckpoint) -> bool:
-        """Whether the last stop was a clean one; what says so is gone before anything is written."""
+        """Whether the last stop was clean; the marks are removed before anything is written."""
         if own.has_stopped:
             running = worker_checkpoints.encode(own._replace(has_stopped=False))
             self._storage.write_atomically(f"{self._path}/{self._name}", running)
@@ -117,7 +117,7 @@ class WorkerFolderCheckpoints(FolderCheckpoints):
         self._number += 1
         rows = {key: _row(one) for key, one in self._partitions.items()}
         for key, row in self._handed_over.items():
-            # One that is led here again, and whose start could not be read, has told less than is known.
+            # A partition that is led here again, and whose start could not be read, reports less than is known.
             rows[key] = united_rows(row, rows[key]) if key in rows else row
         data = worker_checkpoints.encode(
             WorkerCheckpoint(rows, self._has_stopped, JournalPlace(*self._share.journal_at()))

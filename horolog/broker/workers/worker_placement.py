@@ -1,4 +1,4 @@
-"""Who leads what among workers: as `spread` and the changes of leaders say, as long as that worker lives."""
+"""Which worker leads which partition: by `spread` and by recorded changes of leaders, while that worker is live."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class WorkersPlacement:
         return self._context.node
 
     def live(self) -> frozenset[int]:
-        """All who are ready; whoever is asked serves, though the supervisor may not know that yet."""
+        """All ready workers, and this one, which serves even if the supervisor does not know that yet."""
         return self._link.live | {self._context.node}
 
     def lead(self, topic_id: bytes, index: int) -> Lead:

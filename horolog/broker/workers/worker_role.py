@@ -1,4 +1,4 @@
-"""The role of one worker among several: a part of the folders, of the cluster and of the bounds, ports of its own, and others to ask."""
+"""The role of one worker among several: a part of the folders, of the cluster and of the limits, its own ports, and its peers."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ if TYPE_CHECKING:
 
 
 class WorkerRole(Role):
-    """The same parts as at `Role`, those of a worker."""
+    """The parts of `Role` for a worker."""
 
     def __init__(
         self, context: WorkerContext, link: Link, loop: asyncio.AbstractEventLoop, peers: Peers | None = None
     ) -> None:
-        """With `peers` given, the others do not ask by sockets."""
+        """With `peers` given, other workers do not connect over sockets."""
         self._context = context
         self.worker = context.number
         self._link = link
@@ -61,7 +61,7 @@ class WorkerRole(Role):
         return share_of(context.node, context.nodes[0], is_first=context.is_first)
 
     def part_of(self, settings: Settings) -> Settings:
-        """Of what all workers share it has its part."""
+        """Settings with this worker's part of what all workers share."""
         return divided(settings, len(self._context.nodes))
 
     @property
@@ -69,7 +69,7 @@ class WorkerRole(Role):
         return len(self._context.nodes)
 
     def told(self, addresses: dict[str, Address]) -> dict[str, Address]:
-        """Never the port that workers share, for any of them answers there."""
+        """Never the shared port, where any worker answers."""
         ports, node = self._context.ports, self._context.node
         return {name: replace(one, port=ports[name][node]) for name, one in addresses.items()}
 
