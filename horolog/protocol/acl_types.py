@@ -36,7 +36,7 @@ class PatternType(_Word):
     UNKNOWN = 0
     ANY = 1
     MATCH = 2
-    """In a filter: whatever counts for a resource of this name."""
+    """In a filter: every rule that applies to a resource of this name."""
     LITERAL = 3
     PREFIXED = 4
 
@@ -108,4 +108,4 @@ OPERATIONS_OF: Final = {
         Operation.IDEMPOTENT_WRITE,
     ),
 }
-"""The operations that the answers about a resource tell of."""
+"""The operations that the answers about a resource list."""

@@ -11,7 +11,7 @@ from horolog.protocol.wire import Message
 
 M = TypeVar("M", bound=Message)
 Decoder = Callable[..., tuple[M, int]]
-"""Of a buffer and a start, and of how many elements of lists and how many tags the message may have at the most."""
+"""Takes a buffer and a start, and how many elements of lists and how many tags the message may have at most."""
 
 Encoder = Callable[[M, list[Buffer]], None]
 
@@ -51,7 +51,7 @@ def encoder(cls: type[M], version: int) -> Encoder[M]:
 
 
 def flat_decoder(cls: type[Message], version: int) -> Callable[..., tuple[Any, int]]:
-    """Like `decoder`, but each struct is a tuple of its fields, in the order of their declaration: for the most frequent."""
+    """Like `decoder`, but each struct is a tuple of its fields, in the order of their declaration: for the most frequent messages."""
     found = _decoders.get((cls, version, True))
     if found is None:
         _check_version(cls, version)
@@ -71,7 +71,7 @@ def flat_encoder(cls: type[Message], version: int) -> Callable[[Any, list[Buffer
 def element_encoder(
     cls: type[Message], version: int, path: tuple[str, ...], *, flat: bool
 ) -> Callable[[Sequence[Any]], bytes]:
-    """A function that encodes elements of the array that a path of arrays leads to; `Encoded` holds what it gives.
+    """A function that encodes elements of the array that a path of arrays leads to; `Encoded` holds what it returns.
 
     With an empty path it encodes whole messages. Either way arrays may be `Encoded` already.
     """

@@ -1,11 +1,11 @@
 """Writes, for one message and version, the straight-line code that decodes it.
 
 Neighbouring fields of fixed size are read at once, together with the length or count that follows them: a two or four byte
-integer, or the first byte of a varint, which mostly is all of it. What a peer claims is held against the bytes that are left
-before anything is made, and its lists and tags against bounds for the whole message, `left` and `tags`. Whatever else runs over the
-end shows as an IndexError or struct.error and leaves as DecodeError.
+integer, or the first byte of a varint, which is usually all of it. Before anything is made, what a peer claims is checked against the
+bytes that are left, and its lists and tags against bounds for the whole message, `left` and `tags`. Any other read past the end shows
+as an IndexError or struct.error, and leaves as DecodeError.
 
-A decoder in steps is a generator: it yields now and then inside of long lists, so that others can have the thread meanwhile.
+A decoder in steps is a generator: it yields now and then inside long lists, so that the thread can do other work meanwhile.
 """
 
 from collections.abc import Iterator
@@ -31,7 +31,7 @@ from horolog.protocol.wire import ArrayType, Field, Message, Struct, StructType,
 # A frame below this size is copied first: slices of bytes are cheaper than those of a memoryview.
 COPY_WHOLE_BELOW_BYTES = 4096
 MAX_OBJECTS = 250_000  # structs and strings in the lists of one message: a hundred bytes of memory each
-FIXED_PER_OBJECT = 8  # so many numbers in lists weigh as much as one of those
+FIXED_PER_OBJECT = 8  # this many numbers in lists weigh as much as one of those
 STEP = 256  # elements of a list between two yields: a power of two
 CONSTANTS = {
     "DecodeError": DecodeError,
@@ -81,7 +81,7 @@ def minimum_size(wire_type: WireType[Any], version: int, *, flexible: bool, null
 class _DecoderWriter:
     """Writes one decoder; `run` holds the fixed fields that wait to be read together as (where to, struct code, size).
 
-    A flat one makes a tuple of a struct's fields instead of an object.
+    A flat decoder makes a tuple of a struct's fields instead of an object.
     """
 
     def __init__(self, cls: type[Message], version: int, *, flat: bool, in_steps: bool) -> None:
@@ -198,7 +198,7 @@ class _DecoderWriter:
             self.sheet.line(f"{target} = ({', '.join(places)},)")
 
     def _place(self, target: str, declared: Field) -> str:
-        """Where the value of a field is put: into the object, or aside until the tuple is made."""
+        """Where the value of a field goes: into the object, or into a variable until the tuple is made."""
         return f"{target}_{declared.name}" if self.flat else f"{target}.{declared.name}"
 
     def _set_default(self, declared: Field, target: str) -> None:
@@ -224,8 +224,8 @@ class _DecoderWriter:
                 self.sheet.line("pos, tags = skip_tags(data, pos, n, limit, tags)")
 
     def _tag_reader(self, name: str, tagged: list[Field]) -> None:
-        """Given the values that stand where the tags do not say otherwise; it gives those that are to stand, the position, and how many
-        tags are left. Its lists are bounded by themselves: no schema has lists in the tags of a list's elements.
+        """Write a function that takes the values of the tagged fields so far, and returns their values after the tags, the position, and
+        how many tags are left. Its lists have bounds of their own: no schema has lists in the tags of a list's elements.
         """
         line = self.sheet.line
         view = ", view" if self.records else ""
@@ -294,7 +294,7 @@ class _DecoderWriter:
             yield
 
     def _bytes(self, wire_type: WireType[Any], store: str, *, nullable: bool, flexible: bool) -> None:
-        """A string, bytes or records: a length and so many bytes."""
+        """A string, bytes or records: a length and that many bytes."""
         self._read_length(*(("h", 2) if wire_type is string else ("i", 4)), flexible=flexible)
         line = self.sheet.line
         with self._unless_null(store, nullable=nullable, flexible=flexible):

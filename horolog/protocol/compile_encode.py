@@ -1,7 +1,7 @@
 """Writes, for one message and version, the straight-line code that encodes it.
 
 Neighbouring fields of fixed size are packed at once, together with the two or four byte length or count that follows them.
-Everything small is joined into one part; record buffers of some size become parts of their own, uncopied.
+Everything small is joined into one part; large record buffers become parts of their own, uncopied.
 """
 
 from collections.abc import Sequence
@@ -35,7 +35,7 @@ CONSTANTS: dict[str, Any] = {
 
 
 class Encoded:
-    """An array whose elements are encoded already, some at a time; it stands in the place of the list."""
+    """An array whose elements are encoded already, some at a time; it takes the place of the list."""
 
     __slots__ = ("_count", "parts", "size_bytes")
 
@@ -67,7 +67,7 @@ def write_element_encoder(cls: type[Message], version: int, path: Sequence[str],
 class _EncoderWriter:
     """Writes one encoder; `run` holds the fixed fields that wait to be packed together as (expression, struct code).
 
-    A flat one is given a tuple of a struct's fields instead of an object. `takes_encoded`: an array may be `Encoded`.
+    A flat encoder takes a tuple of a struct's fields instead of an object. `takes_encoded`: an array may be `Encoded`.
     """
 
     def __init__(self, cls: type[Message], version: int, *, flat: bool, takes_encoded: bool = False) -> None:
@@ -95,7 +95,7 @@ class _EncoderWriter:
         return self._defined(label)
 
     def write_elements(self, path: Sequence[str]) -> Any:
-        """The encoder of elements of an array, be it the message itself."""
+        """The encoder of an array's elements, or with an empty path of whole messages."""
         struct: type[Struct] = self.cls
         for name in path:
             declared = struct.FIELDS[name]
@@ -154,7 +154,7 @@ class _EncoderWriter:
             self.sheet.line(f"add({self._packed_run()})")
 
     def _add_varint(self, expression: str) -> None:
-        """Add a length that mostly fits one byte, which then is packed together with the run before it."""
+        """Add a length that usually fits one byte, which is then packed together with the run before it."""
         self.sheet.line(f"n = {expression}")
         if not self.run:
             self.sheet.line("add(short[n] if n < 128 else varint(n))")

@@ -1,7 +1,7 @@
-"""Numbers since 1970 whose unit nobody has named: which one they look like, by magnitude; pure.
+"""Guesses the unit of a time since 1970 by its magnitude; pure.
 
 A number of milliseconds between 1973 and 5138 has 12 to 14 digits. Seconds, microseconds and nanoseconds of the same years have
-three fewer, three more and six more: the ranges do not overlap. Numbers below 10**8 are no time that anybody writes.
+three fewer, three more and six more: the ranges do not overlap. Numbers below 10**8 do not occur as times in practice.
 """
 
 from fractions import Fraction

@@ -13,11 +13,11 @@ class DecodeError(ProtocolError):
 
 
 class EncodeError(ProtocolError):
-    """The message holds what this version of it cannot say: our own fault."""
+    """The message holds what this version of it cannot express: our own fault."""
 
 
 class FrameError(ProtocolError):
-    """The stream cannot be cut into frames any longer; the text is fit for the log line that tells why it was closed."""
+    """The stream can no longer be cut into frames; the text is fit for the log line that says why it was closed."""
 
     def __init__(self, reason: str, frames: list[memoryview] | None = None) -> None:
         super().__init__(reason)
@@ -25,7 +25,7 @@ class FrameError(ProtocolError):
 
 
 class ErrorCode(IntEnum):
-    """A code of the wire; `message` is what to tell people and `retriable` what to tell clients that may try again."""
+    """An error code on the wire; `message` is its text for people, and `retriable` says whether clients may retry."""
 
     message: str
     retriable: bool
@@ -187,4 +187,4 @@ class ErrorCode(IntEnum):
 
 
 OTHER_NAMES = {ErrorCode.INVALID_TIMESTAMP: "TimestampExceededThreshold"}
-"""Names under which people look for a code, beside its own."""
+"""Other names under which people look for a code."""

@@ -1,4 +1,4 @@
-"""Structs and the tuples of their fields that stand for them where they come too often: see `compile.flat_decoder`."""
+"""Converts between structs and the tuples that stand for the most frequent of them: see `compile.flat_decoder`."""
 
 from __future__ import annotations
 

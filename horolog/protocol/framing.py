@@ -1,8 +1,8 @@
-"""A stream of bytes to frames, the header of a request, and a response's header and length.
+"""Cuts a stream of bytes into frames, reads the headers of requests, and writes the headers of responses.
 
-A frame is four bytes of size, big-endian and signed, and so many bytes. A request begins with its header: key (2), version (2),
+A frame is four bytes of size, big-endian and signed, and that many bytes. A request begins with its header: key (2), version (2),
 correlation id (4), client id (2 of length, -1 for null, and UTF-8), and in flexible versions a tag section. A response begins
-with the correlation id (4) and, in flexible versions but for ApiVersions, an empty tag section.
+with the correlation id (4) and, in flexible versions except those of ApiVersions, an empty tag section.
 """
 
 from typing import Final, NamedTuple
@@ -15,7 +15,7 @@ from horolog.protocol.source_writer import layout
 SIZE_BYTES: Final = 4
 FIXED_HEADER_BYTES: Final = 8  # key, version and correlation id
 CLIENT_ID_START: Final = 10
-MAX_HEADER_TAGS: Final = 64  # it is read before anybody knows who asks, and no client sends one
+MAX_HEADER_TAGS: Final = 64  # they are read before the peer is known, and no client sends one
 SEPARATE_ABOVE_BYTES: Final = 65536  # a first part above this is not copied behind the response's header
 
 _HTTP_STARTS: Final = (
@@ -47,7 +47,7 @@ _pack_flexible_head: Final = layout("iix").pack
 
 
 class FrameReader:
-    """Cuts what arrives into frames; whole frames are views of what was fed, only a split one is copied."""
+    """Cuts what arrives into frames; whole frames are views of what was fed, only a split frame is copied."""
 
     __slots__ = ("_wanted_bytes", "max_size_bytes", "pending")
 
@@ -58,9 +58,9 @@ class FrameReader:
         self._wanted_bytes = SIZE_BYTES  # how long `pending` has to be before something can be done with it
 
     def feed(self, data: bytes) -> list[memoryview]:
-        """All frames that are whole now, without their sizes; FrameError when the stream is no stream of frames.
+        """All frames that are whole now, without their sizes; raises FrameError if the stream is not one of frames.
 
-        The error carries the frames that were whole before the faulty size; the reader is of no use any more.
+        The error carries the frames that were whole before the faulty size; the reader cannot be used afterwards.
         """
         position = 0
         frames: list[memoryview] = []
@@ -86,7 +86,7 @@ class FrameReader:
         return frames
 
     def _complete_pending(self, data: bytes, frames: list[memoryview]) -> int:
-        """Move from `data` what the unfinished frame lacks; the position in `data` where the next frame begins."""
+        """Move from `data` what the unfinished frame lacks; return the position in `data` where the next frame begins."""
         pending = self.pending
         taken = 0
         if len(pending) < SIZE_BYTES:
@@ -132,7 +132,7 @@ class RequestHeader(NamedTuple):
 
 
 HeaderFields = tuple[int, int, int, str | None, int]
-"""A `RequestHeader` as compiled code passes it on: no object is made of it."""
+"""A `RequestHeader` as compiled code passes it on, without an object."""
 
 
 def read_request_header(frame: Buffer) -> RequestHeader:
@@ -187,7 +187,7 @@ def _short_header(frame: Buffer, size: int) -> HeaderFields:
 
 
 def encode_response(header_version: int, correlation_id: int, parts: list[Part]) -> list[Part]:
-    """The frame of a response whose body is `parts`; buffers of some size stay as they are."""
+    """The frame of a response whose body is `parts`; large buffers are not copied."""
     pack = _pack_flexible_head if header_version else _pack_head
     if len(parts) == 1:  # as nearly all answers
         only = parts[0]

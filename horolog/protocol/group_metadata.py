@@ -1,6 +1,6 @@
-"""What members of a classic consumer group say to each other, as bytes: subscriptions and assignments behind their version.
+"""What members of a classic consumer group send each other, as bytes: subscriptions and assignments, after their version.
 
-A version that is not known yet is read as the newest that is, as every member must do with its peers.
+A version that is not known yet is read as the newest known one, as every member must do with its peers.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -36,7 +36,7 @@ def read_subscription(data: bytes) -> ConsumerProtocolSubscription:
 
 
 def read_assignment(data: bytes) -> ConsumerProtocolAssignment:
-    """What a leader has given a member; raises DecodeError. A member for which the leader had none is given no bytes."""
+    """What a leader has assigned to a member; raises DecodeError. A member without an assignment gets no bytes."""
     return _read(ConsumerProtocolAssignment, data) if data else ConsumerProtocolAssignment()
 
 
@@ -54,7 +54,7 @@ def write_assignment(version: int, topics: Mapping[str, Sequence[int]]) -> bytes
 
 
 def subscribed_topics(subscriptions: Iterable[bytes]) -> frozenset[str] | None:
-    """The topics of all members together; None if one of them does not say it in the usual way."""
+    """The topics of all members together; None if a subscription cannot be read."""
     topics: set[str] = set()
     try:
         for each in subscriptions:

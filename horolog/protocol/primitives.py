@@ -13,7 +13,7 @@ Buffer = bytes | bytearray | memoryview
 
 
 class Unread:
-    """Bytes of a frame that are not in memory: whoever carries the frame has them read, or sent from where they are."""
+    """Bytes of a frame that are not in memory: the carrier of the frame reads them, or sends them from where they lie."""
 
     __slots__ = ()
 
@@ -24,22 +24,22 @@ class Unread:
         raise NotImplementedError
 
     def send(self, descriptor: int) -> bool:
-        """Send as much as a socket takes; whether that was all. These bytes are the rest from then on."""
+        """Send as much as a socket takes; return whether that was all. The object stands for the rest from then on."""
         raise NotImplementedError
 
     def take(self, size_bytes: int) -> bytes:
-        """Read the first of them. These bytes are the rest from then on."""
+        """Read the first of them. The object stands for the rest from then on."""
         raise NotImplementedError
 
     def keep(self) -> None:
         """They have to wait: where they lie stays open until `let_go`."""
 
     def let_go(self) -> None:
-        """They have left, or nobody waits for them any more."""
+        """They have left, or are no longer wanted."""
 
 
 Part = Buffer | Unread
-"""Of a frame that is to be sent."""
+"""A part of a frame that is to be sent."""
 
 Records = bytes | bytearray | memoryview | list[bytes] | list[memoryview] | list[Buffer] | None
 
@@ -47,7 +47,7 @@ MAX_VARINT_BYTES = 5
 MAX_VARLONG_BYTES = 10
 _LAST_SHIFT = 63  # of the tenth byte, of which one bit is left
 MAX_TAGS = 1_000  # in all tag sections of one message; clients send a handful
-MAX_STRING_BYTES = 32767  # what the older, two-byte length can say holds for compact strings too
+MAX_STRING_BYTES = 32767  # the limit of the older, two-byte length holds for compact strings, too
 # Record buffers below this size are copied between their neighbours: cheaper than a part of their own.
 COPY_BELOW_BYTES = 4096
 
@@ -98,7 +98,7 @@ def rest_of_varint(data: Buffer, position: int) -> tuple[int, int]:
 
 
 def skip_tags(data: Buffer, position: int, count: int, limit: int, tags_left: int = MAX_TAGS) -> tuple[int, int]:
-    """The position after `count` tags nobody here knows, and how many more the message may have.
+    """The position after `count` unknown tags, and how many more the message may have.
 
     `count` is the section's first byte, already read.
     """
@@ -144,7 +144,7 @@ def tag_section(tags: list[tuple[int, list[Buffer]]]) -> bytes:
 
 
 def refusal(name: str, size: int, left: int, objects_left: int = 0) -> DecodeError:
-    """The error for a length or count that cannot be; negative ones stand for null."""
+    """The error for an impossible length or count; negative ones stand for null."""
     if objects_left < 0:
         return DecodeError(f"{name} has {size} elements, too many for one message")
     if size < 0:

@@ -1,4 +1,4 @@
-"""Times and durations as people read them, for everything that is said to people: log lines, refusals, reports."""
+"""Times and durations as people read them, for log lines, refusals and reports."""
 
 from datetime import UTC, datetime, timedelta, tzinfo
 
@@ -24,7 +24,7 @@ def format_time(timestamp_ms: int, zone: tzinfo = UTC) -> str:
 
 
 def exact_time(timestamp_ms: int, zone: tzinfo = UTC) -> str:
-    """The same without digits that say nothing, as the command line reads it again: `2023-11-14T22:13:20Z`; `@...ms` beyond the calendar."""
+    """The same without needless digits, as the command line reads it again: `2023-11-14T22:13:20Z`; `@...ms` beyond the calendar."""
     text = format_time(timestamp_ms, zone)
     if text.startswith("@"):
         return f"{text}ms"
@@ -48,7 +48,7 @@ def format_duration(duration_ms: int) -> str:
 
 
 def format_distance(distance_ms: int) -> str:
-    """How far a time lies off, for people alone: ten years and more are years, for a wrong unit makes tens of thousands of them."""
+    """How far off a time is, for people only: ten years and more are shown in years, since a wrong unit makes tens of thousands."""
     years = round(abs(distance_ms) / YEAR_MS)
     if years < YEARS_FROM:
         return format_duration(distance_ms)
@@ -56,13 +56,13 @@ def format_distance(distance_ms: int) -> str:
 
 
 def spoken_time(timestamp_ms: int, zone: tzinfo = UTC) -> str:
-    """A time for people alone: as `format_time`, and beyond the calendar the year."""
+    """A time for people only: like `format_time`, and beyond the calendar the year."""
     text = format_time(timestamp_ms, zone)
     return f"about the year {round(1970 + timestamp_ms / YEAR_MS):,}" if text.startswith("@") else text
 
 
 def setting_text(key: str, value: str) -> str:
-    """The value of a setting for people: milliseconds as a duration that says exactly the same, `14 days`; others as they are."""
+    """The value of a setting for people: milliseconds as a duration that says exactly the same, `14 days`; others unchanged."""
     if not key.endswith(".ms") or not (value.isascii() and value.isdigit()):
         return value
     left = int(value)

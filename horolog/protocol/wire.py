@@ -258,7 +258,7 @@ class Struct(metaclass=StructMeta):
     FIELDS: ClassVar[Mapping[str, Field]]
 
     def __init__(self, **values: object) -> None:
-        # Writing a constructor for each class at import would cost the start; the first use of a class pays for its own.
+        # Writing a constructor for each class at import would slow the start; the first use of a class pays for its own.
         cls = type(self)
         cls.__init__ = constructor = make_constructor(cls)  # type: ignore[method-assign]
         constructor(self, **values)

@@ -1,4 +1,4 @@
-"""Records that were set aside as damaged and lie in the data folders until somebody has looked at them: as figures, and as warnings."""
+"""Records that were set aside as damaged and lie in the data folders until the owner has looked at them: as metrics, and as warnings."""
 
 from collections.abc import Iterator
 

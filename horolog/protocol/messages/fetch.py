@@ -35,7 +35,7 @@ class ForgottenTopic(Struct):
 
 
 class FetchRequest(Message, versions="0-18", flexible="12+"):
-    """v2 is answered with magic 1 at most, v3 and older with no magic 2; v3 bounds the whole answer and makes the order of the
+    """v2 is answered with magic 1 at most, v3 and older never with magic 2; v3 bounds the whole answer and makes the order of the
     partitions matter; v7 adds sessions, v10 may be answered with zstd, v13 names topics by id.
     """
 
@@ -45,7 +45,7 @@ class FetchRequest(Message, versions="0-18", flexible="12+"):
     replica_state: ReplicaState | None = field(ReplicaState, "15+", tag=1)
     max_wait_ms: int = field(int32)
     min_bytes: int = field(int32)
-    # soft: the first batch found is sent whole from v3 on
+    # a soft bound: from v3 on the first batch found is sent whole
     max_bytes: int = field(int32, "3+", default=0x7FFF_FFFF, ignorable=True)
     # 0: everything up to the high watermark, 1: up to the last stable offset
     isolation_level: int = field(int8, "4+", ignorable=True)

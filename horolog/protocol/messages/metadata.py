@@ -1,4 +1,4 @@
-"""Metadata, DescribeCluster and DescribeTopicPartitions: who is there and which topics live where."""
+"""Metadata, DescribeCluster and DescribeTopicPartitions: the brokers, and which topics live where."""
 
 from horolog.protocol.wire import Message, Struct, array, boolean, field, int8, int16, int32, string, uuid
 

@@ -1,4 +1,4 @@
-"""ElectLeaders, AlterPartitionReassignments and ListPartitionReassignments: who leads and who holds copies."""
+"""ElectLeaders, AlterPartitionReassignments and ListPartitionReassignments: the leaders and the replicas of partitions."""
 
 from horolog.protocol.wire import Message, Struct, array, boolean, field, int8, int16, int32, string
 

@@ -14,5 +14,5 @@ Where to look:
 - `convert_up`   v0 and v1 to v2 for current readers; `plain_messages` writes them as records
 - `control`      transaction markers and leader changes
 
-Everything raises `protocol.errors.DecodeError` about bytes that cannot be; nothing else escapes, whatever the bytes.
+Everything raises `protocol.errors.DecodeError` for impossible bytes; nothing else escapes, whatever the bytes.
 """

@@ -1,4 +1,4 @@
-"""Leaves out what aborted transactions have written, for who reads committed records only."""
+"""Leaves out what aborted transactions have written, for clients that read only committed records."""
 
 from collections.abc import Iterable
 
@@ -9,7 +9,7 @@ from horolog.protocol.records.head import BATCH_MAGIC, TRANSACTIONAL_BIT, Head
 
 
 class AbortedProducers:
-    """Whose transactional batches are aborted at a point of the log: begun by what the broker tells, ended by the markers."""
+    """The producers whose transactional batches are aborted at a point of the log: the broker says from where, markers end it."""
 
     def __init__(self, transactions: Iterable[tuple[int, int]]) -> None:
         """Producer id and first offset of each aborted transaction."""
@@ -20,7 +20,7 @@ class AbortedProducers:
         return f"<AbortedProducers: {len(self._now)} now, {len(self._coming)} transactions to come>"
 
     def hides(self, data: Buffer, head: Head) -> bool:
-        """Whether the entry belongs to an aborted transaction or ends one; entries have to be shown in their order."""
+        """Whether the entry belongs to an aborted transaction or ends one; entries have to be passed in their order."""
         while self._coming and self._coming[-1][1] <= head.last_offset:
             self._now.add(self._coming.pop()[0])
         if head.magic != BATCH_MAGIC or not head.attributes & TRANSACTIONAL_BIT or head.producer_id not in self._now:

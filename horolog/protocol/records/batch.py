@@ -1,6 +1,7 @@
 """Format v2: a batch header, and the records behind it as varints and deltas, compressed as one piece.
 
-The head's fields and their places are in `head`. The crc is the crc32c of everything from the attributes on, so the broker sets base offset and leader epoch without it.
+The head's fields and their places are in `head`. The crc is the crc32c of everything from the attributes on, so the broker can set
+base offset and leader epoch without changing it.
 Attributes: bits 0-2 codec, bit 3 timestamp type (LogAppendTime: the max timestamp is every record's time), bit 4
 transactional, bit 5 control batch, bit 6 "base timestamp is the delete horizon". A record, with signed varints:
 
@@ -36,15 +37,15 @@ from horolog.protocol.records.timestamps import NO_TIMESTAMP, TIMESTAMP_TYPE_BIT
 
 SMALLEST_RECORD_BYTES: Final = 7
 NOBODY: Final = (NO_PRODUCER, -1, -1)
-"""Who sends outside of sequences: producer id, epoch, sequence."""
+"""A producer outside of sequences: producer id, epoch, sequence."""
 
 Entry = tuple[bytes, bytes | None]
-"""A key and its value, as they are in a record; no value removes what the key had."""
+"""A key and its value, as in a record; a null value removes the key's."""
 
 
 _NULL = b"\x01"  # the length of a null
 _FIXED_OF_ENTRY = 3  # attributes, time and number of headers, all of them zero
-# Lengths and small deltas come again and again.
+# Lengths and small deltas recur.
 _remembered_varint = lru_cache(maxsize=4096)(encode_varint)
 _new_tuple: Final = tuple.__new__  # a third of the cost of a named tuple's own constructor
 _pack_header: Final = HEADER.pack
@@ -63,7 +64,7 @@ class BatchHeader(NamedTuple):
     producer_id: int
     producer_epoch: int
     base_sequence: int
-    count: int  # type: ignore[assignment]  # hides tuple.count, which nobody misses on a header
+    count: int  # type: ignore[assignment]  # hides tuple.count, which a header does not need
 
     @property
     def size_bytes(self) -> int:
@@ -121,7 +122,7 @@ def write_crc(batch: bytearray) -> None:
 def records_of(
     data: Buffer, header: BatchHeader, position: int = 0, limit_bytes: int = DECOMPRESSED_LIMIT_BYTES
 ) -> bytes:
-    """The bytes of the batch's records, decompressed, after a look at whether so many records can be in them."""
+    """The decompressed bytes of the batch's records, after a check that they can hold that many records."""
     body = memoryview(data)[position + HEADER_BYTES : position + header.size_bytes]
     records = decompress(header.codec, body, limit_bytes)
     check_count(header.count, len(records))
@@ -139,7 +140,7 @@ def iter_batch(data: Buffer, position: int = 0, limit_bytes: int = DECOMPRESSED_
 
 
 def iter_records_of(records: bytes, header: BatchHeader) -> Iterator[Record]:
-    """The records in the uncompressed bytes of a batch, with the times that count."""
+    """The records in the uncompressed bytes of a batch, with their effective times."""
     appended = header.timestamp_type == TimestampType.LOG_APPEND_TIME
     timestamp_type = int(header.timestamp_type)
     base_offset, base_timestamp, timestamp = header.base_offset, header.base_timestamp, header.max_timestamp
@@ -229,7 +230,7 @@ def encode_records(records: Iterable[Record], base_offset: int, base_timestamp: 
 
 
 def encode_entries(entries: Iterable[Entry]) -> bytes:
-    """As `encode_records` encodes keys and values that all have the batch's own time, no headers, and the offsets from its first on."""
+    """Like `encode_records`, for keys and values that all have the batch's own time, no headers, and the offsets from its first on."""
     parts: list[bytes] = []
     varint = _remembered_varint
     for place, (key, value) in enumerate(entries):
@@ -249,7 +250,7 @@ def encode_own(
     leader_epoch: int = -1,
     producer: tuple[int, int, int] = NOBODY,
 ) -> bytearray:
-    """As `encode_batch` makes a batch of keys and values that all have one time: for the many that a broker writes itself."""
+    """Like `encode_batch`, for keys and values that all have one time: for the many batches that a broker writes itself."""
     body = encode_entries(entries)
     length = HEADER_BYTES - LENGTH_ENDS_AT + len(body)
     count = len(entries)
@@ -296,7 +297,7 @@ def encode_batch(
 ) -> bytearray:
     """A batch of records whose offsets ascend; `attributes` may add the transactional and control bits.
 
-    It reaches to `last_offset`, if that is given, as one does whose last records were compacted away.
+    It reaches to `last_offset`, if that is given, like a batch whose last records were compacted away.
     """
     base_offset = records[0].offset
     base_timestamp = records[0].timestamp

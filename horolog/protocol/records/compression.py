@@ -7,7 +7,7 @@
 | 3 | lz4    | one or more lz4 frames of independent blocks; in format v0 with the wrong header checksum, see `lz4_frame` |
 | 4 | zstd   | one or more zstd frames; formats v0 and v1 never carry it |
 
-Nothing is decompressed beyond `limit_bytes`: snappy says beforehand how much it will be, the others are stopped when there.
+Nothing is decompressed beyond `limit_bytes`: snappy states its size beforehand, the others are stopped at the limit.
 The libraries are loaded on first use: a broker whose clients do not compress never pays for them.
 """
 
@@ -138,7 +138,7 @@ def _decompress_lz4(data: bytes, limit_bytes: int, magic: int) -> bytes:
 
 
 def _decompress_small_lz4(frame: bytes, limit_bytes: int) -> bytes:
-    """Data that cannot pass the limit, whatever its header claims, takes the call that is ten times as fast on small sets."""
+    """Data that cannot exceed the limit, whatever its header claims, takes the call that is ten times as fast on small sets."""
     import lz4.frame
 
     try:
@@ -212,7 +212,7 @@ def _compress_gzip(data: bytes) -> bytes:
 
 
 def _compress_lz4(data: bytes) -> bytes:
-    """Java's reader wants independent blocks."""
+    """Java's reader needs independent blocks."""
     import lz4.frame
 
     return bytes(lz4.frame.compress(data, block_size=_LZ4_BLOCK_64_KIB, block_linked=False, store_size=False))

@@ -19,7 +19,7 @@ from horolog.protocol.records.timestamps import TimestampType
 
 
 class ConversionError(ProtocolError):
-    """The records cannot be said in the older format; `code` is what the reader is told."""
+    """The records cannot be expressed in the older format; `code` is the error for the reader."""
 
     def __init__(self, code: ErrorCode, message: str) -> None:
         super().__init__(message)
@@ -37,7 +37,7 @@ def convert_down(
     """A slice of a log in formats no newer than `magic`, without the converted plain records below `first_offset`.
 
     Records grow on their way down, up to five times: what comes after the first batch or message stays within `max_bytes`. May be
-    empty although records were there: control batches only. Stops in front of what cannot be converted, and raises ConversionError
+    empty although records were there: control batches only. Stops before what cannot be converted, and raises ConversionError
     only when that comes first, so that a reader gets all that it can read.
     """
     parts: list[Buffer] = []
@@ -58,7 +58,7 @@ def convert_down(
 
 
 def _entry_down(data: Buffer, entry: Head, magic: int, first_offset: int, limit_bytes: int) -> Buffer:
-    """A batch or message in a format no newer than `magic`; empty where old readers are shown nothing of it."""
+    """A batch or message in a format no newer than `magic`; empty if old readers see nothing of it."""
     if entry.magic <= magic:
         return memoryview(data)[entry.position : entry.position + entry.size_bytes]
     if entry.is_control:

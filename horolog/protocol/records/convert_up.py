@@ -1,11 +1,11 @@
 """Converts v0 and v1 up to v2 batches, for readers that know nothing older.
 
-Plain messages that follow each other become batches of about `BATCH_BYTES`, each wrapper a batch with its codec, and batches of v2
-stay as they are, byte for byte. Offsets are kept with their gaps. A record of v0 is one of CreateTime without a time; under
-LogAppendTime a batch holds records of one time. What v0 and v1 do not say is told as unknown: producer and sequence, and the leader
-epoch unless the log knows it.
+Plain messages that follow each other become batches of about `BATCH_BYTES`, each wrapper a batch with its codec, and v2 batches
+stay the same, byte for byte. Offsets are kept with their gaps. A record of v0 is one of CreateTime without a time; under
+LogAppendTime a batch holds records of one time. What v0 and v1 do not have is marked as unknown: producer and sequence, and the
+leader epoch unless the log knows it.
 
-Checksums are held against the bytes first: a batch gets one of its own, behind which no damage would be seen.
+Checksums are verified first: a batch gets one of its own, which would hide any damage.
 """
 
 from collections.abc import Callable, Iterator
@@ -22,7 +22,7 @@ from horolog.protocol.records.plain_messages import LARGEST_DELTA, UNBOUNDED, As
 from horolog.protocol.records.timestamps import TIMESTAMP_TYPE_BIT, TimestampType
 
 BATCH_BYTES = 16 * 1024
-"""The size of a batch of plain messages: as producers send by default."""
+"""The size of a batch of plain messages: the default of producers."""
 
 _NEWEST_MAGIC = 2
 
@@ -35,13 +35,13 @@ def unknown_epoch(offset: int) -> int:  # noqa: ARG001 - an EpochOf
 
 
 class WrongChecksumError(DecodeError):
-    """The bytes of a message are not those that its checksum was made of."""
+    """The checksum of a message does not match its bytes."""
 
 
 class UpBatch(NamedTuple):
-    """A batch of v2; `end` is where that ends, in the bytes given, of which it was made.
+    """A batch of v2; `end` is where its source ends in the given bytes.
 
-    `work_bytes` were looked at one by one: uncompressed, and none for batches of v2.
+    `work_bytes`: how many uncompressed bytes were read one by one; none for v2 batches.
     """
 
     data: bytes | bytearray
@@ -57,9 +57,9 @@ def iter_up(
     limit_bytes: int = DECOMPRESSED_LIMIT_BYTES,
     epoch_of: EpochOf = unknown_epoch,
 ) -> Iterator[UpBatch]:
-    """A slice of a log as v2 batches, one at a time, so that nobody pays for more than is taken.
+    """A slice of a log as v2 batches, one at a time, so that the caller pays only for those that it takes.
 
-    Ends silently where an entry is cut short; raises DecodeError behind the last batch in front of what cannot be read. The
+    Ends silently where an entry is cut short; raises DecodeError after the last batch before an entry that cannot be read. The
     batches made of plain messages are no larger than `batch_bytes`, unless one message is.
     """
     position = 0
@@ -81,9 +81,9 @@ def iter_up(
 
 
 def _of_wrapper(wrapper: Message, limit_bytes: int, epoch_of: EpochOf) -> UpBatch:
-    """One batch, compressed together; several only where one cannot say it, which no client has ever written.
+    """One batch, compressed together; several only where one cannot express it, which no client has ever written.
 
-    The last one ends where the wrapper does, or who has read it would be given it again.
+    The last one ends where the wrapper does; otherwise a reader would get it again.
     """
     content = decompress(wrapper.codec, wrapper.value or b"", limit_bytes, wrapper.magic)
     append_time = wrapper.timestamp if wrapper.timestamp_type == TimestampType.LOG_APPEND_TIME else None

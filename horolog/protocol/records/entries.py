@@ -1,4 +1,4 @@
-"""What lies behind the heads of entries, which are v2 batches and v0 and v1 messages in any mixture: records and checksums."""
+"""Reads what follows the heads of entries, v2 batches and v0 and v1 messages in any mixture: records and checksums."""
 
 from collections.abc import Iterator
 
@@ -17,7 +17,7 @@ def base_offset_of(data: Buffer, entry: Head, limit_bytes: int = DECOMPRESSED_LI
 
 
 def check_crc(data: Buffer, position: int, size_bytes: int, magic: int) -> bool:
-    """Whether the entry's checksum is right; its size must have been found possible before, as `heads_in` does."""
+    """Whether the entry's checksum is right; its size must have been checked before, as `heads_in` does."""
     if magic == BATCH_MAGIC:
         return batch.crc_matches(data, position, size_bytes)
     return message_set.crc_matches(data, position, size_bytes)

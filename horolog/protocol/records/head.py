@@ -1,6 +1,6 @@
 """The head of an entry of a log, a v2 batch or a v0 or v1 message: where its fields lie, and the walk from one to the next.
 
-No other module knows a position inside of a head.
+No other module knows a position inside a head.
 
     at   v2 batch                    v1 message                  v0 message
      0   base offset int64           offset int64                offset int64        a wrapper's: that of its last message
@@ -20,8 +20,8 @@ No other module knows a position inside of a head.
     57   record count int32
     61   records
 
-The crc of a message covers what lies behind it, that of a batch what begins with its attributes: offset, length, and the
-leader epoch and magic of a batch, are covered by none.
+The crc of a message covers what follows it, that of a batch everything from the attributes on. Offset, length, and the leader
+epoch and magic of a batch are covered by none.
 """
 
 from collections.abc import Callable, Iterator
@@ -70,7 +70,7 @@ MESSAGE_ATTRIBUTES_AT = 17
 MESSAGE_TIMESTAMP_AT = 18
 MESSAGE_KEY_AT = {0: 18, 1: 26}
 SMALLEST_MESSAGE_LENGTH = {0: 14, 1: 22}
-"""What a message without key and value says of its size."""
+"""The size that a message without key and value has in its head."""
 SMALLEST_ENTRY_BYTES = LENGTH_ENDS_AT + SMALLEST_MESSAGE_LENGTH[0]
 
 # -- reads of several fields at once
@@ -109,7 +109,7 @@ NO_PRODUCER = -1
 WALK_BYTES = 8192
 """Read at once while walking from head to head."""
 SMALLEST_BYTES = (SMALLEST_ENTRY_BYTES, LENGTH_ENDS_AT + SMALLEST_MESSAGE_LENGTH[1], HEADER_BYTES)
-"""Of an entry, by magic."""
+"""The size of the smallest entry, by magic."""
 _HEAD_BYTES = (MESSAGE_KEY_AT[0], MESSAGE_KEY_AT[1], HEADER_BYTES)
 
 _SMALLEST_LENGTH = SMALLEST_MESSAGE_LENGTH[0]
@@ -124,17 +124,17 @@ AnyHead = TypeVar("AnyHead", bound="Head")
 
 
 class CutShortError(DecodeError):
-    """The bytes end inside of an entry."""
+    """The bytes end inside an entry."""
 
 
 @dataclass(slots=True)
 class Head:
-    """What the head of a batch or message tells."""
+    """The fields of the head of a batch or message."""
 
     position: int
     size_bytes: int
     base_offset: int
-    """-1 for a wrapper: only its content tells."""
+    """-1 for a wrapper: only its content has it."""
     last_offset: int
     magic: int
     attributes: int
@@ -160,7 +160,7 @@ class Head:
 
 
 def read_head(data: Buffer, at: int, position: int, kind: type[AnyHead]) -> AnyHead:
-    """The head that lies whole at a place of `data`; `position` is where it lies in its file, `kind` what to make of it."""
+    """The head that lies whole at `at` in `data`; `position` is where it lies in its file, `kind` the class to make of it."""
     magic = data[at + MAGIC_AT]
     if magic == BATCH_MAGIC:
         base, length, epoch, _, _, attributes, delta, _, largest, producer_id, _, _, count = _unpack_header(data, at)
@@ -198,11 +198,11 @@ def contradiction(last_offset_delta: int, count: int) -> str | None:
 
 
 def heads(read: Callable[[int, int], Buffer], position: int, end: int, piece_bytes: int = WALK_BYTES) -> Iterator[Head]:
-    """The heads of the entries that lie between two positions, at the first of which one begins.
+    """The heads of the entries that lie between two positions; one begins at the first.
 
-    `read(size, position)` gives exactly so many bytes.
+    `read(size, position)` returns exactly `size` bytes.
 
-    Raises DecodeError where none can be, and CutShortError where one goes on behind the end.
+    Raises DecodeError where no entry can be, and CutShortError where one continues past the end.
     """
     while position < end:
         data = read(min(piece_bytes, end - position), position)
@@ -225,11 +225,11 @@ def heads(read: Callable[[int, int], Buffer], position: int, end: int, piece_byt
 def seek(
     read: Callable[[int, int], bytes], position: int, end: int, *, offset: int = MAX_INT64, limit: int = MAX_INT64
 ) -> tuple[int, int] | None:
-    """The first entry that ends at or behind an offset, or behind the place `limit`: where it begins, and an offset in it.
+    """The first entry that ends at or after an offset, or beyond the position `limit`: where it begins, and an offset in it.
 
     The same walk as `heads`, for offsets and sizes only: every Fetch seeks its first batch and the last that it has room for.
-    With `heads` a Fetch of 1 MiB took 6 % longer for batches of 16 KB, and 12 % for such of 300 bytes; look-ups, which need
-    the times too, took no longer. The offset given is not before the end of the entry before, where that is known.
+    With `heads` a Fetch of 1 MiB took 6 % longer for batches of 16 KB, and 12 % for batches of 300 bytes; look-ups, which need
+    the times too, took no longer. The returned offset is the one after the previous entry, where that is known.
     """
     following = NO_OFFSET
     while position < end:
@@ -252,7 +252,7 @@ def seek(
 
 
 def whole_bytes(data: Buffer) -> int:
-    """Where the last whole entry of `data` ends, going by sizes alone: a task of Spark reads megabytes of small messages so."""
+    """Where the last whole entry of `data` ends, by sizes alone: Spark tasks read megabytes of small messages this way."""
     position, size = 0, len(data)
     while position + LENGTH_ENDS_AT <= size:
         (length,) = LENGTH.unpack_from(data, position + LENGTH_AT)

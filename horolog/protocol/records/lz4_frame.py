@@ -64,7 +64,7 @@ def _with_checksum_from(frame: bytes, start: int) -> bytes:
 
 
 def with_right_checksum(frame: bytes) -> bytes:
-    """A frame of any header checksum as lz4 wants it: readers of format v0 never looked at that byte."""
+    """A frame of any header checksum, with the one that lz4 needs: readers of format v0 never checked that byte."""
     return _with_checksum_from(frame, _DESCRIPTOR_AT)
 
 

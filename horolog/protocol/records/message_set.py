@@ -4,10 +4,10 @@
     message:  crc uint32 . magic int8 . attributes int8 . timestamp int64 (v1 only) . key length int32 . key .
               value length int32 . value
 
-The crc is the crc32 of everything behind it; a negative length is null. Attributes: bits 0-2 codec, in v1 bit 3 the timestamp
+The crc is the crc32 of everything after it; a negative length is null. Attributes: bits 0-2 codec, in v1 bit 3 the timestamp
 type. A wrapper's value is the compressed set of the inner messages, none of which may be a wrapper. Its offset is that of
 the last one. Inner offsets are absolute in v0; in v1 they count from 0 and only their distance to the last one matters, so
-absolute ones are read rightly too. A v1 wrapper's timestamp is the largest of the inner ones, or, with LogAppendTime in
+absolute ones are read correctly, too. A v1 wrapper's timestamp is the largest of the inner ones, or, with LogAppendTime in
 its attributes, the time of all of them.
 """
 
@@ -78,7 +78,7 @@ class Message(NamedTuple):
 
 
 def read_message(data: Buffer, position: int = 0) -> Message:
-    """The message at `position`, its crc not looked at."""
+    """The message at `position`, without a check of its crc."""
     if len(data) - position < LENGTH_ENDS_AT + SMALLEST_MESSAGE_LENGTH[0]:
         raise DecodeError(f"{len(data) - position} bytes are less than a message")
     offset, size = ENTRY.unpack_from(data, position)
@@ -144,7 +144,7 @@ def inner_messages(wrapper: Message, limit_bytes: int = DECOMPRESSED_LIMIT_BYTES
 
 
 def offsets_in_wrapper(wrapper: Message, limit_bytes: int = DECOMPRESSED_LIMIT_BYTES) -> tuple[int, int]:
-    """The offsets of its first and last message; nothing else of them is looked at, so that this is quick.
+    """The offsets of its first and last message; nothing else of them is read, for speed.
 
     Messages of v0 have their own offsets, those of v1 count relative to the wrapper, which has the last one's.
     """
@@ -209,7 +209,7 @@ def encode_set(records: Iterable[Record], magic: int) -> bytes:
 
 
 def encode_wrapper(records: Sequence[Record], magic: int, codec: Codec, append_time: int | None = None) -> bytes:
-    """One wrapper around records; with an append time, the time of all of them, which keep their own inside."""
+    """One wrapper around records. An append time applies to all of them; inside they keep their own times."""
     base_offset = records[0].offset if magic else 0
     inner = encode_set((record._replace(offset=record.offset - base_offset) for record in records), magic)
     if append_time is None and records[0].timestamp_type == TimestampType.LOG_APPEND_TIME:

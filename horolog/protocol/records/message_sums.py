@@ -11,7 +11,7 @@ from horolog.protocol.primitives import Buffer
 
 @cache
 def crc32_of_messages() -> Callable[[Buffer], int]:
-    """Found when the first old message comes: a start pays for no import."""
+    """Imported with the first old message, so that a start pays for no import."""
     try:
         from isal.isal_zlib import crc32
     except ImportError:  # there is no wheel for this platform

@@ -1,9 +1,9 @@
 """Writes plain v0 and v1 messages as the records of a v2 batch, at a fraction of what one value for each message costs.
 
-It ends where anything is not as usual: `message_set` names the faults.
+It ends where anything is unusual: `message_set` names the faults.
 
-This module may be compiled (see `tools.compiled`): places and sizes are a machine's integers then. Times and offsets are not, for
-they are added up, which may take more than 64 bits.
+This module may be compiled (see `tools.compiled`): places and sizes are a machine's integers then. Times and offsets are not, since
+their sums may take more than 64 bits.
 """
 
 from typing import Final, NamedTuple
@@ -30,15 +30,15 @@ _ENDS_AT: Final[i64] = LENGTH_ENDS_AT
 _COVERED_FROM: Final[i64] = MESSAGE_COVERED_FROM
 _LENGTH_BYTES: Final[i64] = LENGTH.size
 _RECORD_HEAD_BYTES: Final[i64] = 28
-"""The most that a record takes beside key and value, as long as times and offsets are not ages apart."""
+"""The most that a record takes besides key and value, as long as times and offsets are not ages apart."""
 _NO_ATTRIBUTES: Final = b"\0"
 _NO_HEADERS: Final = b"\0"
 _FIXED_BYTES: Final = len(_NO_ATTRIBUTES + _NO_HEADERS)
 _FEW: Final = 4096
 _VARINTS: Final = (*map(encode_varint, range(_FEW)), encode_varint(-1))
-"""Of small numbers, and in the last place of -1, which stands for null."""
+"""The varints of small numbers, and in the last place that of -1, which stands for null."""
 _HEADS: Final = tuple([_NO_HEADERS + length + _NO_ATTRIBUTES for length in _VARINTS])
-"""The end of the record before, and how one begins, by its size."""
+"""The end of the previous record and the beginning of one, by its size."""
 
 
 class AsRecords(NamedTuple):
@@ -46,7 +46,7 @@ class AsRecords(NamedTuple):
 
     records: bytes
     end: int
-    count: int  # type: ignore[assignment]  # hides tuple.count, which nobody misses here
+    count: int  # type: ignore[assignment]  # hides tuple.count, which is not needed here
     first_offset: int
     last_offset: int
     base_timestamp: int
@@ -60,7 +60,7 @@ def as_records(  # noqa: PLR0915 - calls would cost half the time
     """The messages from `position` on that one batch can hold: of one format, timestamp type and append time.
 
     Their offsets ascend, no distance is too large for a batch, and they take no more than `most_bytes`, unless the first alone does.
-    Inside a wrapper no checksum is looked at, and the wrapper tells the type of all and, in `append_time`, their largest time.
+    Inside a wrapper no checksum is verified, and the wrapper gives the type of all and, in `append_time`, their largest time.
     """
     view, crc32 = memoryview(data), crc32_of_messages()
     parts: list[bytes] = []

@@ -1,4 +1,4 @@
-"""The value that a record is, whatever the format it came in."""
+"""The value of a record, whatever the format it came in."""
 
 from typing import NamedTuple
 

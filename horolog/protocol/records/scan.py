@@ -1,11 +1,10 @@
-"""Checks the records of a v2 batch and says what they hold of times, offsets and keys, without making a value of each.
+"""Checks the records of a v2 batch and summarizes their times, offsets and keys, without making a value of each.
 
-Records of one batch mostly look alike: the same lengths, the same headers, times close to each other. From the place of
-one record the bytes that hold lengths are known; if every `stride`-th byte from there is the same for the records behind
-it, all of them are as well formed as the first. Such a column is one slice and one comparison at C speed, for any number of
-records: a *run*. Records that differ in the length of the value only are *kin*: their first bytes, picked out and put
-side by side, make columns too (`scan_kin`). Records that are not alike are walked, one varint after the other. A compiled walk
-is faster than any column: then all records are walked.
+Records of one batch usually look alike: the same lengths, the same headers, times close to each other. One record shows which
+bytes hold lengths; if every `stride`-th byte from there is the same in the records after it, all of them are as well formed as
+the first. Such a column is one slice and one comparison at C speed, for any number of records: a *run*. Records that differ only in
+the length of the value are *kin*: their first bytes, picked out and put side by side, make columns too (`scan_kin`). Records that
+are not alike are walked, one varint after the other. A compiled walk is faster than any column: then all records are walked.
 """
 
 from typing import Final, NamedTuple
@@ -16,7 +15,7 @@ from horolog.protocol.records.scan_kin import take_heads
 from horolog.protocol.records.scan_shape import Bytes, Shape, shape_at
 from horolog.protocol.records.walk import IS_COMPILED, walk
 
-_SMALLEST_RUN: Final = 16  # fewer alike are walked sooner than compared
+_SMALLEST_RUN: Final = 16  # fewer alike are walked faster than compared
 # How many records are walked before the next attempt: many more after each that did not pay, few again when one did.
 _FIRST_WALK, _LONGEST_WALK = 8, 1024
 _PAYING_RUN: Final = 64
@@ -91,7 +90,7 @@ def _scan_alike(data: bytes, start: int, count: int) -> tuple[int, Scan]:
 
 
 def _take_run(data: Bytes, state: _State, shape: Shape, left: int) -> bool:
-    """Move over the records that have the very shape of the next one, if they are enough to be worth it."""
+    """Move past the records that have exactly the shape of the next one, if there are enough to be worth it."""
     start, stride = state.position, shape.stride
     length = min(left, (len(data) - start) // stride)
     for at in shape.fixed:
@@ -108,7 +107,7 @@ def _take_run(data: Bytes, state: _State, shape: Shape, left: int) -> bool:
 
 
 def _take_kin(data: Bytes, state: _State, shape: Shape, left: int) -> bool:
-    """Move over the records that differ in the value's length only; how many are tried follows what came of the last time."""
+    """Move past the records that differ only in the value's length; how many are tried depends on the last attempt."""
     heads = take_heads(data, state.position, shape, min(left, state.kin, until_next_width(state.index)))
     length = 0
     if heads is not None:

@@ -1,4 +1,4 @@
-"""Columns: the same byte of many records side by side, and what can be told from them at C speed.
+"""Columns: the same byte of many records side by side, and what can be computed from them at C speed.
 
 A varint has seven bits a byte, lowest first, the top bit set on all bytes but the last; signed ones are zigzagged, so even
 ones stand for numbers from 0 on and odd ones for negative numbers.

@@ -1,4 +1,4 @@
-"""Picks out the first bytes of records that differ in the length of the value only, and checks those lengths.
+"""Picks out the first bytes of records that differ only in the length of the value, and checks those lengths.
 
 Whether each record's length is that of its value and the bytes around it is one sum over all records: the
 lengths stand 16 bits apart in one large integer, and lengths of up to two varint bytes never carry into a neighbour.
@@ -24,7 +24,7 @@ class Heads(NamedTuple):
 
 
 def take_heads(data: Bytes, position: int, shape: Shape, count: int) -> Heads | None:
-    """The heads of the records from `position` on that are laid out like `shape` but for the length of the value."""
+    """The heads of the records from `position` on that are laid out like `shape`, except for the length of the value."""
     if shape.has_headers or len(shape.key_size) > 1 or max(len(shape.size), len(shape.value_size)) > _WIDEST_SIZE:
         return None
     ends = _ends(data, position, len(shape.size), count)
@@ -47,7 +47,7 @@ def take_heads(data: Bytes, position: int, shape: Shape, count: int) -> Heads | 
 
 
 def _ends(data: Bytes, position: int, size_width: int, count: int) -> list[int]:
-    """Where records end, taken that all their lengths have `size_width` bytes: true up to the first that has not."""
+    """Where records end, if all their lengths have `size_width` bytes: true up to the first that does not."""
     ends: list[int] = []
     append = ends.append
     with suppress(IndexError):

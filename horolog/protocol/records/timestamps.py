@@ -43,7 +43,7 @@ class Accepted(NamedTuple):
 
 
 def all_accepted(lowest: int, highest: int, now_ms: int, before_max_ms: int, after_max_ms: int) -> bool:
-    """Whether all times between two, both included, keep to the bounds: the one place that decides. Asked for every append."""
+    """Whether all times between two, both included, keep to the bounds: the one place that decides. Called for every append."""
     return (
         (now_ms - lowest <= before_max_ms or before_max_ms == UNBOUNDED_MS)
         and highest - now_ms <= after_max_ms
@@ -59,7 +59,7 @@ def excess_ms(timestamp: int, times: Accepted) -> int:
 
 
 def is_accepted_in_batch(timestamp: int, times: Accepted) -> bool:
-    """A v2 record may go without a time whatever the bounds, as 3.9 and later have it."""
+    """A v2 record may have no time, whatever the bounds, as in 3.9 and later."""
     return timestamp == NO_TIMESTAMP or all_accepted(timestamp, timestamp, *times)
 
 

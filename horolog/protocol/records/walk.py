@@ -1,7 +1,7 @@
 """Walks the records of a v2 batch, one varint after the other: checks that they are well formed, notes times, offsets and keys.
 
-Of records that were checked before, a look-up reads lengths and times alone (`later_records`). Whoever reads all fields of many records
-at once needs to know where each begins (`record_starts`).
+Of records that were checked before, a look-up reads only lengths and times (`later_records`). A reader of all fields of many records
+needs to know where each begins (`record_starts`).
 
 This module may be compiled (see `tools.compiled`). `i64` is a machine's integer then, and an `int` otherwise: nothing here may
 need more than 64 bits. `data` is `bytes`, whose elements compiled code reads in place.
@@ -24,7 +24,7 @@ _ALL_64_BITS: Final = -1
 
 
 def walk(data: bytes, position: i64, index: i64, count: i64) -> tuple[i64, i64, i64, bool, bool]:  # noqa: C901, PLR0912, PLR0915 - calls would cost half the time
-    """Where `count` records end, the first of which is number `index`, and what a `scan.Scan` says of them. IndexError: past the data."""
+    """Where `count` records end, the first of which is number `index`, and the fields of their `scan.Scan`. IndexError: past the data."""
     lowest: i64 = _LARGEST_DELTA
     highest: i64 = _LEAST_DELTA
     in_order, has_null_key = True, False
@@ -103,7 +103,7 @@ def later_records(
 ) -> tuple[i64, i64]:
     """Where `count` records end, and the largest of their timestamp deltas and `above`. IndexError: past the data.
 
-    Into `found` go those later than all before them and than `above`: the delta, and where the offset's lies. With `only_first`
+    `found` gets those later than `above` and than all before them: the delta, and where the offset delta lies. With `only_first`
     the walk ends at the first of them.
     """
     while count > 0:

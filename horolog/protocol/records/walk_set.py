@@ -1,4 +1,4 @@
-"""Walks the plain v1 messages of a set, one after the other: whether each is whole and as its crc says, where it begins, its time.
+"""Walks the plain v1 messages of a set, one after the other: whether each is whole and matches its crc, where it begins, its time.
 
 This module may be compiled (see `tools.compiled`). `i64` is a machine's integer then, and an `int` otherwise. `data` is `bytes`:
 plain Python takes a third longer to unpack the fields of a `bytearray`.
@@ -31,7 +31,7 @@ _BEHIND_KEY_LENGTH: Final[i64] = MESSAGE_KEY_AT[1] + LENGTH.size
 _SMALLEST: Final[i64] = SMALLEST_MESSAGE_LENGTH[1]
 _PLAIN: Final[i64] = 1 << 8
 _KIND: Final[i64] = 0xFF << 8 | CODEC_MASK | TIMESTAMP_TYPE_BIT
-"""Magic, codec and type of the time, of the number that magic and attributes are as one: of a plain message it is `_PLAIN`."""
+"""The bits of magic, codec and timestamp type, where magic and attributes are one number: in a plain message they are `_PLAIN`."""
 
 
 def walk_set(data: bytes, largest_bytes: i64, *, keys_needed: bool) -> tuple[list[int], list[int]] | None:
