@@ -1,7 +1,7 @@
-"""Who reads what in a group whose assignments the broker makes: `uniform` and `range`, as pure functions.
+"""The assignors of groups whose assignments the broker makes: `uniform` and `range`, as pure functions.
 
-`uniform` gives everyone as much as it can of the same number of partitions, and moves only what has to move for that. `range`
-gives each member a run of neighbouring partitions of every topic, so that equal partitions of topics of equal size go together.
+`uniform` gives all members as nearly as possible the same number of partitions, and moves only what has to move for that. `range`
+gives each member a run of adjacent partitions of every topic, so that equal partitions of topics of equal size stay together.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from heapq import heapify, heapreplace
 from typing import NamedTuple
 
 Assignment = dict[bytes, frozenset[int]]
-"""Partitions by topic id; a topic without any is not in it."""
+"""Partitions by topic id; topics without partitions are left out."""
 
 NOTHING: Assignment = {}
 
 
 class Subscriber(NamedTuple):
-    """What an assignor sees of a member: the topics that it wants, what it has, and its name if it is a static member."""
+    """A member as assignors see it: the topics that it wants, its partitions, and its instance id if it is static."""
 
     topics: frozenset[bytes]
     current: Assignment = NOTHING
@@ -25,7 +25,7 @@ class Subscriber(NamedTuple):
 
 
 MAX_PASSES = 8
-"""Rounds of evening out where members want different topics; one or two do nearly always."""
+"""Rounds of balancing when members want different topics; one or two nearly always suffice."""
 
 Members = Mapping[str, Subscriber]
 Topics = Mapping[bytes, int]
@@ -79,7 +79,7 @@ Place = tuple[bytes, int]
 
 
 def _keep(members: Members, topics: Topics) -> dict[str, set[Place]]:
-    """What every member has and may go on having; a partition that two have stays with the first."""
+    """The partitions that every member may keep; one that two members have stays with the first."""
     kept: dict[str, set[Place]] = {}
     taken: set[Place] = set()
     for member_id, subscriber in members.items():
@@ -96,7 +96,7 @@ def _keep(members: Members, topics: Topics) -> dict[str, set[Place]]:
 
 
 def _give_back_surplus(kept: dict[str, set[Place]], partition_count: int) -> None:
-    """Everybody wants the same topics: nobody keeps more than an equal share, which is one more for some if it does not divide."""
+    """All members want the same topics: each keeps at most an equal share, some one more if it does not divide evenly."""
     share, extra = divmod(partition_count, len(kept))
     for place, partitions in enumerate(sorted(kept.values(), key=len, reverse=True)):
         surplus = len(partitions) - share - (place < extra)
@@ -107,7 +107,7 @@ def _give_back_surplus(kept: dict[str, set[Place]], partition_count: int) -> Non
 def _hand_out_alike(
     kept: dict[str, set[Place]], loads: dict[str, int], free: Sequence[Place], wanted: frozenset[bytes]
 ) -> None:
-    """Everybody wants the same topics: free partitions go to whoever has the fewest."""
+    """All members want the same topics: each free partition goes to the member with the fewest."""
     heap = [(load, place, member_id) for place, (member_id, load) in enumerate(loads.items())]
     heapify(heap)
     for partition in free:
@@ -119,7 +119,7 @@ def _hand_out_alike(
 
 
 def _hand_out(members: Members, kept: dict[str, set[Place]], loads: dict[str, int], free: Sequence[Place]) -> None:
-    """A free partition goes to the member with the fewest of those that want it; partitions that few want go first."""
+    """Each free partition goes to the least loaded member that wants it; partitions that few members want go first."""
     readers: dict[bytes, list[str]] = {}
     for member_id, subscriber in members.items():
         for topic_id in subscriber.topics:
@@ -133,7 +133,7 @@ def _hand_out(members: Members, kept: dict[str, set[Place]], loads: dict[str, in
 
 
 def _even_out(members: Members, kept: dict[str, set[Place]], loads: dict[str, int]) -> None:
-    """Move partitions from those who have most to those who have least, as long as it makes the two more alike."""
+    """Move partitions from the most to the least loaded members, as long as that evens the two out."""
     for _ in range(MAX_PASSES):
         by_load = sorted(members, key=lambda one: loads[one])
         moves = [_take(taker, by_load, members[taker].topics, kept, loads) for taker in by_load]
@@ -144,7 +144,7 @@ def _even_out(members: Members, kept: dict[str, set[Place]], loads: dict[str, in
 def _take(
     taker: str, by_load: Sequence[str], wanted: frozenset[bytes], kept: dict[str, set[Place]], loads: dict[str, int]
 ) -> int:
-    """Have one member take what it should from those who had more than it when they were sorted; how much it took."""
+    """One member takes its share from members that had more when they were sorted; returns how much it took."""
     before = loads[taker]
     for giver in reversed(by_load):
         if giver == taker:
@@ -167,6 +167,6 @@ def _by_topic(partitions: set[Place]) -> Assignment:
 
 
 ASSIGNORS: dict[str, Assignor] = {"uniform": assign_uniform, "range": assign_range}
-"""By the names that clients ask for; the first is what a group gets whose members do not ask."""
+"""By the names that clients request; the first is the default."""
 
 DEFAULT_ASSIGNOR = next(iter(ASSIGNORS))

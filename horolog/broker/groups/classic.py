@@ -1,9 +1,9 @@
-"""Decides what an event does to a classic group: who joins, leaves or falls silent, and what that makes of the group.
+"""Decides what an event does to a classic group: members join, leave or time out, and the group changes its state.
 
-Pure but for the group itself, which nobody else changes: no clock, no timer, no disk and no answer is touched here. What an event
-does depends on the group's state alone; the tables below say what. A rebalance: the group is PREPARING until all members
-have joined again or their time is up, then COMPLETING until the leader has brought the assignments, then STABLE once they
-are written. A first rebalance waits `group.initial.rebalance.delay.ms` for more members instead.
+Pure but for the group itself, which only this module changes: it touches no clock, timer, disk or response. What an event does
+depends on the group's state alone, by the tables below. A rebalance: the group is PREPARING until all members have rejoined
+or the rebalance timeout is over, then COMPLETING until the leader has sent the assignments, then STABLE once they are
+written. A first rebalance waits `group.initial.rebalance.delay.ms` for more members instead.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ from horolog.protocol.messages.groups import (
 )
 
 NEW_MEMBER_TIMEOUT_MS = 300_000
-"""A new member that waits in its first join sends no heartbeats; it is given so long."""
+"""The session timeout of a new member during its first join, in which it sends no heartbeats."""
 
 FIRST_JOIN_WITH_MEMBER_ID = 4
 FIRST_JOIN_WITH_SKIPPED_ASSIGNMENT = 9
@@ -68,16 +68,16 @@ SYNC: dict[State, ErrorCode] = {
 
 REBALANCES_ON_REJOIN: dict[State, Callable[[ClassicGroup, Member, Protocols], bool]] = {
     State.PREPARING: lambda _group, _member, _protocols: True,
-    # The same metadata again: the answer was lost on its way.
+    # The same metadata again: the response was lost.
     State.COMPLETING: lambda _group, member, protocols: member.protocols != protocols,
-    # A leader that joins again asks for a rebalance: something has changed that only it looks at.
+    # A leader that rejoins requests a rebalance: something has changed that only it watches.
     State.STABLE: lambda group, member, protocols: group.leader_id == member.id or member.protocols != protocols,
 }
-"""Whether a known member that joins again begins (or takes part in) a rebalance, or gets the current generation once more."""
+"""Whether a known member that rejoins begins or takes part in a rebalance; otherwise it gets the current generation again."""
 
 
 class Turn(Decision[ClassicGroup]):
-    """A decision as it comes about, and what it goes by."""
+    """A decision in the making, and its inputs."""
 
     __slots__ = ("now_ms", "settings")
 
@@ -88,16 +88,16 @@ class Turn(Decision[ClassicGroup]):
 
 
 def decide(group: ClassicGroup, event: Event, settings: Settings, now_ms: int) -> Decision[ClassicGroup]:
-    """Change the group by an event, and say what follows from that."""
+    """Apply an event to the group; returns what follows from it."""
     turn = Turn(group, settings, now_ms)
     _STEPS[type(event)](turn, event)
     return turn
 
 
 def heartbeat(group: ClassicGroup, request: HeartbeatRequest) -> tuple[ErrorCode, Member | None]:
-    """What a member is told that says it is there, and whose session begins again.
+    """The response code to a heartbeat, and the member whose session restarts.
 
-    A heartbeat changes nothing of the group and there are more of them than of all else, so this is all of its decision.
+    Heartbeats change nothing in the group and outnumber all other requests, so they skip `decide`.
     """
     if group.state is State.DEAD:
         return HEARTBEAT[State.DEAD], None
@@ -110,7 +110,7 @@ def heartbeat(group: ClassicGroup, request: HeartbeatRequest) -> tuple[ErrorCode
 
 
 def committing(group: ClassicGroup, member_id: str) -> Member | None:
-    """Whose session begins again: a member that commits is there, as one that sends a heartbeat is."""
+    """The member whose session restarts: a commit proves a member alive, like a heartbeat."""
     return None if group.state is State.DEAD else group.members.get(member_id)
 
 
@@ -135,7 +135,7 @@ def _join(turn: Turn, event: JoinGroup) -> None:
 
 
 def _refusal(turn: Turn, event: JoinGroup) -> tuple[ErrorCode, str] | None:
-    """The error of a join that is not taken, and the member id to answer with."""
+    """The error of a refused join, and the member id to answer with."""
     group, member_id = turn.group, event.member_id
     if group.state is State.DEAD:
         return ErrorCode.COORDINATOR_NOT_AVAILABLE, member_id
@@ -165,14 +165,14 @@ def _join_new(turn: Turn, event: JoinGroup) -> None:
     if event.version < FIRST_JOIN_WITH_MEMBER_ID:
         _add(turn, event, member_id)
         return
-    # It has to come back with the id: one whose answer is lost would otherwise be a member nobody speaks for.
+    # It has to return with the id: if the response were lost, a member without a client would be left.
     timer = turn.group.pending[member_id] = GroupTimer(PendingOver(member_id))
     turn.start(timer, event.timeouts.session_ms)
     turn.answer(event.answer, join_error(ErrorCode.MEMBER_ID_REQUIRED, member_id))
 
 
 def _join_static(turn: Turn, event: JoinGroup) -> None:
-    """A static member without a member id: it is new, or it has been restarted and takes its own place."""
+    """A static member without a member id: it is new, or it was restarted and takes its former place."""
     group = turn.group
     assert event.instance_id is not None
     member_id = event.new_id()
@@ -194,9 +194,9 @@ def _join_static(turn: Turn, event: JoinGroup) -> None:
 
 
 def _new_id_stored(turn: Turn, event: NewIdStored) -> None:
-    """A static member is back, nothing has changed, and its new id is written: it gets the current generation.
+    """A static member is back unchanged, and its new id is written: it gets the current generation.
 
-    A leader that understands it is told to leave the assignment alone; an older one is told that another leads.
+    A leader of a recent version is told to skip the assignment; an older one is told that another member leads.
     """
     group, member = turn.group, event.member
     if event.code:
@@ -253,7 +253,7 @@ def _add(turn: Turn, event: JoinGroup, member_id: str) -> None:
 
 
 def _rebalance_or_complete(turn: Turn) -> None:
-    """Someone has come or gone: begin a rebalance, or end the one that is on if nobody is missing any more."""
+    """A member has joined or left: begin a rebalance, or complete the current one if all members have joined."""
     if turn.group.state in CAN_REBALANCE:
         _begin_rebalance(turn)
     else:
@@ -283,7 +283,7 @@ def _wait_for_first_members(turn: Turn, delay_ms: int, remaining_ms: int) -> Non
 
 
 def _first_wait_over(turn: Turn, event: FirstWaitOver) -> None:
-    """Wait again as long as new members keep coming, up to the rebalance timeout in all."""
+    """Wait again while new members keep joining, up to the rebalance timeout in total."""
     group = turn.group
     if group.state is not State.PREPARING:
         return
@@ -314,7 +314,7 @@ def _join_over(turn: Turn, _: JoinOver) -> None:
 
 
 def _complete_join(turn: Turn) -> None:
-    """Go on with those who have joined. Dynamic members that have not are out; static ones keep their place."""
+    """Go on with the members that have joined. Other dynamic members are removed; static ones keep their place."""
     group = turn.group
     turn.stop(group.join_timer)
     if group.state is not State.PREPARING:
@@ -322,7 +322,7 @@ def _complete_join(turn: Turn) -> None:
     for member in [one for one in group.members.values() if one.joining is None and one.instance_id is None]:
         _forget(turn, member)
     if group.members and not _elect_joined_leader(group):
-        # Nobody is back yet: sessions that end will tell whether anybody will be.
+        # No member is back yet: wait on, until they return or their sessions expire.
         _start_join_timer(turn, _rebalance_timeout_ms(group), JoinOver())
         return
     group.begin_generation(turn.now_ms)
@@ -333,7 +333,7 @@ def _complete_join(turn: Turn) -> None:
 
 
 def _elect_joined_leader(group: ClassicGroup) -> bool:
-    """Have a leader among those who joined: the old one if it did. False if nobody did."""
+    """Elect a leader among the members that joined, the old one if it did. False if none did."""
     leader = group.members.get(group.leader_id or "")
     if leader is not None and leader.joining is not None:
         return True
@@ -400,7 +400,7 @@ def _check_sync(group: ClassicGroup, event: SyncGroup) -> ErrorCode:
 def _assignments_stored(turn: Turn, event: AssignmentsStored) -> None:
     group = turn.group
     if group.state is not State.COMPLETING or group.generation != event.generation:
-        return  # another rebalance was faster, and has told those who waited
+        return  # another rebalance was faster, and has answered the waiting requests
     if event.code:
         _drop_assignments(turn, sync_code(event.code))
         _begin_rebalance(turn)
@@ -427,7 +427,7 @@ def _drop_assignments(turn: Turn, code: ErrorCode) -> None:
 
 
 def _sync_over(turn: Turn, event: SyncOver) -> None:
-    """The time to sync is over: members that joined and did not sync are out."""
+    """The time to sync is over: members that joined but did not sync are removed."""
     group = turn.group
     if group.generation != event.generation or group.state not in {State.COMPLETING, State.STABLE}:
         return
@@ -442,7 +442,7 @@ def _sync_over(turn: Turn, event: SyncOver) -> None:
 
 
 def _leave(turn: Turn, event: LeaveGroup) -> None:
-    """Take members out of the group; the result is what became of each. One rebalance follows for all of them."""
+    """Remove members from the group; the result has a code for each. One rebalance follows for all of them."""
     turn.result = [_leave_one(turn, one) for one in event.members]
     if ErrorCode.NONE in turn.result:
         _after_removal(turn)
@@ -471,7 +471,7 @@ def _after_removal(turn: Turn) -> None:
 
 
 def _forget(turn: Turn, member: Member) -> None:
-    """A member is out; what it waits with is answered."""
+    """Remove a member, and answer its pending request."""
     turn.stop(member.session)
     _refuse_waiting(turn, member, ErrorCode.UNKNOWN_MEMBER_ID)
     turn.group.remove(member)
@@ -498,7 +498,7 @@ def _session_over(turn: Turn, event: SessionOver) -> None:
     if group.members.get(member.id) is not member:
         return
     if not member.is_new and (member.joining is not None or member.syncing is not None):
-        return  # it waits for us; its session begins again with the answer
+        return  # it waits for the broker; its session restarts with the response
     turn.note(logging.INFO, "group %s: member %s has fallen silent", group.id, member.id)
     _forget(turn, member)
     _after_removal(turn)
@@ -569,7 +569,7 @@ _STEPS: dict[type, Callable[[Turn, Any], None]] = {
 }
 
 
-# -- what members are told
+# -- responses
 
 
 def _joined(group: ClassicGroup, member: Member, *, with_members: bool) -> JoinGroupResponse:
@@ -600,7 +600,7 @@ def join_error(code: ErrorCode, member_id: str) -> JoinGroupResponse:
 
 
 def sync_code(code: ErrorCode) -> ErrorCode:
-    """What a leader is told whose assignments could not be written."""
+    """The error for a leader whose assignments could not be written."""
     if code in {ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.RECORD_LIST_TOO_LARGE}:
         return ErrorCode.UNKNOWN_SERVER_ERROR
     return ErrorCode.COORDINATOR_NOT_AVAILABLE

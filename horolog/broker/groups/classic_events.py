@@ -1,4 +1,4 @@
-"""What may happen to a classic group: requests, timers that are due, writes that have ended."""
+"""The events of a classic group: requests, timers that are due, writes that have finished."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ Protocols = Sequence[tuple[str, bytes]]
 AnswerJoin = Callable[[JoinGroupResponse], None]
 AnswerSync = Callable[[SyncGroupResponse], None]
 NewMemberId = Callable[[str, str | None], str]
-"""Makes an id of the client's name and the instance id."""
+"""Makes a member id from the client id and the instance id."""
 
 
 class Client(NamedTuple):
-    """The name that a client goes by, and where it is."""
+    """A client's id and its host."""
 
     id: str
     host: str
 
 
 class Timeouts(NamedTuple):
-    """How long a member may be silent, and how long a rebalance waits for it."""
+    """How long a member may send nothing, and how long a rebalance waits for it."""
 
     session_ms: int
     rebalance_ms: int
@@ -43,7 +43,7 @@ class Timeouts(NamedTuple):
 
 
 class JoinGroup(NamedTuple):
-    """Somebody joins, or joins again; `new_id` makes an id for one that has none."""
+    """A member joins or rejoins; `new_id` makes an id for a member without one."""
 
     member_id: str
     instance_id: str | None
@@ -79,7 +79,7 @@ class JoinGroup(NamedTuple):
 
 
 class SyncGroup(NamedTuple):
-    """A member asks for its assignment; the leader brings those of all."""
+    """A member requests its assignment; the leader sends those of all members."""
 
     member_id: str
     instance_id: str | None
@@ -103,7 +103,7 @@ class SyncGroup(NamedTuple):
 
 
 class LeaveGroup(NamedTuple):
-    """Members leave, or are taken out by an admin tool."""
+    """Members leave, or an admin tool removes them."""
 
     members: Sequence[MemberIdentity]
 
@@ -112,13 +112,13 @@ class LeaveGroup(NamedTuple):
 
 
 class SessionOver(NamedTuple):
-    """Nothing was heard of a member for its session timeout."""
+    """A member's session timeout has expired."""
 
     member: Member
 
 
 class PendingOver(NamedTuple):
-    """A new member was told its id, and has not come back with it."""
+    """A new member was given its id, but has not rejoined with it."""
 
     member_id: str
 
@@ -131,7 +131,7 @@ class FirstWaitOver(NamedTuple):
 
 
 class JoinOver(NamedTuple):
-    """The time to join again is over."""
+    """The time to rejoin is over."""
 
 
 class SyncOver(NamedTuple):
@@ -140,7 +140,7 @@ class SyncOver(NamedTuple):
     generation: int
 
 
-# -- writes that have ended, well or with an error
+# -- writes that have finished or failed
 
 
 class AssignmentsStored(NamedTuple):
@@ -152,7 +152,7 @@ class AssignmentsStored(NamedTuple):
 
 
 class NewIdStored(NamedTuple):
-    """The new id of a static member that has been restarted is written."""
+    """The new id of a restarted static member is written."""
 
     member: Member
     old_id: str
@@ -163,7 +163,7 @@ class NewIdStored(NamedTuple):
 
 
 class EmptinessStored(NamedTuple):
-    """It is written that the last member is gone."""
+    """The record that the group is empty is written."""
 
     code: ErrorCode
 
@@ -172,15 +172,15 @@ class EmptinessStored(NamedTuple):
 
 
 class Loaded(NamedTuple):
-    """The group was read from the log: every member has its whole session before it to say that it is still there."""
+    """The group was read from the log: every member's session starts now."""
 
 
 class Downgraded(NamedTuple):
-    """The group was of the newer protocol until now: its members are to join again."""
+    """The group used the newer protocol until now: its members have to rejoin."""
 
 
 class Killed(NamedTuple):
-    """The group is no more, or goes on as another; who waits in it is told `code`."""
+    """The group ends, or another replaces it; its waiting requests are answered with `code`."""
 
     code: ErrorCode = ErrorCode.COORDINATOR_NOT_AVAILABLE
 

@@ -1,6 +1,6 @@
-"""A classic group as data: its state, its members, what they support, and the questions that the protocol asks of them.
+"""A classic group as data: its state, its members, the protocols that they support, and the protocol's checks.
 
-The states and the ways between them are tables. `classic`, which alone changes a group, takes those ways.
+The states and the transitions between them are tables. Only `classic` changes a group.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ CONSUMER_PROTOCOL = "consumer"
 
 
 class State(Enum):
-    """A group's states, by the names that clients are told."""
+    """A group's states, by the names that clients see."""
 
     EMPTY = "Empty"
     PREPARING = "PreparingRebalance"
@@ -49,7 +49,7 @@ LIVE = frozenset({State.PREPARING, State.COMPLETING, State.STABLE})
 
 
 class Member:
-    """One member. `joining` and `syncing` are the requests that it waits with; a new one has not been told its id yet."""
+    """One member. `joining` and `syncing` are its pending requests; `is_new`: its first join is not answered yet."""
 
     __slots__ = (
         "assignment",
@@ -90,7 +90,7 @@ class Member:
 
     @property
     def held_bytes(self) -> int:
-        """Of its words about itself."""
+        """The bytes of its own description."""
         named = len(self.instance_id or "") + len(self.client_id)
         return named + sum(len(name) + len(metadata) for name, metadata in self.protocols)
 
@@ -98,7 +98,7 @@ class Member:
         return next((metadata for name, metadata in self.protocols if name == protocol), b"")
 
     def vote(self, candidates: frozenset[str]) -> str | None:
-        """The protocol that this member likes best of those that all support."""
+        """The member's preferred protocol among those that all members support."""
         return next((name for name, _ in self.protocols if name in candidates), None)
 
 
@@ -120,12 +120,12 @@ class Supported:
         self._counts -= Counter({name for name, _ in protocols})
 
     def by_all(self, count: int) -> frozenset[str]:
-        """The protocols that so many members support."""
+        """The protocols that exactly `count` members support."""
         return frozenset(name for name, supporters in self._counts.items() if supporters == count)
 
 
 class ClassicGroup:
-    """The state of one group; `subscribed` is None when it cannot be known."""
+    """The state of one group; `subscribed` is None if the subscriptions cannot be read."""
 
     __slots__ = (
         "generation",
@@ -188,7 +188,7 @@ class ClassicGroup:
 
     @property
     def is_simple(self) -> bool:
-        """It only keeps offsets: nobody has ever joined."""
+        """Whether it only keeps offsets: no member has ever joined."""
         return self.is_empty and not self.pending and self.protocol_type is None
 
     @property
@@ -200,7 +200,7 @@ class ClassicGroup:
     def check_commit(
         self, member_id: str, instance_id: str | None, generation: int, version: int, *, transactional: bool
     ) -> ErrorCode:
-        """Whether a commit by this member, or by somebody outside of the group (generation -1), is taken."""
+        """Whether a commit by this member, or from outside of the group (generation -1), is accepted."""
         del version
         if self.state is State.DEAD:
             return ErrorCode.COORDINATOR_NOT_AVAILABLE
@@ -219,12 +219,12 @@ class ClassicGroup:
         return ErrorCode.NONE
 
     def check_fetch(self, member_id: str | None, generation: int) -> ErrorCode:
-        """Anybody may ask."""
+        """Any client may fetch offsets."""
         del member_id, generation
         return ErrorCode.NONE
 
     def check_offset_delete(self) -> ErrorCode:
-        """Offsets of a live group may be deleted only where it can be told that nobody reads the topic."""
+        """Whether offsets may be deleted: in a live group only if its subscriptions can be read."""
         if self.state in LIVE and self.protocol_type != CONSUMER_PROTOCOL:
             return ErrorCode.NON_EMPTY_GROUP
         return ErrorCode.NONE
@@ -233,11 +233,11 @@ class ClassicGroup:
         return ErrorCode.NON_EMPTY_GROUP if self.state in LIVE or self.pending else ErrorCode.NONE
 
     def reads(self, topic: str) -> bool:
-        """Whether a member reads a topic; yes, where that cannot be known."""
+        """Whether a member reads a topic; True if that is unknown."""
         return self.state in LIVE and (self.subscribed is None or topic in self.subscribed)
 
     def expiry_starts(self, partition: TopicPartition, committed: Committed) -> int | None:
-        """From when the time of an offset runs: from the commit, or from when the group became empty, if that was later."""
+        """The start of an offset's retention: its commit, or the time when the group became empty, whichever is later."""
         if self.protocol_type is None:
             return committed.commit_ms
         if self.is_empty:
@@ -249,7 +249,7 @@ class ClassicGroup:
     # -- members
 
     def check_member(self, member_id: str, instance_id: str | None) -> ErrorCode:
-        """Whether this is one of the members, and the one that holds its instance id."""
+        """Whether this is a member, and the holder of its instance id."""
         if instance_id is not None:
             holder = self.statics.get(instance_id)
             if holder is None:
@@ -280,7 +280,7 @@ class ClassicGroup:
             self.leader_id = next(iter(self.members), None)
 
     def update(self, member: Member, protocols: Protocols, client: Client | None = None) -> None:
-        """A member joins again, perhaps with other protocols, or as another client."""
+        """A member rejoins, perhaps with other protocols or as another client."""
         self.supported.remove(member.protocols)
         member.protocols = protocols
         if client is not None:
@@ -289,7 +289,7 @@ class ClassicGroup:
         self.supported.add(protocols)
 
     def rename(self, member: Member, new_id: str) -> None:
-        """A static member came back: it keeps its place and its assignment under a new id."""
+        """A static member is back: it keeps its place and its assignment under a new id."""
         self.members = {new_id if key == member.id else key: one for key, one in self.members.items()}
         if self.leader_id == member.id:
             self.leader_id = new_id
@@ -303,7 +303,7 @@ class ClassicGroup:
         self.statics[member.instance_id] = new_id
 
     def wait_to_join(self, member: Member, answer: AnswerJoin) -> None:
-        """A member waits for the others; a request of its that waited already is answered by nobody, as on real brokers."""
+        """A member waits for the others; its earlier pending request is never answered, as in Kafka."""
         self.waiting_count += member.joining is None
         member.joining = answer
 
@@ -319,14 +319,14 @@ class ClassicGroup:
     # -- protocols
 
     def supports(self, protocol_type: str, names: Iterable[str]) -> bool:
-        """Whether someone with these protocols may join."""
+        """Whether a member with these protocols may join."""
         offered = frozenset(names)
         if not self.members:
             return bool(protocol_type) and bool(offered)
         return protocol_type == self.protocol_type and not offered.isdisjoint(self.supported.by_all(len(self.members)))
 
     def select_protocol(self) -> str | None:
-        """The protocol with the most votes; each member votes for the first of its own that all support."""
+        """The protocol with the most votes; each member votes for its first protocol that all members support."""
         candidates = self.supported.by_all(len(self.members))
         votes = Counter(member.vote(candidates) for member in self.members.values())
         return max(votes, key=lambda name: votes[name])
@@ -342,10 +342,10 @@ class ClassicGroup:
             self.go_to(State.EMPTY, now_ms)
         self.subscribed = subscribed_by(self)
 
-    # -- how it is kept in the log
+    # -- its records in the log
 
     def entry(self, assignments: Mapping[str, bytes] | None = None) -> Entry:
-        """The group as it is kept in the log, with other assignments if they are given."""
+        """The group's record, with `assignments` in place of the current ones if given."""
         members = [
             MemberMetadata(
                 member_id=one.id,
@@ -374,7 +374,7 @@ class ClassicGroup:
 
 
 def subscribed_by(group: ClassicGroup) -> frozenset[str] | None:
-    """The topics that a group reads, by its members' metadata; None where that is not written in the usual way."""
+    """The topics that a group reads, by its members' metadata; None if the metadata has another format."""
     if not group.members:
         return frozenset()
     if group.protocol_type != CONSUMER_PROTOCOL:
@@ -383,5 +383,5 @@ def subscribed_by(group: ClassicGroup) -> frozenset[str] | None:
 
 
 def new_member_id(client_id: str | None, instance_id: str | None) -> str:
-    """As real brokers make them: the name that the client goes by, and a number that nobody else has."""
+    """A member id as Kafka makes it: the client id or instance id, and a UUID."""
     return f"{client_id or '' if instance_id is None else instance_id}-{uuid.uuid4()}"

@@ -1,10 +1,10 @@
-"""Committing, fetching and deleting offsets, inside of transactions and outside.
+"""Commits, fetches and deletes offsets, inside and outside of transactions.
 
-An offset counts once it is written: a commit is answered then, and a fetch that comes while something is on its way waits for it.
-OffsetCommit v0 and OffsetFetch v0 have a store of their own and no groups, as ZooKeeper was for brokers of their time.
+An offset counts once it is written: the commit is answered then, and a fetch waits for writes in progress. OffsetCommit v0 and
+OffsetFetch v0 have their own store without groups, as ZooKeeper was for brokers of their time.
 
-Requests to commit and their answers are flat: tuples of the fields that `protocol.messages` declares, in their order. The names of
-the types below stand for them.
+Commit requests and responses are flat tuples of the fields that `protocol.messages` declares, in their order. The type aliases
+below name them.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class Commits:
         registry: Registry,
         on_commit: Callable[[str, str], None],
     ) -> None:
-        """`on_commit(group_id, member_id)` is told that a member is alive."""
+        """`on_commit(group_id, member_id)` is called for each commit of a member, which proves it alive."""
         self._cluster = cluster
         self._clock = clock
         self._journal = journal
@@ -146,7 +146,7 @@ class Commits:
         retention_ms: int,
         to: Accepted,
     ) -> list[PartitionAnswer]:
-        """What each partition is answered once the accepted ones are written; `code` refuses all of them."""
+        """The partitions' answers once the accepted offsets are written; a `code` refuses all of them."""
         now_ms = self._clock.wall_ms()
         expire_ms = NEVER if retention_ms == NO_RETENTION else now_ms + retention_ms
         longest = self._cluster.settings.offset_metadata_max_bytes
@@ -161,7 +161,7 @@ class Commits:
         return answers
 
     def _offsets_for_writing(self, group_id: str, shard: int, *, old: bool = False) -> GroupOffsets:
-        """The offsets of a group, which begins with its first commit if nobody has joined it."""
+        """The offsets of a group; a group without members is created by its first commit."""
         if old:
             return self._registry.old_offsets.setdefault(group_id, GroupOffsets())
         group = self._registry.groups.get(group_id)
@@ -202,7 +202,7 @@ class Commits:
                 offsets.put_pending(producer_id, partition, committed)
             done((NO_THROTTLING_MS, answers))
 
-        # As durable as the transaction's records: else a power cut before its end leaves records without their offsets.
+        # As durable as the transaction's records: else a power cut before its end may keep records without their offsets.
         durable = self._cluster.settings.horolog_acks_all_sync
         producer = Producer(producer_id, producer_epoch)
         self._journal.append(shard, entries, written, producer=producer, durable=durable)
@@ -233,7 +233,7 @@ class Commits:
     # -- deleting
 
     def delete(self, request: OffsetDeleteRequest, done: Callable[[OffsetDeleteResponse], None]) -> None:
-        """OffsetDelete: what a live group reads is kept."""
+        """OffsetDelete: offsets of topics that a live group reads are kept."""
         shard = self._journal.shard_of(request.group_id)
         group = self._registry.groups.get(request.group_id)
         code = self._registry.load_error(shard) or ErrorCode.NONE
@@ -295,7 +295,7 @@ class Commits:
 
 
 def _each_once(accepted: Accepted) -> Accepted:
-    """Of a partition that a request names more than once the last offset counts, and is written alone."""
+    """If a request names a partition more than once, only its last offset counts and is written."""
     return accepted if len(accepted) == 1 else list(dict(accepted).items())
 
 
@@ -304,7 +304,7 @@ def _failed(response: OffsetDeleteResponse, code: ErrorCode) -> OffsetDeleteResp
 
 
 def _refusal(topic: Topic | ErrorCode, index: int, note: str | None, longest: int) -> ErrorCode:
-    """Why a partition's offset is not taken, or NONE."""
+    """Why a partition's offset is refused, or NONE."""
     if not isinstance(topic, Topic):
         return topic
     if not topic.has(index):
@@ -313,7 +313,7 @@ def _refusal(topic: Topic | ErrorCode, index: int, note: str | None, longest: in
 
 
 def _refused(answers: Sequence[PartitionAnswer], code: ErrorCode) -> list[PartitionAnswer]:
-    """The answers when what had been accepted could not be written."""
+    """The answers if the accepted offsets could not be written."""
     told = ErrorCode.INVALID_COMMIT_OFFSET_SIZE if code in TOO_LARGE else ErrorCode.COORDINATOR_NOT_AVAILABLE
     if code == ErrorCode.NOT_COORDINATOR:
         told = code

@@ -1,4 +1,4 @@
-"""A group whose assignments the broker makes (KIP-848), as data: members, epochs, who has what, and how it is kept in the log."""
+"""A group whose assignments the broker makes (KIP-848), as data: members, epochs, assignments, and its records in the log."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ FIRST_COMMIT_WITH_MEMBER_EPOCH = 9
 
 
 class ClassicPart:
-    """What a member needs besides when it speaks the classic protocol in a group of the new one.
+    """The additional state of a member that speaks the classic protocol in a group of the newer one.
 
-    `comeback` runs while it has been told to join or sync and has not.
+    `comeback` runs from when it is told to join or sync until it does.
     """
 
     __slots__ = ("comeback", "protocols", "session_timeout_ms")
@@ -53,13 +53,13 @@ class ClassicPart:
 
 
 class Sight(NamedTuple):
-    """Which topics a member may know of: its pattern runs over no others."""
+    """The topics that a member may describe: its pattern is matched against no others."""
 
     may_describe: Callable[[str], bool]
 
 
 class ConsumerMember:
-    """One member: what it says of itself, what it has (`current`) and what it should have (`target`)."""
+    """One member: its own description, its assignment (`current`) and its target assignment (`target`)."""
 
     __slots__ = (
         "assignor",
@@ -88,7 +88,7 @@ class ConsumerMember:
         self.topics: tuple[str, ...] = ()
         self.regex: str | None = None
         self.sight: Sight | None = None
-        """None: there are no access lists, it has no pattern, or it has not been heard of since a start."""
+        """None: there are no access lists, it has no pattern, or it has sent no request since the broker's start."""
         self.rebalance_timeout_ms = -1
         self.assignor: str | None = None
         self.current = Current()
@@ -99,7 +99,7 @@ class ConsumerMember:
 
     @property
     def held_bytes(self) -> int:
-        """Of its words about itself."""
+        """The bytes of its own description."""
         texts = (self.instance_id, self.rack_id, self.client_id, self.assignor, self.regex)
         told = sum(len(one or "") for one in texts) + sum(map(len, self.topics))
         if self.classic is not None:
@@ -111,7 +111,7 @@ class ConsumerMember:
 
     @property
     def description(self) -> tuple[object, ...]:
-        """Its fields that are kept in the log, to see whether they have changed."""
+        """Its fields that are kept in the log, to detect changes."""
         protocols = None if self.classic is None else (self.classic.session_timeout_ms, self.classic.protocols)
         return (
             self.instance_id,
@@ -127,9 +127,9 @@ class ConsumerMember:
 
 
 class ConsumerGroup:
-    """The state of one group. `owners` says who has a partition, be it only until it has given it back.
+    """The state of one group. `owners` has the owner of each partition, including one that still has to give it back.
 
-    `topics` are those that `metadata_hash` is made of: id and partition count by name, None if that is not known.
+    `topics` are the input of `metadata_hash`: id and partition count by name, None if unknown.
     """
 
     __slots__ = (
@@ -189,11 +189,11 @@ class ConsumerGroup:
 
     @property
     def assignor(self) -> str:
-        """The one that most members ask for."""
+        """The assignor that most members request."""
         votes = Counter(member.assignor for member in self.members.values() if member.assignor is not None)
         return max(votes, key=lambda name: votes[name]) if votes else DEFAULT_ASSIGNOR
 
-    # -- members and what they have
+    # -- members and their partitions
 
     def add(self, member: ConsumerMember) -> None:
         self.members[member.id] = member
@@ -231,7 +231,7 @@ class ConsumerGroup:
     def check_commit(
         self, member_id: str, instance_id: str | None, epoch: int, version: int, *, transactional: bool
     ) -> ErrorCode:
-        """Whether a commit by this member, or by somebody outside of the group (epoch -1), is taken."""
+        """Whether a commit by this member, or from outside of the group (epoch -1), is accepted."""
         if epoch < 0 and not self.members:
             return ErrorCode.NONE
         if transactional and epoch < 0 and not member_id and instance_id is None:
@@ -246,7 +246,7 @@ class ConsumerGroup:
         return ErrorCode.NONE
 
     def check_fetch(self, member_id: str | None, epoch: int) -> ErrorCode:
-        """A member that says who it is must be one, in its right epoch."""
+        """A client that names a member must be that member, in its current epoch."""
         if not member_id and epoch < 0:
             return ErrorCode.NONE
         member = self.members.get(member_id or "")
@@ -317,7 +317,7 @@ class ConsumerGroup:
         return entry(ConsumerGroupCurrentMemberAssignmentKey(group_id=self.id, member_id=member.id), value)
 
     def member_tombstones(self, member_id: str) -> list[Entry]:
-        """Last what was written first: a reader that stops in between does not meet half a member."""
+        """In the reverse order of writing: a reader that stops in between does not see half a member."""
         return [
             entry(ConsumerGroupCurrentMemberAssignmentKey(group_id=self.id, member_id=member_id), None),
             entry(ConsumerGroupTargetAssignmentMemberKey(group_id=self.id, member_id=member_id), None),
@@ -325,7 +325,7 @@ class ConsumerGroup:
         ]
 
     def tombstones(self) -> list[Entry]:
-        """Everything that the log has of the group, but for its offsets."""
+        """Tombstones for all records of the group except its offsets."""
         return [
             *(one for member_id in self.members for one in self.member_tombstones(member_id)),
             entry(ConsumerGroupTargetAssignmentMetadataKey(group_id=self.id), None),
@@ -347,5 +347,5 @@ def _stored(assignment: Assignment) -> list[CurrentPartitions]:
 
 
 def assignment_of(topics: Sequence[TargetPartitions] | Sequence[CurrentPartitions]) -> Assignment:
-    """What a record says, as a value."""
+    """A record's assignment as a value."""
     return {one.topic_id: frozenset(one.partitions) for one in topics if one.partitions}

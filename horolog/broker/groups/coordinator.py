@@ -1,7 +1,7 @@
 """The group coordinator: finds the group that a request is for, and hands it to the protocol that the group speaks.
 
-Every method takes the request and a function for the answer, which may be called at once or later. What fails on the disk is as if it had
-not been asked for: a group of the newer protocol is then read again from the log.
+Every method takes the request and a callback for the response, which is called at once or later. A request whose write fails has no
+effect: a group of the newer protocol is then read again from the log.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ class GroupCoordinator:
     # -- start
 
     def load(self) -> Iterator[None]:
-        """Read the log, a piece with every step; see `shards`."""
+        """Read the log, one piece a step; see `shards`."""
         return self.shards.load()
 
     def _lost(self, shard: int) -> None:
@@ -159,7 +159,7 @@ class GroupCoordinator:
     def leave(
         self, request: LeaveGroupRequest, version: int
     ) -> tuple[ErrorCode, list[tuple[MemberIdentity, ErrorCode]]]:
-        """The error of the whole request, and what became of each member."""
+        """The error of the whole request, and the code of each member."""
         members = request.members
         if version <= LAST_LEAVE_OF_ONE:
             members = [MemberIdentity(member_id=request.member_id)]
@@ -205,7 +205,7 @@ class GroupCoordinator:
         return self._held.takes_member(group, request.member_id, size_bytes, request.instance_id)
 
     def try_out(self, pattern: str, may_describe: MayDescribe | None) -> Generator[None, None, None]:
-        """Find in steps what a pattern means, before a heartbeat brings it."""
+        """Match a pattern in steps, before a heartbeat with it is handled."""
         return self._known.try_out(pattern, may_describe)
 
     # -- offsets
@@ -222,11 +222,11 @@ class GroupCoordinator:
         self.commits.delete(request, done)
 
     def expire_offsets(self) -> None:
-        """Forget offsets that have outlived their time, and groups that have nothing left."""
+        """Remove expired offsets, and groups with nothing left."""
         self._expiry.run()
 
     def ensure_topic(self) -> ErrorCode:
-        """Have the topic of offsets; clients ask for their coordinator before anything else."""
+        """Create the topic of offsets if it is missing; clients look up their coordinator before anything else."""
         try:
             self._journal.make_topic()
         except ClusterError as error:
@@ -236,7 +236,7 @@ class GroupCoordinator:
     # -- transactions
 
     def offsets_place(self, group_id: str) -> tuple[str, int]:
-        """The partition that keeps a group's offsets, whoever leads it, made with the first use; raises ClusterError."""
+        """The partition that keeps a group's offsets, led here or not, created on first use; raises ClusterError."""
         self._journal.make_topic()
         return GROUP_OFFSETS, self._journal.shard_of(group_id)
 
@@ -248,7 +248,7 @@ class GroupCoordinator:
         """The markers of a producer's transaction are written."""
         self.commits.complete_txn(producer_id, committed=committed)
 
-    # -- looking at groups, and removing them
+    # -- listing, describing and deleting groups
 
     def find(self, group_id: str) -> Group | ErrorCode:
         code = self.registry.load_error(self._journal.shard_of(group_id))

@@ -3,14 +3,14 @@
 A decision has these parts, and the runner acts on them in this order:
 
     notes      lines for the broker's log
-    timers     started for so many milliseconds, or stopped
-    successor  the group that takes the place of this one, which has changed its protocol
+    timers     started with a delay in milliseconds, or stopped
+    successor  the group that replaces this one, which has changed its protocol
     answers    given at once
     entries    records that are written to the journal, as one batch
-    promises   answers that are given once the entries are written, or cannot be
-    then       the event that happens to the group once the entries are written, or cannot be
+    promises   answers given once the entries are written or have failed
+    then       the event that happens to the group once the entries are written or have failed
 
-`result` is what the one who asks is told by the return of the call, for requests that never wait.
+`result` is the return value of the call, for requests that never wait.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ R = TypeVar("R")
 
 
 def unbound() -> None:
-    """Stands in a timer until the runner starts it."""
+    """A timer's placeholder action until the runner starts it."""
 
 
 class GroupTimer(Timer):
@@ -49,14 +49,14 @@ class GroupTimer(Timer):
 
 
 class Answer(NamedTuple, Generic[R]):
-    """A response and whom it is for."""
+    """A response and its callback."""
 
     to: Callable[[R], None]
     response: R
 
 
 class Promise(NamedTuple, Generic[R]):
-    """A response that counts once the decision is written, and the refusal that is given if it could not be."""
+    """A response to give once the decision is written, and the refusal to give if the write fails."""
 
     to: Callable[[R], None]
     response: R
@@ -64,7 +64,7 @@ class Promise(NamedTuple, Generic[R]):
 
 
 class Setting(NamedTuple):
-    """A timer, and after how long it is due; None stops it."""
+    """A timer and its delay; None stops it."""
 
     timer: GroupTimer
     after_ms: int | None
@@ -115,7 +115,7 @@ class Decision(Generic[G]):
         self.promises.append(Promise(to, response, refusal))
 
     def write(self, entries: Iterable[Entry], then: Callable[[ErrorCode], object] | None = None) -> None:
-        """`then` makes an event of how the writing ended."""
+        """`then` makes an event from the outcome of the write."""
         assert self.then is None, "one batch has one event that follows"
         self.entries += entries
         self.then = then

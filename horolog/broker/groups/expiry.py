@@ -1,8 +1,8 @@
-"""What nobody needs any more: offsets that have outlived `offsets.retention.minutes` or their topic, and groups with nothing left.
+"""Removes offsets that have outlived `offsets.retention.minutes` or their topic, and groups with nothing left.
 
-The time of an offset runs from its commit; in a group that has had members, from when the last one left if that was later; as long as a
-group is live, only for topics that no member reads. A commit may bring a time of its own (v2 to v4). Offsets that
-are part of an open transaction stay.
+The retention of an offset starts with its commit, or when the last member left its group, whichever is later. In a live group, only
+offsets of topics that no member reads expire. A commit may set its own retention (v2 to v4). Offsets in an open transaction
+stay.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ log = logging.getLogger(__name__)
 
 MINUTE_MS = 60_000
 MAX_TOMBSTONES = 1_000
-"""In one batch; the rest goes with the next look."""
+"""In one batch; the rest follows with the next run."""
 
 
 class Expiry:
@@ -40,7 +40,7 @@ class Expiry:
         self._commits = commits
 
     def run(self) -> None:
-        """Look at every group that is loaded."""
+        """Expire offsets of every loaded group."""
         now_ms = self._clock.wall_ms()
         for group in list(self._registry.groups.values()):
             self._expire(group, now_ms)
@@ -66,7 +66,7 @@ class Expiry:
             self._commits.remove(group.id, group.shard, group.offsets, expired[:MAX_TOMBSTONES], _report)
 
     def _without_topic(self, group: Group) -> list[TopicPartition]:
-        """Offsets of topics that were deleted, or deleted and made anew."""
+        """Offsets of topics that were deleted, or deleted and created again."""
         topics = self._cluster.topics
         return [
             partition
@@ -75,7 +75,7 @@ class Expiry:
         ]
 
     def delete(self, group: Group, done: Callable[[ErrorCode], None]) -> None:
-        """Remove a group and its offsets; it is gone when that is written."""
+        """Remove a group and its offsets; it is gone once its tombstones are written."""
         entries: list[Entry] = [tombstone(group.id, partition) for partition in group.offsets]
         if not isinstance(group, ClassicGroup):
             entries += group.tombstones()
@@ -94,7 +94,7 @@ class Expiry:
         self._journal.append(group.shard, entries, written, is_state=True)
 
     def _forget(self, group: Group) -> None:
-        """Somebody may have joined while the tombstones were written: then the group stays, without its offsets."""
+        """Drop the group from memory. If a member joined while the tombstones were written, it stays, without offsets."""
         if group.check_delete():
             for partition in list(group.offsets):
                 group.offsets.remove(partition)

@@ -1,4 +1,4 @@
-"""Finds the group that a request is for: one that is there, a new one, or one that changes its protocol for it."""
+"""Finds the group of a request: an existing one, a new one, or one that changes its protocol for the request."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from horolog.protocol.records.batch import Entry
 
 
 class Finder:
-    """What it makes is kept once a member is in it."""
+    """A new group is kept once it has a member."""
 
     def __init__(self, known: Known, journal: Journal, registry: Registry, runner: Runner) -> None:
         self._known = known
@@ -39,7 +39,7 @@ class Finder:
     # -- for members of the classic protocol
 
     def to_join(self, request: JoinGroupRequest) -> Group | ErrorCode:
-        """The group that somebody joins."""
+        """The group that a member joins."""
         group = self._registry.groups.get(request.group_id)
         if isinstance(group, ConsumerGroup):
             return self._to_classic(group) if group.is_empty else group
@@ -53,7 +53,7 @@ class Finder:
         return ClassicGroup(request.group_id, shard, GroupOffsets(), self._known.now_ms())
 
     def _to_classic(self, group: ConsumerGroup) -> ClassicGroup:
-        """A group that nobody is in any more may change its protocol; its offsets stay."""
+        """An empty group may change its protocol; its offsets stay."""
         made = ClassicGroup(group.id, group.shard, group.offsets, self._known.now_ms())
         made.generation = group.epoch
         made.protocol_type = group.protocol_type
@@ -66,7 +66,7 @@ class Finder:
     # -- for members of the newer protocol
 
     def for_heartbeat(self, request: ConsumerGroupHeartbeatRequest, entries: list[Entry]) -> ConsumerGroup | Refusal:
-        """The group of a heartbeat; if it is made of a classic one, `entries` gets what has to go."""
+        """The group of a heartbeat; if it is converted from a classic one, `entries` gets the records of the conversion."""
         group = self._registry.groups.get(request.group_id)
         if isinstance(group, ConsumerGroup):
             return group
@@ -85,18 +85,18 @@ class Finder:
         return Refusal(ErrorCode.GROUP_ID_NOT_FOUND, message)
 
     def _new(self, group_id: str, before: ClassicGroup | None, entries: list[Entry]) -> ConsumerGroup:
-        """A group that begins empty, with the offsets of the classic one that nobody is in any more."""
+        """A group that begins empty, with the offsets of the empty classic group before it."""
         shard = self._journal.shard_of(group_id)
         if before is None:
             return ConsumerGroup(group_id, shard, GroupOffsets(), self._known.now_ms())
         if not before.is_simple:
             entries.append(before.tombstone())
         made = ConsumerGroup(group_id, shard, before.offsets, self._known.now_ms())
-        made.epoch = made.assignment_epoch = before.generation  # numbers that were used are not used again
+        made.epoch = made.assignment_epoch = before.generation  # used numbers are not used again
         return made
 
     def heartbeat(self, group: ConsumerGroup, event: Heartbeat) -> None:
-        """Have a heartbeat happen to a group that was found for it. A group that is made for a member counts only if the member is taken."""
+        """Apply a heartbeat to the group found for it. A group made for a member is kept only if the member is accepted."""
         groups = self._registry.groups
         before = groups.get(group.id)
         groups[group.id] = group

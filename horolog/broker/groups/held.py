@@ -1,7 +1,7 @@
-"""Whether there is room for the words of members about themselves, and for their assignments, in a group and in all groups together.
+"""Limits the bytes of members' descriptions and assignments, for each group and for all groups together.
 
-A group counts the bytes of its own members. The sum over all groups is estimated: it grows with each that is let in, and is taken anew,
-at most once a second, where there seems to be no room.
+A group counts the bytes of its own members. The sum over all groups is an estimate: it grows with each accepted request, and is
+recalculated, at most once a second, when it exceeds the limit.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def bytes_of_heartbeat(request: ConsumerGroupHeartbeatRequest) -> int:
 
 
 class HeldByGroups:
-    """Says whether there is room for more."""
+    """The bytes that all groups hold, against their limits."""
 
     def __init__(self, cluster: Cluster, clock: Clock, registry: Registry) -> None:
         self._cluster = cluster
@@ -43,12 +43,12 @@ class HeldByGroups:
         return f"<HeldByGroups: about {self._estimate_bytes} bytes>"
 
     def takes_member(self, group: Group, member_id: str, size_bytes: int, instance_id: str | None = None) -> bool:
-        """Whether a member may say so much of itself, in place of what it said before."""
+        """Whether a member's description may have this size, in place of its previous one."""
         known_as = member_id if member_id in group.members else group.statics.get(instance_id or "", "")
         return self._takes(group, size_bytes, group.held.of(known_as))
 
     def takes_assignments(self, group: Group, size_bytes: int) -> bool:
-        """Whether a leader may bring so much, in place of what it brought before."""
+        """Whether a leader's assignments may have this size, in place of the previous ones."""
         return self._takes(group, size_bytes, group.held.assigned)
 
     def _takes(self, group: Group, size_bytes: int, before_bytes: int) -> bool:

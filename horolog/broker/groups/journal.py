@@ -1,4 +1,4 @@
-"""`__consumer_offsets`, where groups are kept: appends that report when they are written, and reading it all."""
+"""`__consumer_offsets`, the topic that keeps groups: appends that report when they are written, and reads of all of it."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ from horolog.protocol.records.control import decode_marker
 log = logging.getLogger(__name__)
 
 Done = Callable[[ErrorCode, int], None]
-"""Told the error, or none and the offset of the first record, once a batch is written or could not be."""
+"""Called with an error and -1, or with NONE and the offset of the first record, once a batch is written or has failed."""
 
 
 class Producer(NamedTuple):
-    """In whose transaction something is written."""
+    """The producer in whose transaction a batch is written."""
 
     id: int
     epoch: int
 
 
 class Marked(NamedTuple):
-    """The end of a producer's transaction, as it stands in the log."""
+    """The end of a producer's transaction in the log."""
 
     producer_id: int
     committed: bool
@@ -55,7 +55,7 @@ class Stored(NamedTuple):
 
 
 class Journal(TopicJournal):
-    """The topic as the coordinator uses it."""
+    """The coordinator's view of the topic."""
 
     def __init__(self, cluster: Cluster, committer: Committer, clock: Clock) -> None:
         super().__init__(GROUP_OFFSETS, cluster, committer, clock)
@@ -71,10 +71,10 @@ class Journal(TopicJournal):
         producer: Producer | None = None,
         is_state: bool = False,
     ) -> None:
-        """Append records as one batch; `done` comes when they are written (with `durable`: synced), or at once with an error.
+        """Append records as one batch; `done` is called when they are written (with `durable`: synced), or with an error.
 
-        The state of a group (`is_state`) may be larger than what producers may write: it grows with the members.
-        With `horolog.read.only` groups live in memory: nothing is appended, and all is well.
+        The state of a group (`is_state`) may exceed the limit of producers' batches: it grows with the members.
+        With `horolog.read.only` groups live in memory: nothing is appended, and `done` gets NONE.
         """
         if self._cluster.settings.horolog_read_only:
             self.submit((), lambda _: done(ErrorCode.NONE, -1), durable=False)
@@ -108,20 +108,20 @@ class Journal(TopicJournal):
         self.submit((partition,), written, durable=durable)
 
     def when_written(self, shards: Iterable[int], action: Callable[[], None]) -> None:
-        """Do something once the records on their way to these partitions are written, or have failed; at once if there are none."""
+        """Call `action` once the pending records of these partitions are written or have failed; at once if there are none."""
         writing = (self.find(shard) for shard in shards if self._writing[shard])
         waiting = [one for one in writing if not isinstance(one, ErrorCode)]
         if not waiting:
             action()
             return
-        # A commit that waits for the disk is overtaken by one that does not, but never by another that waits.
+        # A commit that waits for a sync may be overtaken by one that does not, but never by another that waits.
         durable = self._cluster.settings.horolog_offsets_commit_sync
         self.submit(waiting, lambda _: action(), durable=durable)
 
     def _append(
         self, partition: Partition, entries: Sequence[Entry], producer: Producer | None, *, is_state: bool
     ) -> int:
-        """The coordinator has no sequence numbers: producers' states are brought up to date, and nothing is checked against them."""
+        """Append without sequence numbers, which the coordinator lacks: producers' states are updated, but not checked."""
         partition.check_takes_appends()
         now_ms = self._clock.wall_ms()
         checked = own_batch(
@@ -144,17 +144,17 @@ class Journal(TopicJournal):
         put_offline(self._led_here(shard), fault)
 
     def _led_here(self, shard: int) -> Partition:
-        """Raises ClusterError where another broker coordinates these groups."""
+        """Raises ClusterError if another broker coordinates these groups."""
         found = self.find(shard)
         if isinstance(found, ErrorCode):
             raise ClusterError(ErrorCode.NOT_COORDINATOR, f"shard {shard} of the groups is led by another broker")
         return found
 
     def read(self, shard: int) -> Iterator[list[Stored | Marked]]:
-        """Everything in one partition, in order and in pieces; what cannot be read is logged and left out."""
+        """The records of one partition, in order and in pieces; unreadable batches are logged and skipped."""
         partition = self.find(shard)
         if isinstance(partition, ErrorCode):
-            return  # nothing has ever been kept
+            return  # no records here
         for batches in self.read_batches(partition):
             piece: list[Stored | Marked] = []
             for batch in batches:

@@ -1,8 +1,8 @@
-"""Decides what an event does to a KIP-848 group: members say in heartbeats what they want and have, the broker what they should.
+"""Decides what an event does to a KIP-848 group: heartbeats carry what members want and own, the broker assigns partitions.
 
-A heartbeat: who is it, what has changed about it, does that need a new group epoch, does that need a new target assignment, and
-how far can this member come towards its target now. What changes is written as records, and answered when they are in the log.
-Pure but for the group itself, which nobody else changes.
+The questions of a heartbeat: which member is it, what has changed about it, does that need a new group epoch, does that need a new
+target assignment, and how far can this member move towards its target now. Changes are written as records, and answered once these
+are in the log. Pure but for the group itself, which only this module changes.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ NOT_SAID = -1
 
 
 def decide(group: ConsumerGroup, event: Event, known: Known, now_ms: int) -> Decision[ConsumerGroup]:
-    """Change the group by an event, and say what follows from that."""
+    """Apply an event to the group; returns what follows from it."""
     turn = Turn(group, known, now_ms)
     _STEPS[type(event)](turn, event)
     return turn
@@ -125,7 +125,7 @@ def _check_room(turn: Turn, request: ConsumerGroupHeartbeatRequest) -> Refusal |
 
 
 def _find_member(turn: Turn, request: ConsumerGroupHeartbeatRequest) -> ConsumerMember | Refusal:
-    """The member that a heartbeat is of: known, new, or in the place of a static one that has left for a while."""
+    """The member that sends a heartbeat: known, new, or in the place of a static one that has left for a while."""
     if request.instance_id is not None:
         return _find_static(turn, request, request.instance_id)
     member = turn.group.members.get(request.member_id)
@@ -159,7 +159,7 @@ def _new_member(group: ConsumerGroup, request: ConsumerGroupHeartbeatRequest) ->
 
 
 def _describe(turn: Turn, member: ConsumerMember, event: Heartbeat) -> bool:
-    """Take what a member says of itself; whether that changes what it wants, which takes a new epoch."""
+    """Update a member's description; returns whether its subscription changed, which needs a new epoch."""
     request = event.request
     if _says_nothing_new(member, event):
         return False
@@ -185,7 +185,7 @@ def _describe(turn: Turn, member: ConsumerMember, event: Heartbeat) -> bool:
 
 
 def _see(turn: Turn, member: ConsumerMember, may_describe: MayDescribe | None) -> bool:
-    """Have a pattern mean the topics that the member may describe; whether that changes what it is given."""
+    """Limit a pattern to the topics that the member may describe; returns whether that changes its topics."""
     if may_describe is None or member.regex is None:
         member.sight = None
         return False
@@ -197,7 +197,7 @@ def _see(turn: Turn, member: ConsumerMember, may_describe: MayDescribe | None) -
 
 
 def _says_nothing_new(member: ConsumerMember, event: Heartbeat) -> bool:
-    """Whether a heartbeat only says that the member is there, as nearly all do."""
+    """Whether a heartbeat only keeps the session alive, as nearly all do."""
     request = event.request
     return (
         request.rebalance_timeout_ms == NOT_SAID != member.rebalance_timeout_ms
@@ -302,14 +302,14 @@ def _response(member: ConsumerMember, interval_ms: int, *, with_assignment: bool
 
 
 class Refusal(NamedTuple):
-    """Why a heartbeat is not taken."""
+    """Why a heartbeat is refused."""
 
     code: ErrorCode
     message: str
 
 
 def check_heartbeat(request: ConsumerGroupHeartbeatRequest, version: int) -> Refusal | None:
-    """The fault of a request by itself, if it has one."""
+    """Why a request is invalid by itself, if it is."""
     epoch = request.member_epoch
     if not request.group_id:
         return _invalid("GroupId can't be empty.")
@@ -343,7 +343,7 @@ def _invalid(message: str) -> Refusal:
 
 
 def _check_epoch(member: ConsumerMember, request: ConsumerGroupHeartbeatRequest) -> Refusal | None:
-    """A member may come with its epoch, with 0 to begin anew, or with the last one if the answer was lost."""
+    """A member may send its epoch, 0 to rejoin, or the previous epoch if the response was lost."""
     epoch, current = request.member_epoch, member.current
     if epoch in {JOIN_EPOCH, current.epoch}:
         return None

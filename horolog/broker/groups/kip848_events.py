@@ -1,4 +1,4 @@
-"""What may happen to a group of the newer protocol besides the classic requests of members that still speak the old one."""
+"""The events of a group of the newer protocol, apart from the classic requests of members that still speak the old one."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from horolog.broker.groups.consumer_group import ConsumerMember
 
 Answer = Callable[[ConsumerGroupHeartbeatResponse], None]
-"""Whether a principal may know of a topic. Two that are equal say the same."""
+"""Whether a principal may describe a topic. Equal functions give equal results."""
 
 SILENT = "has fallen silent"
 NOT_GIVEN_BACK = "has not given back its partitions in time"
@@ -23,10 +23,10 @@ NOT_COME_BACK = "has not come back in time"
 
 
 class Heartbeat(NamedTuple):
-    """A member says what it wants and has.
+    """A member sends its subscription and its partitions.
 
-    `entries` are records that go first if it is taken: those of a group that was of the other protocol. Without access lists
-    there is no `may_describe`.
+    `entries` are records to write first if it is accepted: those that convert a group of the other protocol. Without access
+    lists there is no `may_describe`.
     """
 
     request: ConsumerGroupHeartbeatRequest
@@ -37,21 +37,21 @@ class Heartbeat(NamedTuple):
 
 
 class Leave(NamedTuple):
-    """Epoch -1: the member is gone. Epoch -2: a static member is gone, and its place is kept for a session."""
+    """Epoch -1: the member leaves. Epoch -2: a static member leaves, and its place is kept for a session timeout."""
 
     request: ConsumerGroupHeartbeatRequest
     answer: Answer
 
 
 class Overdue(NamedTuple):
-    """A member has let a time pass: it is out."""
+    """A member has exceeded a timeout: it is removed."""
 
     member: ConsumerMember
     why: str
 
 
 class Upgraded(NamedTuple):
-    """The group was classic until now: every member has its whole session before it."""
+    """The group was classic until now: every member's session starts now."""
 
 
 Event = Heartbeat | Leave | Overdue | Upgraded | JoinGroup | SyncGroup | HeartbeatRequest | LeaveGroup | Loaded | Killed

@@ -1,7 +1,6 @@
-"""The steps that requests of either protocol take in a group of the newer one: who is a member, which epoch, who has what.
+"""The steps of requests of either protocol in a group of the newer one: members, epochs and assignments.
 
-Each changes the group and adds to the decision, which is the `Turn` that they all have in hand: records of what has changed, and
-timers.
+Each step changes the group and adds records and timers to the decision, the `Turn` that is passed to all of them.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ JOIN_EPOCH = 0
 
 
 class Turn(Decision[ConsumerGroup]):
-    """A decision as it comes about, and what it goes by."""
+    """A decision in the making, and its inputs."""
 
     __slots__ = ("known", "now_ms")
 
@@ -37,7 +36,7 @@ class Turn(Decision[ConsumerGroup]):
 
 
 def replace(turn: Turn, holder: ConsumerMember, member_id: str) -> ConsumerMember:
-    """A static member is back under a new id: it gets what was kept for it."""
+    """A static member is back under a new id: it gets the state kept for it."""
     group = turn.group
     stop_timers(turn, holder)
     turn.entries += group.member_tombstones(holder.id)
@@ -46,7 +45,7 @@ def replace(turn: Turn, holder: ConsumerMember, member_id: str) -> ConsumerMembe
     member.topics, member.regex = holder.topics, holder.regex
     member.rack_id, member.assignor = holder.rack_id, holder.assignor
     member.rebalance_timeout_ms = holder.rebalance_timeout_ms
-    if holder.classic is not None:  # without its timer, which is about the member that is gone
+    if holder.classic is not None:  # without its timer, which belongs to the old member
         member.classic = ClassicPart(holder.classic.session_timeout_ms, holder.classic.protocols)
     member.target = holder.target
     member.current = holder.current._replace(epoch=JOIN_EPOCH, state=MemberState.STABLE, revoking={})
@@ -56,9 +55,9 @@ def replace(turn: Turn, holder: ConsumerMember, member_id: str) -> ConsumerMembe
 
 
 def remove(turn: Turn, members: Sequence[ConsumerMember]) -> None:
-    """Take members out; the others get what they had with their next heartbeats.
+    """Remove members; the others get their partitions with their next heartbeats.
 
-    A group that only has members of the classic protocol left becomes a classic group, and has them join again.
+    If only members of the classic protocol are left, the group becomes a classic group, and they have to rejoin.
     """
     group = turn.group
     for member in members:
@@ -79,7 +78,7 @@ def remove(turn: Turn, members: Sequence[ConsumerMember]) -> None:
 
 
 def refresh(turn: Turn, *, bump: bool) -> None:
-    """Begin a new epoch if members or topics have changed, and make the target assignment for it."""
+    """Begin a new epoch if members or topics have changed, and compute its target assignment."""
     group = turn.group
     topics = topics_of(group, turn.known)
     metadata_hash = group.metadata_hash
@@ -95,7 +94,7 @@ def refresh(turn: Turn, *, bump: bool) -> None:
 
 
 def topics_of(group: ConsumerGroup, known: Known) -> dict[str, tuple[bytes, int]]:
-    """Id and partition count of every topic that the group reads and that there is."""
+    """Id and partition count of every existing topic that the group reads."""
     names: set[str] = set()
     for member in {_wish(member, known): member for member in group.members.values()}.values():
         names.update(member.topics)
@@ -128,9 +127,9 @@ def _assign(turn: Turn, topics: Mapping[str, tuple[bytes, int]]) -> None:
 
 
 def pattern_topics(member: ConsumerMember, known: Known) -> frozenset[str]:
-    """What a member's pattern means: with access lists no topic that it may not describe.
+    """The topics that a member's pattern matches: with access lists only those that it may describe.
 
-    A member that has not been heard of since a start, so that nobody knows who it is, keeps what it was given.
+    A member without a heartbeat since the broker's start, whose principal is unknown, keeps the topics of its target.
     """
     if member.regex is None:
         return frozenset()
@@ -143,7 +142,7 @@ def pattern_topics(member: ConsumerMember, known: Known) -> frozenset[str]:
 
 
 def _wish(member: ConsumerMember, known: Known) -> tuple[object, ...]:
-    """The same for members that want the same topics."""
+    """A key that is equal for members with the same subscription."""
     if member.sight is not None:
         return member.topics, member.regex, member.sight.may_describe
     if member.regex is not None and known.settings.authorizer_class_name:
@@ -152,7 +151,7 @@ def _wish(member: ConsumerMember, known: Known) -> tuple[object, ...]:
 
 
 def _hash(topics: Mapping[str, tuple[bytes, int]]) -> int:
-    """Changes when a topic comes, goes, is made anew or gets more partitions."""
+    """A hash that changes when a topic is added, removed, created again or gets more partitions."""
     digest = blake2b(digest_size=8)
     for name, (topic_id, count) in sorted(topics.items()):
         digest.update(b"%s\x00%s%d\x00" % (name.encode(), topic_id, count))
@@ -160,7 +159,7 @@ def _hash(topics: Mapping[str, tuple[bytes, int]]) -> int:
 
 
 def reconcile(turn: Turn, member: ConsumerMember, owned: Assignment | None) -> None:
-    """Bring one member as near to its target as it can come now."""
+    """Move one member as far towards its target as is possible now."""
     group = turn.group
     current = next_current(member.current, group.assignment_epoch, member.target, group.is_free, owned)
     if current != member.current:
@@ -179,7 +178,7 @@ def start_session(turn: Turn, member: ConsumerMember) -> None:
 
 
 def watch_revocation(turn: Turn, member: ConsumerMember) -> None:
-    """A member that has to give something back has its rebalance timeout for it."""
+    """Give a member its rebalance timeout to give partitions back."""
     if member.current.state is not MemberState.UNREVOKED:
         turn.stop(member.rebalance)
         return
@@ -189,7 +188,7 @@ def watch_revocation(turn: Turn, member: ConsumerMember) -> None:
 
 
 def expect(turn: Turn, member: ConsumerMember) -> None:
-    """A member of the classic protocol has its rebalance timeout for the next step."""
+    """Give a member of the classic protocol its rebalance timeout for the next step."""
     assert member.classic is not None
     if member.classic.comeback is None:
         member.classic.comeback = GroupTimer(Overdue(member, NOT_COME_BACK))
@@ -197,7 +196,7 @@ def expect(turn: Turn, member: ConsumerMember) -> None:
 
 
 def has_come(turn: Turn, member: ConsumerMember) -> None:
-    """It has taken the step that was expected of it."""
+    """The member has taken the expected step."""
     if member.classic is not None:
         turn.stop(member.classic.comeback)
 

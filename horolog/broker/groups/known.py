@@ -1,4 +1,4 @@
-"""The rest of the broker as decisions about groups see it: settings, topics and the time. Read only."""
+"""The read-only view of the broker for decisions about groups: settings, topics and the time."""
 
 from __future__ import annotations
 
@@ -47,13 +47,13 @@ class Known:
         )
 
     def matching(self, pattern: str, may_describe: MayDescribe | None = None) -> frozenset[str]:
-        """The topics that a subscription by pattern means to whoever may describe some of them; raises PatternError."""
+        """The topics that a pattern matches, of those that may be described; raises PatternError."""
         return self._patterns.matching(pattern, may_describe)
 
     def check_pattern(self, pattern: str, may_describe: MayDescribe | None) -> None:
-        """Raises PatternError for a pattern that is not to be taken."""
+        """Raises PatternError for a pattern that is refused."""
         self._patterns.check(pattern, may_describe)
 
     def try_out(self, pattern: str, may_describe: MayDescribe | None) -> Generator[None, None, None]:
-        """Find in steps what a pattern means, before a member brings it."""
+        """Match a pattern in steps, before a member's heartbeat is handled."""
         return self._patterns.try_out(pattern, may_describe)

@@ -4,9 +4,8 @@ r"""Regular expressions in time linear in the text: the part of RE2's language t
     ab  a|b  (a)  (?:a)  a* a+ a?  a{2} a{2,} a{2,5}  and each of these with a ? behind it, which changes nothing here
 
 A pattern becomes a list of instructions; matching keeps the set of instructions that are reached, so no pattern makes it slow. Sets are
-remembered with what each character leads to, so that 10,000 names take some 20 milliseconds. `steps` counts the instructions that were
-looked at where nothing was remembered: whoever matches many texts bounds it. Syntax that is not in the language, back references above
-all, is refused.
+cached with their successor for each character, so that 10,000 names take some 20 milliseconds. `steps` counts the instructions visited
+on cache misses: callers that match many texts bound it. Other syntax, above all back references, is refused.
 
 RE2 itself (the package google-re2 1.1, measured in 2026) has all of its language and compiles as quickly, but takes three times as
 long for the names through its Python binding, 3 MB of memory, and has no wheels for musl: an installation on Alpine would
@@ -22,7 +21,7 @@ MAX_REPEAT = 1_000
 MAX_INSTRUCTIONS = 2_000
 MAX_DEPTH = 50
 MAX_REMEMBERED = 5_000
-"""Instructions in the sets that one pattern remembers, and steps between them."""
+"""Instructions in the sets that one pattern caches, and steps between them."""
 
 Ranges = tuple[tuple[int, int], ...]
 
@@ -54,7 +53,7 @@ ANY: Ranges = ((0, 9), (11, LAST_CHARACTER))
 
 
 class PatternError(ValueError):
-    """A pattern that cannot be read; the text says why."""
+    """A pattern that cannot be parsed; the text says why."""
 
 
 class Instruction(NamedTuple):
@@ -71,7 +70,7 @@ MATCH = Instruction(None)
 
 
 class Place:
-    """A set of instructions that a text has reached, and where each next character leads, as far as texts have shown."""
+    """A set of instructions that a text has reached, and its successors for the characters met so far."""
 
     __slots__ = ("accepts", "following", "states")
 
@@ -112,7 +111,7 @@ class Regex:
         self._first = self._place(frozenset({self._start}), at_start=True)
 
     def _follow(self, place: Place, character: str) -> Place:
-        """Where a character leads that was not met at this place before."""
+        """The next place for a character that was not met at this one before."""
         code = ord(character)
         self.steps += len(place.states)
         steps = frozenset(
@@ -135,7 +134,7 @@ class Regex:
         return Place(states, accepts=0 in self._reach(steps, at_start=at_start, at_end=True))
 
     def _reach(self, steps: frozenset[int], *, at_start: bool, at_end: bool) -> frozenset[int]:
-        """All instructions that come next without reading a character."""
+        """All instructions that are reached without reading a character."""
         reached: set[int] = set()
         waiting = list(steps)
         while waiting:
@@ -239,7 +238,7 @@ class _Parser:
         return node
 
     def _bounds(self) -> tuple[int, int | None] | None:
-        """What {2}, {2,} or {2,5} says; any other brace is a plain character, which the next atom reads."""
+        """The bounds of {2}, {2,} or {2,5}; any other brace is a plain character, which the next atom reads."""
         end = self._text.find("}", self._at)
         low, comma, high = self._text[self._at + 1 : max(end, 0)].partition(",")
         if end < 0 or not low.isdecimal() or (high and not high.isdecimal()) or not low.isascii():
@@ -329,7 +328,7 @@ def _invert(ranges: Ranges) -> Ranges:
 
 
 def _compile(node: Node, following: int, program: list[Instruction]) -> int:
-    """Put a node in front of the instruction `following`; the place of its first instruction."""
+    """Put a node in front of the instruction `following`; returns the place of its first instruction."""
     kind = node[0]
     if kind == "ranges":
         return _put(program, Instruction(node[1], following))  # type: ignore[arg-type]

@@ -1,7 +1,7 @@
-"""Makes groups again out of one partition of `__consumer_offsets`.
+"""Rebuilds groups from one partition of `__consumer_offsets`.
 
-First the log is folded: of every key only the last value counts, of offsets in transactions those whose transaction was committed. Then the
-values are read. One that cannot be read costs its group that one thing, and a line in the broker's log.
+First the log is folded: only the last value of every key counts, and offsets in transactions only if the transaction was committed. Then
+the values are read. An unreadable value is logged and skipped; the rest of its group is kept.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ M = TypeVar("M", bound=Message)
 
 
 class Folded:
-    """The last value of every key, with where it stands, and what open transactions have written."""
+    """The last value of every key with its offset, and the writes of open transactions."""
 
     def __init__(self) -> None:
         self.values: dict[bytes, tuple[int, bytes]] = {}

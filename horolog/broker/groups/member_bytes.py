@@ -1,10 +1,10 @@
-"""How many bytes a group keeps for each of its members: their words about themselves, and the assignments of all of them."""
+"""Counts the bytes that a group keeps for its members: the description of each, and the assignments of all of them."""
 
 from __future__ import annotations
 
 
 class MemberBytes:
-    """Of one group."""
+    """The bytes of one group."""
 
     __slots__ = ("_of", "_total", "assigned")
 
@@ -24,7 +24,7 @@ class MemberBytes:
         return self._of.get(member_id, 0)
 
     def set(self, member_id: str, size_bytes: int) -> None:
-        """A member is new, or says something else of itself."""
+        """Set the size of a member's description."""
         self._total += size_bytes - self._of.get(member_id, 0)
         self._of[member_id] = size_bytes
 

@@ -1,7 +1,7 @@
-"""Turns a live group of one protocol into one of the other, as values: nobody is told and nothing is written here.
+"""Turns a live group of one protocol into one of the other, as values: it answers no request and writes nothing.
 
-A classic group can become one of the newer protocol when its members speak the usual consumer protocol, for then the broker can read
-what they want and have. A group of the newer protocol whose members all speak the classic one becomes classic again.
+A classic group can become one of the newer protocol if its members speak the usual consumer protocol, because the broker can then
+read their subscriptions and assignments. A group of the newer protocol whose members all speak the classic one becomes classic again.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ MAY_DOWNGRADE = frozenset({"bidirectional", "downgrade"})
 
 
 def to_consumer(group: ClassicGroup, known: Known, now_ms: int) -> tuple[ConsumerGroup, list[Entry]] | None:
-    """The group, and the records that make the old one the new one; None if its members cannot be understood."""
+    """The new group, and the records of the conversion; None if its members' metadata cannot be read."""
     if known.settings.group_consumer_migration_policy not in MAY_UPGRADE or group.protocol_type != CONSUMER_PROTOCOL:
         return None
     if len(group.members) > known.settings.group_consumer_max_size:
@@ -58,7 +58,7 @@ def first_metadata(protocols: Protocols) -> bytes:
 
 
 def assigned_to(data: bytes, known: Known) -> Assignment:
-    """What a leader has given a member, by topic id; topics that there are not are left out. Raises DecodeError."""
+    """The assignment of a member by its leader, by topic id; missing topics are left out. Raises DecodeError."""
     return by_id({one.topic: frozenset(one.partitions) for one in read_assignment(data).assigned_partitions}, known)
 
 
@@ -95,7 +95,7 @@ def can_become_classic(group: ConsumerGroup, known: Known) -> bool:
 
 
 def to_classic(group: ConsumerGroup, known: Known, now_ms: int) -> tuple[ClassicGroup, list[Entry]]:
-    """The group, with what its members have, and the records that make the old one the new one."""
+    """The new group with its members' assignments, and the records of the conversion."""
     made = ClassicGroup(group.id, group.shard, group.offsets, now_ms)
     made.generation = group.epoch
     made.protocol_type = CONSUMER_PROTOCOL
@@ -117,7 +117,7 @@ def _classic_member(old: ConsumerMember, known: Known) -> Member:
 
 
 def classic_assignment(member: ConsumerMember, known: Known) -> bytes:
-    """What a member has, as its leader would have written it."""
+    """A member's assignment as a leader would have written it."""
     assert member.classic is not None
     topics = {
         known.by_id[topic_id].name: sorted(indexes)

@@ -1,8 +1,8 @@
-"""Members that speak the classic protocol in a group of the newer one: while a group migrates, it has both.
+"""Serves members that speak the classic protocol in a group of the newer one: while a group migrates, it has both.
 
-Such a member is told to join again whenever there is something new for it. Joining brings it as near to its target as a heartbeat
-of the newer protocol would, the generation is its epoch, nobody leads, and syncing gives it what it has now. A member that is told
-to come back and does not within its rebalance timeout is removed.
+Such a member is told to rejoin whenever its assignment can change. Joining moves it as far towards its target as a heartbeat of the
+newer protocol would, the generation is its epoch, the group has no leader, and syncing gives it its current assignment. A member
+that is told to rejoin is removed if it does not within its rebalance timeout.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def join(turn: Turn, event: JoinGroup) -> None:
 
 
 def _subscription(group: ConsumerGroup, event: JoinGroup) -> ConsumerProtocolSubscription | None:
-    """What a member that joins wants; None if the group, or the broker, does not understand it."""
+    """The subscription of a joining member; None if the group or the broker does not understand it."""
     if event.protocol_type != CONSUMER_PROTOCOL or not event.protocols:
         return None
     offered = {name for name, _ in event.protocols}
@@ -121,7 +121,7 @@ def _describe(member: ConsumerMember, event: JoinGroup, subscription: ConsumerPr
 
 
 def _owned(member: ConsumerMember, subscription: ConsumerProtocolSubscription, known: Known) -> Assignment:
-    """What a member still has; what it says of an older generation does not count."""
+    """The partitions that a member still owns; those of an older generation do not count."""
     if subscription.generation_id not in {NO_GENERATION, member.current.epoch}:
         return {}
     return owned_by(subscription, known)
@@ -169,7 +169,7 @@ def heartbeat(turn: Turn, request: HeartbeatRequest) -> None:
 
 
 def _has_news(group: ConsumerGroup, member: ConsumerMember) -> bool:
-    """Whether joining again would change something: a new epoch, something to give back, or something that is free now."""
+    """Whether rejoining would change something: a new epoch, partitions to give back, or partitions that are free now."""
     current = member.current
     if current.epoch < group.epoch or current.state is MemberState.UNREVOKED:
         return True
@@ -199,7 +199,7 @@ def _check(
 
 
 def leave(turn: Turn, event: LeaveGroup) -> None:
-    """Take members out, of either kind; the result is what became of each."""
+    """Remove members of either kind; the result has a code for each."""
     codes: list[ErrorCode] = []
     leaving: dict[str, ConsumerMember] = {}
     for one in event.members:

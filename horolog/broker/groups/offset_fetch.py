@@ -1,4 +1,4 @@
-"""OffsetFetch: what groups have committed, one group per request up to v7, many from v8 on, topics by id from v10 on."""
+"""OffsetFetch: the committed offsets of groups, one group per request up to v7, many from v8 on, topics by id from v10 on."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class OffsetFetch:
         self._commits = commits
 
     def fetch(self, request: OffsetFetchRequest, version: int, done: Callable[[OffsetFetchResponse], None]) -> None:
-        """Answer once everything that was committed before is written."""
+        """Answer once all earlier commits are written."""
         group_ids = (
             [one.group_id for one in request.groups] if version >= FIRST_WITH_MANY_GROUPS else [request.group_id]
         )
@@ -77,7 +77,7 @@ class OffsetFetch:
         if not code and group is not None:
             code = group.check_fetch(asked.member_id, asked.member_epoch)
         if code:
-            # v0 and v1 have no other place for an error than the partitions
+            # v0 and v1 have no place for an error but the partitions
             topics = [self._nothing(one) for one in asked.topics or ()] if version < FIRST_WITH_GROUP_ERROR else []
             return OffsetFetchResponseGroup(group_id=asked.group_id, topics=topics, error_code=code)
         offsets = group.offsets if group is not None else None
@@ -120,7 +120,7 @@ class OffsetFetch:
         return OffsetFetchResponseTopics(name=asked.name, topic_id=asked.topic_id, partitions=partitions)
 
     def _fetch_old(self, request: OffsetFetchRequest) -> OffsetFetchResponse:
-        """v0: a place without an offset is an error, and nothing but the offset was ever kept."""
+        """v0: a partition without an offset is an error, and only offsets were kept."""
         offsets = self._registry.old_offsets.get(request.group_id)
         code = self._registry.load_error(self._journal.shard_of(request.group_id))
         missing = code or ErrorCode.UNKNOWN_TOPIC_OR_PARTITION

@@ -1,4 +1,4 @@
-"""What one group has committed: an offset per partition, those still pending in transactions, and when they expire."""
+"""The committed offsets of one group: one per partition, those pending in transactions, and when they expire."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from horolog.protocol.wire import NO_UUID
 
 TopicPartition = tuple[str, int]
 NEVER = -1
-"""For `expire_ms`: when, is a matter of the broker's retention."""
+"""For `expire_ms`: the broker's retention applies."""
 
 
 class Committed:
-    """One committed offset; `log_offset` is where it stands in the log, which tells the later one of two."""
+    """One committed offset; `log_offset` is its position in the log, which tells the later of two."""
 
     __slots__ = ("commit_ms", "expire_ms", "leader_epoch", "log_offset", "metadata", "offset", "topic_id")
 
@@ -53,7 +53,7 @@ class Committed:
         )
 
     def entry(self, group_id: str, partition: TopicPartition, kind: int = OFFSET) -> Entry:
-        # the one version with a time of expiry has no room for the topic's id
+        # the one version with a time of expiry has no field for the topic's id
         topic_id = self.topic_id if self.expire_ms == NEVER else NO_UUID
         value = (self.offset, self.leader_epoch, self.metadata, self.commit_ms, self.expire_ms, topic_id)
         return offset_entry((group_id, *partition), value, kind)
@@ -64,7 +64,7 @@ def tombstone(group_id: str, partition: TopicPartition, kind: int = OFFSET) -> E
 
 
 class GroupOffsets:
-    """The offsets of one group. What has no entry has no offset."""
+    """The offsets of one group. A partition without an entry has no offset."""
 
     __slots__ = ("_committed", "_pending")
 
@@ -88,7 +88,7 @@ class GroupOffsets:
         return list(self._committed.items())
 
     def put(self, partition: TopicPartition, committed: Committed) -> None:
-        """Take a written offset, unless one that stands later in the log is here already."""
+        """Keep a written offset, unless a later one in the log is known already."""
         before = self._committed.get(partition)
         if before is None or before.log_offset <= committed.log_offset:
             self._committed[partition] = committed
@@ -106,7 +106,7 @@ class GroupOffsets:
         self._pending.setdefault(producer_id, {})[partition] = committed
 
     def complete(self, producer_id: int, *, committed: bool) -> None:
-        """A transaction has ended: its offsets count from now on, or never."""
+        """A transaction has ended: its offsets count from now on if it was committed."""
         pending = (self._pending or {}).pop(producer_id, None)
         if not self._pending:
             self._pending = None
@@ -126,7 +126,7 @@ class GroupOffsets:
     def expired(
         self, now_ms: int, retention_ms: int, since: Callable[[TopicPartition, Committed], int | None]
     ) -> list[TopicPartition]:
-        """The partitions whose offsets have outlived their time; `since` says from when it counts, None: it does not."""
+        """The partitions whose offsets have expired; `since` gives the start of the retention, None if it has not started."""
         found = []
         for partition, committed in self._committed.items():
             start_ms = since(partition, committed)

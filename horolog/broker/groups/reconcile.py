@@ -1,7 +1,7 @@
-"""How a member of a KIP-848 group comes from what it has to what it should have, one heartbeat after another, as a pure function.
+"""Moves a member of a KIP-848 group from its current to its target assignment, heartbeat by heartbeat, as a pure function.
 
-A member first gives back partitions that are no longer its own and says so; only then it comes into the new epoch. It gets what it should have as
-soon as nobody else has it. So no partition has two owners, whatever is lost on the way.
+A member first gives back the partitions that are no longer its own and confirms that; only then it enters the new epoch. It gets a target
+partition as soon as no other member has it. So no partition has two owners, whatever messages are lost.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ from horolog.broker.groups.assignors import NOTHING, Assignment
 
 
 class MemberState(IntEnum):
-    """As it stands in the log."""
+    """The states of a member, by their numbers in the log."""
 
     STABLE = 0
     UNREVOKED = 1
-    """It has partitions that it must give back, and stays in its epoch until it has."""
+    """It has partitions to give back, and stays in its epoch until it has given them back."""
     UNRELEASED = 2
-    """It is in the newest epoch and waits for partitions that others still have."""
+    """It is in the newest epoch and waits for partitions that other members still have."""
 
 
 class Current(NamedTuple):
-    """What a member has, and in which epoch."""
+    """A member's partitions and its epoch."""
 
     epoch: int = 0
     previous_epoch: int = -1
@@ -44,7 +44,7 @@ def reconcile(
     is_free: Callable[[bytes, int], bool],
     owned: Assignment | None,
 ) -> Current:
-    """The member's next state; `owned` is what it says that it has, None if it does not say."""
+    """The member's next state; `owned` are the partitions that it reports, None if it sends no report."""
     if current.state is MemberState.STABLE and current.epoch == target_epoch:
         return current
     if current.state is MemberState.UNREVOKED and _owns_any(owned, current.revoking):

@@ -1,4 +1,4 @@
-"""The records of `__consumer_offsets`: two bytes that say what a key is, the key, and a value behind two bytes of its version.
+"""The records of `__consumer_offsets`: two bytes for the kind of key and the key; two bytes for the value's version and the value.
 
     0, 1  OffsetCommitKey                           OffsetCommitValue
     2     GroupMetadataKey                          GroupMetadataValue (classic groups)
@@ -10,8 +10,8 @@
     8     ConsumerGroupCurrentMemberAssignmentKey   ConsumerGroupCurrentMemberAssignmentValue
     16    ConsumerGroupRegularExpressionKey         ConsumerGroupRegularExpressionValue
 
-No value is a tombstone. Key 0 is what Kafka 0.8 wrote; here it keeps the offsets that clients commit with OffsetCommit v0, which on
-brokers of their time lay in ZooKeeper: a store of its own, seen by OffsetFetch v0 alone.
+A record without a value is a tombstone. Kafka 0.8 wrote key 0; here it keeps the offsets that clients commit with OffsetCommit v0, which
+brokers of their time kept in ZooKeeper: a separate store, seen by OffsetFetch v0 alone.
 """
 
 from __future__ import annotations
@@ -64,10 +64,10 @@ _PAIRS: dict[int, tuple[type[Message], type[Message]]] = {
 }
 _KINDS = {key: number for number, (key, _) in _PAIRS.items()} | {ConsumerGroupPartitionMetadataKey: 4}
 _NEWEST_VALUE = {GroupMetadataValue: 3, OffsetCommitValue: 4}
-"""Versions that Kafka 3.9 reads too; the newest GroupMetadataValue says no more than v3."""
+"""Versions that Kafka 3.9 reads too; the newest GroupMetadataValue holds no more than v3."""
 
 _VALUE_WITH_EXPIRY = 1
-"""The one version of OffsetCommitValue that has a time of expiry."""
+"""The only version of OffsetCommitValue with a time of expiry."""
 
 
 def entry(key: Message, value: Message | None) -> Entry:
@@ -87,7 +87,7 @@ def value_bytes(value: Message) -> bytes:
 
 
 def offset_entry(key: OffsetKey, value: OffsetValue | None, kind: int = OFFSET) -> Entry:
-    """The same for a committed offset, as fields: commits come too often to make messages of them."""
+    """The same for a committed offset, as fields: commits are too frequent to build messages for them."""
     parts: list[Buffer] = [_NUMBER.pack(kind)]
     flat_encoder(OffsetCommitKey, kind)(key, parts)
     return b"".join(parts), None if value is None else _offset_value(value)
@@ -103,19 +103,19 @@ def _offset_value(value: OffsetValue) -> bytes:
 
 
 def kind_of(key: bytes) -> int:
-    """The number that says what a key is; -1 for one that is too short to say."""
+    """The number of a key's kind; -1 for a key that is too short."""
     return int(_NUMBER.unpack_from(key)[0]) if len(key) >= _NUMBER.size else -1
 
 
 def read_key(key: bytes) -> tuple[int, Message] | None:
-    """What a key says, with the number of its kind; None for kinds that are of no concern here. Raises DecodeError."""
+    """A key with the number of its kind; None for kinds that are not used here. Raises DecodeError."""
     kind = kind_of(key)
     pair = _PAIRS.get(kind)
     return None if pair is None else (kind, decode(pair[0], kind, key, _NUMBER.size))
 
 
 def read_entry(key: bytes, value: bytes) -> tuple[int, Message, Message] | None:
-    """What a record says, with the number of its kind; None for kinds that are of no concern here. Raises DecodeError."""
+    """A record's key and value with the number of its kind; None for kinds that are not used here. Raises DecodeError."""
     said = read_key(key)
     if said is None:
         return None
@@ -130,5 +130,5 @@ def read_entry(key: bytes, value: bytes) -> tuple[int, Message, Message] | None:
 
 
 def is_known(value_class: type[Message], version: int) -> bool:
-    """Whether a value of this version is read. Asserted of values that are written, an error in those that are read."""
+    """Whether values of this version are supported. Asserted on writing, an error on reading."""
     return 0 <= version <= (4 if value_class in _NEWEST_VALUE else 0)

@@ -1,4 +1,4 @@
-"""The groups that there are, and which parts of the log they are still being loaded from."""
+"""Registers all groups, and the shards of the log that are still being loaded."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ Group = ClassicGroup | ConsumerGroup
 
 
 class Registry:
-    """Groups by id; `old_offsets` are those that were committed with OffsetCommit v0.
+    """Groups by id; `old_offsets` are those committed with OffsetCommit v0.
 
-    `pending` says which groups a producer's open transaction has offsets for.
+    `pending` has the groups for which a producer's open transaction has offsets.
     """
 
     def __init__(self) -> None:
@@ -38,7 +38,7 @@ class Registry:
         return ErrorCode.COORDINATOR_LOAD_IN_PROGRESS if shard in self.loading else ErrorCode.NONE
 
     def drop(self, shard: int, shard_of: Callable[[str], int]) -> None:
-        """Forget everything of a shard: the log has it."""
+        """Forget all groups and offsets of a shard: the log has them."""
         for group in self.of_shard(shard):
             del self.groups[group.id]
         for group_id in [one for one in self.old_offsets if shard_of(one) == shard]:

@@ -1,4 +1,4 @@
-"""Acts on decisions about groups: sets timers, gives answers, writes records, and says when they are written."""
+"""Acts on decisions about groups: sets timers, sends responses, writes records, and reports when they are written."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ log = logging.getLogger(__name__)
 
 
 class Runner:
-    """See `decision` for what there is to act on, and in which order."""
+    """See `decision` for the parts of a decision and their order."""
 
     def __init__(
         self, known: Known, timers: Timers, journal: Journal, registry: Registry, lost: Callable[[int], None]
     ) -> None:
-        """`lost` is told the shard of a KIP-848 group that could not be written: it is what the log says, and is read again."""
+        """`lost` gets the shard of a KIP-848 group whose write failed: the shard is read again from the log."""
         self._known = known
         self._timers = timers
         self._journal = journal
@@ -38,7 +38,7 @@ class Runner:
         return f"<Runner of {self._registry!r} with {self._timers!r}>"
 
     def run(self, group: Group, event: Any) -> Decision[Any]:
-        """Have an event happen to a group."""
+        """Apply an event to a group, and act on the decision."""
         now_ms = self._known.now_ms()
         decision: Decision[Any]
         if isinstance(group, ClassicGroup):

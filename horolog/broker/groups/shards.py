@@ -1,4 +1,4 @@
-"""The partitions of the log of groups, each with its groups: read at a start, read again when a write was lost or a disk is back."""
+"""Loads the partitions of the groups' log: at startup, and again after a failed write or when a disk is back."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from horolog.protocol.errors import ErrorCode
 log = logging.getLogger(__name__)
 
 PIECES_AT_ONCE = 4
-"""Of the log, when a partition of it is read again while everything else waits: a few megabytes."""
+"""Pieces of the log, a few megabytes, read at once while everything else waits, when a partition is read again."""
 END = object()
 
 
 class Shards:
-    """Fills the registry from the journal. Until a group's partition is read, requests for it are told to come again."""
+    """Fills the registry from the journal. Until a group's partition is read, requests for it get a retriable error."""
 
     def __init__(self, registry: Registry, journal: Journal, loader: Loader, timers: Timers, runner: Runner) -> None:
         self._registry = registry
@@ -34,16 +34,16 @@ class Shards:
         self._timers = timers
         self._runner = runner
         self._readings: Counter[int] = Counter()
-        """How often the reading of each shard has begun or was given up: an older one goes no further."""
+        """How often a read of each shard was begun or cancelled: older reads stop."""
 
     def __repr__(self) -> str:
         return f"<Shards of {self._journal!r}, {self._registry!r}>"
 
     def load(self) -> Iterator[None]:
-        """Read the log, a piece with every step.
+        """Read the log, one piece a step.
 
-        A partition that cannot be read is offline, and its groups are loading, until it is `reopened`: nothing that it holds
-        is forgotten.
+        A partition that cannot be read is offline, and its groups are loading, until it is `reopened`: none of its records are
+        dropped.
         """
         here = {one.index for one in self._journal.led_here}
         self._registry.loading = here
@@ -75,9 +75,9 @@ class Shards:
             self._runner.run(group, Loaded())
 
     def reload(self, shard: int) -> None:
-        """What could not be written has not happened: make the groups of a partition anew from what the log has.
+        """A write has failed and has no effect: rebuild the groups of a partition from the log.
 
-        A short log is read at once. Of a longer one a part with every turn: until then its groups are loading, as at a start.
+        A short log is read at once, a longer one in parts: until the last one its groups are loading, as at startup.
         """
         if self._registry.load_error(shard):
             return
@@ -88,13 +88,13 @@ class Shards:
         self._read_on(self._load(shard))
 
     def gained(self, shard: int) -> None:
-        """Coordinate the groups of a shard from now on, as the log has them."""
+        """Coordinate the groups of a shard from now on, as read from the log."""
         self._registry.elsewhere.discard(shard)
         self._registry.loading.add(shard)
         self._read_on(self._load(shard))
 
     def lost(self, shard: int) -> None:
-        """Another broker coordinates the groups of a shard: members are told so, timers stop, nothing is kept."""
+        """Another broker now coordinates the groups of a shard: answer waiting members, stop timers, forget the groups."""
         self._readings[shard] += 1
         self._registry.loading.discard(shard)
         self._registry.elsewhere.add(shard)
@@ -109,13 +109,13 @@ class Shards:
         self._timers.start(Timer(partial(self._read_on, steps)), 0)
 
     def reopened(self, shard: int) -> None:
-        """A partition is back that could not be read before. Groups that are known in memory are newer than it."""
+        """An unreadable partition is back. Groups known in memory are newer than it."""
         if shard in self._registry.loading:
             self._read_on(self._load(shard))
         elif not any(True for _ in self._registry.of_shard(shard)):
             self.reload(shard)
 
     def rescanned(self, shard: int) -> None:
-        """A partition that was found damaged while it was loaded can be read now."""
+        """A partition that was found damaged while loading can be read now."""
         if shard in self._registry.loading:
             self._read_on(self._load(shard))

@@ -1,7 +1,7 @@
-"""Which topics a subscription by regular expression means to whom: a pattern runs over the topics that its owner may describe, and no others.
+"""Finds the topics of subscriptions by regular expression: a pattern is matched only against topics that its owner may describe.
 
-So neither its result nor its time tells about topics that are hidden. What a pattern means is kept until topics come or go; then it runs
-over the new ones alone. Before a pattern is taken it is tried, in steps, and within a bound.
+So neither its result nor its duration reveals hidden topics. The matches of a pattern are cached; when topics are added, it is matched
+against the new ones alone. Before a pattern is accepted it is tried, in steps and within a bound.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from horolog.broker.groups.linear_regex import PatternError, Regex
 __all__ = ["MayDescribe", "PatternError", "TopicPatterns", "tried"]
 
 LOOK_AGAIN_S = 1.0
-"""Topics are compared with those of the last time at most so often."""
+"""Topics are compared with the known ones at most this often."""
 
 MAX_PATTERNS = 1_000
-"""Patterns that are kept, and owners of patterns."""
+"""The limit of cached patterns, and of owners of patterns."""
 
 MAX_STEPS = 1_000_000
-"""Instructions of a pattern that are looked at while it is tried: the most complex of usual patterns take a tenth over 10,000 topics."""
+"""Limit of instructions visited while a pattern is tried: the most complex of usual patterns take a tenth over 10,000 topics."""
 
 STEPS_AT_ONCE = 5_000
 TEXTS_AT_ONCE = 500
@@ -30,7 +30,7 @@ MayDescribe = Callable[[str], bool]
 
 
 def tried(regex: Regex, texts: Iterable[str], max_steps: int = MAX_STEPS) -> Generator[None, None, list[str]]:
-    """The texts that a pattern matches, found in steps. Raises PatternError where it takes more than the bound."""
+    """The texts that a pattern matches, found in steps. Raises PatternError if it exceeds the bound."""
     found = []
     began = paused = regex.steps
     for number, text in enumerate(texts):
@@ -45,7 +45,7 @@ def tried(regex: Regex, texts: Iterable[str], max_steps: int = MAX_STEPS) -> Gen
 
 
 class _View:
-    """The topics that somebody may describe, and what patterns mean to him."""
+    """The topics that one principal may describe, and those that its patterns match."""
 
     __slots__ = ("_may_describe", "matching", "names")
 
@@ -59,7 +59,7 @@ class _View:
         return frozenset(names) if may is None else frozenset(name for name in names if may(name))
 
     def changed(self, names: frozenset[str], added: frozenset[str], regex_of: Callable[[str], Regex]) -> None:
-        """Topics have come or gone."""
+        """Topics were added or removed."""
         new = self._visible(added)
         self.names = (self.names & names) | new
         for pattern, found in self.matching.items():
@@ -84,7 +84,7 @@ class TopicPatterns:
         return f"<TopicPatterns: {len(self._compiled)} patterns over {len(self._names)} topics>"
 
     def try_out(self, pattern: str, may_describe: MayDescribe | None) -> Generator[None, None, None]:
-        """Find in steps what a pattern means; `matching` knows it then, or why it is refused."""
+        """Match a pattern in steps; the result is kept for `matching`, or the refusal for `check`."""
         view = self._view(may_describe)
         if pattern in view.matching:
             return
@@ -100,7 +100,7 @@ class TopicPatterns:
             self._keep(view, pattern, frozenset(found))
 
     def check(self, pattern: str, may_describe: MayDescribe | None) -> None:
-        """Raises PatternError for a pattern that is not to be taken."""
+        """Raises PatternError for a pattern that is refused."""
         refused = self._refused.pop((pattern, may_describe), None)
         if refused is not None:
             raise refused
