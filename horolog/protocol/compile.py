@@ -1,4 +1,4 @@
-"""Codecs for (message, version) pairs, written on first use and kept."""
+"""Codecs for (message, version) pairs, generated on first use and cached."""
 
 from collections.abc import Callable, Generator, Sequence
 from typing import Any, TypeVar

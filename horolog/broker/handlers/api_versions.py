@@ -1,8 +1,8 @@
 """ApiVersions, versions 0 to 4: the APIs served, straight from the table of handlers.
 
 - v3+: a client's name and version must look like one (letters, digits, '.' and '-'), else INVALID_REQUEST, as in Kafka.
-- A version that is not served is answered with UNSUPPORTED_VERSION in a v0 body that names the range of ApiVersions alone, so that
-  the client can ask again on the same connection (`handle_unsupported`; the dispatcher calls it).
+- A version that is not served is answered with UNSUPPORTED_VERSION in a v0 body that names only the range of ApiVersions, so that
+  the client can retry on the same connection (`handle_unsupported`; the dispatcher calls it).
 - v3+: the features that clients decide by: `transaction.version` 2 has them take a new epoch with every transaction (KIP-890). v3
   cannot say that a feature begins at level 0 and leaves it out of those supported, as real brokers do.
 """
@@ -58,7 +58,7 @@ def handle(broker: BrokerView, request: ApiVersionsRequest, context: RequestCont
 
 
 def handle_unsupported(broker: BrokerView, request: object, context: RequestContext) -> ApiVersionsResponse:  # noqa: ARG001
-    """For a version outside of the range; encoded as v0 whatever was asked."""
+    """For a version outside the range; encoded as v0, whatever version the request has."""
     own = [version for version in _SERVED if version.api_key == ApiKey.API_VERSIONS]
     return ApiVersionsResponse(error_code=ErrorCode.UNSUPPORTED_VERSION, api_keys=own)
 

@@ -1,7 +1,7 @@
 """Fetch, versions 0 to 18: hands out log slices, and waits for `min_bytes` of them.
 
 - v0-v2: a slice is cut at the partition's max_bytes, even inside its first message. v3+: the first message of a response comes whole,
-  and a later partition whose first message does not fit any more is left empty.
+  and a later partition whose first message no longer fits is left empty.
 - v0-v1 read magic 0, v2-v3 magic 1 (newer data is converted down, all else is as stored), v4+ magic 2 (older data is converted
   up unless the topic's settings say otherwise); zstd needs v10.
 - v7+: incremental sessions (KIP-227); v12+: diverging epochs are pointed out; v13+ names topics by id.

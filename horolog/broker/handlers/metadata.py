@@ -6,7 +6,7 @@
 - v10+ answers carry topic ids; v12+ requests may name topics by id (unknown: UNKNOWN_TOPIC_ID), v10 and v11 requests may not.
 - A topic named twice is answered once. A name that no topic may have is INVALID_TOPIC_EXCEPTION.
 - A partition whose files failed has no leader and LEADER_NOT_AVAILABLE, its replica is offline.
-- Authorised operations are bit fields of everything, for there is no authoriser; only where asked for.
+- Authorised operations are bit fields of everything, which an authoriser narrows; only where asked for.
 """
 
 from __future__ import annotations

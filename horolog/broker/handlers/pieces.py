@@ -172,7 +172,7 @@ class Cutter:
         return self._fields.replaced(request, 0, elements)
 
     def pieces(self, broker: BrokerView, request: Any, pace: Pace) -> Iterator[Piece]:
-        """The pieces of an arranged request; each is as large as the pace is when it is asked for."""
+        """The pieces of an arranged request; the pace at that moment decides how large each is."""
         name = None if self.split.name is None else lambda each: self.split.name(broker, each)  # type: ignore[misc]
         return self._cut(request, 0, 0, name, pace, lambda holder: holder)
 

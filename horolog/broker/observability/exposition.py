@@ -1,4 +1,4 @@
-"""All metrics of a broker: the catalogue of what there is, and one scrape, written piece by piece."""
+"""All metrics of a broker: their catalogue, and one scrape, written piece by piece."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Exposition:
         self._state = state.State(broker)
 
     def pieces(self) -> Iterator[bytes]:
-        """The text in pieces; requests are served between them, so figures of two pieces may be of two moments."""
+        """The text in pieces; requests are served between them, so values of two pieces may be of two moments."""
         piece: list[str] = []
         for text in self._lines():
             piece.append(text)

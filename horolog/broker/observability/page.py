@@ -17,7 +17,7 @@ def dynamic_settings() -> str:
 
 
 def filled(page: str) -> str:
-    """The page with both tables as they are now."""
+    """The page with both tables brought up to date."""
     for mark, text in ((DYNAMIC, dynamic_settings()), (METRICS, table((*CATALOGUE, *FAMILIES)))):
         before, _, rest = page.partition(mark)
         _, _, after = rest.partition(END)

@@ -1,4 +1,4 @@
-"""Figures of this process under the names that every Prometheus client library gives them."""
+"""Metrics of this process, under the names that every Prometheus client library uses."""
 
 import os
 import platform

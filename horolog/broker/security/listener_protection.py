@@ -70,7 +70,7 @@ class SaslSettings:
     enabled_mechanisms: tuple[str, ...]
     max_receive_bytes: int
     mechanisms: Mapping[str, MechanismSettings]
-    """By name, as it is enabled."""
+    """By the name under which each is enabled."""
 
 
 @dataclass(frozen=True, slots=True)

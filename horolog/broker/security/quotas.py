@@ -112,7 +112,7 @@ def _compared(entity: Entity) -> Entity:
 
 
 class _Meters(Generic[M]):
-    """One meter for each sharer of a quota; meters that say nothing any more are dropped once in the span of all windows."""
+    """One meter for each sharer of a quota; meters that no longer say anything are dropped once in the span of all windows."""
 
     __slots__ = ("_by_sharer", "_new", "_swept_s", "_windows")
 

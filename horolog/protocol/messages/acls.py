@@ -1,4 +1,4 @@
-"""DescribeAcls, CreateAcls and DeleteAcls: who may do what with which resource."""
+"""DescribeAcls, CreateAcls and DeleteAcls: which principals may do what with which resource."""
 
 from horolog.protocol.wire import Message, Struct, array, field, int8, int16, int32, string
 

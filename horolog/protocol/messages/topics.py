@@ -27,7 +27,7 @@ class CreateTopicsRequest(Message, versions="0-7", flexible="5+"):
 
     topics: list[CreatableTopic] = field(array(CreatableTopic))
     timeout_ms: int = field(int32, default=60000)
-    # check and answer, make nothing
+    # check and answer, create nothing
     validate_only: bool = field(boolean, "1+")
 
 

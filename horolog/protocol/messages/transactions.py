@@ -33,7 +33,7 @@ class AddPartitionsToTxnTransaction(Struct):
     transactional_id: str = field(string)
     producer_id: int = field(int64)
     producer_epoch: int = field(int16)
-    # ask whether they belong to it, add nothing
+    # check whether they belong to it, add nothing
     verify_only: bool = field(boolean)
     topics: list[AddPartitionsToTxnTopic] = field(array(AddPartitionsToTxnTopic))
 

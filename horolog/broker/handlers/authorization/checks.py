@@ -164,7 +164,7 @@ class Told:
 
 @dataclass(frozen=True, slots=True)
 class Special:
-    """What one API alone needs."""
+    """What only one API needs."""
 
     told: str
     check: CheckRequest

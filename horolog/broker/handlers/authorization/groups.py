@@ -85,7 +85,7 @@ def _assigned(group: DescribedGroup) -> set[str]:
 
 
 def committed(asked: Asked) -> ErrorCode | None:
-    """DESCRIBE on the group, and on each topic; all topics are those that the principal may know."""
+    """DESCRIBE on the group, and on each topic; a request for all topics gets those that the principal may know."""
     if asked.version >= offset_fetch.FIRST_WITH_MANY_GROUPS:
         _committed_of_groups(asked)
         return None

@@ -113,7 +113,7 @@ def guarded_fetch(broker: BrokerView, request: fetch.FetchRequest, context: Requ
 
 
 def describable(asked: Asked) -> None:
-    """All topics are those that the principal may know. One that it may not know, asked for by name or id, is refused even if missing."""
+    """All topics: those that the principal may know. A topic by name or id that it may not know is refused, whether it exists or not."""
     wanted = asked.request.topics
     asked.then(lambda answer: _own_operations(asked, answer))
     if wanted is None or (not wanted and asked.version <= metadata.LAST_VERSION_WHERE_EMPTY_MEANS_ALL):

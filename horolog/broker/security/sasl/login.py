@@ -60,7 +60,7 @@ class Accepted:
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """What the peer is told, once it has waited; an empty text: nothing."""
+    """The text that the peer gets once it has waited; an empty one: no answer."""
 
     told: str
 
@@ -117,7 +117,7 @@ class Login:
     def versions_told(self) -> None:
         self.stage = Stage.VERSIONS_TOLD
 
-    # -- the way in
+    # -- authentication
 
     def choose(self, mechanism: str, version: int) -> bool:
         """Begin with a mechanism; False where it is not enabled."""
