@@ -1,4 +1,4 @@
-"""`horolog acls`: the rules of the access list, and which of them allows or denies something."""
+"""`horolog acls`: lists, adds and removes access rules, and checks which of them allows or denies an operation."""
 
 import argparse
 from typing import TYPE_CHECKING, Any
@@ -217,7 +217,7 @@ def _in_folder(data_dirs: list[str]) -> "list[Acl]":
 
 
 async def _check(arguments: argparse.Namespace, console: Console) -> ExitCode:
-    """By the rules and settings that the broker tells; the decision itself is made here, by the broker's own code."""
+    """Check against the broker's rules and settings; the decision is made here, by the broker's own code."""
     from horolog.broker.principal import Principal
     from horolog.client.admin import Admin
 

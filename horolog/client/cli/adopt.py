@@ -1,4 +1,4 @@
-"""`horolog adopt`: says what a start on a folder of Kafka or horolog finds there, and gives settings to topics that have none."""
+"""`horolog adopt`: shows what a start on a folder of Kafka or horolog finds there, and gives settings to topics without any."""
 
 import argparse
 from datetime import timedelta
@@ -90,7 +90,7 @@ def _check_folders(folders: list[str], console: Console, *, dry_run: bool) -> No
 
 
 def _broker_settings(arguments: argparse.Namespace, folder: str, console: Console) -> "Settings":
-    """As `serve` would have them; who the broker is, the folder says where the arguments do not."""
+    """The settings that `serve` would have; the broker's id comes from the folder unless an argument gives it."""
     from horolog.broker.log.storage import ReadOnlyStorage
     from horolog.broker.setting_types import SettingsError
     from horolog.broker.settings import load

@@ -101,7 +101,7 @@ async def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
 
 @asynccontextmanager
 async def moment_of(arguments: argparse.Namespace, times: "TimeRange", console: Console) -> AsyncIterator["Moment"]:
-    """From a broker, or from the files of a data folder: the same records either way."""
+    """The moment from a broker, or from the files of a data folder: the same records either way."""
     from horolog.client.look_ahead import DEFAULT
     from horolog.client.moment import merge
 
@@ -131,7 +131,7 @@ async def moment_of(arguments: argparse.Namespace, times: "TimeRange", console: 
 
 
 def times_of(arguments: argparse.Namespace, console: Console) -> "TimeRange":
-    """The range that was asked for; says how it was understood."""
+    """The requested range; prints how it was understood."""
     from horolog.client.time_ranges import parse_named
     from horolog.client.times import TimeTextError
 
@@ -161,7 +161,7 @@ def times_of(arguments: argparse.Namespace, console: Console) -> "TimeRange":
 
 
 async def write(moment: "Moment", keep: Keep, lens: Lens | None, show: Show, most: int | None, console: Console) -> int:
-    """The one place where a record is left out or written; how many were."""
+    """The one place where records are left out or written; returns how many were written."""
     shown = 0
     lines: list[bytes] = []
     async for placed in moment:
@@ -197,7 +197,7 @@ def keep_of(arguments: argparse.Namespace) -> Keep:
 
 
 def show_of(arguments: argparse.Namespace, console: Console) -> Show:
-    """How a record is written: with its lateness in text and in JSON."""
+    """The writer of records: with their lateness in text and in JSON."""
     from horolog.client.cli.online.decoding import in_json, in_text
     from horolog.client.cli.online.record_text import as_json, line_of
 

@@ -1,4 +1,4 @@
-"""`horolog bench`: what a broker does on this machine, with the bundled client: produce, consume, latency, look-ups by time."""
+"""`horolog bench`: measures a broker on this machine with the bundled client: produce, consume, latency, look-ups by time."""
 
 import argparse
 from typing import TYPE_CHECKING, Any
@@ -65,7 +65,7 @@ async def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
 async def measure(
     client: "Client", topic: str, parts: list[str], arguments: argparse.Namespace, console: Console
 ) -> "list[Figures]":
-    """The parts in their order; records must be written before they are read, so producing comes first, shown or not."""
+    """Run the parts in order; producing always comes first, shown or not, since the others read its records."""
     from horolog.client.cli.online import measuring
 
     codec = None if arguments.codec == "none" else arguments.codec

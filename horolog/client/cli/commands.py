@@ -1,12 +1,12 @@
-"""The table of commands: the help, the shells' completions and the way to a command's code all come from here.
+"""The table of commands: the source of the help, the shell completions and the lookup of a command's module.
 
 To add a command, add a line; `module` must have
 
     def configure(parser: argparse.ArgumentParser) -> None      # arguments; `arguments.describe` for description and examples
     def run(arguments: argparse.Namespace, console: Console) -> ExitCode      # or `async def run`, if it talks to a broker
 
-The module is imported when its command is used, and when completions are made; expensive modules it
-imports inside `run`.
+The module is imported when its command is used, and when completions are made; it imports expensive modules
+inside `run`.
 """
 
 from typing import NamedTuple

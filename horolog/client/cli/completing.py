@@ -1,8 +1,8 @@
-"""`horolog _complete WORDS`: names for a shell that completes a command line; it is called by the scripts of `horolog completion` alone.
+"""`horolog _complete WORDS`: names for a shell that completes a command line; called only by the scripts of `horolog completion`.
 
-The words are those after `horolog`, up to the one that is being written, which may be empty. The parser of the command says what that word
-is; topics and groups come from the broker that the words, the profile or the environment name, settings from horolog's own tables. A
-shell waits for the answer: a broker has a third of a second for it, and whatever goes wrong is answered with silence.
+The words are those after `horolog`, up to the one being typed, which may be empty. The command's parser says what that word
+is; topics and groups come from the broker that the words, the profile or the environment name, settings from horolog's own
+tables. A shell waits for the answer: a broker has a third of a second to respond, and errors print nothing.
 """
 
 import argparse
@@ -40,7 +40,7 @@ DURATIONS = ("30s", "5m", "1h", "1d", "1w")
 
 
 class Place(NamedTuple):
-    """What the word is that is being written."""
+    """What the word being typed is."""
 
     kind: str
     """Empty: nothing that could be named here."""
@@ -53,14 +53,14 @@ NOWHERE = Place("")
 
 
 def answer(words: Sequence[str], console: Console) -> ExitCode:
-    """Print the names that begin as the last word does, one a line."""
-    told, console.err = console.err, io.StringIO()  # warnings of profiles are for somebody who runs a command
+    """Print the names that begin with the last word, one a line."""
+    told, console.err = console.err, io.StringIO()  # warnings about profiles are for users who run a command
     try:
         found = sorted(set(candidates(words, console)), key=_numbers_last)
         for name in found[:MOST_NAMES]:
             if name.startswith(words[-1] if words else "") and name.isprintable():
                 console.print(name)
-    except (Exception, SystemExit):  # noqa: BLE001 - nobody completes by a traceback
+    except (Exception, SystemExit):  # noqa: BLE001 - a traceback is of no use to a completion
         return ExitCode.FAILED
     finally:
         console.err = told
@@ -68,7 +68,7 @@ def answer(words: Sequence[str], console: Console) -> ExitCode:
 
 
 def _numbers_last(name: str) -> tuple[bool, str]:
-    """Internal topics are asked for least."""
+    """Sort internal topics last: they are wanted least."""
     return name.startswith("__"), name
 
 
@@ -96,7 +96,7 @@ def candidates(words: Sequence[str], console: Console) -> Iterable[str]:
 
 
 def kind_of(action: argparse.Action) -> str:
-    """What an argument or the value of an option is called for, if anybody can be asked for its names."""
+    """The kind of an argument or of an option's value, if its names can be looked up."""
     if action.dest == "profile":
         return "profiles"
     if action.dest == "pattern" and action.metavar == "PATTERN":
@@ -107,7 +107,7 @@ def kind_of(action: argparse.Action) -> str:
 
 
 def place_of(words: Sequence[str]) -> Place:
-    """The place of the last word in the command that the words make."""
+    """The place of the last word in the command."""
     from horolog.client.cli.commands import BY_NAME
     from horolog.client.cli.main import parser_of
 
@@ -135,13 +135,13 @@ def place_of(words: Sequence[str]) -> Place:
     wanted = positionals[min(len(passed), len(positionals) - 1)]
     if len(passed) >= len(positionals) and wanted.nargs not in {"*", "+"}:
         return NOWHERE
-    if (words[0], action_name) == ("topics", "create"):  # its names are new ones
+    if (words[0], action_name) == ("topics", "create"):  # its names are new
         return NOWHERE
     return _place(wanted, words[0], passed)
 
 
 def _options(parser: argparse.ArgumentParser) -> dict[str, argparse.Action]:
-    return parser._option_string_actions  # noqa: SLF001 - argparse has no public way to ask
+    return parser._option_string_actions  # noqa: SLF001 - argparse has no public way
 
 
 def _actions(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
@@ -153,7 +153,7 @@ def _actions(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentPars
 
 
 def _place(action: argparse.Action, command: str, passed: Sequence[str]) -> Place:
-    """Whose settings a setting is of, and whose name a name is, the words before it say."""
+    """The place, refined by the words before it: whose setting or name the word is."""
     among = passed[0] if command == "configs" and passed else "topic"
     kind = kind_of(action)
     if kind == "named":
@@ -168,7 +168,7 @@ def _place(action: argparse.Action, command: str, passed: Sequence[str]) -> Plac
 
 
 class Setting(NamedTuple):
-    """The words that a value may be, as far as they are known."""
+    """The possible values of a setting, as far as known."""
 
     words: Sequence[str] = ()
     is_list: bool = False
@@ -176,7 +176,7 @@ class Setting(NamedTuple):
 
 
 def settings(place: Place, written: str) -> list[str]:
-    """Keys; as assignments with their sign, and behind that the values that there are."""
+    """Keys; for assignments with `=`, and after it the possible values."""
     known = settings_of(place.among)
     if place.kind == "settings":
         return list(known)
@@ -210,7 +210,7 @@ def settings_of(kind: str) -> dict[str, Setting]:
 
 
 def times(console: Console) -> list[str]:
-    """Examples of the grammar, near to now."""
+    """Examples of the time grammar, close to now."""
     from datetime import UTC, datetime, timedelta
 
     now = (datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=console.now_ms())).astimezone(console.zone)
@@ -225,7 +225,7 @@ def times(console: Console) -> list[str]:
 
 
 def names_of(kind: str, words: Sequence[str], console: Console) -> list[str]:
-    """Topics or groups of the broker that the words are about."""
+    """Topics or groups of the broker that the words name."""
     from horolog.client.cli.common.connection import settle
     from horolog.client.cli.common.running import run_until_done
 
@@ -247,7 +247,7 @@ def names_of(kind: str, words: Sequence[str], console: Console) -> list[str]:
 
 
 def connection_of(words: Sequence[str]) -> argparse.Namespace:
-    """Where the command would connect to; of the rest of it nothing has to be right yet."""
+    """Where the command would connect to; the rest of it need not be valid yet."""
     from pathlib import Path
 
     found: dict[str, str | Path | None] = dict.fromkeys(CONNECTION.values())

@@ -1,10 +1,10 @@
-"""`horolog completion`: completion scripts for bash, zsh and fish, made from the table of commands and their parsers.
+"""`horolog completion`: completion scripts for bash, zsh and fish, generated from the table of commands and their parsers.
 
-Words that never change are in the script; for names of topics, groups, profiles and settings, and for times, it calls horolog with
-the words so far (`completing`).
+Fixed words are in the script; for names of topics, groups, profiles and settings, and for times, it calls horolog with the
+words so far (`completing`).
 
-shtab (1.13, measured in 2026) writes scripts of the same size for the same shells and would save some 150 lines here. It wants
-every command under one parser, though; here a parser is made when its command is asked for, so that a start imports no
+shtab (1.13, measured in 2026) writes scripts of the same size for the same shells and would save some 150 lines here. But it
+needs every command under one parser; here a parser is made when its command is used, so that a start imports no
 other. Joining them takes private parts of argparse, and each installation would carry a package for a script that is
 printed once.
 """
@@ -70,18 +70,18 @@ def all_specs() -> list[Spec]:
     for command in COMMANDS:
         try:
             found.extend(specs(parser_of(command), (command.name,), command.sentence))
-        except CommandError:  # it needs packages that are not installed: only its name can be completed
+        except CommandError:  # it needs packages that are missing: only its name can be completed
             found.append(Spec((command.name,), command.sentence, (), (), takes_files=False))
     return found
 
 
 def specs(parser: argparse.ArgumentParser, words: tuple[str, ...], sentence: str) -> list[Spec]:
-    """Of a parser and, if it has actions, of theirs."""
+    """The specs of a parser and of its actions, if it has any."""
     options: list[Option] = []
     choices: list[str] = []
     below: list[Spec] = []
     takes_files = asks = False
-    for action in parser._actions:  # noqa: SLF001 - argparse has no public way to ask
+    for action in parser._actions:  # noqa: SLF001 - argparse has no public way
         if isinstance(action, argparse._SubParsersAction):  # noqa: SLF001
             sentences = {one.dest: one.help or "" for one in action._choices_actions}  # noqa: SLF001
             for name, child in action.choices.items():
@@ -103,8 +103,8 @@ def _option(action: argparse.Action) -> Option:
     return Option(tuple(action.option_strings), sentence, takes_value, choices, takes_value and bool(kind_of(action)))
 
 
-# Bash breaks words at = and :, which times and settings have inside; they are joined again, and what stands before the last break is not
-# part of what bash puts in.
+# Bash splits words at = and :, which times and settings contain; they are joined again, and the part before the last split is not
+# part of what bash inserts.
 BASH_HEAD = r"""# bash completion of horolog
 _horolog() {
     local -a words=()
@@ -144,7 +144,7 @@ complete -o filenames -o bashdefault -F _horolog horolog
 
 
 def bash(specs: list[Spec]) -> str:
-    """One `case` over the words of the command, one over the option whose value is being written."""
+    """One `case` over the words of the command, one over the option whose value is being typed."""
     lines = [f'            {_known_words(specs)}) command="$command ${{words[at]}}" ;;', "        esac", "    done"]
     lines.append('    case "$command" in')
     for spec in specs:

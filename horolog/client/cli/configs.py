@@ -73,7 +73,7 @@ async def _list(arguments: argparse.Namespace, console: Console) -> ExitCode:
 
 
 async def _of_each_broker(admin: "Admin", arguments: argparse.Namespace, console: Console) -> "dict[str, Config]":
-    """The values of the brokers, set for all of them or not: where they differ, that of the first, and a warning."""
+    """The brokers' values, cluster-wide or not: if they differ, that of the first broker, with a warning."""
     from fnmatch import fnmatchcase
 
     found: dict[str, Config] = {}
@@ -99,7 +99,7 @@ async def _require(admin: "Admin", arguments: argparse.Namespace) -> None:
 
 
 def _name(arguments: argparse.Namespace) -> str:
-    """The protocol's name: the settings of all brokers have an empty one."""
+    """The protocol's name: empty for the settings of all brokers."""
     return "" if arguments.kind == "broker" and arguments.name == ALL_BROKERS else str(arguments.name)
 
 

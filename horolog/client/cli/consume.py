@@ -146,7 +146,7 @@ def plan(arguments: argparse.Namespace, console: Console) -> "Reading":
 
 
 def merges(arguments: argparse.Namespace, reading: "Reading") -> bool:
-    """Ranges are merged by time, as far as nothing else decides the order."""
+    """Whether to merge by time: ranges are, unless something else decides the order."""
     if arguments.merge is not None:
         return bool(arguments.merge == "time")
     goes_by_offsets = arguments.offset is not None or arguments.tail is not None
@@ -184,7 +184,7 @@ async def bounds(
     reading: "Reading",
     console: Console,
 ) -> tuple[Mapping["TopicPartition", int], Mapping["TopicPartition", int]]:
-    """Where to begin and, unless we follow, where to end, in each partition."""
+    """Where to begin in each partition and, unless following, where to end."""
     from horolog.client.cli.online.reading import at_times, within
     from horolog.client.offsets import ends
     from horolog.client.types import EARLIEST, LATEST
@@ -207,7 +207,7 @@ async def bounds(
 
 
 def report(reading: "Reading", console: Console) -> None:
-    """Facts that a reader would not see in the records."""
+    """Report facts that are not visible in the records."""
     if reading.outside:
         console.note(
             f"{reading.outside} records between the two offsets of the range have a time outside of it and were left out"

@@ -1,4 +1,4 @@
-"""`horolog doctor`: checks a data folder offline, says what recovery would do about what it finds, and has it done if asked to."""
+"""`horolog doctor`: checks a data folder offline, shows what recovery would do about its faults, and does it on request."""
 
 import argparse
 from datetime import UTC, datetime
@@ -145,7 +145,7 @@ def _repair(
 
 
 def _document(folder: str, in_use: bool, reports: "list[PartitionReport]", others: "list[Item]") -> dict[str, Any]:
-    """The report as it is documented in docs/cli.md."""
+    """The report as documented in docs/cli.md."""
     partitions = [_partition(report) for report in reports]
     return {
         "data_folder": folder,
@@ -163,7 +163,7 @@ def _document(folder: str, in_use: bool, reports: "list[PartitionReport]", other
 
 
 def _pins(folder: str, now_ms: int) -> "list[Item]":
-    """What reads of the folder have pinned: the next one sweeps those that are over."""
+    """The pins of scans of the folder: the next scan sweeps those of finished ones."""
     from pathlib import Path
 
     from horolog.client.pins import folder_of, scans_in
@@ -181,7 +181,7 @@ def _pins(folder: str, now_ms: int) -> "list[Item]":
 
 
 def pin_line(one: "Item") -> str:
-    """The pins of one scan in a sentence."""
+    """One scan's pins in a sentence."""
     state = "is over, and the next read sweeps it, or remove the folder" if one["is_over"] else "is being read"
     return (
         f"pinned: {one['folder']}: {_counted(one['files'], 'file')} of a scan of {one['owner'] or 'an unknown user'}, which {state};"
@@ -283,7 +283,7 @@ def finding_line(finding: "Item", console: Console) -> str:
 
 
 def action_lines(actions: "list[Item]") -> list[str]:
-    """The actions of recovery, file by file; index files, of which there may be thousands, in one line."""
+    """Recovery's actions, file by file; index files, of which there may be thousands, in one line."""
     lines = [action_line(one) for one in actions if one["action"] != "made anew"]
     indexes = [one for one in actions if one["action"] == "made anew"]
     if len(indexes) == 1:

@@ -95,7 +95,7 @@ def _question(arguments: argparse.Namespace) -> "Question":
 
 
 def _show(items: "Iterator[Item]", console: Console, trouble: tuple[str, ...]) -> int:
-    """Show the items of one file; how many of them are trouble."""
+    """Show the items of one file; returns how many of them are faults."""
     from horolog.client.cli.dumping.items import text_line
 
     count = 0

@@ -1,5 +1,5 @@
-"""How many records there are at which time: from time indexes, and as text or as a picture.
+"""Record counts over time: read from time indexes, and drawn as text or as a picture.
 
-- `index_points` reads the time indexes of a partition's folder, and no log
+- `index_points` reads the time indexes of a partition's folder, but no log
 - `drawing` and `png` draw what `horolog.client.charting` has counted
 """

@@ -9,7 +9,7 @@ FOLDED_FROM = 4
 
 
 def bar(value: float, largest: float, width: int) -> str:
-    """A bar of at most `width` characters; every count but 0 shows at least a sliver."""
+    """A bar of at most `width` characters; every count except 0 shows at least a sliver."""
     if value <= 0 or largest <= 0:
         return ""
     eighths = max(1, round(value / largest * width * 8))
@@ -19,7 +19,7 @@ def bar(value: float, largest: float, width: int) -> str:
 def draw(
     labels: Sequence[str], counts: Sequence[int], width: int, folded: Callable[[int, int], str], marks: Sequence[str]
 ) -> list[str]:
-    """The lines; `folded(first, last)` is the text for a run of empty buckets, `marks` the text behind a count."""
+    """The lines; `folded(first, last)` is the text for a run of empty buckets, `marks` the text after a count."""
     largest = max(counts, default=0)
     label_width = max(map(len, labels), default=0)
     count_width = len(f"{largest:,}")

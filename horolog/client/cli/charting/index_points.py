@@ -1,7 +1,7 @@
-"""The knowledge of time indexes about a partition's records; logs are not read.
+"""Reads what time indexes say about a partition's records; logs are not read.
 
-An entry (timestamp, offset) says that the records up to that offset are not later. So the records between two entries are, if
-times are in order, of the time between them. What no index tells is counted apart: records of the last segment behind its last entry.
+An entry (timestamp, offset) says that no record up to that offset is later. So if times are in order, the records between two
+entries are from the time between them. What no index covers is counted separately: records after the last segment's last entry.
 """
 
 import re
@@ -43,7 +43,7 @@ class PartitionTimes:
 
 
 def read_partition(storage: Storage, name: str, directory: str, end_offset: int | None) -> PartitionTimes:
-    """From the indexes of one folder; `end_offset` is what the checkpoints say of the end, if anything."""
+    """The times of one folder's indexes; `end_offset` is the end by the checkpoints, if they have one."""
     times = PartitionTimes(name)
     sealed = _seals(storage, directory)
     bases = sorted(int(found[1]) for found in map(_LOG.fullmatch, storage.list_dir(directory)) if found is not None)
@@ -66,7 +66,7 @@ def _seals(storage: Storage, directory: str) -> dict[int, Seal]:
 
 
 def _end(seal: Seal | None, checkpoint: int | None) -> int | None:
-    """Where the last segment ends, as far as that is on record."""
+    """The end of the last segment, as far as it is recorded."""
     known = [one for one in (checkpoint, None if seal is None else seal.contents.next_offset) if one is not None]
     return max(known, default=None)
 
@@ -111,7 +111,7 @@ def _with_seal(entries: list[tuple[int, int]], seal: Seal) -> list[tuple[int, in
 
 
 def _left_over(times: PartitionTimes, latest: int, told_to: int, end: int | None, *, is_complete: bool) -> None:
-    """Records behind the last entry: no later than it in a segment that is complete, of any time in the last one."""
+    """Records after the last entry: no later than it in a complete segment, of any time in the last one."""
     count = max((end or told_to) - told_to, 0)
     if is_complete:
         times.behind_latest += count

@@ -1,4 +1,4 @@
-"""Draws counts as a PNG picture, without a library: bars, lines at fourths of the height, times below, the largest count above.
+"""Draws counts as a PNG picture, without a library: bars, lines at quarters of the height, times below, the largest count above.
 
 A PNG is a signature and chunks (length, name, data, crc32): the head IHDR, a palette PLTE, the rows IDAT as one zlib stream
 with a filter byte 0 before each row, and the end IEND. A pixel is one byte here, an index into the palette.
@@ -77,12 +77,12 @@ def _chunk(name: bytes, data: bytes) -> bytes:
 
 
 def picture(counts: Sequence[int], marked: Sequence[bool], labels: Sequence[str]) -> bytes:
-    """The picture of these counts; `marked` ones are red, `labels` (one for each count) stand below some of them."""
+    """The picture of these counts; `marked` ones are red, `labels` (one for each count) are below some of them."""
     return pictures([(counts, marked, labels)])
 
 
 def pictures(charts: Sequence[tuple[Sequence[int], Sequence[bool], Sequence[str]]]) -> bytes:
-    """Several charts, one below the other, in one picture."""
+    """Several charts in one picture, one below the other."""
     canvas = Canvas(WIDTH, HEIGHT * len(charts))
     canvas.box(0, 0, WIDTH, HEIGHT * len(charts), WHITE)
     for number, (counts, marked, labels) in enumerate(charts):

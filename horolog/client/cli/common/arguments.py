@@ -1,4 +1,4 @@
-"""The arguments that commands share, so that one word means the same everywhere."""
+"""The arguments that commands share, so that an option means the same everywhere."""
 
 import argparse
 import os
@@ -15,14 +15,14 @@ _NOT_AN_OPTION = re.compile(r"-[0-9]")
 
 
 class Formatter(argparse.RawDescriptionHelpFormatter):
-    """Examples stay as they are written; names of commands and options have a column of their own."""
+    """Keeps examples as written; names of commands and options have their own column."""
 
     def __init__(self, prog: str) -> None:
         super().__init__(prog, max_help_position=30)
 
 
 class Parser(argparse.ArgumentParser):
-    """An argument parser that shows its examples as they are written, takes no abbreviations of options, and lets a value begin with
+    """An argument parser that shows its examples as written, accepts no abbreviated options, and lets a value begin with
     a minus and a digit: `-48h` is a time.
     """
 
@@ -33,7 +33,7 @@ class Parser(argparse.ArgumentParser):
         self._negative_number_matcher = _NOT_AN_OPTION
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
-        """Words that are not among an argument's get the one that is meant."""
+        """Suggest the likely value in place of one that is not among an argument's choices."""
         if action.choices is None or value in action.choices:
             return
         from horolog.client.cli.common.suggestions import action_like
@@ -64,7 +64,7 @@ def add_zone(parser: argparse.ArgumentParser) -> None:
 
 
 def add_broker(parser: argparse.ArgumentParser, *, several_clusters: bool = False) -> None:
-    """For commands that talk to a broker; `connection.settle` says which one, if none is named."""
+    """For commands that talk to a broker; `connection.settle` chooses one if none is named."""
     more = "; again for another cluster" if several_clusters else ""
     parser.add_argument(
         "-b",

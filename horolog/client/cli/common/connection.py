@@ -1,7 +1,7 @@
-"""Where a command connects to, and how: by its options, a file of Kafka's client settings, or a profile of `config.toml`.
+"""Decides where a command connects to, and how: by its options, a file of Kafka client settings, or a profile of `config.toml`.
 
-The first of these that is there: `--command-config`, `--profile`, HOROLOG_COMMAND_CONFIG, HOROLOG_PROFILE, and the profile `default`.
-That one counts only where nobody names a broker: its credentials are for its own brokers.
+The first of these that exists: `--command-config`, `--profile`, HOROLOG_COMMAND_CONFIG, HOROLOG_PROFILE, and the profile `default`.
+The profile `default` counts only if no broker is named: its credentials are for its own brokers.
 """
 
 import argparse
@@ -29,7 +29,7 @@ _OTHERS_MAY_READ = stat.S_IRGRP | stat.S_IROTH
 
 
 class Given(NamedTuple):
-    """Settings, and the place that they are from, for messages."""
+    """Settings, and their source, for messages."""
 
     source: str
     settings: Mapping[str, str]
@@ -97,7 +97,7 @@ def read_file(path: Path, console: Console) -> Given:
 
 
 def config_file(environ: Mapping[str, str]) -> Path:
-    """Where the profiles are, by the rules of XDG."""
+    """The file of the profiles, by the XDG rules."""
     home = environ.get("XDG_CONFIG_HOME")
     folder = Path(home) if home else Path(environ.get("HOME") or Path.home()) / ".config"
     return folder / "horolog" / "config.toml"
@@ -128,7 +128,7 @@ def _settings(table: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _flat(table: Mapping[str, Any], prefix: str = "") -> dict[str, str]:
-    """`ssl.key.password = "..."` without quotes is a table of tables for TOML."""
+    """Flatten nested tables: an unquoted `ssl.key.password = "..."` is a table of tables in TOML."""
     found: dict[str, str] = {}
     for key, value in table.items():
         if isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""A command's view of the world: its streams, the terminal behind them, the clock and the time zone."""
+"""A command's environment: its streams, the terminal, the clock and the time zone."""
 
 import os
 import sys
@@ -11,7 +11,7 @@ from horolog.client.cli.common.errors import UsageError
 from horolog.client.cli.common.progress import Progress
 from horolog.client.cli.common.tables import Cell, layout
 
-if TYPE_CHECKING:  # a command that names no time does not need its grammar
+if TYPE_CHECKING:  # a command without times does not need their grammar
     from horolog.client.time_ranges import TimeRange
     from horolog.client.times import Moment
 
@@ -24,7 +24,7 @@ def system_now_ms() -> int:
 
 
 class Console:
-    """Standard streams with manners: results go to `out`, everything about them to `err`."""
+    """The standard streams: results go to `out`, everything about them to `err`."""
 
     def __init__(
         self,
@@ -53,7 +53,7 @@ class Console:
         self.out.write(text + "\n")
 
     def table(self, headings: Sequence[str], rows: Sequence[Sequence[Cell]]) -> None:
-        """A table, cut to the terminal's width; whole where no terminal is."""
+        """A table, cut to the terminal's width; whole without a terminal."""
         heading, *lines = layout(headings, rows, self.width if is_terminal(self.out) else None)
         self.print(self.style("bold", heading))
         for line in lines:
@@ -72,9 +72,9 @@ class Console:
         self.print(dumps(value, ensure_ascii=False, separators=(",", ":")))
 
     def write_bytes(self, data: bytes) -> None:
-        """Part of the result as it is, be it text or not; shown at once, for those who watch it come."""
+        """A part of the result as raw bytes; flushed, for readers who follow it."""
         buffer = getattr(self.out, "buffer", None)
-        if buffer is None:  # a stream of text only, as tests have it
+        if buffer is None:  # a text-only stream, as in tests
             self.out.write(data.decode(errors="surrogateescape"))
             return
         self.out.flush()
@@ -84,7 +84,7 @@ class Console:
     # -- about the result
 
     def note(self, text: str) -> None:
-        """Something that people want to know, and that is no part of the result."""
+        """Information for people that is not part of the result."""
         self._say(text)
 
     def warn(self, text: str) -> None:
@@ -94,19 +94,19 @@ class Console:
         self._say(f"{self.style('red', 'error', self.err)}: {text}")
 
     def _say(self, text: str) -> None:
-        self.out.flush()  # in order where both streams are the same terminal
+        self.out.flush()  # keeps the order if both streams are the same terminal
         self.err.write(f"{self.command}: {text}\n")
         self.err.flush()
 
     def progress(self, what: str, total: int | None = None) -> Progress:
-        """A bar on standard error while a terminal is there, nothing otherwise."""
+        """A bar on standard error if it is a terminal, else nothing."""
         return Progress(what, total, self.err if is_terminal(self.err) else None, self.width)
 
     # -- the terminal
 
     @property
     def width(self) -> int:
-        """Of the terminal, in columns; COLUMNS wins."""
+        """The terminal's width in columns; COLUMNS wins."""
         named = self.environ.get("COLUMNS", "")
         if named.isdecimal() and int(named) > 0:
             return int(named)
@@ -140,7 +140,7 @@ class Console:
         return self._zone
 
     def time(self, text: str, option: str, *, ends: bool = False) -> "Moment":
-        """The moment that `text`, given for `option`, means; with `ends`, `earliest` and `latest` are allowed too."""
+        """The moment of `text`, given for `option`; with `ends`, `earliest` and `latest` are allowed too."""
         from horolog.client.times import TimeTextError, parse_time
 
         try:
@@ -151,7 +151,7 @@ class Console:
     def range(
         self, since: str | None, until: str | None, *, length_ms: int | None = None, ends: bool = False
     ) -> "TimeRange":
-        """What `--since` and `--until` (or a length) mean; says how they were understood."""
+        """The range of `--since` and `--until` (or a length); prints how they were understood."""
         from horolog.client.time_ranges import parse_range
         from horolog.client.times import TimeTextError
 

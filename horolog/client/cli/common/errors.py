@@ -4,7 +4,7 @@ from horolog.client.cli.common.exit_codes import ExitCode
 
 
 class CommandError(Exception):
-    """The command cannot go on. `message` names the fault, `advice` what to do about it; together one sentence."""
+    """The command cannot continue. `message` names the fault, `advice` the remedy; together they are one sentence."""
 
     def __init__(self, message: str, advice: str = "", code: ExitCode = ExitCode.FAILED) -> None:
         super().__init__(message)
@@ -17,21 +17,21 @@ class CommandError(Exception):
 
 
 class UsageError(CommandError):
-    """The arguments make no sense together, or one of them cannot be read."""
+    """The arguments are contradictory, or one of them is invalid."""
 
     def __init__(self, message: str, advice: str = "") -> None:
         super().__init__(message, advice, ExitCode.USAGE)
 
 
 class NotFoundError(CommandError):
-    """The thing that was named does not exist."""
+    """The named thing does not exist."""
 
     def __init__(self, message: str, advice: str = "") -> None:
         super().__init__(message, advice, ExitCode.NOT_FOUND)
 
 
 class BusyError(CommandError):
-    """Somebody else is at it."""
+    """Another process is using it."""
 
     def __init__(self, message: str, advice: str = "") -> None:
         super().__init__(message, advice, ExitCode.BUSY)

@@ -1,4 +1,4 @@
-"""A progress bar that appears only where somebody watches, and leaves nothing behind."""
+"""A progress bar that appears only on a terminal, and leaves nothing behind."""
 
 import time
 from types import TracebackType

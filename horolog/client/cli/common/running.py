@@ -15,14 +15,14 @@ ENDS = ((signal.SIGINT, ExitCode.INTERRUPTED), (signal.SIGTERM, ExitCode.TERMINA
 def run_until_done(
     command: Coroutine[Any, Any, ExitCode], new_loop: Callable[[], asyncio.AbstractEventLoop] | None = None
 ) -> ExitCode:
-    """The command's exit code. Ctrl-C and SIGTERM cancel it first, so that what it has open is closed."""
+    """The command's exit code. Ctrl-C and SIGTERM cancel the coroutine first, so that it closes what it has open."""
     with asyncio.Runner(loop_factory=new_loop or _fastest_loop()) as runner:
         return runner.run(_until_told_to_end(command))
 
 
 async def _until_told_to_end(command: Coroutine[Any, Any, ExitCode]) -> ExitCode:
-    """The command's exit code, or that of the signal that came; a second signal ends the process at once."""
-    if threading.current_thread() is not threading.main_thread():  # only there can signals be taken
+    """The command's exit code, or that of the received signal; a second signal ends the process at once."""
+    if threading.current_thread() is not threading.main_thread():  # signals can be handled only there
         return await command
     loop = asyncio.get_running_loop()
     running = asyncio.current_task()
@@ -56,6 +56,6 @@ def _give_back(loop: asyncio.AbstractEventLoop, number: int) -> None:
 def _fastest_loop() -> Callable[[], asyncio.AbstractEventLoop]:
     try:
         import uvloop
-    except ImportError:  # it does not exist for Windows
+    except ImportError:  # not available on Windows
         return asyncio.new_event_loop
     return uvloop.new_event_loop

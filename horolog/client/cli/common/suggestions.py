@@ -1,4 +1,4 @@
-"""What a mistyped command or action was probably meant to be: a name of other tools, or one that is spelled nearly so."""
+"""Suggests the command or action that a mistyped one was probably meant to be: another tool's name for it, or a similar spelling."""
 
 from collections.abc import Collection
 
@@ -26,22 +26,22 @@ _COMMANDS_ELSEWHERE = {
 
 
 def action_like(word: str, names: Collection[str]) -> str | None:
-    """The one of a command's actions, or of an option's words, that is meant."""
+    """The likely one of a command's actions, or of an option's values."""
     return known_elsewhere(word, names) or nearest(word, names)
 
 
 def known_elsewhere(word: str, names: Collection[str]) -> str | None:
-    """The action that has this name, or has it in other tools."""
+    """The action with this name, here or in other tools."""
     return _among(word, names, _NAMES_ELSEWHERE)
 
 
 def command_elsewhere(word: str, names: Collection[str]) -> str | None:
-    """The command that has this name in other tools."""
+    """The command with this name in other tools."""
     return _among(word, names, _COMMANDS_ELSEWHERE)
 
 
 def nearest(word: str, names: Collection[str]) -> str | None:
-    """The name that is spelled nearly so."""
+    """The name with the most similar spelling."""
     from difflib import get_close_matches
 
     close = get_close_matches(word.lower(), names, n=1)

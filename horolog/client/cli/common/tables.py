@@ -13,7 +13,7 @@ Cell = str | int | None
 
 
 def layout(headings: Sequence[str], rows: Sequence[Sequence[Cell]], width: int | None) -> list[str]:
-    """The lines of a table, the headings first. Whole numbers stand to the right; texts that do not fit are cut."""
+    """The lines of a table, headings first. Integers are right-aligned; texts that do not fit are cut."""
     texts = [[show(cell) for cell in row] for row in rows]
     right = [_is_numeric([row[n] for row in rows]) for n in range(len(headings))]
     widths = [max(display_width(row[n]) for row in [list(headings), *texts]) for n in range(len(headings))]
@@ -27,7 +27,7 @@ def show(cell: Cell) -> str:
 
 
 def printable(text: str) -> str:
-    """The text with everything that could drive a terminal, or break a line, written out."""
+    """The text with everything escaped that could control a terminal or break a line."""
     return text if text.isprintable() else "".join(one if one.isprintable() else _escaped(one) for one in text)
 
 
@@ -36,7 +36,7 @@ def _escaped(character: str) -> str:
 
 
 def display_width(text: str) -> int:
-    """How many columns of a terminal a printable text takes."""
+    """How many terminal columns a printable text takes."""
     if text.isascii():
         return len(text)
     return sum(0 if combining(one) else 2 if east_asian_width(one) in "WF" else 1 for one in text)
@@ -60,7 +60,7 @@ def _is_numeric(cells: Sequence[Cell]) -> bool:
 
 
 def _fit(widths: list[int], right: list[bool], width: int) -> list[int]:
-    """Take from the widest text column, again and again, until the line fits or no column has anything to give."""
+    """Shrink the widest text column repeatedly, until the line fits or no column can shrink."""
     widths = list(widths)
     excess = sum(widths) + len(GAP) * (len(widths) - 1) - width
     while excess > 0:

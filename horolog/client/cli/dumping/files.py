@@ -16,7 +16,7 @@ FIRST_BYTES_SHOWN = 32
 
 
 class MissingFile(Exception):
-    """There is no such file, or none that is of a data folder."""
+    """There is no such file, or it is not one of a data folder."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ def files_of(path: str) -> list[str]:
 
 
 def dump_file(path: str, question: Question) -> Iterator[Item]:
-    """The items of one file; a fault of the disk is a problem like others."""
+    """The items of one file; a disk error is a problem like others."""
     kind = kind_of(path)
     assert kind is not None, "files_of gives no others"
     storage = ReadOnlyStorage()

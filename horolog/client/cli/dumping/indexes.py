@@ -1,6 +1,6 @@
-"""Items of both index files of a segment, and whether they agree with its log.
+"""Items of a segment's two index files, and whether they agree with its log.
 
-What must hold, whoever wrote the index: entries grow; an offset entry names the start of a batch, and an offset in it (for v0
+Rules for indexes of horolog and Kafka: entries grow; an offset entry names the start of a batch, and an offset in it (for v0
 and v1 perhaps one of several inside a wrapper); a time entry is not below the times of the records up to its offset, or look-ups
 would skip some of them, and not above the times of that batch and those before it, transaction markers included: Kafka counts them, horolog does not.
 """
@@ -18,7 +18,7 @@ ENTRY_OF = {"offset-index": offset_index.ENTRY, "time-index": time_index.ENTRY}
 
 
 def split(data: bytes, entry: Struct) -> tuple[list[tuple[int, int]], int, int]:
-    """The entries, how many bytes of zeros follow as room for more, and how many bytes are left over."""
+    """The entries, the number of zero bytes after them as room for more, and the number of bytes left over."""
     left_over = len(data) % entry.size
     whole = data[: len(data) - left_over]
     used = len(whole.rstrip(b"\0"))
@@ -56,7 +56,7 @@ def problem(text: str, entry: int | None = None) -> Item:
 
 
 class OffsetsCheck:
-    """Holds an offset index against its log, batch by batch."""
+    """Checks an offset index against its log, batch by batch."""
 
     def __init__(self, data: bytes, base_offset: int) -> None:
         self._entries, _, _ = split(data, offset_index.ENTRY)
@@ -78,7 +78,7 @@ class OffsetsCheck:
         self._before = found.last_offset
 
     def end(self, *, is_complete: bool = False) -> Iterator[Item]:  # noqa: ARG002 - the other check needs it
-        """The entries left behind the last batch."""
+        """The entries left after the last batch."""
         while self._number < len(self._entries):
             yield self._astray(", the log ends before")
 
@@ -89,7 +89,7 @@ class OffsetsCheck:
 
 
 class TimesCheck:
-    """Holds a time index against its log, batch by batch."""
+    """Checks a time index against its log, batch by batch."""
 
     def __init__(self, data: bytes, base_offset: int) -> None:
         self._entries, _, _ = split(data, time_index.ENTRY)
@@ -97,9 +97,9 @@ class TimesCheck:
         self._number = 0
         self._last_offset = base_offset - 1
         self._latest_record = -1
-        self._latest = -1  # markers of transactions counted too
+        self._latest = -1  # transaction markers included
         self._has_untimed = (
-            False  # of v0 messages Kafka knew times that are not in the log: nobody can say which is too late
+            False  # Kafka had times of v0 messages that the log lacks: which entries are too late cannot be known
         )
 
     def add(self, found: Batch) -> Iterator[Item]:
@@ -127,7 +127,7 @@ class TimesCheck:
             yield problem(text, number)
 
     def end(self, *, is_complete: bool = False) -> Iterator[Item]:
-        """Also, of a segment that takes no more: whether the last entry tells the latest time, as look-ups rely on."""
+        """Also checks, for a complete segment, that the last entry has the latest time, which look-ups rely on."""
         told = self._entries[-1][0] if self._entries else -1
         if is_complete and told < self._latest_record:
             yield problem(
@@ -142,7 +142,7 @@ CHECK_OF: dict[str, type[OffsetsCheck] | type[TimesCheck]] = {"offset-index": Of
 
 
 def verify_items(kind: str, data: bytes, base_offset: int, log: File, log_bytes: int) -> Iterator[Item]:
-    """The faults of an index if its log is right."""
+    """The faults of an index, assuming its log is right."""
     check = CHECK_OF[kind](data, base_offset)
     end_offset = base_offset + LARGEST_RELATIVE_OFFSET + 1
     for span in scan(log.pread, log_bytes, first_offset=base_offset, end_offset=end_offset):

@@ -1,4 +1,4 @@
-"""Items as values, and as lines of text: names as Kafka's own tool prints them, times readable beside the number."""
+"""Items as values, and as lines of text: names as in Kafka's own tool, readable times next to the numbers."""
 
 import base64
 from collections.abc import Callable

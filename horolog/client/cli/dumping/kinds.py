@@ -1,4 +1,4 @@
-"""Which kind of file a path names, by its name alone; pure."""
+"""Decides the kind of a file by its name alone; pure."""
 
 import re
 from pathlib import PurePath
@@ -48,7 +48,7 @@ DECODERS = {"__consumer_offsets": "offsets", "__transaction_state": "transaction
 
 
 def kind_of(path: str) -> str | None:
-    """The kind of a file; None for names that are not of a data folder."""
+    """The kind of a file; None for names that do not belong to a data folder."""
     name = PurePath(path).name
     if name in BY_NAME:
         return BY_NAME[name]
@@ -61,7 +61,7 @@ def kind_of(path: str) -> str | None:
 
 
 def base_offset_of(path: str) -> int | None:
-    """The offset that a segment's file is named for; None if it is named for something else."""
+    """The base offset in a segment file's name; None for other names."""
     found = _DIGITS.match(PurePath(path).name)
     return int(found[0]) if found is not None else None
 

@@ -1,4 +1,4 @@
-"""Items of a log file: every batch, every stretch of damage, and a summary; the scan of recovery finds both."""
+"""Items of a log file: every batch, every stretch of damage, and a summary; uses the scan of recovery."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ class Asked:
 
 @dataclass(slots=True)
 class Summary:
-    """The figures of a log, gathered on the way."""
+    """A log's figures, gathered during the scan."""
 
     batches: int = 0
     records: int = 0
@@ -62,7 +62,7 @@ class Summary:
 
 
 def dump_log(file: File, size_bytes: int, base_offset: int | None, asked: Asked) -> Iterator[Item]:
-    """The items of a log; `base_offset` is what the file is named for, None if it is named for something else."""
+    """The items of a log; `base_offset` is the one in the file's name, None for other names."""
     summary = Summary()
     first = base_offset or 0
     end_offset = LARGEST_OFFSET if base_offset is None else base_offset + LARGEST_RELATIVE_OFFSET + 1
@@ -108,7 +108,7 @@ def _damage(span: Damage, summary: Summary, size_bytes: int) -> Item:
 
 
 def all_zeros(file: File, start: int, end: int) -> bool:
-    """Whether a stretch of a file is nothing but zeros, as preallocated room is."""
+    """Whether a stretch of a file is all zeros, as preallocated room is."""
     while start < end:
         data = file.pread(min(ZEROS_BYTES, end - start), start)
         if any(data):

@@ -1,4 +1,4 @@
-"""Items of batches, messages and their records, and what records of the internal topics say."""
+"""Items of batches, messages and their records, and the decoded records of internal topics."""
 
 import base64
 from collections.abc import Callable, Iterator
@@ -71,7 +71,7 @@ def _message_item(found: Batch) -> Item:
 
 
 def _advance(sequence: int, delta: int) -> int:
-    """Sequences go on from 0 behind the largest."""
+    """The next sequence number, which wraps to 0 after the largest."""
     return (sequence + delta) % 2**31
 
 
@@ -89,12 +89,12 @@ def type_name(magic: int, attributes: int) -> str:
 
 
 def size_of(data: bytes | None) -> int:
-    """-1 for no bytes, as Kafka has it."""
+    """The size; -1 for null, as in Kafka."""
     return -1 if data is None else len(data)
 
 
 def record_items(found: Batch, decode: Decode | None, *, with_data: bool) -> Iterator[Item]:
-    """The records of a good batch or message. Raises DecodeError where a checksum is right and the contents are not."""
+    """The records of a good batch or message. Raises DecodeError if the checksum is right but the contents are not."""
     (entry,) = heads_in(found.data)
     header = batch.read_header(found.data) if found.magic == 2 else None
     kind = type_name(found.magic, found.attributes)
@@ -145,7 +145,7 @@ def _control(record: Record) -> Item:
 
 
 def decode_offsets(record: Record) -> Item | None:
-    """A record of `__consumer_offsets`; None for kinds that are not known."""
+    """A record of `__consumer_offsets`; None for unknown kinds."""
     from horolog.broker.groups import records
 
     if record.key is None:
@@ -161,7 +161,7 @@ def decode_offsets(record: Record) -> Item | None:
 
 
 def decode_transactions(record: Record) -> Item | None:
-    """A record of `__transaction_state`; None for keys that are not known."""
+    """A record of `__transaction_state`; None for unknown keys."""
     from horolog.broker.transactions import records
 
     transactional_id = records.read_key(record.key or b"")

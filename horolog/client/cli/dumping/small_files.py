@@ -1,4 +1,4 @@
-"""Items of everything that is not a log or one of its two indexes: snapshots, checkpoints, seals, the cluster's file."""
+"""Items of all other files than logs and their two indexes: snapshots, checkpoints, seals, the cluster's file."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
@@ -14,7 +14,7 @@ from horolog.protocol.uuids import show_uuid
 
 
 def dump_small(kind: str, data: bytes, base_offset: int | None) -> Iterator[Item]:
-    """The entries of a small file, and a summary; or the problem because of which it cannot be read."""
+    """The entries of a small file, and a summary; or the problem that makes it unreadable."""
     try:
         entries = list(_READERS[kind](data, base_offset or 0))
     except (ValueError, UnicodeDecodeError) as error:
@@ -127,7 +127,7 @@ def _journal(data: bytes, _: int) -> Iterator[Item]:
         try:
             content = decode_line(line)
         except ValueError:
-            continue  # told below
+            continue  # shown below
         if "rule" not in content:  # it may be a secret
             yield {"type": "entry", **content}
     for damage in found.damages:
@@ -135,7 +135,7 @@ def _journal(data: bytes, _: int) -> Iterator[Item]:
 
 
 def _cluster(data: bytes, _: int) -> Iterator[Item]:
-    """Users are named only: what proves that it is them is a secret."""
+    """The cluster's file; of users only the names: their credentials are secret."""
     try:
         stored = cluster_file.parse(data)
     except cluster_file.NewerClusterFile as newer:

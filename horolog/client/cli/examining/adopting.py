@@ -1,6 +1,6 @@
-"""Plans the takeover of data folders as the broker's start does, foretells what retention would do then, and carries it out if asked to.
+"""Plans the takeover of data folders as the broker's start does, predicts what retention would then do, and carries it out on request.
 
-Nothing is changed by looking: partitions are opened on an overlay, whose changes stay in memory.
+Planning changes nothing: partitions are opened on an overlay, whose changes stay in memory.
 """
 
 from collections.abc import Mapping, Sequence
@@ -44,7 +44,7 @@ class Examined:
 
 
 def node_id_of(storage: Storage, data_dir: str) -> int | None:
-    """As the folder's meta.properties says; None where that does not say it."""
+    """The id in the folder's meta.properties; None if it has none."""
     try:
         meta = meta_properties.load(storage, data_dir)
     except (CheckpointError, StorageFault):
@@ -55,7 +55,7 @@ def node_id_of(storage: Storage, data_dir: str) -> int | None:
 def plan(
     storage: Storage, data_dirs: Sequence[str], given: Mapping[str, Given], settings: Settings
 ) -> tuple[StoredCluster, Takeover]:
-    """The record, and the settings that follow from it. Raises RefusedSettings, StorageFault."""
+    """The adoption record, and its settings. Raises RefusedSettings, StorageFault."""
     storage = as_left(storage, data_dirs)
     stored = load_record(ClusterFile(storage, data_dirs[0], lambda: data_dirs), storage, data_dirs)
     stored = decoded(stored, PasswordEncoder.of(settings))
@@ -102,7 +102,7 @@ def _add(one: Examined, partition: Partition, now_ms: int) -> None:
 
 
 def with_dynamic(settings: Settings, taken: Takeover) -> Settings:
-    """The broker's settings with those that the folder itself has of it."""
+    """The broker's settings with the dynamic ones kept in the folder."""
     usable_configs: dict[str, dict[str, str]] = {"": {}, str(settings.node_id): {}}
     for node, configs in usable_configs.items():
         for key, value in taken.broker_configs.get(node, {}).items():
@@ -126,7 +126,7 @@ def carry_out(data_dirs: Sequence[str], given: Mapping[str, Given], settings: Se
             renaming.carry_out(storage)
         next_id = next_producer_id_of(stored, random_topic_id, has_topics=bool(taken.topics))
         file = ClusterFile(storage, data_dirs[0], lambda: data_dirs)
-        load_record(file, storage, data_dirs)  # the file written now is newer
+        load_record(file, storage, data_dirs)  # the file just written is newer
         encoder = PasswordEncoder.of(settings)
         file.save(
             taken.topics.values(),
@@ -146,7 +146,7 @@ def carry_out(data_dirs: Sequence[str], given: Mapping[str, Given], settings: Se
 def document(
     data_dirs: Sequence[str], taken: Takeover, stored: StoredCluster, found: Mapping[str, Examined], settings: Settings
 ) -> dict[str, Any]:
-    """The report as it is documented in docs/cli.md."""
+    """The report as documented in docs/cli.md."""
     topics = [_topic(name, taken, one, settings) for name, one in sorted(found.items())]
     kraft = taken.kraft
     return {
@@ -179,7 +179,7 @@ def document(
 
 
 def _shown(configs: Mapping[str, str]) -> dict[str, str]:
-    """Values of keys that are not known here may be secrets."""
+    """The values to show; those of unknown keys may be secrets."""
     return {
         key: value if key in SPECS and SPECS[key].type is not ConfigType.PASSWORD else _HIDDEN
         for key, value in sorted(configs.items())

@@ -1,4 +1,4 @@
-"""Looks at all of a partition's folder, and at the files of the data folder that are beside the partitions."""
+"""Checks a partition's whole folder, and the files of the data folder outside of partitions."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -48,7 +48,7 @@ class PartitionReport:
         return any(one["kind"] != KNOWN for one in self.findings)
 
     def unsound(self) -> set[int]:
-        """Segments whose seals are not to be believed."""
+        """Segments whose seals cannot be trusted."""
         return {one.base_offset for one in self.segments if any(found["kind"] != KNOWN for found in one.findings)}
 
 
@@ -63,7 +63,7 @@ def partitions_in(storage: Storage, data_folder: str) -> list[tuple[str, int, st
 
 
 def is_in_use(data_folder: str) -> bool:
-    """Whether a broker has the folder open. Looks only if there is a lock file, and holds it no longer than that takes."""
+    """Whether a broker has the folder open. Tries only an existing lock file, and holds it no longer than needed."""
     storage = RealStorage()
     path = f"{data_folder}/{LOCK_FILE}"
     if not storage.exists(path):
@@ -73,12 +73,12 @@ def is_in_use(data_folder: str) -> bool:
     except FolderInUse:
         return True
     except StorageFault:
-        return False  # no right to write here: then nothing is written here either
+        return False  # no permission to write: then nothing is written here either
     return False
 
 
 def check_small_files(storage: Storage, directory: str) -> list[Item]:
-    """The faults of a folder's files that are not segments."""
+    """The faults of a folder's files other than segments."""
     findings: list[Item] = []
     for name in sorted(storage.list_dir(directory)):
         kind = kind_of(name)
@@ -94,7 +94,7 @@ def check_small_files(storage: Storage, directory: str) -> list[Item]:
 def check_partition(
     storage: ReadOnlyStorage, topic: str, index: int, directory: str, advance: Callable[[int], None]
 ) -> PartitionReport:
-    """Read everything of one partition. Faults of the disk are findings like others."""
+    """Read everything of one partition. Disk errors are findings like others."""
     report = PartitionReport(topic, index, directory)
     names = storage.list_dir(directory)
     kept = set_aside.in_folder(storage, directory)
@@ -122,7 +122,7 @@ def check_partition(
 
 
 def _missing_logs(directory: str, names: list[str], bases: list[int], sealed: dict[int, Seal]) -> list[Item]:
-    """Logs that other files tell of: those with an index and, where there is no log at all, those with a seal."""
+    """Logs known only from other files: those with an index and, if there is no log at all, those with a seal."""
     indexed = {
         base
         for name in names

@@ -28,7 +28,7 @@ class Described(NamedTuple):
 
 
 def describe(folder: str, topic: str, asked: Asked) -> Described:
-    """Nothing of a topic that is not there. Raises NewerClusterFile, StorageFault."""
+    """The topics' facts; missing topics are left out. Raises NewerClusterFile, StorageFault."""
     opened = _open(folder, topic, asked.now_ms)
     facts = [_facts(one) for one in opened]
     span = span_of(facts, asked.now_ms)

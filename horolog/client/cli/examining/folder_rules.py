@@ -1,4 +1,4 @@
-"""Reads and changes the users and access lists of data folders that no broker runs on, before the first start of one, too."""
+"""Reads and changes users and access rules in data folders that no broker runs on, even before the first start."""
 
 import os
 from collections.abc import Callable, Mapping, Sequence
@@ -31,7 +31,7 @@ OLD_ENVIRONMENT = "KAFKA_PASSWORD_ENCODER_OLD_SECRET"
 
 
 def read(data_dirs: Sequence[str]) -> Rules:
-    """The rules of the cluster as they are; a broker may be running. Raises CommandError."""
+    """The current rules of the cluster; a broker may be running. Raises CommandError."""
     storage: Storage = ReadOnlyStorage()
     for data_dir in data_dirs:
         if not storage.is_dir(data_dir):
@@ -53,7 +53,7 @@ def read_users(data_dirs: Sequence[str], environ: Mapping[str, str]) -> Rules:
 
 
 def encoder_of(environ: Mapping[str, str]) -> PasswordEncoder:
-    """By the variables of Kafka's images, or by systemd's credentials."""
+    """The encoder, from the variables of Kafka's images, or from systemd's credentials."""
     given = {name: text for name, text in environ.items() if name in {ENVIRONMENT, OLD_ENVIRONMENT}}
     try:
         return PasswordEncoder.of(load(None, given, {})[0], environ)
@@ -64,7 +64,7 @@ def encoder_of(environ: Mapping[str, str]) -> PasswordEncoder:
 def change(
     data_dirs: Sequence[str], decide: Callable[[Rules], RulesChanged], environ: Mapping[str, str] = os.environ
 ) -> None:
-    """Durable when it returns. Folders that are not there are made. Raises CommandError."""
+    """Change the rules, durably once it returns. Missing folders are created. Raises CommandError."""
     try:
         encoder = encoder_of(environ)
         _change(

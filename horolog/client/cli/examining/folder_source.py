@@ -1,7 +1,7 @@
-"""Answers from a data folder what a moment asks of its source, as the broker of that folder would: no broker is asked, nothing is written.
+"""A moment's source over a data folder: answers as the folder's broker would, without a broker and without writing.
 
-Each partition is opened by the broker's own recovery over a storage whose changes stay in memory, so seals, torn tails, damage and
-transactions count as they do for readers of the broker. One may be running on the folder: what it writes later is not seen.
+The broker's own recovery opens each partition over a storage whose changes stay in memory, so seals, torn tails, damage and
+transactions count as for the broker's readers. A broker may be running on the folder: its later writes are not seen.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -52,7 +52,7 @@ class FolderSource:
 
     @property
     def damaged_bytes(self) -> int:
-        """What readers are led around."""
+        """The damaged bytes, which readers skip."""
         segments = (segment for partition in self.partitions.values() for segment in partition.segments)
         return sum(end - start for segment in segments for start, end in segment.holes)
 
@@ -75,7 +75,7 @@ class FolderSource:
         max_bytes: int,
         isolation: str,
         *,
-        max_wait_ms: int,  # noqa: ARG002 - nothing comes by waiting
+        max_wait_ms: int,  # noqa: ARG002 - waiting brings nothing
     ) -> RawFetch:
         found = self.partitions[partition]
         upto = _end(found, isolation)
@@ -86,7 +86,7 @@ class FolderSource:
         )
 
     async def time_settings(self, topics: Iterable[str]) -> dict[str, Settings]:
-        """What a topic says itself: what it has of its broker is not in the folder."""
+        """The topic's own settings: those of its broker are not in the folder."""
         return {topic: {key: self._overrides.get(key) for key in TIME_SETTINGS} for topic in topics}
 
     def _careful(self, ask: Callable[[], T]) -> T:
@@ -100,7 +100,7 @@ def _end(partition: Partition, isolation: str) -> int:
 
 @contextmanager
 def opened(folder: str, topic: str, wanted: Sequence[int] | None) -> Iterator[FolderSource]:
-    """The partitions of a topic in a data folder, or those that are wanted. Raises CommandError."""
+    """The partitions of a topic in a data folder, or the wanted ones. Raises CommandError."""
     folder = folder.rstrip("/") or "/"
     files = ReadOnlyStorage()
     places = _places(files, folder, topic, wanted)

@@ -1,6 +1,6 @@
-"""Lets the broker's own recovery work on a partition, on an overlay or on the disk, and says what it has changed.
+"""Runs the broker's own recovery on a partition, on an overlay or on the disk, and reports its changes.
 
-Segments in which the check has found something are not to be vouched for by their seals: recovery then reads them itself.
+Seals do not count for segments in which the check found faults: recovery then reads these segments itself.
 """
 
 import logging
@@ -38,7 +38,7 @@ _INDEXES = (".index", ".timeindex")
 
 
 def configurations(storage: Storage, data_folder: str) -> Callable[[str], TopicConfig]:
-    """The configuration of every topic, as `horolog-cluster` has it; the defaults where it says nothing."""
+    """The configuration of every topic, from `horolog-cluster`; else the defaults."""
     from horolog.broker.cluster_file import NewerClusterFile
     from horolog.broker.setting_types import SettingsError
 
@@ -72,7 +72,7 @@ def circumstances(storage: Storage, data_folder: str) -> Callable[[str, int], Ci
 
 
 def rehearse(report: PartitionReport, config: TopicConfig, known: Circumstances, stamp: str) -> None:
-    """Try recovery out and add to the report what it does and says."""
+    """Try recovery and add its actions and messages to the report."""
     storage = OverlayStorage(ReadOnlyStorage())
     try:
         _recover(storage, report, config, known, stamp)
@@ -82,14 +82,14 @@ def rehearse(report: PartitionReport, config: TopicConfig, known: Circumstances,
 
 
 def distrust(storage: Storage, report: PartitionReport) -> None:
-    """Have the seals of unsound segments not fit: they still tell where the log ended, and vouch for nothing."""
+    """Make the seals of unsound segments mismatch: they still give the end of the log, but vouch for nothing."""
     unsound = report.unsound()
     if not unsound or not storage.exists(f"{report.directory}/{SEALS}"):
         return
     try:
         sealed = seals.load(storage, report.directory)
     except (SealsDamaged, ValueError):
-        return  # recovery believes none of it anyway
+        return  # recovery trusts none of it anyway
     changed = [
         replace(one, modified_ns=0, fingerprint=one.fingerprint ^ 1) if one.base_offset in unsound else one
         for one in sealed.values()
@@ -98,7 +98,7 @@ def distrust(storage: Storage, report: PartitionReport) -> None:
 
 
 def actions(storage: OverlayStorage) -> Iterator[Item]:
-    """The changes of recovery, without the small files that every stop writes anew."""
+    """Recovery's changes, without the small files that every stop rewrites."""
     for path, content in storage.differences():
         name = path.rpartition("/")[2]
         if name in BY_NAME:
@@ -132,7 +132,7 @@ def _action(storage: OverlayStorage, path: str, name: str, content: Changed) -> 
 
 
 def _on_disk(path: str) -> bytes | None:
-    """The contents of a file that is small, nothing of a log, None if there is no such file."""
+    """The contents of a small file, empty for a log, None if there is no such file."""
     storage = RealStorage()
     if not storage.exists(path):
         return None
@@ -153,7 +153,7 @@ def _log_action(path: str, content: Changed) -> Item | None:
 
 
 def repair(data_folder: str, reports: list[PartitionReport], others: list[Item], stamp: str) -> None:
-    """Let recovery work on the disk, on damaged partitions and nothing else. Raises FolderInUse or StorageFault."""
+    """Run recovery on the disk, only on damaged partitions. Raises FolderInUse or StorageFault."""
     storage = RealStorage()
     lock = storage.lock(f"{data_folder}/{LOCK_FILE}")
     try:
@@ -174,7 +174,7 @@ def repair(data_folder: str, reports: list[PartitionReport], others: list[Item],
 
 
 def _recover(storage: Storage, report: PartitionReport, config: TopicConfig, known: Circumstances, stamp: str) -> None:
-    """Recovery as the broker does it; then what it has no use for, and left as it is, goes out of the way."""
+    """Recover as the broker does; then set aside the faulty files that it left."""
     distrust(storage, report)
     report.messages.clear()
     with listening(report.messages):
@@ -195,7 +195,7 @@ def _recover(storage: Storage, report: PartitionReport, config: TopicConfig, kno
 
 
 def _forget_clean_stop(storage: Storage, data_folder: str) -> None:
-    """Records that clients have seen may be gone: as after a crash, the next start begins a new leader epoch, which tells them."""
+    """Records that clients have seen may be gone: as after a crash, the next start begins a new leader epoch, so clients notice."""
     path = f"{data_folder}/{checkpoints.CLEAN_SHUTDOWN}"
     if storage.exists(path):
         storage.remove(path)
@@ -211,7 +211,7 @@ def _keep_what_is_removed(storage: Storage, report: PartitionReport, stamp: str)
 
 @contextmanager
 def listening(messages: list[str]) -> Iterator[None]:
-    """Collect what `broker.log` says, instead of having it written anywhere."""
+    """Collect the messages of `broker.log` instead of writing them."""
 
     class Collect(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:

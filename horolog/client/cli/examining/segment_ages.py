@@ -1,4 +1,4 @@
-"""The facts of retention from a data folder: the segments as they lie there, and the broker's own decision about them."""
+"""The facts of retention from a data folder: its segments, and the broker's own decision about them."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -25,7 +25,7 @@ LARGEST_WINDOW_BYTES = 1 << 30
 
 
 class Asked(NamedTuple):
-    """By which settings, and when."""
+    """The settings and the time to decide by."""
 
     config: "TopicConfig"
     other: "TopicConfig | None"
@@ -40,13 +40,13 @@ def facts_of(
     partitions: "list[tuple[int, str]]",
     asked: Asked,
 ) -> list[PartitionFacts]:
-    """Of partitions (number, folder)."""
+    """The facts of partitions (number, folder)."""
     start_of = log_start_in(storage, data_folder)
     return [_facts(storage, directory, index, start_of(topic, index), asked) for index, directory in partitions]
 
 
 def log_start_in(storage: Storage, data_folder: str) -> Callable[[str, int], int]:
-    """Where the log of each partition starts, by our checkpoint or that of a Kafka: the later one, unless Kafka's is damaged."""
+    """The log start of each partition, by our checkpoint or Kafka's: the later one, unless Kafka's is damaged."""
     left = as_left(storage, [data_folder])
     starts = log_starts.load(left, data_folder)
     if starts.kafkas_is_damaged:
@@ -90,7 +90,7 @@ def _facts(
 
 
 def ages(storage: ReadOnlyStorage, directory: str) -> tuple[list[retention.SegmentAge], int | None]:
-    """The segments, and the time of the first record that has one, as far as a seal or an index tells it."""
+    """The segments, and the time of the first record with one, as far as a seal or an index has it."""
     try:
         sealed = seals.load(storage, directory)
     except (SealsDamaged, ValueError):
@@ -125,7 +125,7 @@ def _entries(storage: ReadOnlyStorage, path: str) -> list[tuple[int, int]]:
 
 
 def _walk(storage: ReadOnlyStorage, path: str, size_bytes: int, base_offset: int) -> tuple[int, int]:
-    """Where a log ends and its largest time, from the heads of its batches; damage ends it."""
+    """The end of a log and its largest time, from its batch headers; stops at damage."""
     end, largest, position, window = base_offset, -1, 0, WINDOW_BYTES
     file = storage.open(path)
     try:
@@ -145,18 +145,18 @@ def _walk(storage: ReadOnlyStorage, path: str, size_bytes: int, base_offset: int
 
 
 def _heads(data: bytes) -> tuple[list[Head], bool]:
-    """The heads that lie whole in the bytes, and whether something else ended them."""
+    """The complete headers in the bytes, and whether damage ended them."""
     found: list[Head] = []
     try:
         for head in heads_in(memoryview(data)):
-            found.append(head)  # noqa: PERF402 - those before the damage are wanted
+            found.append(head)  # noqa: PERF402 - those before the damage are kept
     except DecodeError:
         return found, True
     return found, False
 
 
 def _first_time(storage: ReadOnlyStorage, path: str, size_bytes: int) -> int | None:
-    """The largest time of the first batch: its records are no later."""
+    """The largest time of the first batch, an upper bound for its records."""
     file = storage.open(path)
     try:
         heads, _ = _heads(file.pread(min(WINDOW_BYTES, size_bytes), 0))
@@ -180,7 +180,7 @@ def rules_of(config: "TopicConfig") -> Rules:
 def settings_of(
     storage: ReadOnlyStorage, data_folder: str, topic: str, changes: Mapping[str, str]
 ) -> "tuple[TopicConfig, TopicConfig | None, bool]":
-    """A topic's settings as the folder has them, those with the changes (None without any), and whether the folder knows the topic.
+    """A topic's settings in the folder, those with the changes (None without any), and whether the folder knows the topic.
 
     Raises SettingsError, NewerClusterFile.
     """

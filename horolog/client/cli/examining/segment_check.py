@@ -35,7 +35,7 @@ class SegmentReport:
 
 @dataclass(frozen=True, slots=True)
 class SegmentPlace:
-    """Where a segment lies, and the facts known before it is read."""
+    """A segment's place, and the facts known before it is read."""
 
     directory: str
     base_offset: int
@@ -54,12 +54,12 @@ class SegmentPlace:
 
 
 def check_segment(storage: ReadOnlyStorage, place: SegmentPlace, advance: Callable[[int], None]) -> SegmentReport:
-    """The report; `advance` is told how many bytes have been read since it was told last."""
+    """The report; `advance` gets the number of bytes read since its last call."""
     return _SegmentCheck(storage, place, advance).run()
 
 
 class _SegmentCheck:
-    """The walk over one segment; damage is held back until the batch behind it tells how far it reaches in offsets and time."""
+    """Walks over one segment; damage is held back until the next batch shows how far it reaches in offsets and time."""
 
     def __init__(self, storage: ReadOnlyStorage, place: SegmentPlace, advance: Callable[[int], None]) -> None:
         self._storage = storage
@@ -105,7 +105,7 @@ class _SegmentCheck:
             self._problems(kind, check.add(batch))
 
     def _settle(self, following: Batch | None) -> None:
-        """Report the damage in front of a batch, or at the end."""
+        """Report the damage before a batch, or at the end."""
         place = self._place
         for one in self._damages:
             last = place.end_offset - 1 if following is None else following.base_offset - 1
@@ -136,7 +136,7 @@ class _SegmentCheck:
         return any(start in kept for start, _ in holes)
 
     def _index_checks(self) -> Iterator[tuple[str, OffsetsCheck | TimesCheck]]:
-        """The checks of the indexes that are there and sane in themselves."""
+        """The checks of the existing indexes that are consistent in themselves."""
         for kind, suffix in INDEX_FILES.items():
             try:
                 data = read_index(self._storage, self._place.stem + suffix, ENTRY_OF[kind].size)
@@ -159,7 +159,7 @@ class _SegmentCheck:
             yield {"problem": "it is not the one that was written with this log"}
 
     def _problems(self, kind: str, items: Iterator[Item]) -> None:
-        """The first problem of each index is enough: it is made anew as a whole."""
+        """The first problem of each index; one is enough, since the whole index is rebuilt."""
         path = self._place.stem + INDEX_FILES[kind]
         for item in items:
             if all(one["file"] != path for one in self.report.findings):
@@ -167,7 +167,7 @@ class _SegmentCheck:
 
 
 def read_index(storage: ReadOnlyStorage, path: str, entry_bytes: int) -> bytes:
-    """An index file without the room behind its entries: 10 MiB in each of a new partition, which takes longer than all else."""
+    """An index file without the room after its entries: 10 MiB in each one of a new partition, which would take longest to read."""
     size_bytes, _ = storage.stat(path)
     if size_bytes % entry_bytes:
         return storage.read_all(path)
