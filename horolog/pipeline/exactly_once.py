@@ -9,7 +9,7 @@ them. All of it hangs on a name (the option `transactionalId`), whose transactio
     <name>-task-<n>-<a>      the transaction of attempt a of task n, and a group: offset the batch, metadata "<producer id>:<epoch>",
                              noted inside of the transaction, so it is there if and only if the rows are
 
-The steps are written against `Broker`, so that the tests can run them over a model of one with a crash at every step.
+The steps use the protocol `Broker`, so that tests can run them over a model of a broker, with a crash at every step.
 """
 
 import asyncio
@@ -44,7 +44,7 @@ class WriteFailed(Exception):
 
 
 class Owner(NamedTuple):
-    """Who holds a transactional id."""
+    """The producer that holds a transactional id."""
 
     producer_id: int
     epoch: int
@@ -105,7 +105,7 @@ class Broker(Protocol):
     """The requests to the target."""
 
     async def take(self, transactional_id: str, owner: Owner | None = None) -> Owner:
-        """InitProducerId: fence who was there and abort what he left open; with `owner` only if that is still the one."""
+        """InitProducerId: fence the earlier owner and abort its open transaction; with `owner` only if that is still the owner."""
         ...
 
     async def note(self, transactional_id: str, owner: Owner, group: str, noted: Committed) -> None:
@@ -119,7 +119,7 @@ class Broker(Protocol):
         ...
 
     async def states(self, transactional_ids: Sequence[str]) -> Mapping[str, State] | None:
-        """Of those that are known; None where the broker is too old to tell."""
+        """The states of the ids that are known; None if the broker is too old to tell."""
         ...
 
     async def open_ids(self) -> Collection[str]:
@@ -143,7 +143,7 @@ def _chunk_group(name: str, number: int) -> str:
 
 
 def chunks_of(decision: Decision) -> list[Committed]:
-    """The decision as offsets with metadata; pure, as everything up to the claim."""
+    """The decision as offsets with metadata; pure, like everything up to `claim`."""
     parts = [[each.task, each.attempt, *each.owner, each.rows, each.digest] for each in decision.parts]
     pieces = [parts[start : start + PARTS_IN_CHUNK] for start in range(0, len(parts), PARTS_IN_CHUNK)] or [[]]
     return [
@@ -156,7 +156,7 @@ def chunks_of(decision: Decision) -> list[Committed]:
 
 
 def decision_of(name: str, chunks: Sequence[Committed | None]) -> Decision:
-    """The decision that these chunks, all of them, are."""
+    """The decision from all of its chunks."""
     parts: list[Part] = []
     of = ""
     for number, chunk in enumerate(chunks):
@@ -183,7 +183,7 @@ def count_of_chunks(name: str, chunk: Committed) -> int:
 
 
 def is_to_be_written(claim: Claim, batch: int, of: str, task: int) -> bool:
-    """Whether a task has to write its rows, or has written them in an earlier run; raises where the numbers contradict each other."""
+    """Whether a task has to write its rows, or has written them in an earlier run; raises if the numbers contradict each other."""
     standing = claim.standing
     if standing.batch >= 0 and standing.of != of:
         owner = f"the stream {standing.of}" if standing.of else "writes of data frames"
@@ -197,7 +197,7 @@ def is_to_be_written(claim: Claim, batch: int, of: str, task: int) -> bool:
 
 
 def completed(claim: Claim, batch: int, parts: Iterable[Part]) -> tuple[Part, ...]:
-    """All parts of a batch. One that was decided before has to have again what timed out, row for row."""
+    """All parts of a batch. If it was decided before, the rows of parts that timed out have to be the same as then."""
     written = tuple(sorted(parts))
     if batch != claim.standing.batch:
         return written
@@ -219,12 +219,12 @@ def _same(one: Part | None, other: Part | None) -> bool:
     return one is not None and other is not None and one.holds_what(other)
 
 
-# -- the driver's walk
+# -- the driver's steps
 
 
 @contextmanager
 def suppress_fenced() -> Iterator[None]:
-    """Nothing is to be done where the transaction has ended, or is somebody else's."""
+    """Ignore that the transaction has ended, or has another owner: then there is nothing to do."""
     try:
         yield
     except KafkaError as error:
@@ -233,7 +233,7 @@ def suppress_fenced() -> Iterator[None]:
 
 
 async def claim(broker: Broker, name: str) -> Claim:
-    """Take the name over from whoever had it, and bring what he had decided to its end."""
+    """Take the name over from an earlier driver, and complete what that driver had decided."""
     owner = await broker.take(driver_id(name))
     decision = await _read(broker, name)
     standing = Standing() if decision is None else await _settle(broker, name, decision)
@@ -265,7 +265,7 @@ async def commit(broker: Broker, claimed: Claim, batch: int, of: str, written: S
 
 
 async def give_up(broker: Broker, claimed: Claim, written: Sequence[Part]) -> None:
-    """Abort what a failed batch has written, unless it is decided, or somebody else has taken the name over and looks after it."""
+    """Abort what a failed batch has written, unless it is decided, or another driver has taken the name over and completes it."""
     name = claimed.name
     try:
         with suppress_fenced():
@@ -284,7 +284,7 @@ async def give_up(broker: Broker, claimed: Claim, written: Sequence[Part]) -> No
 
 
 async def _read(broker: Broker, name: str) -> Decision | None:
-    """The newest decision, which nobody else changes any more."""
+    """The newest decision, which no other driver can change any more."""
     first = await broker.noted(_chunk_group(name, 0))
     if first is None:
         return None
@@ -294,7 +294,7 @@ async def _read(broker: Broker, name: str) -> Decision | None:
 
 
 async def _settle(broker: Broker, name: str, decision: Decision) -> Standing:
-    """Commit what was decided and not ended yet."""
+    """Commit the transactions that were decided and have not ended."""
     ids = [part.transactional_id(name) for part in decision.parts]
     states = await broker.states(ids) if ids else {}
     known = {} if states is None else states
@@ -303,7 +303,7 @@ async def _settle(broker: Broker, name: str, decision: Decision) -> Standing:
     lost = []
     for part in fenced:
         transactional_id = part.transactional_id(name)
-        await broker.take(transactional_id)  # whoever has it now is of no decision, and his note would be waited for
+        await broker.take(transactional_id)  # its present owner is in no decision, and reading would wait for its note
         noted = await broker.noted(transactional_id)
         if noted is None and states is not None and transactional_id not in states:
             raise WriteFailed(
@@ -343,12 +343,12 @@ async def check_open(broker: Broker, name: str, parts: Sequence[Part]) -> None:
 
 
 async def commit_parts(broker: Broker, name: str, parts: Sequence[Part]) -> list[Part]:
-    """End these transactions with commit; those that somebody else has, or that have ended, come back."""
+    """Commit these transactions; returns those that have another owner, or have ended."""
     return await _end_parts(broker, name, parts, commit=True)
 
 
 async def abort_parts(broker: Broker, name: str, parts: Sequence[Part]) -> None:
-    """End these with abort; one that has ended, or that somebody else has, needs nothing."""
+    """Abort these transactions; one that has ended, or has another owner, needs nothing."""
     await _end_parts(broker, name, parts, commit=False)
 
 
@@ -370,7 +370,7 @@ async def _end_parts(broker: Broker, name: str, parts: Sequence[Part], *, commit
 
 
 async def abort_open(broker: Broker, name: str, but: Collection[str] = ()) -> None:
-    """End what killed and superfluous attempts left open: readers of committed records wait behind an open transaction."""
+    """Abort what killed and superfluous attempts left open: readers of committed records wait behind an open transaction."""
     ours = re.compile(rf"{re.escape(task_id(name, 0, 0).removesuffix('0-0'))}[0-9]+-[0-9]+")
     strays = [each for each in await broker.open_ids() if ours.fullmatch(each) and each not in but]
     await asyncio.gather(*(broker.take(each) for each in strays))

@@ -1,9 +1,9 @@
 """Plans and reads what lies in segment files, with no broker in the path.
 
 Each partition is opened as its broker would open it (`folders`), over a storage that writes nothing: seals say which segments and
-indexes are to be believed, the rest is read and indexed in memory, a torn tail is left out. Times become offsets by the same
+indexes to trust, the rest is read and indexed in memory, a torn tail is left out. Times become offsets by the same
 look-up that answers ListOffsets. What remains is cut into pieces of files at batch boundaries, found in the offset
-index, and pieces are what tasks read: a path, two positions, and the offsets wanted.
+index. Tasks read pieces: a path, two positions, and the wanted offsets.
 """
 
 import logging
@@ -49,7 +49,7 @@ from horolog.protocol.records.head import LENGTH_ENDS_AT, heads_in, size_of_entr
 log = logging.getLogger(__name__)
 
 READ_BYTES = 8 << 20
-"""Read from a file and decoded at a time; a larger batch is read whole."""
+"""How much is read from a file and decoded at a time; a larger batch is read whole."""
 
 _LARGEST_BATCH_BYTES = 1 << 30
 
@@ -93,7 +93,7 @@ class Plan:
     latest_ms: int = -1
     """The largest time in the segments that are read."""
     versions: dict[str, str] = field(default_factory=dict)
-    """Of files in a store, by path: those that were planned, and no others that took their place."""
+    """Of files in a store, by path: the planned versions, so that a replaced file is noticed."""
 
     @property
     def pieces(self) -> list[Piece]:
@@ -139,7 +139,7 @@ def plan(path: str, since: str | int | None = None, until: str | int | None = No
 
 
 def make_plan(options: ReadOptions, wanted: Wanted = EVERYTHING) -> Plan:
-    """The pieces to read, for what the options ask; `wanted` leaves out what no record of passes the filters of a query."""
+    """The pieces to read for these options; `wanted` skips pieces of which no record passes the query's filters."""
     assert options.path is not None
     files = ReadOnlyStorage() if options.place is None else _planning_files(options.place, options.selection)
     storage = OverlayStorage(files)
@@ -159,7 +159,7 @@ def make_plan(options: ReadOptions, wanted: Wanted = EVERYTHING) -> Plan:
 
 
 def _look(options: ReadOptions, wanted: Wanted) -> Look:
-    """A part of the logs is planned by their indexes. To pass over damage, or to tell transactions, logs are read."""
+    """A part of the logs is planned by their indexes. To skip damage, or to find transactions, logs are read."""
     limited = wanted != EVERYTHING or options.start != Position(EARLIEST) or options.end != Position(LATEST)
     return Look(
         is_partial=limited and options.fail_on_data_loss, with_transactions=options.isolation == "read_committed"
@@ -167,7 +167,7 @@ def _look(options: ReadOptions, wanted: Wanted) -> Look:
 
 
 def _planning_files(place: Place, selection: Selection) -> ReadOnlyStorage:
-    """Files of an object store, with what the wanted partitions are opened by at hand."""
+    """Files of an object store, with those that opening the wanted partitions needs already fetched."""
     files = ObjectFiles(place, LEAST_BYTES)
     wanted = [path for path in files.listed if _is_wanted(path, selection)]
     files.prefetch([path for path in wanted if path.endswith((SEALS, checkpoints.LEADER_EPOCHS))])
@@ -183,7 +183,7 @@ def _is_wanted(path: str, selection: Selection) -> bool:
 
 
 def _patches(storage: OverlayStorage, path: str) -> tuple[tuple[int, bytes], ...]:
-    """What was written over a file as it lies on the disk, by position."""
+    """The changes over the file on the disk, by position."""
     changed = storage.changed.get(path)
     return () if changed is None else tuple((at, bytes(data)) for at, data in changed.patches)
 
@@ -229,7 +229,7 @@ def _ranges(files: Files, options: ReadOptions, wanted: Wanted) -> list[OffsetRa
 
 
 def within(wanted: OffsetRange, first: int, last: int, options: ReadOptions) -> OffsetRange:
-    """The part of a range that is there; DataLoss if that is not all, unless that may be."""
+    """The part of a range that exists; DataLoss if that is not all, unless loss is allowed."""
     there = OffsetRange(wanted.partition, max(wanted.start, first), max(min(wanted.end, last), first))
     if (wanted.size > 0 and there != wanted) or wanted.start > last:
         said = f"{wanted.partition}: offsets {wanted.start} to {wanted.end} are asked for, {first} to {last} are there"
@@ -374,12 +374,12 @@ def _read_piece(storage: OverlayStorage, piece: Piece, source: Source) -> Iterat
 
 
 def _path(storage: OverlayStorage, piece: Piece) -> str:
-    """The link, unless it was released by a task that has read the piece before."""
+    """The link, unless a task that read the piece before has released it."""
     return piece.path if piece.pinned is None or not storage.exists(piece.pinned) else piece.pinned
 
 
 def _needed(piece: Piece, data: bytes, position: int) -> int:
-    """How much the batch at the start of `data` needs to be whole."""
+    """The size of the whole batch at the start of `data`."""
     needed = size_of_entry(data) if len(data) >= LENGTH_ENDS_AT else _LARGEST_BATCH_BYTES
     if not LENGTH_ENDS_AT < needed <= piece.end - position or needed > _LARGEST_BATCH_BYTES:
         raise DecodeError(f"{piece.path}: no whole batch at {position}")

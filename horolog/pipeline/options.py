@@ -1,8 +1,8 @@
 """The options of reading and writing, under the names that Spark's own Kafka connector gives them, each checked.
 
 What only tunes the Java clients (`java_settings`) is accepted and has no effect; what the connector refuses is refused; a name that
-nobody knows is refused too, because a misspelt `startingTimestamp` would otherwise read everything. So are options that
-contradict each other, and those of streams in a batch and the reverse: none is passed over silently.
+is unknown is refused too, because a misspelt `startingTimestamp` would otherwise read everything. So are options that
+contradict each other, and those of streams in a batch and the reverse: none is ignored silently.
 """
 
 import re
@@ -91,7 +91,7 @@ _OF_LETTERS = {
     "kafka.client.id",
     *_SECURITY,
 }
-"""For the broker that broken records of files are written to."""
+"""For the broker that gets the broken records of files."""
 _READ = _BOTH | _BROKER_ONLY | {"path"}
 _NO_EFFECT = {
     *java_settings.NAMES,
@@ -199,11 +199,11 @@ class ReadOptions:
     """Where the path is, if it is a URL."""
     typed: TypedOptions | None = None
     decoding: "Decoding | None" = None
-    """What `typed` comes to, once schemas are found."""
+    """What `typed` resolves to, once schemas are found."""
     transaction_timeout_ms: int = _TRANSACTION_TIMEOUT_MS
     """Of dead letters."""
     max_lateness_ms: int | None = None
-    """How late records come at most; None if nobody knows."""
+    """How late records are at most; None if unknown."""
 
     @property
     def reads_headers(self) -> bool:
@@ -212,7 +212,7 @@ class ReadOptions:
 
 @dataclass(frozen=True, slots=True)
 class Transactional:
-    """Rows in transactions. `name` is what they are known by when they come again; empty for a data frame that never does."""
+    """Rows in transactions. A repeated write is recognised by `name`; empty for a data frame that is never repeated."""
 
     name: str
     batch: int | None
@@ -237,7 +237,7 @@ class WriteOptions:
     security: Security | None = None
     transactional: Transactional | None = None
     create_topics: bool = False
-    """Whether a topic that is not there is made; otherwise the write is refused."""
+    """Whether a missing topic is created; otherwise the write is refused."""
 
 
 class _Given:
@@ -257,7 +257,7 @@ class _Given:
                 raise OptionError(_unknown(name, names))
 
     def one_of(self, names: tuple[str, ...]) -> str | None:
-        """The one of these that is given, if any is; several contradict each other."""
+        """The given one of these, if any; several contradict each other."""
         given = [name for name in names if self.text(name) is not None]
         if len(given) > 1:
             raise OptionError(f"{' and '.join(given)} are both given; one of them is enough")
@@ -292,7 +292,7 @@ class _Given:
         return word
 
     def security(self) -> Security | None:
-        """How to get in at the broker's listener; None for an open one."""
+        """How to authenticate at the broker's listener; None for an open one."""
         try:
             security = Security.of({name: value for name, value in self._of_clients() if is_of_security(name)})
         except SecurityError as error:
@@ -321,7 +321,7 @@ class _Given:
 
 
 def _is_of_client(name: str) -> bool:
-    """Settings of Java clients: one table of them often serves reading and writing, and each passes over the other's."""
+    """Settings of Java clients: one table of them often serves reading and writing, and each ignores the other's."""
     return name.startswith(CLIENTS)
 
 
@@ -334,13 +334,13 @@ def _of_stores(lower: str) -> str:
 def _unknown(name: str, names: Mapping[str, str]) -> str:
     """The fault of a name that is no option, and the option that may be meant."""
     lower = name.lower()
-    tails = {each.removeprefix(CLIENTS): full for each, full in names.items()}  # what all begin with is no likeness
+    tails = {each.removeprefix(CLIENTS): full for each, full in names.items()}  # their common prefix is no likeness
     close = get_close_matches(lower.removeprefix(CLIENTS), tails, 1)
     return f"{name} is no option here{f'; {tails[close[0]]} is an option' if close else ''}"
 
 
 def with_config_file(options: Mapping[str, str]) -> Mapping[str, str]:
-    """The options, and what the file that they may name says of security; options win."""
+    """The options, with the security settings of the file that they may name; options win."""
     path = next((value for name, value in options.items() if name.lower() == CONFIG_FILE), None)
     if path is None:
         return options
@@ -456,7 +456,7 @@ def _check_kind(given: _Given, *, streaming: bool) -> None:
 
 
 def _check_order(start_option: str, start: Positions, end_option: str, end: Positions) -> None:
-    """What begins behind its end, in offsets or in times, would read nothing."""
+    """Refuse a start after the end, in offsets or in times, which would read nothing."""
     partitions = {*(() if isinstance(start, Position) else start), *(() if isinstance(end, Position) else end)}
     for partition in sorted(partitions) or [None]:
         first, last = (
@@ -520,7 +520,7 @@ def _end(given: _Given, now_ms: int) -> tuple[str, Positions]:
 
 
 def parse_columns(options: Mapping[str, str]) -> tuple[TypedOptions | None, Selection, bool]:
-    """What decides the columns of a read, before anybody knows if it is a batch or a stream: types, the topics, and headers."""
+    """What decides the columns of a read, before it is known to be a batch or a stream: types, the topics, and headers."""
     given = _Given(options)
     given.check(
         _READ | _WRITE | {*_REFUSED, *_WRITE_REFUSED}, _NO_EFFECT | _WRITE_NO_EFFECT, {}

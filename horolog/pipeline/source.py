@@ -68,7 +68,7 @@ _COMMITTING_WORKER = "python_streaming_sink_runner.py"
 
 
 class HorologSource(DataSource):
-    """What Spark asks for readers and writers; it is made anew for each, from the options alone."""
+    """What Spark asks for readers and writers; it is created again for each, from the options alone."""
 
     @classmethod
     def name(cls) -> str:
@@ -98,7 +98,7 @@ class HorologSource(DataSource):
         try:
             options = parse_read(self._options(), _now_ms(), streaming=True, limited=has_limits_of_streams())
             return BrokerStream(_prepared(options, schema))
-        except OptionError as error:  # Spark tells of an error at this place as of one of its own
+        except OptionError as error:  # Spark reports an error raised here as its own
             return RefusedStream(error)
 
     @short_errors()
@@ -129,7 +129,7 @@ def _now_ms() -> int:
 
 
 def decoding_of(typed: TypedOptions | None, selection: Selection, *, include_headers: bool) -> "Decoding | None":
-    """Asks the registry, where the options say so."""
+    """Asks the registry, if the options say so."""
     if typed is None:
         return None
     from horolog.pipeline.typed.preparing import prepare
@@ -138,7 +138,7 @@ def decoding_of(typed: TypedOptions | None, selection: Selection, *, include_hea
 
 
 def _prepared(options: ReadOptions, schema: StructType) -> ReadOptions:
-    """With the schemas of keys and values, which are those that Spark has the columns of."""
+    """With the schemas of keys and values from which Spark has its columns."""
     headers = options.include_headers
     decoding = decoding_of(options.typed, options.selection, include_headers=headers)
     _check_schema(schema, _columns(decoding, include_headers=headers))
@@ -201,7 +201,7 @@ class FilesReader(DataSourceReader):
         return self._read(partition)
 
     def _read(self, task: FilesTask) -> Iterator[pa.RecordBatch]:
-        """A task's files stay pinned until they were read, or nobody wants more; a task that fails is tried again."""
+        """A task's files stay pinned until they are read, or the query needs no more rows; a failed task is retried."""
         try:
             yield from self._decoded(task)
         except GeneratorExit:
@@ -228,7 +228,7 @@ class FilesReader(DataSourceReader):
             )
 
     def _with_letters(self, decoding: "Decoding", task: FilesTask) -> Iterator[pa.RecordBatch]:
-        """Each piece has letters of its own: other pieces may come to be beside it when the files are read again."""
+        """Each piece has its own letters: a later read of the files may group it with other pieces."""
         from horolog.pipeline.typed.dead_letters import post_of_piece
 
         for piece in task.pieces:
@@ -237,7 +237,7 @@ class FilesReader(DataSourceReader):
 
 
 class FilteredReader(DataSourceReader):
-    """A reader that is told the filters of the query, and leaves out what cannot pass. Every filter is left to Spark too."""
+    """A reader that gets the query's filters and skips what cannot pass. Spark applies every filter again."""
 
     def __init__(self, reader: "FilesReader | BrokerReader") -> None:
         self._reader = reader

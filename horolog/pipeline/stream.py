@@ -1,13 +1,13 @@
 """Reads topics as a stream of micro-batches, from checkpoint to checkpoint.
 
-Spark keeps the offsets that a batch ended at and asks for what comes next: so a restart goes on exactly there, or reads the very range
-again that was under way. They are in the JSON of Spark's own connector, and with them are the ids of the topics:
+Spark keeps the offsets that a batch ended at and asks for the records after them: so a restart continues exactly there, or reads the
+unfinished range again. They are in the JSON of Spark's own connector, with the ids of the topics added:
 
     {"orders": {"0": 42, "1": 7}, "topic ids": {"orders": "Pq8a1JTqQ2Sp3BqIL5vqWg"}}
 
-A topic that was deleted and made anew has another id, and the offsets say nothing of it. A checkpoint without ids (an older one, or the
-connector's) is bound to the topics that are there at its first batch. Partitions that are new begin at their
-start. Limits on a batch (`batch_limits`) are shared out among partitions by how much waits in each.
+A recreated topic has another id, and the offsets do not apply to it. A checkpoint without ids (an older one, or the
+connector's) is bound to the topics that exist at its first batch. New partitions begin at their
+start. Limits on a batch (`batch_limits`) are divided among partitions by how much waits in each.
 """
 
 import logging
@@ -42,7 +42,7 @@ log = logging.getLogger(__name__)
 
 IDS = "topic ids"
 BEHIND = "is behind"
-"""Beside the topics' names; no topic can have one of these."""
+"""Keys next to the topics' names; no topic can have such a name."""
 
 Json = dict[str, dict[str, Any]]
 
@@ -54,7 +54,7 @@ class Checkpoint(NamedTuple):
     ids: dict[str, str]
 
     def remade(self, ids: Mapping[str, str]) -> dict[str, str]:
-        """The topics that have another id now than they had then, with that."""
+        """The topics whose id has changed since, with the new id."""
         return {topic: known for topic, known in self.ids.items() if ids.get(topic, known) != known}
 
 
@@ -81,7 +81,7 @@ def _now_ms() -> int:
 
 
 class RefusedStream(DataSourceStreamReader):
-    """A stream whose options cannot be: whatever is asked of it is answered with the reason."""
+    """A stream with invalid options: every call raises the reason."""
 
     def __init__(self, reason: OptionError) -> None:
         self._reason = reason
@@ -117,7 +117,7 @@ class BrokerStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._last_batch_at = clock()
 
     def __getstate__(self) -> dict[str, object]:
-        """Tasks get a reader too, and of it only what they need."""
+        """Tasks get the reader too, with only what they need."""
         return {"options": self.options}
 
     @property
@@ -142,7 +142,7 @@ class BrokerStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._final = self._ends()
 
     def reportLatestOffset(self) -> Json:
-        """For the query's progress alone: where the topics end, and how far the stream is behind that."""
+        """For the query's progress only: where the topics end, and how far the stream is behind."""
         ends = self._ends()
         waiting = {one: at for one, at in self._reached.items() if ends.get(one, at) > at}
         records = sum(ends[one] - at for one, at in waiting.items())
@@ -152,7 +152,7 @@ class BrokerStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     @short_errors()
     def latestOffset(self, start: Json | None = None, limit: ReadLimit | None = None) -> Json:
-        """Before Spark 4.2 nobody says where the batch starts: it has everything, and is checked when its tasks are planned."""
+        """Before 4.2 Spark does not say where the batch starts: it has everything, and is checked when its tasks are planned."""
         if start is None:
             end = self._ends()
             return to_json(end, self._ids(end))
@@ -182,7 +182,7 @@ class BrokerStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return sum(end[partition] - start[partition] for partition in end) < least
 
     def _within_bytes_and_time(self, start: Offsets, end: Offsets) -> Offsets:
-        """As `maxBytesPerTrigger` and `maxTimePerTrigger` say, by what a small fetch of each partition shows."""
+        """Apply `maxBytesPerTrigger` and `maxTimePerTrigger`, by a small fetch of each partition."""
         most_bytes, span_ms = self.options.max_bytes_per_trigger, self.options.max_time_per_trigger_ms
         if most_bytes is None and span_ms is None:
             return end
@@ -204,7 +204,7 @@ class BrokerStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return self._log.topic_ids(one.topic for one in partitions)
 
     def _begin(self, start: Checkpoint, partitions: Iterable[TopicPartition], ids: Mapping[str, str]) -> Offsets:
-        """Where to go on in each: new partitions and topics made anew begin at their start, and nothing before it is there."""
+        """Where to continue in each: new partitions and recreated topics begin at their start, before which there is nothing."""
         remade = start.remade(ids)
         for topic, known in remade.items():
             self._lost(made_anew(topic, known, ids[topic]), "begins the new topic at its start")

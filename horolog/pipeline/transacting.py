@@ -24,7 +24,7 @@ from horolog.protocol.messages.transactions import (
 )
 
 DRIVER_TIMEOUT_MS = 60_000
-_EXPECTED_FROM = 3  # the version of InitProducerId that names who is expected
+_EXPECTED_FROM = 3  # the version of InitProducerId that names the expected owner
 
 
 class Cluster:
@@ -78,7 +78,7 @@ class Cluster:
         return None if found is None else Committed(found.offset, found.metadata)
 
     async def states(self, transactional_ids: Sequence[str]) -> Mapping[str, State] | None:
-        """Asked of each id's coordinator, all ids of one coordinator together."""
+        """Asks each id's coordinator, with one request for all of its ids."""
         by_node: dict[Node, list[str]] = {}
         for each in transactional_ids:
             by_node.setdefault(await self._client.coordinator("transaction", each), []).append(each)
@@ -143,7 +143,7 @@ def refused_timeout(error: KafkaError, timeout_ms: int) -> Exception:
 
 
 class OpenTransaction:
-    """One that a task writes into; the driver ends it, or the task itself where nobody else has to agree."""
+    """One that a task writes into; the driver ends it, or the task itself if no other task has to agree."""
 
     def __init__(self, client: Client, transactional_id: str, timeout_ms: int) -> None:
         self.transactional_id = transactional_id
@@ -156,7 +156,7 @@ class OpenTransaction:
         return Owner(self._sequences.producer_id, self._sequences.epoch)
 
     async def begin(self) -> None:
-        """Fence who had the id before, and abort what he left open."""
+        """Fence the id's earlier owner, and abort its open transaction."""
         try:
             await self._transactions.begin()
         except KafkaError as error:

@@ -29,7 +29,7 @@ _NOBODY = Owner(-1, -1)
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What a task knows of the batch it is of; `batch` is -1 where the write has no name."""
+    """What a task knows of its batch; `batch` is -1 if the write has no name."""
 
     claim: Claim
     batch: int
@@ -115,7 +115,7 @@ async def _commit_unnamed(cluster: Cluster, name: str, parts: Sequence[Part]) ->
 
 
 def abort_batch(options: WriteOptions, claim: Claim, parts: Sequence[Part]) -> None:
-    """Aborts what can be aborted now; the next claim and the transactions' timeout see to the rest, so no error hides the first one."""
+    """Aborts what can be aborted now; the next claim and the transactions' timeout end the rest, so no error hides the first one."""
 
     async def abort(_: Client, cluster: Cluster) -> None:
         if claim.owner == _NOBODY:

@@ -1,8 +1,8 @@
 """Iceberg tables that a catalogue knows by name: REST, SQL, Glue and whatever else `pyiceberg` loads, and how to get at their files.
 
 A catalogue is named as `pyiceberg` names it: its properties are those of `.pyiceberg.yaml`, of the environment (`PYICEBERG_CATALOG__...`), and
-those of a `CatalogueTable`; a name that is nowhere configured and that of a kind (`rest`, `sql`, `glue`) stands for the kind. Files are
-opened with the credentials that the catalogue, or its configuration, gives for them, else with those that other tables have.
+those of a `CatalogueTable`; a kind (`rest`, `sql`, `glue`) that no configuration has as a name stands for the kind. Files are
+opened with the credentials that the catalogue returns or its configuration has, else with those of other tables.
 """
 
 import re
@@ -37,7 +37,7 @@ _HADOOP_NAMES = {
 
 @dataclass(frozen=True, slots=True)
 class CatalogueTable:
-    """`table` is namespace.name; `location` is where its files go, if the catalogue is not to say that."""
+    """`table` is namespace.name; `location` is where its files go, if the catalogue does not choose."""
 
     catalogue: str
     table: str
@@ -57,7 +57,7 @@ class CatalogueTable:
 
     @property
     def known_as(self) -> str:
-        """What tells this table from others, as far as somebody has said it."""
+        """What distinguishes this table from others, as far as it is known."""
         where = [f"{name}={self.properties[name]}" for name in ("uri", "warehouse") if name in self.properties]
         return " ".join([self.catalogue, *where, self.table])
 
@@ -83,7 +83,7 @@ class CatalogueTable:
 
     @contextmanager
     def told(self) -> Iterator[None]:
-        """What a catalogue answers as TableError in one sentence; conflicts as CommitLost."""
+        """Raises a catalogue's errors as TableError in one sentence; conflicts as CommitLost."""
         try:
             with told_of_conflicts():
                 yield
@@ -116,7 +116,7 @@ def _sentence(error: Exception) -> str:
 
 
 def file_properties(spark: "SparkSession", location: str | None) -> dict[str, str]:
-    """What opens files for pyiceberg where the catalogue does not say it: of the location's store, or else of S3."""
+    """The properties that open files for pyiceberg if the catalogue has none: of the location's store, or else of S3."""
     with suppress(StoreError):
         place = place_of(location if location and is_url(location) else "s3a://any-bucket", spark)
         if isinstance(place, Place):

@@ -1,18 +1,18 @@
-"""A table's log of commits: each is one file that is made only if it is not there, so that none overwrites another.
+"""A table's log of commits: each is one file, created only if none of its name exists, so that none overwrites another.
 
     commits/<number, 8 digits>.json      numbers count up from 1
 
 A commit is {"version": 1, "offsets": {"topic": {"0": 17}}, "topic ids": {"topic": "..."}, "add": [path...], "remove": [path...],
-"staging": name, "records": n}: `offsets` is how far the table goes with it, `topic ids` of which topics, `add` and `remove` are paths below
-the table's folder, and `staging` is where the added files were written. A table that is not parted by date in UTC has
-"folders": {"by": "hour", "zone": "Europe/Berlin"} in each commit, which is of version 2 then: readers of version 1 do not know of it.
+"staging": name, "records": n}: `offsets` is how far the table then goes, `topic ids` of which topics, `add` and `remove` are paths below
+the table's folder, and `staging` is where the added files were written. A table that is not partitioned by date in UTC has
+"folders": {"by": "hour", "zone": "Europe/Berlin"} in each commit, which then has version 2: readers of version 1 do not know it.
 A table with decoded columns has all of them in "columns", as Spark writes the fields of a schema in JSON, and commits of version 3.
-Every 64th commit also has "files", all that the table has
-with it, so that a reader needs the last few only. (Commits of former versions have no ids, and were staged under their number.)
-Commits before the newest one with "files" may be taken away, the oldest first: the log has no gaps.
+Every 64th commit also has "files", all files of the table,
+so that a reader needs only the last few commits. (Earlier releases wrote commits without ids, staged under their number.)
+Commits before the newest one with "files" may be deleted, the oldest first: the log has no gaps.
 
-Whoever writes says which commit it has seen last, and makes the one behind it: if another has made that meanwhile, its rows may be those
-of this one, and nothing is committed (`CommitLost`).
+A writer creates the commit after the last one that it has seen. If another writer has created that commit, its rows may be the
+same, and nothing is committed (`CommitLost`).
 """
 
 import json
@@ -118,20 +118,20 @@ class CommitLog:
         return None if data is None else Commit.decode(name, data)
 
     def add(self, commit: Commit, *, whole: bool = False) -> None:
-        """Make the commit; CommitLost if there is one of its number, or was. With all files of the table, if that is asked for."""
+        """Create the commit; CommitLost if there is, or was, one with its number. If `whole`, it names all files of the table."""
         if whole or commit.number % _ALL_FILES_EVERY == 0:
             files = self.files(commit.number - 1)
             commit = replace(commit, files=sorted(_with(files, commit)))
         name = f"{FOLDER}/{commit.name}.json"
         made = self._store.create(name, commit.encode())
-        if made and commit.number > 1 and self.find(commit.number - 1) is None:  # it was made, and taken away, long ago
+        if made and commit.number > 1 and self.find(commit.number - 1) is None:  # it was created, and deleted, long ago
             self._store.remove(name)
             made = False
         if not made:
             raise CommitLost("another job has committed to the table meanwhile; nothing of this step was added")
 
     def forgettable(self, before_ms: int) -> list[int]:
-        """Commits made before that time that nobody needs once the newest one names all files."""
+        """Commits made before that time that are no longer needed once the newest one names all files."""
         changed = {name.rpartition("/")[2]: each.changed_ms for name, each in self._store.listed(FOLDER).items()}
         names = self._names()[:-1]
         young = next(
@@ -144,7 +144,7 @@ class CommitLog:
             self._store.remove(f"{FOLDER}/{number:08}.json")
 
     def files(self, number: int) -> set[str]:
-        """All files that the table has with that commit."""
+        """All files of the table as of that commit."""
         later: list[Commit] = []
         found: set[str] = set()
         for commit in self._backwards(number):

@@ -1,8 +1,8 @@
 """Few files of many small ones: which go together, and the tasks of Spark that read them. No row goes through the driver.
 
-Files of a folder go together in bins of about `TARGET_FILE_BYTES`, each of which becomes one file. Files of half of that or more stay as
-they are, and so does a file that is alone: putting together is done once for a row, or a few times, and not with every run. A task has
-one bin, and Spark's sort spills to the disk, so neither the driver's memory nor a task's depends on how much a date has. The bins are
+Files of a folder are merged in bins of about `TARGET_FILE_BYTES`, each of which becomes one file. Files of half that size or more, and a
+single small file, stay unchanged, so that a row is rewritten once, or a few times, and not with every run. A task has
+one bin, and Spark's sort spills to the disk, so neither the driver's memory nor a task's depends on the size of a date. The bins are
 committed in rounds of a few for each core.
 """
 
@@ -22,7 +22,7 @@ _BINS_A_CORE = 4
 
 
 class Small(NamedTuple):
-    """A file that may go together with others: the number of its folder, its name, its size."""
+    """A file that may be merged with others: the number of its folder, its name, its size."""
 
     folder: int
     name: str
@@ -37,7 +37,7 @@ class Bin(NamedTuple):
 
 
 def bins_of(files: Iterable[Small]) -> list[Bin]:
-    """Which of a table's files go together, folder by folder; pure."""
+    """Which of a table's files are merged, folder by folder; pure."""
     target = row_files.TARGET_FILE_BYTES
     bins: list[list[Small]] = []
     size = 0
@@ -51,7 +51,7 @@ def bins_of(files: Iterable[Small]) -> list[Bin]:
 
 
 def rounds(bins: Sequence[Bin], spark: "SparkSession") -> Iterator[Sequence[Bin]]:
-    """So many at a time as keep all cores busy. Each round is a commit, and a crash loses no committed round."""
+    """As many at a time as keep all cores busy. Each round is a commit, and a crash loses no committed round."""
     most = max(1, _BINS_A_CORE * spark.sparkContext.defaultParallelism)
     for start in range(0, len(bins), most):
         yield bins[start : start + most]

@@ -1,6 +1,6 @@
-"""A Delta table: tasks write its files, `deltalake` commits them; how far it goes stands in each commit's metadata as `horolog.offsets`.
+"""A Delta table: tasks write its files, `deltalake` commits them, and each commit's metadata has the offsets as `horolog.offsets`.
 
-A job that goes on keeps the version that it has seen, and reads of the log what came after it.
+A job that keeps running remembers the version that it has seen, and reads only the log after it.
 """
 
 import datetime as dt
@@ -43,13 +43,13 @@ LOG = "_delta_log"
 _BOUNDS = ("min.timestamp", "max.timestamp")
 LOG_RETENTION = "delta.logRetentionDuration"
 _HISTORY = (16, 256, None)
-"""So many commits are looked at for the newest that says how far the table goes: mostly it is the last one."""
+"""The number of commits in which the newest offsets are looked for: usually the last one has them."""
 _A_MOMENT_MS = 60_000
 """So long may a job take until it is here: no time at all is not an hour."""
 
 
 class DeltaFolder:
-    """A folder, or one of an object store: there the store refuses a version that exists already."""
+    """A folder, here or in an object store, which refuses a version that already exists."""
 
     def __init__(self, folder: str | Place, spark: "SparkSession") -> None:
         self._place = folder if isinstance(folder, Place) else None
@@ -83,7 +83,7 @@ class DeltaFolder:
             return DeltaTable(self.folder, storage_options=self._options)
 
     def _refreshed(self) -> Any:
-        """The newest version: what came after the one that was seen is read, or all where that is not there any more."""
+        """The newest version: reads what follows the version that was seen, or everything if that version is gone."""
         if self._seen is not None and self._files.exists(f"{LOG}/{self._seen.version():020}.json"):
             with self._told():
                 self._seen.update_incremental()
@@ -154,12 +154,12 @@ class DeltaFolder:
                 partition_by=list(folders.names),
                 commit_properties=_properties(offsets, topic_ids or {}),
             )
-            self._seen.load_as_version(self._seen.version() + 1)  # ours, and none that another has made behind it
+            self._seen.load_as_version(self._seen.version() + 1)  # ours, and not one that another job has made after it
             self._said = self._seen.version(), _said(offsets, topic_ids or {})
         return summed(files)
 
     def _grow(self, columns: "pa.Schema") -> None:
-        """A version of its own, with the offsets as they are."""
+        """A version of its own, with unchanged offsets."""
         from deltalake import write_deltalake
 
         version = self._seen.version() + 1
@@ -188,7 +188,7 @@ class DeltaFolder:
         if self._seen is None:
             return 0
         if not delta_commit.is_plain(self._seen.protocol()):
-            with self._told():  # another engine has given it features that only Delta's own library knows
+            with self._told():  # another engine has enabled features that only Delta's own library knows
                 found = self._seen.optimize.compact(commit_properties=_properties(offsets, self.topic_ids()))
             return int(found["numFilesRemoved"]) - int(found["numFilesAdded"])
         folders, said = _folders(self._seen), _said(offsets, self.topic_ids())
@@ -199,7 +199,7 @@ class DeltaFolder:
         )
 
     def _compact(self, bins: Sequence[Bin], there: Mapping[str, Small], said: Mapping[str, str]) -> int:
-        """One version, in which files take the place of these."""
+        """One version, in which files replace these."""
         folders, decoded = _folders(self._seen), _decoded(self._seen)
         rows = put_together(self._spark, self._files, bins, folders, decoded)
         written = write_rows(rows, self._files, "", uuid.uuid4().hex[:12], folders, schema(None, decoded))
@@ -297,7 +297,7 @@ class DeltaFolder:
 
     @contextmanager
     def _told(self) -> Iterator[None]:
-        """Conflicts as CommitLost; what an object store answers as StoreError."""
+        """Raises conflicts as CommitLost, and errors of an object store as StoreError."""
         from deltalake.exceptions import CommitFailedError, DeltaError
 
         try:
@@ -397,7 +397,7 @@ def _moment(ms: int) -> str:
 
 
 def _properties(offsets: Offsets, topic_ids: TopicIds) -> Any:
-    """A commit that is the next version of what was seen, or none: to Delta, appends of two jobs would not contradict each other."""
+    """Commits the version after the one that was seen, or fails: to Delta, appends of two jobs do not conflict."""
     from deltalake import CommitProperties
 
     return CommitProperties(custom_metadata=_said(offsets, topic_ids), max_commit_retries=0)

@@ -1,8 +1,8 @@
-"""A commit of Delta's log in which files take the place of others and no row changes, as `OPTIMIZE` makes it.
+"""A commit of Delta's log in which files replace others and no row changes, as `OPTIMIZE` makes it.
 
-`deltalake` commits files that are added, or puts whole partitions in the place of others; it has nothing for this. The format is
-https://github.com/delta-io/delta/blob/master/PROTOCOL.md: a line of JSON for each action. The file is made only if there is none of that
-version, which is how Delta's writers keep out of each other's way.
+`deltalake` can commit added files, or replace whole partitions, but not this. The format is
+https://github.com/delta-io/delta/blob/master/PROTOCOL.md: a line of JSON for each action. The file is created only if none of that
+version exists, as all Delta writers do to avoid conflicts.
 """
 
 import json

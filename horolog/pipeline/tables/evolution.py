@@ -1,6 +1,6 @@
-"""How the decoded columns of a table grow: what it has and what new rows bring become one schema, or a sentence says why not.
+"""How the decoded columns of a table grow: the table's schema and that of new rows are merged, or an error says why not.
 
-Fields are told by their names. New ones come last, those that rows do not bring stay and are null there, and numbers grow: whole numbers
+Fields are matched by name. New ones come last, those that rows lack stay and are null there, and numbers are widened: whole numbers
 to longer ones, float to double, decimals to more digits. Nothing else changes its type.
 """
 
@@ -97,7 +97,7 @@ def shown(kind: pa.DataType) -> str:
 
 
 def widest(columns: pa.Schema) -> pa.Schema:
-    """Numbers in the longest type of their kind, for tables whose readers know no growth of types: there is none then."""
+    """Numbers in the widest type of their kind, for tables whose readers cannot widen types: then none has to be widened."""
     return _rebuilt(columns, _widest)
 
 
@@ -163,20 +163,20 @@ def beyond(columns: pa.Schema, names: tuple[str, ...]) -> pa.Schema:
 
 
 def lacking(wanted: pa.Schema, has: Iterable[str]) -> pa.Schema:
-    """The record's own columns that a table does not have, which was made before there were such."""
+    """The record's own columns that a table of an earlier release lacks."""
     names = set(has)
     return pa.schema([one for one in wanted if one.name in COLUMNS and one.name not in names])
 
 
 def decoded_in(rows: "DataFrame", names: tuple[str, ...]) -> pa.Schema:
-    """The decoded columns that rows bring, as files can have them."""
+    """The decoded columns of rows, in types that files can have."""
     from pyspark.sql.pandas.types import to_arrow_schema
 
     return storable(beyond(to_arrow_schema(rows.schema, timezone="UTC"), names))
 
 
 def fitted(rows: pa.Table, columns: pa.Schema) -> pa.Table:
-    """The rows with these columns; what they do not have is null."""
+    """The rows with these columns; those that they lack are null."""
     there = set(rows.column_names)
     return pa.table(
         [rows[one.name].cast(one.type) if one.name in there else pa.nulls(rows.num_rows, one.type) for one in columns],

@@ -1,6 +1,6 @@
-"""A table's files in a file system that a URL names (`file_systems`): in HDFS a file is made once by a rename that replaces nothing.
+"""A table's files in a file system that a URL names (`file_systems`): in HDFS a file is created once, by a rename that replaces nothing.
 
-Others make a file if it is absent as fsspec does; those that cannot are found out by `check`, and are only read.
+Others create a file only if it is absent through fsspec; `check` finds those that cannot, which are only read.
 """
 
 import io
@@ -38,7 +38,7 @@ class FileSystemStore(AtPlace[FileSystemPlace]):
                 else:
                     self.opened.pipe_file(path, data, mode="create")
             except FileExistsError:
-                return self.read(name) == data  # an answer that was lost; contents say who has written them
+                return self.read(name) == data  # the response was lost; the content says who has written the file
         return True
 
     def _create_by_rename(self, path: str, data: bytes) -> None:
@@ -207,7 +207,7 @@ class Written(io.RawIOBase):
 
 
 def _changed_ms(info: Mapping[str, Any]) -> int:
-    """When a file changed last; now, if that is not known, so that it is never taken for an old one."""
+    """When a file last changed; now if unknown, so that it never seems old."""
     found = next((info[name] for name in _CHANGED if info.get(name)), None)
     if isinstance(found, datetime):
         return round(found.timestamp() * 1000)

@@ -1,4 +1,4 @@
-"""An Iceberg table: tasks write its files, `pyiceberg` adds them to what a catalogue has: one in SQLite beside them, or any other.
+"""An Iceberg table: tasks write its files, `pyiceberg` adds them to a table of a catalogue: one in SQLite in the folder, or any other.
 
 Each snapshot's summary has `horolog.offsets`.
 """
@@ -77,12 +77,12 @@ class IcebergFolder:
         uri = f"sqlite:///{self.folder / 'catalog.db'}"
         self._catalog = SqlCatalog(
             "horolog", uri=uri, warehouse=f"file://{self.folder}"
-        )  # as it is: pyiceberg decodes no path
+        )  # unchanged: pyiceberg decodes no path
         self._catalog.create_namespace_if_not_exists("horolog")
 
     @property
     def lock(self) -> Lock:
-        """In the table's own folder: one that is not there yet is asked for where it will be, and made there."""
+        """In the table's own folder. For a table that does not exist yet the catalogue says where it will be, and it is created there."""
         if self._lock is None:
             with self._told():
                 self._lock = Lock(own_files(self._place() if self.folder is None else str(self.folder)))
@@ -201,7 +201,7 @@ class IcebergFolder:
         return sum(self._compact(some, there, properties) for some in rounds(bins_of(small), self._spark))
 
     def _compact(self, bins: Sequence[Bin], there: Mapping[str, Any], properties: dict[str, str]) -> int:
-        """One snapshot, in which files take the place of these."""
+        """One snapshot, in which files replace these."""
         from pyiceberg.io.pyarrow import parquet_file_to_data_file
 
         table = self._seen
@@ -216,7 +216,7 @@ class IcebergFolder:
         with self._told():
             _try_once(table)
             with table.transaction() as commit:
-                if commit.table_metadata.name_mapping() is None:  # by which names the columns of added files are known
+                if commit.table_metadata.name_mapping() is None:  # maps the columns of added files by name
                     mapping = commit.table_metadata.schema().name_mapping.model_dump_json()
                     commit.set_properties(**{"schema.name-mapping.default": mapping})
                 metadata = commit.table_metadata
@@ -269,7 +269,7 @@ class IcebergFolder:
         return found
 
     def forget_versions(self, before_ms: int, *, dry_run: bool = False) -> int:
-        """Snapshots; those that are left to find the offsets by stay."""
+        """Snapshots, except those that are needed to find the offsets."""
         table = self._seen = self._table()
         if table is None:
             return 0
@@ -291,7 +291,7 @@ class IcebergFolder:
         return len(old)
 
     def vacuum(self, before_ms: int, *, dry_run: bool = False) -> Gone:
-        """Delete files that no snapshot names: of tasks that died, and of snapshots that were let go."""
+        """Delete files that no snapshot names: of dead tasks, and of expired snapshots."""
         with self._told():
             table = self._table()
             if table is None:
@@ -332,7 +332,7 @@ def _named(table: Any) -> Iterator[str]:
 
 
 def _below(location: str, paths: Iterator[str]) -> set[str]:
-    """The names from there on, whichever of a store's schemes somebody has written: s3 or s3a."""
+    """The names from there on, whichever of a store's schemes a path uses: s3 or s3a."""
     root = _without_scheme(location).rstrip("/")
     return {_without_scheme(path).removeprefix(f"{root}/") for path in paths}
 
@@ -375,7 +375,7 @@ def _number(folders: Folders, partition: Any) -> int:
 
 
 def _try_once(table: Any) -> None:
-    """The next commit, if another has overtaken it, is not tried again on top of that: it may have the same rows. A commit forgets this."""
+    """An overtaken commit is not retried on top of the other, which may have the same rows. A commit resets this."""
     table.metadata.properties["commit.retry.num-retries"] = "0"
 
 

@@ -1,8 +1,8 @@
-"""How rows lie in a table: the columns that they have, and the folders by date, or by date and hour, that they are parted into.
+"""The layout of a table's rows: their columns, and the folders by date, or by date and hour, into which they are partitioned.
 
-A folder is a number: so many days, or hours, after 1970 of the clock in the table's zone. Spark computes it for each row; here it
-becomes a path (`date=2026-11-24/hour=07`) and back. Clocks are put back, so times that ascend may go to a folder of an earlier
-number: a range of times takes in the folders of all offsets that the zone has around its ends. Two hours of one name share a folder.
+A folder is a number: days, or hours, since 1970 on the clock of the table's zone. Spark computes it for each row; here it
+becomes a path (`date=2026-11-24/hour=07`) and back. Clocks are put back, so a later time may belong to a folder with a smaller
+number: a range of times covers the folders of all offsets that the zone has around its ends. Two hours of one name share a folder.
 """
 
 from collections.abc import Callable, Sequence
@@ -34,7 +34,7 @@ _FIRST_MS, _LAST_MS = (
 )
 """Times before and after lie in the folders of these: other readers know dates of four digits only."""
 _ZONES_DIFFER_MS = _HOUR_MS
-"""By so much may the offset that the JVM of a writer knows be another than Python's: governments change zones."""
+"""By how much the offset that a writer's JVM knows may differ from Python's: governments change zones."""
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ class Folders:
         return [dated, f.pmod(number, f.lit(24)).alias(HOUR)] if self.by == HOUR else [dated]
 
     def in_range(self, rows: "DataFrame", since_ms: int | None, until_ms: int | None) -> "DataFrame":
-        """Rows of a range of times, by folder first: files of other ones are not even opened."""
+        """Rows of a range of times, by folder first: files of other folders are not opened."""
         if since_ms is not None:
             rows = rows.where(_at_least(self.names, self.values(self.first(since_ms))))
         if until_ms is not None:
@@ -191,11 +191,11 @@ def _inside(ms: int) -> int:
 
 
 BY_DATE = Folders()
-"""Where nobody asks for anything else, and in tables that say nothing of it."""
+"""The default, also of tables that do not say."""
 
 
 def wanted_folders(has: Folders | None, by: str | None, zone: str | None) -> Folders:
-    """The folders that rows go into: those that the table has, and nothing else is asked for; TableError otherwise."""
+    """The folders of the rows: those of the table; TableError if others are asked for."""
     known = has or BY_DATE
     wanted = Folders(by or known.by, zone or known.zone)
     if has is not None and wanted != has:

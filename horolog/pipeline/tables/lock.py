@@ -1,14 +1,14 @@
-"""One job at a time writes to a table: a lock whose owner is told, and which is taken over from an owner that is dead.
+"""One job at a time writes to a table: a lock that names its owner, and that is taken over from a dead owner.
 
-    lock/<generation, 8 digits>.json    made only if it is not there; generations count up, the newest one is the lock
+    lock/<generation, 8 digits>.json    created only if it does not exist; generations count up, the newest one is the lock
 
 A generation is {"version": 1, "owner": {"user", "host", "pid"}, "place": "...", "process": "...", "since_ms": n, "beat_ms": n, "released": bool}. The
-owner writes its own generation again every few seconds (`beat_ms`) and at its end (`released`); nobody else ever writes to it. Whoever finds the
-newest one released, or its owner dead, makes the next: of several that try, one makes it. So nothing has to be deleted to take a
-lock over, and a store that has conditional writes is enough. `place` says on which running system the owner's pid means
-something: there its process is looked at; seen from elsewhere it is dead when its beat has grown old.
+owner rewrites its generation every few seconds (`beat_ms`) and at its end (`released`); no other job ever writes to it. A job that finds the
+newest one released, or its owner dead, creates the next: of several that try, one succeeds. So nothing has to be deleted to take a
+lock over, and a store with conditional writes is enough. `place` names the running system on which the owner's pid is
+valid: there the process is checked; seen from elsewhere the owner is dead when its beat is old.
 
-The lock keeps jobs from working in vain. That no row is lost or repeated does not hang on it: commits see to that.
+The lock keeps jobs from working in vain. Correctness does not depend on it: commits ensure that no row is lost or repeated.
 """
 
 import getpass
@@ -35,13 +35,13 @@ if TYPE_CHECKING:
 VERSION = 1
 BEAT_SECONDS = 5.0
 DEAD_AFTER_MS = 60_000
-"""A beat so old is that of a dead owner; clocks of two hosts should not differ by as much."""
+"""An owner whose beat is this old is dead; the clocks of two hosts should not differ by as much."""
 POLL_SECONDS = 0.5
 _KEPT = 2
 
 
 class LockHeld(TableError):
-    """Somebody else is writing to the table."""
+    """Another job is writing to the table."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +96,7 @@ class Lock:
 
     @contextmanager
     def held(self, wait_ms: int = 0) -> Iterator["Lock"]:
-        """Take it, waiting so long for its owner to end; LockHeld says who that is."""
+        """Take it, waiting this long for its owner to end; LockHeld names the owner."""
         self._store.check()
         deadline = time.monotonic() + wait_ms / 1000
         while (held_by := self.take()) is not None:
@@ -114,7 +114,7 @@ class Lock:
             self.release()
 
     def take(self) -> Generation | None:
-        """Take it, or say whose it is."""
+        """Take it, or return its owner."""
         while True:
             names = self._store.names(self._folder)
             newest = self._read(names[-1]) if names else None
@@ -125,7 +125,7 @@ class Lock:
                 return None
 
     def _make(self, names: list[str]) -> bool:
-        """Make the generation behind these; False if somebody else was quicker."""
+        """Create the generation after these; False if another job was quicker."""
         now_ms = self._now_ms()
         own = Generation(_this_owner(), _this_place(), _process(os.getpid()), now_ms, now_ms)
         name = f"{int(names[-1].removesuffix('.json')) + 1 if names else 1:08}.json"
@@ -142,7 +142,7 @@ class Lock:
             self._own = None
 
     def _beat(self, stop: threading.Event) -> None:
-        """What cannot be written now is written the next time; if never, the owner counts as dead elsewhere."""
+        """A failed write is retried at the next beat; if all fail, the owner counts as dead elsewhere."""
         while not stop.wait(BEAT_SECONDS):
             with suppress(OSError, StoreError):
                 if self._own is not None:
