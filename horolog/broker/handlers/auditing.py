@@ -27,7 +27,7 @@ log = logging.getLogger(__name__)
 
 
 def auditing(audit: AuditTrail, gate: Gate) -> Gate:
-    """The same gate; what is changed behind it is reported."""
+    """The same gate; changes behind it are reported."""
     from horolog.broker.handlers.authorization.table import NEEDS
 
     def audited(key: ApiKey, handle: HandlerFunction) -> HandlerFunction:

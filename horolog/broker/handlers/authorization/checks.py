@@ -30,7 +30,7 @@ class Check(Protocol):
 
     @property
     def told(self) -> str:
-        """What is needed, in the words of the documentation."""
+        """The need, in the words of the documentation."""
         ...
 
     def of_requests(self, key: ApiKey) -> CheckRequest: ...
