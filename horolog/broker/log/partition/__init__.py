@@ -1,4 +1,4 @@
-"""One partition: its segments, when they roll and expire, and how much of them is on the disk."""
+"""One partition: its segments, when they roll and expire, and how much of them is synced."""
 
 from horolog.broker.log.partition import closing, log_start, lookups, retention, rewrite
 from horolog.broker.log.partition.condition import SERVING, Condition

@@ -1,7 +1,7 @@
-"""The aborted transactions of a partition: beside each segment that holds an abort marker an index, made with its first one.
+"""The aborted transactions of a partition: each segment with an abort marker has an index, created with its first one.
 
-An abort is put into the index of its marker's segment once the marker is written. If that fails, the next sync does it: it
-asks for `flush` before the recovery point passes the marker.
+An abort is put into the index of its marker's segment once the marker is written. If that fails, the next sync retries it with
+`flush`, before the recovery point passes the marker.
 """
 
 import logging
@@ -15,7 +15,7 @@ log = logging.getLogger(__name__)
 
 
 class AbortedTransactions:
-    """One partition's, over its list of segments; `waiting` are those whose markers are not written yet."""
+    """Those of one partition, over its list of segments; `waiting` are those whose markers are not written yet."""
 
     __slots__ = ("_directory", "_indexes", "_segments", "_storage", "waiting")
 
@@ -41,7 +41,7 @@ class AbortedTransactions:
         return transaction_index.overlapping(indexes, from_offset, upto)
 
     def write(self) -> None:
-        """The markers are written: put what waits into the indexes. A fault is logged, and `flush` tries again."""
+        """The markers are written: put the waiting aborts into the indexes. A fault is logged, and `flush` retries."""
         waiting, self.waiting = self.waiting, []
         for one in waiting:
             index = self._index(self._segments[segment_for(self._segments, one.last_offset)].base_offset)
@@ -52,16 +52,16 @@ class AbortedTransactions:
                 log.error("%s: %s", self._directory, fault)
 
     def flush(self) -> None:
-        """Write what earlier attempts could not. Belongs to the worker that syncs; raises StorageFault."""
+        """Retry failed writes. Runs in the worker that syncs; raises StorageFault."""
         for index in tuple(self._indexes.values()):
             index.flush()
 
     def put(self, base_offset: int, entries: Iterable[AbortedTransaction]) -> None:
-        """A segment has come with its index, whose file holds these entries."""
+        """Add a segment with its index, whose file holds these entries."""
         self._indexes[base_offset] = TransactionIndex(self._storage, self._path(base_offset), base_offset, entries)
 
     def remove(self, base_offset: int) -> None:
-        """A segment has gone: its index is of no use without the log. Raises StorageFault."""
+        """Remove the index of a removed segment. Raises StorageFault."""
         path = self._path(base_offset)
         if self._storage.exists(path):
             self._storage.remove(path)

@@ -1,6 +1,6 @@
-"""The end of a partition: closed in three parts, of which one waits for the disk, or deleted.
+"""Closes a partition in three parts, one of which waits for the disk, or deletes it.
 
-A partition that nothing has happened to costs nothing: its empty segment is sealed without a sync.
+An unused partition costs nothing: its empty segment is sealed without a sync.
 """
 
 from horolog.broker.log.integrity import seals
@@ -16,7 +16,7 @@ def close(partition: Partition) -> None:
 
 
 def complete(partition: Partition) -> None:
-    """The first part: write everything and say what there is to be sealed."""
+    """The first part: write everything, and schedule what has to be sealed."""
     if not partition.condition.takes_appends:
         return
     partition.flush()
@@ -33,7 +33,7 @@ def complete(partition: Partition) -> None:
 
 
 def settle(partition: Partition) -> None:
-    """The second: wait for the disk. May run in a worker thread."""
+    """The second part: wait for the disk. May run in a worker thread."""
     if partition.condition.takes_appends and partition.sync_state.has_work:
         partition.sync()
         if partition.sync_state.has_work:
@@ -41,13 +41,13 @@ def settle(partition: Partition) -> None:
 
 
 def let_go(partition: Partition) -> None:
-    """The last: remove what waits for it, and give the descriptors back."""
+    """The last part: remove doomed segments, and close the descriptors."""
     partition.doomed.remove_all()
     close_files(partition)
 
 
 def close_files(partition: Partition) -> None:
-    """Give every descriptor back without writing anything."""
+    """Close every descriptor without writing anything."""
     for segment in partition.segments:
         segment.close()
 

@@ -5,9 +5,9 @@
     offline     nothing of it works until its folder can be opened again
     deleted     offline for good
 
-A partition that goes offline stays stopped if it was: what it holds is no surer than before, and nothing of it is synced
-until it has been opened again. Nothing brings a deleted one back, whatever a worker thread finds late: a state follows from the
-one before, so it is changed under a lock.
+A stopped partition that goes offline stays stopped: its data is no safer than before, and none of it is synced until the
+partition has been opened again. Nothing brings a deleted one back, whatever a worker thread finds later. Each state follows
+from the one before, so changes are made under a lock.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from horolog.broker.log.storage import StorageFault
 log = logging.getLogger(__name__)
 
 DELETED = "deleted"
-"""The fault of a partition that is no more."""
+"""The fault of a deleted partition."""
 
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """What a condition is at one time."""
+    """The condition at one time."""
 
     fault: str | None = None
     """Why it is offline."""
@@ -55,7 +55,7 @@ SERVING = State()
 
 
 class Condition:
-    """One partition's. Any thread may change it, by its methods."""
+    """The condition of one partition. Any thread may change it, by its methods."""
 
     __slots__ = ("_changes", "_lock", "_name", "state")
 
@@ -92,11 +92,11 @@ class Condition:
         return self.state.is_deleted
 
     def error(self, path: str) -> StorageFault:
-        """What to tell someone who asks for more than it gives, about the folder at `path`."""
+        """The error for an operation that this condition does not allow, on the folder at `path`."""
         return StorageFault(f"{self._name} {self}", path=path)
 
     def stop(self, reason: str) -> None:
-        """Take no appends, and be read, until everything that may not be on the disk has been written again."""
+        """Take no appends, but be read, until everything that may not be on the disk has been written again."""
         with self._lock:
             self.state = self.state.read_only(reason)
         log.error("%s takes no appends until its disk works again: %s", self._name, reason)
@@ -108,7 +108,7 @@ class Condition:
         self._changes.note()
 
     def resume(self) -> None:
-        """All of it is on the disk: take appends again, unless it is offline."""
+        """The whole log is on the disk: take appends again, unless it is offline."""
         with self._lock:
             self.state = self.state.resumed()
 

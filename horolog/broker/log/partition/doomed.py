@@ -1,4 +1,4 @@
-"""Segments that are out of use: their files are named `.deleted`, and are removed after `file.delete.delay.ms`."""
+"""Keeps segments that are out of use: their files are named `.deleted`, and are removed after `file.delete.delay.ms`."""
 
 from collections import deque
 from typing import NamedTuple
@@ -23,22 +23,22 @@ class Doomed:
         return f"<Doomed: {len(self._waiting)} segments>"
 
     def add(self, segment: Segment, due_ms: int) -> None:
-        """The segment's files have their new names; they are to be removed from that time on."""
+        """Add a segment whose files have been renamed; they are due for removal at `due_ms`."""
         self._waiting.append(_Waiting(due_ms, segment))
 
     def take(self, now_ms: int, delay_ms: int) -> list[Segment]:
-        """Those that have waited long enough: their files are to be removed. None waits longer because the clock was set back."""
+        """The segments whose files are due for removal. None waits longer because the clock was set back."""
         taken = []
         while self._waiting and not now_ms < self._waiting[0].due_ms <= now_ms + delay_ms:
             taken.append(self._waiting.popleft().segment)
         return taken
 
     def remove_all(self) -> None:
-        """Remove the files of all now. Raises StorageFault."""
+        """Remove the files of all segments now. Raises StorageFault."""
         for one in self._waiting:
             one.segment.files.remove()
         self.forget()
 
     def forget(self) -> None:
-        """Their folder goes, and they go with it."""
+        """Forget all: their folder is removed with them."""
         self._waiting.clear()

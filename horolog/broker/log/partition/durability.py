@@ -1,9 +1,9 @@
-"""How what a partition has written gets onto the disk: the work of one worker at a time, while the partition goes on.
+"""Syncs what a partition has written: the work of one worker at a time, while the partition goes on.
 
-The work to do is in the partition's `SyncState`, and so are its results. The order within a sync: log files (and the
-indexes of complete segments), the folder, producer snapshots, seals: nothing on the disk describes data that is not there. A new
-folder and its small files are synced with the first data that needs it. A topic's id that could not be written into the folder
-comes before all of it: records that outlive a power cut do so as records of their topic.
+The partition's `SyncState` has the work to do and its results. The order within a sync: log files (and the indexes of complete
+segments), the folder, producer snapshots, seals, so that nothing on the disk describes data that is not there. A new folder and
+its small files are synced with the first data that needs it. A topic's id that could not be written into the folder comes first:
+records that survive a power cut survive as records of their topic.
 """
 
 import logging
@@ -22,7 +22,7 @@ log = logging.getLogger(__name__)
 
 
 class Durability:
-    """Syncs and rewrites one partition. `state` is shared with the partition's thread, all else belongs to the worker."""
+    """Syncs and rewrites one partition. `state` is shared with the partition's thread; everything else belongs to the worker."""
 
     __slots__ = ("_directory", "_files_fail", "_folders", "_guard", "_made_at", "_state", "_storage", "topic_id_due")
 
@@ -37,25 +37,25 @@ class Durability:
         self._guard = threading.Lock()
         self._files_fail = False
         self.topic_id_due: bytes | None = None
-        """Set in the partition's thread: the topic's id, where the folder did not take it."""
+        """Set in the partition's thread: the topic's id, if it could not be written into the folder."""
 
     def __repr__(self) -> str:
         return f"<Durability of {self._directory}: {self._state!r}>"
 
     def is_due(self, now_ms: int, flush_ms: int) -> bool:
-        """Whether `flush.ms` has passed, or a roll, a deletion or a scan has left something to be made durable."""
+        """Whether `flush.ms` has passed, or a roll, a deletion or a scan has left something to sync."""
         if self._state.has_files_to_write:
             return True
         since_ms = self._state.waiting_since_ms
         return since_ms >= 0 and abs(now_ms - since_ms) >= flush_ms  # the clock may have been set back
 
     def sync(self, segments: Sequence[Segment], end_offset: int) -> None:
-        """Have everything on the disk that has been written up to `end_offset`. Raises StorageFault, from then on every time.
+        """Sync everything written up to `end_offset`. Raises StorageFault, and from then on at every call.
 
         After a failed sync the kernel drops its dirty pages, and the next sync would lie: none is tried before `rewrite` has run.
 
-        Snapshots and seals only spare work at the next start: should they fail, that is logged once and tried again. Where a
-        snapshot is all that will tell of producers, `snapshot_offset` is waited for.
+        Snapshots and seals only save work at the next start: a failure is logged once and retried. If a snapshot will be the
+        only record of producers, expiry waits for `snapshot_offset`.
         """
         state = self._state
         with self._guard:
@@ -111,8 +111,8 @@ class Durability:
         segment.sync.reached(size_bytes)
 
     def _save_snapshots(self, snapshots: Sequence[Snapshot]) -> None:
-        """Those that were asked for before the sync: what a later one tells of may not be on the disk."""
-        if snapshots:  # first: what it tells of a snapshot that is not there yet is in the log behind the one before
+        """Save the snapshots requested before the sync: a later one may describe data that is not on the disk."""
+        if snapshots:  # first: until its snapshot exists, the log behind the previous one has the same
             producers_file.save(self._storage, self._directory, snapshots[-1].remembered)
         for offset, entries, _, replaces in snapshots:
             snapshot_file.save(self._storage, self._directory, offset, entries)
@@ -121,8 +121,8 @@ class Durability:
             self._state.snapshot_saved(offset)
 
     def _save_seals(self, segments: Sequence[Segment], complete: Sequence[Seal]) -> None:
-        """Those of a log that takes appends, or is long, are on the disk when this returns. A short one that has ended is read at once
-        should a power cut take them, and where it ends is on record with the clean stop.
+        """Save the seals, synced if the log takes appends or is long. A short log that has ended is read quickly if a power cut
+        loses them, and its end is recorded with the clean stop.
         """
         is_short = sum(one.size_bytes for one in segments) <= REBUILD_AT_ONCE_BYTES
         has_ended = segments[-1].seal is not None
@@ -135,7 +135,7 @@ class Durability:
         self._files_fail = True
 
     def rewrite_job(self, segments: Sequence[Segment], active: Segment, end_offset: int) -> Callable[[], None]:
-        """What writes everything again that no successful sync has covered; raises StorageFault or Unreadable."""
+        """A job that rewrites everything not covered by a successful sync; raises StorageFault or Unreadable."""
         here = tuple(segments)
         unsynced = [(one, one.size_bytes) for one in here if one is active or one.sync.synced_bytes < one.size_bytes]
         return lambda: self._rewrite(here, unsynced, active, end_offset)

@@ -1,4 +1,4 @@
-"""Segments leave a partition, and compacted ones come in their place."""
+"""Takes segments out of a partition, and puts compacted ones in their place."""
 
 from bisect import bisect_left
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ from horolog.broker.log.segments import CleanedSegment, Segment, swap_files
 
 
 def take_out(partition: Partition, segment: Segment, now_ms: int) -> None:
-    """Rename a segment's files to `.deleted`; they are removed after `file.delete.delay.ms`. If that fails it stays."""
+    """Rename a segment's files to `.deleted`; they are removed after `file.delete.delay.ms`. If that fails, the segment stays."""
     segment.retire(swap_files.DELETED)
     partition.segments.remove(segment)
     partition.doomed.add(segment, now_ms + partition.config.file_delete_delay_ms)
@@ -17,15 +17,15 @@ def take_out(partition: Partition, segment: Segment, now_ms: int) -> None:
     partition.expiry.forget(segment.base_offset)
     storage = partition.folder.storage
     snapshot = f"{partition.directory}/{snapshot_file.file_name(segment.base_offset)}"
-    if storage.exists(snapshot):  # of no use without the log
+    if storage.exists(snapshot):  # useless without the log
         storage.remove(snapshot)
     partition.aborted.remove(segment.base_offset)
 
 
 def replace_segments(partition: Partition, cleaned: Sequence[CleanedSegment], now_ms: int) -> bool:
-    """Put compacted segments in the place of those they were made from; False if those are no longer all there.
+    """Replace the segments that compacted ones were made from; False if some of those no longer exist.
 
-    After a StorageFault files and memory do not agree: a restart finishes what was begun (see `swap_files`).
+    After a StorageFault files and memory disagree: a restart finishes the exchange (see `swap_files`).
     """
     complete = {one.base_offset: one for one in partition.segments[:-1]}
     storage, directory = partition.folder.storage, partition.directory

@@ -1,7 +1,7 @@
-"""What of a partition has expired, and what of that may go: a producer is known longer than its records are kept.
+"""Decides which expired segments of a partition may be removed: producers are remembered longer than their records.
 
-A segment goes at once if nobody is known who has written here, or if a snapshot that lies behind it is on the disk: closed segments have that
-of their roll. The rest waits for the snapshot that the next sync writes.
+A segment is removed at once if the partition knows no producers, or if a snapshot behind the segment is on the disk: closed segments
+have the one of their roll. The others wait for the snapshot that the next sync writes.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ log = logging.getLogger(__name__)
 
 
 class Expiry:
-    """One partition's; `waiting_upto` says up to where what has expired waits."""
+    """The expiry of one partition; `waiting_upto` is the offset up to which expired segments wait."""
 
     __slots__ = ("_future_warnings", "_sync_state", "waiting_upto")
 
@@ -36,29 +36,29 @@ class Expiry:
 
     @property
     def is_due(self) -> bool:
-        """Whether the snapshot is there that was waited for."""
+        """Whether the awaited snapshot is on the disk."""
         return self.waiting_upto is not None and not self._sync_state.has_snapshots
 
     @staticmethod
     def decide(partition: Partition, now_ms: int) -> retention.Decision:
-        """What retention would take out of use at a time."""
+        """What retention would remove at a time."""
         ends = partition.log_start_offset, partition.high_watermark, partition.log_end_offset
         return retention.decide_of(partition.segments, partition.config, now_ms, *ends)
 
     def find(self, partition: Partition, now_ms: int) -> Sequence[Expired]:
-        """What has outlived its time, size or start offset, the oldest first."""
+        """The segments beyond the retention time, size or start offset, the oldest first."""
         decision = self.decide(partition, now_ms)
         if self._future_warnings.tell(decision.blocked_by_future, now_ms):
             partition.folder.counters.segments_kept_by_future.value += 1
         return decision.expired
 
     def find_waiting(self, partition: Partition, now_ms: int) -> Sequence[Expired]:
-        """What had expired when something began to wait, and still has."""
+        """The segments that had expired when the wait began, and still have."""
         upto = self.waiting_upto or 0
         return [one for one in self.find(partition, now_ms) if one.base_offset < upto]
 
     def dispensable(self, partition: Partition, expired: Sequence[Expired]) -> list[Segment]:
-        """Of the segments that have expired, none of which is active, those that may go now."""
+        """The expired segments, none of them active, that may be removed now."""
         segments = partition.segments[: len(expired)]
         upto = self._sync_state.snapshot_offset if len(partition.producers) else partition.log_end_offset
         going = [one for one in segments if one.next_offset <= upto]

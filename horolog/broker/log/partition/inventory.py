@@ -1,7 +1,7 @@
-"""What a partition holds, segment by segment, and what lies before a time: from memory and from indexes, no record is read.
+"""Lists the contents of a partition, segment by segment, and those before a time: from memory and indexes, without reading records.
 
-An inventory is of the moment in which it was begun, and is taken a part at a time: segments may come and go meanwhile. Those that the
-start of the log has passed, and that wait for their deletion, count with all their bytes.
+An inventory reflects the moment at which it was begun, and is taken part by part: segments may be added and removed meanwhile. Segments
+before the start of the log that wait for their deletion count with all their bytes.
 """
 
 from bisect import bisect_left
@@ -14,7 +14,7 @@ from horolog.broker.log.storage import StorageFault
 
 
 class Held(NamedTuple):
-    """One segment. Times are -1 where no record has one."""
+    """One segment. Times are -1 if no record has one."""
 
     base_offset: int
     next_offset: int
@@ -23,18 +23,18 @@ class Held(NamedTuple):
     """The largest time of its first batch."""
     largest_ms: int
     largest_offset: int
-    """The place of the largest time: of the record, or of the last one of its batch."""
+    """The offset of the largest time: that of the record, or of the last one of its batch."""
     created_ms: int
     modified_ms: int | None
-    """When it was last written, where no time says how old it is: there is none, or it lies in the future."""
+    """When it was last written, if its times do not tell its age: there are none, or they lie in the future."""
     future: bool
-    """A record of it is later than the clock."""
+    """One of its records is later than the clock."""
     late: bool
-    """Its first batch is earlier than a record of a segment before."""
+    """Its first batch is earlier than a record of a previous segment."""
 
 
 class Inventory:
-    """Of one partition; `before` answers once `segments` has come to its end."""
+    """The inventory of one partition; `before` can be called once `segments` is exhausted."""
 
     __slots__ = ("_active", "_ends", "_highs", "_segments", "_starts", "high_watermark", "log_start_offset")
 
@@ -47,7 +47,7 @@ class Inventory:
         self._highs: list[int] = []
         """The largest time up to the end of each segment."""
         self._starts: list[int] = [0]
-        """Where each begins if all of them lay in one file; the last is the end of all."""
+        """The position of each segment if all were in one file; the last entry is the end."""
         self._ends: list[int] = []
 
     def __repr__(self) -> str:
@@ -81,7 +81,7 @@ class Inventory:
             yield held
 
     def before(self, timestamp: int) -> Bracket:
-        """Where the first record at or after a time lies; both ends are the log's end where there is none."""
+        """The bracket of the first record at or after a time; both ends are the log's end if there is none."""
         number = bisect_left(self._highs, timestamp)
         if number == len(self._highs):
             return Bracket(self.high_watermark, self._starts[-1], self.high_watermark, self._starts[-1])
@@ -93,7 +93,7 @@ class Inventory:
             try:
                 offsets, times = indexes_of(segment)
                 found = bracket(offsets.entries, times.entries, timestamp, end)
-            except StorageFault:  # it is somewhere in that segment, which is read again by a worker
+            except StorageFault:  # it is somewhere in that segment, which a worker reads again
                 pass
         return Bracket(
             base_offset + found.from_offset,
@@ -104,7 +104,7 @@ class Inventory:
 
 
 def _modified_ms(segment: Segment) -> int | None:
-    """None where it has gone."""
+    """None if its file is gone."""
     try:
         return segment.files.modified_ms()
     except StorageFault:

@@ -1,6 +1,6 @@
-"""The start of a partition's log moves: by retention, and where clients delete records.
+"""Moves the start of a partition's log: by retention, and when clients delete records.
 
-What expires is `Expiry`'s to say. The active segment may expire too: another one is begun first.
+`Expiry` decides what expires. The active segment may expire too: another one is begun first.
 """
 
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ from horolog.broker.log.partition.retention import Expired
 
 
 def delete_records_before(partition: Partition, offset: int) -> None:
-    """Move the start; whole segments before it go with the next retention. The caller writes the log start checkpoint."""
+    """Move the start; the next retention removes whole segments before it. The caller writes the log start checkpoint."""
     if offset > partition.high_watermark or offset < 0:
         raise OffsetOutOfRange(f"{offset} is not in {partition.log_start_offset} to {partition.high_watermark}")
     if offset > partition.log_start_offset:
@@ -20,7 +20,7 @@ def delete_records_before(partition: Partition, offset: int) -> None:
 
 
 def move(partition: Partition, offset: int) -> None:
-    """The log starts there from now on."""
+    """Make this the log's start."""
     partition.log_start_offset = offset
     partition.resources.changes.note()
     partition.reader.forget()
@@ -29,7 +29,7 @@ def move(partition: Partition, offset: int) -> None:
 
 
 def apply_retention(partition: Partition, now_ms: int) -> list[Expired]:
-    """Take out of use what has outlived its time, size or start offset; says what. The rest goes with `finish_retention`."""
+    """Remove segments beyond the retention time, size or start offset, and return them. `finish_retention` removes the rest."""
     partition.write_pending()
     expired = partition.expiry.find(partition, now_ms)
     partition.producers.expire(now_ms)
@@ -37,7 +37,7 @@ def apply_retention(partition: Partition, now_ms: int) -> list[Expired]:
 
 
 def finish_retention(partition: Partition, now_ms: int) -> list[Expired]:
-    """When `expiry.is_due`: what had expired when `apply_retention` was called last, and still has."""
+    """Called when `expiry.is_due`: remove what had expired at the last `apply_retention`, and still has."""
     partition.write_pending()
     return _expire(partition, partition.expiry.find_waiting(partition, now_ms), now_ms)
 
@@ -46,7 +46,7 @@ def _expire(partition: Partition, expired: Sequence[Expired], now_ms: int) -> li
     if expired and expired[-1].base_offset == partition.segments[-1].base_offset:
         if partition.condition.takes_appends:
             partition.roll(now_ms)
-        else:  # no other can be begun, so the active one stays
+        else:  # no other segment can be begun, so the active one stays
             expired = expired[:-1]
     going = partition.expiry.dispensable(partition, expired)
     if partition.expiry.waiting_upto is not None and not partition.sync_state.has_snapshots:
@@ -63,6 +63,6 @@ def _expire(partition: Partition, expired: Sequence[Expired], now_ms: int) -> li
 
 
 def is_inside_segment(partition: Partition) -> bool:
-    """Whether the start is not told by the name of the first segment, which a power cut may bring back."""
+    """Whether the start is not the base offset of the first segment, which a power cut may bring back."""
     named = 0 if partition.sync_state.names_are_unsynced else partition.segments[0].base_offset
     return partition.log_start_offset > named

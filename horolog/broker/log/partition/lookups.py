@@ -1,7 +1,7 @@
-"""Look-ups in a partition: by time, and by leader epoch.
+"""Looks up records of a partition by time, and offsets by leader epoch.
 
-They see what has been written. While the disk is not believed (see `Partition.is_believed`) a look-up by time answers from what
-is known to be on the disk, and fails where the answer may lie behind that.
+Look-ups see what has been written. While the disk is not believed (see `Partition.is_believed`), a look-up by time answers from
+the part known to be on the disk, and fails if the answer may lie behind that.
 """
 
 from horolog.broker.log.partition.partition import Partition
@@ -15,9 +15,7 @@ def first_at_or_after(partition: Partition, timestamp: int, upto: int | None = N
     known_offset = end_offset if partition.is_believed else min(end_offset, partition.sync_state.recovery_point)
     found = partition.times.first_at_or_after(timestamp, partition.log_start_offset, known_offset)
     if found is None and known_offset < end_offset:
-        raise partition.condition.error(
-            partition.directory
-        )  # it may lie where the page cache has lost what was written
+        raise partition.condition.error(partition.directory)  # it may lie where the page cache has lost writes
     return found
 
 
@@ -29,20 +27,20 @@ def largest_timestamp(partition: Partition) -> Found | None:
 
 
 def offsets_before(partition: Partition, timestamp: int, max_count: int, now_ms: int) -> list[int]:
-    """ListOffsets v0: see `newest_before`. The log's end counts as a segment written now, unless the active segment is empty."""
+    """ListOffsets v0, see `newest_before`: the log's end counts as a segment written now, unless the active segment is empty."""
     end = (partition.high_watermark, now_ms) if partition.segments[-1].size_bytes else None
     return partition.times.newest_before(timestamp, max_count, partition.log_start_offset, end)
 
 
 def end_offset_for_epoch(partition: Partition, epoch: int) -> tuple[int, int]:
-    """The largest known leader epoch not above `epoch` and where it ends; (-1, -1) if nothing is known of it."""
+    """The largest known leader epoch not above `epoch` and its end offset; (-1, -1) if none is known."""
     if epoch == partition.leader_epoch:
         return epoch, partition.log_end_offset
     return partition.epochs.end_offset_for(epoch, partition.log_end_offset)
 
 
 def epoch_at(partition: Partition, offset: int) -> int:
-    """The leader epoch in which an offset was or will be written; -1 if that is not known."""
+    """The leader epoch in which an offset was or will be written; -1 if it is unknown."""
     if offset >= partition.log_end_offset:
         return partition.leader_epoch
     return partition.epochs.epoch_of(offset)

@@ -1,7 +1,6 @@
 """Appends the markers that end transactions: control batches, which no client may write.
 
-A marker has its place in the order of offsets and no time of its own as far as look-ups, rolling and retention go: what `Validated`
-says of it is what a scan finds again.
+A marker has an offset, but no time for look-ups, rolling and retention: `Validated` describes it as a later scan will.
 """
 
 from horolog.broker.log.partition.partition import Partition
@@ -15,7 +14,7 @@ _NO_SEQUENCE = -1
 
 
 def append_marker(partition: Partition, producer_id: int, producer_epoch: int, marker: Marker, now_ms: int) -> None:
-    """Queue the end of a producer's transaction. Raises Refused (an older epoch) or StorageFault."""
+    """Queue the marker that ends a producer's transaction. Raises Refused (an older epoch) or StorageFault."""
     partition.check_takes_appends()
     offset = partition.log_end_offset
     batch = ProducerBatch(

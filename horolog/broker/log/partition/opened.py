@@ -1,4 +1,4 @@
-"""All that an opening has found of a partition, and what all partitions of a broker share."""
+"""The result of opening a partition, and the resources that all partitions of a broker share."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -18,7 +18,7 @@ from horolog.broker.topic_settings import TopicConfig
 
 @dataclass(frozen=True, slots=True)
 class Resources:
-    """What all partitions of a broker share."""
+    """The resources that all partitions of a broker share."""
 
     storage: Storage
     producer_expiration_ms: int = 86_400_000
@@ -38,7 +38,7 @@ class Resources:
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """A partition as `recovery` has found it in its folder, or made it: all that a `Partition` begins with."""
+    """A partition as `recovery` has found or created it: the initial state of a `Partition`."""
 
     topic: str
     index: int
@@ -53,20 +53,20 @@ class Opened:
     log_start_offset: int
     aborted: dict[int, TransactionIndex] = field(default_factory=dict)
     unsealed: bool = False
-    """Something was read from the logs themselves: the seals have to be written anew."""
+    """Whether logs had to be read: the seals have to be written again."""
     names_unsynced: bool = False
-    """A power cut may still change the names in the folder."""
+    """Whether a power cut may still change the names in the folder."""
     recovery_point: int | None = None
-    """Up to where the log is known to be on the disk, if that is not its end."""
+    """The offset up to which the log is known to be on the disk, if that is not its end."""
     snapshot_offset: int = -1
-    """Of the newest snapshot of producers that is known to be on the disk."""
+    """The offset of the newest snapshot of producers known to be on the disk."""
     new_files: list[str] = field(default_factory=list)
-    """Small files of a folder that was just made, which nobody has synced."""
+    """Small files of a new folder, not synced yet."""
     stopped: str | None = None
     """Why no appends can be taken."""
 
     def sync_state(self) -> SyncState:
-        """What of it is on the disk, and what the first sync has to do."""
+        """How much of it is on the disk, and the work of the first sync."""
         synced = self.segments[-1].next_offset if self.recovery_point is None else self.recovery_point
         state = SyncState(synced, self.snapshot_offset, self.new_files)
         if self.names_unsynced:
@@ -78,6 +78,6 @@ class Opened:
         return state
 
     def close_files(self) -> None:
-        """Give every descriptor back without writing anything."""
+        """Close every descriptor without writing anything."""
         for segment in self.segments:
             segment.close()

@@ -1,14 +1,14 @@
 """One partition: a folder of segments that is appended to at the end and read anywhere.
 
 One thread calls everything but `sync`; nothing waits, so nothing is locked. The life of an append: `append` checks and
-queues it, `flush` writes all that is queued with one write, `sync` (in a worker thread) has it on the disk. `log_end_offset` counts
-queued records, `high_watermark` written ones: readers see the log up to there. When a write fails, everything since the
-last flush is taken back, from the files as from memory, and the partition goes on. If that fails too, or a sync does, the
-partition is read only: it takes no appends until the job of `rewrite.job` has gone well. One that is offline serves nothing
-until its folder has been opened again (`replace_log`). See `condition`.
+queues it, `flush` writes the queue with one write, `sync` (in a worker thread) syncs it. `log_end_offset` includes queued
+records, `high_watermark` only written ones: readers see the log up to there. When a write fails, everything since the
+last flush is rolled back, in the files and in memory, and the partition goes on. If the roll-back or a sync fails, the
+partition becomes read only: it takes no appends until the job of `rewrite.job` has succeeded. An offline partition serves
+nothing until its folder has been opened again (`replace_log`). See `condition`.
 
-What else is done with a partition are functions over it, in the modules beside this one: `lookups` by time and leader epoch,
-`log_start` (retention and DeleteRecords), `exchange` of segments, `progress`, `markers` of transactions, `rewrite` and `closing`.
+Other operations are functions over a partition, in the modules of this package: `lookups` by time and leader epoch, `log_start`
+(retention and DeleteRecords), `exchange` of segments, `progress`, `markers` of transactions, `rewrite` and `closing`.
 """
 
 import logging
@@ -47,7 +47,7 @@ _new_tuple: Final = tuple.__new__  # a third of the cost of a named tuple's own 
 
 
 class OffsetOutOfRange(Exception):
-    """The log does not reach there."""
+    """The offset is outside of the log."""
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
@@ -90,7 +90,7 @@ class Partition:
         self._begin(opened, SERVING)
 
     def _begin(self, opened: Opened, state: State) -> None:
-        """Everything there is of a partition follows from what an opening has found."""
+        """Set all state of the partition from the result of an opening."""
         resources = opened.resources
         self.topic = opened.topic
         self.index = opened.index
@@ -129,7 +129,7 @@ class Partition:
         return f"<Partition {self.topic}-{self.index}: {len(self.segments)} segments, offsets {offsets}{state}>"
 
     def configure(self, config: TopicConfig) -> None:
-        """From now on these settings hold."""
+        """Apply these settings from now on."""
         self.config = config
         self._active.index_interval_bytes = config.index_interval_bytes
         self._limits = rolling.limits_of(self._active.base_offset, config, self.resources.random)
@@ -138,7 +138,7 @@ class Partition:
 
     @property
     def is_believed(self) -> bool:
-        """Whether a read shows the bytes on the disk: no sync has failed there, or nothing is written to it."""
+        """Whether reads show the bytes on the disk: appends are not stopped, or all changes are kept in memory."""
         return self.condition.state.stopped is None or isinstance(self.resources.storage, OverlayStorage)
 
     @property
@@ -147,14 +147,14 @@ class Partition:
 
     @property
     def last_stable_offset(self) -> int:
-        """Up to where every transaction is decided."""
+        """The offset up to which every transaction is decided."""
         first = self.producers.first_undecided_offset
         return self.high_watermark if first is None else min(max(first, self.log_start_offset), self.high_watermark)
 
     # -- appending
 
     def append(self, records: bytes | memoryview, now_ms: int, *, produce_version: int) -> AppendResult:
-        """Queue records behind the log's end. Raises Refused (theirs) or StorageFault (the disk's)."""
+        """Queue records at the log's end. Raises Refused (the producer's fault) or StorageFault (the disk's)."""
         if self._failed is not None or self.condition.state is not SERVING:
             self.check_takes_appends()  # which raises
         config = self.config
@@ -183,7 +183,7 @@ class Partition:
         return _new_tuple(AppendResult, (first, last, append_time, self.log_start_offset, count))
 
     def append_checked(self, checked: Validated, now_ms: int) -> None:
-        """Queue what `validate.check` has passed for this log end offset."""
+        """Queue a set that `validate.check` has passed for this log end offset."""
         active = self._active
         if not self._ready:
             self._begin_appends()
@@ -217,19 +217,19 @@ class Partition:
             raise self._failed
 
     def _begin_appends(self) -> None:
-        """Before the first append since the partition was opened: indexes grow again, and the epoch is on record."""
+        """Prepare the first append in a leader epoch or after an opening: indexes grow again, the epoch is recorded."""
         if self._active.seal is not None:
             self._active.prepare_to_append(indexes_of(self._active))
         self.epochs.begin(self.leader_epoch, self.log_end_offset, self.resources.storage, self.directory)
         self._ready = True
 
     def lead(self, epoch: int) -> None:
-        """Append in this leader epoch, which is decided outside, from the next append on."""
+        """Use this leader epoch, which the caller decides, from the next append on."""
         assert epoch >= self.leader_epoch
         self.leader_epoch, self._ready = epoch, False
 
     def roll(self, now_ms: int) -> None:
-        """Complete the active segment and begin another. If that fails the active one stays, and so do its records."""
+        """Complete the active segment and begin another. If that fails, the active segment and its records stay."""
         if not self._ready:
             self._begin_appends()
         self.write_pending()
@@ -246,20 +246,20 @@ class Partition:
         self.resources.counters.segments_rolled.value += 1
 
     def begin_segment(self, segment: Segment) -> None:
-        """The active segment takes no more appends: they go into this new one."""
+        """Make this new segment the active one."""
         self.segments.append(segment)
         self._active = segment
         self.segments_changed()
         self._limits = rolling.limits_of(segment.base_offset, self.config, self.resources.random)
 
     def segments_changed(self) -> None:
-        """Segments came, went or have other contents: forget what was known of their places and times."""
+        """Segments were added, removed or changed: drop cached places and times, and have the seals written again."""
         self.times.forget()
         self.reader.forget()
         self.sync_state.segments_changed()
 
     def write_pending(self) -> None:
-        """Write now. If it fails, raise, and raise again from the next `flush`, which answers the waiting producers."""
+        """Write now. A failure is raised here and again by the next `flush`, which answers the waiting producers."""
         self.resources.changes.note()
         try:
             self._write()
@@ -268,7 +268,7 @@ class Partition:
             raise
 
     def flush(self) -> None:
-        """Write the queued appends. Raises StorageFault, after everything since the last flush has been taken back."""
+        """Write the queued appends. Raises StorageFault after rolling back everything since the last flush."""
         if self._failed is not None:
             fault, self._failed = self._failed, None
             raise fault
@@ -286,18 +286,18 @@ class Partition:
         self.high_watermark = self.log_end_offset
         if self.producers.unwritten:
             self.producers.written()
-        if not active.sync.is_due:  # asked here, too, for this is the way of every request
+        if not active.sync.is_due:  # checked here too: every request comes this way
             self.sync_state.segment_written(active)
         if self.aborted.waiting:
             self.aborted.write()
 
     def _take_back(self, fault: StorageFault) -> None:
-        """Return to what the last flush left."""
+        """Roll back to the state after the last flush."""
         self.resources.counters.write_failures.value += 1
         log.error("%s-%s: appends from %s on taken back: %s", self.topic, self.index, self.high_watermark, fault)
         try:
             self._active.roll_back()
-            self.sync_state.segment_written(self._active)  # else a power cut after a clean stop brings it back
+            self.sync_state.segment_written(self._active)  # else a power cut after a clean stop restores the bytes
         except StorageFault as second:
             self.condition.stop(f"{fault}; then {second}")
         self.log_end_offset = self.high_watermark
@@ -308,11 +308,11 @@ class Partition:
 
     @property
     def flush_is_due(self) -> bool:
-        """Whether `flush.messages` asks for a sync now, whatever the producer asked for."""
+        """Whether `flush.messages` requires a sync now, whatever the producer's acks."""
         return self.log_end_offset - self.sync_state.recovery_point >= self.config.flush_messages
 
     def sync(self) -> None:
-        """Have on the disk what was written so far. Safe in any thread. If it fails no appends are taken before a rewrite (`rewrite`)."""
+        """Sync everything written so far. Safe in any thread. After a failure no appends are taken before a rewrite (`rewrite`)."""
         if self.condition.stopped is not None:
             raise self.condition.error(self.directory)
         try:
@@ -326,7 +326,7 @@ class Partition:
                 raise
 
     def replace_log(self, opened: Opened) -> None:
-        """Go on with what a fresh opening has found; no appends are taken until unsynced bytes are rewritten."""
+        """Go on with the result of a fresh opening; no appends are taken until unsynced bytes are rewritten."""
         leader_epoch = max(self.leader_epoch, opened.leader_epoch)
         self.resources.changes.note()
         self._begin(opened, State(stopped="it was opened again, and what it holds is not known to be on the disk"))
@@ -344,11 +344,11 @@ class Partition:
         upto: int | None = None,
         upconvert: Allowance | None = None,
     ) -> bytes:
-        """The log from the batch that holds `offset` on, as it lies in the file; b"" if there is nothing yet.
+        """The log from the batch that holds `offset` on, as stored in the file; b"" if there is nothing yet.
 
-        Cut at `max_bytes`, inside a batch if that is where it falls, as readers expect it. A first batch that alone is larger
-        comes whole with `at_least_one`; without, its beginning comes, or with `cuts_first` false nothing. Nothing at or
-        behind `upto`, a batch boundary. `upconvert`: v0 and v1 as v2.
+        Cut at `max_bytes`, even inside a batch, as readers expect. A first batch larger than that is returned whole with
+        `at_least_one`; otherwise its beginning is returned, or nothing if `cuts_first` is false. Nothing at or behind
+        `upto`, a batch boundary, is returned. `upconvert`: v0 and v1 as v2.
         """
         written, believed = self.high_watermark, self.is_believed
         end_offset = written if upto is None or upto > written else upto
@@ -370,7 +370,7 @@ class Partition:
         return whole if upconvert is None else convert_whole(whole, self.epochs.epoch_of)
 
     def unread(self, offset: int, max_bytes: int, upto: int) -> Unread | None:
-        """What `read` would give, if it may go to the reader without having been read here; else None, and `read` tells."""
+        """The result of `read` as a slice to send without reading it here; None if the caller has to use `read`."""
         written = self.high_watermark
         end_offset = min(upto, written)
         if not self.is_believed or not self.log_start_offset <= offset < end_offset:
@@ -378,7 +378,7 @@ class Partition:
         return self.reader.unread(offset, end_offset, written, max_bytes)
 
     def bytes_ahead(self, offset: int, upto: int) -> int:
-        """How much there is to read before `upto`, a batch boundary; where segments end before it, more than anybody asks for."""
+        """The bytes to read before `upto`, a batch boundary; if the segment ends before it, more than any request's limit."""
         written = self.high_watermark
         end_offset = min(upto, written)
         if not self.log_start_offset <= offset < end_offset:
@@ -387,7 +387,7 @@ class Partition:
 
 
 def _check_producers(producers: ProducerStates, batches: Iterable[ProducerBatch]) -> Duplicate | None:
-    """The place of a batch that is in the log already; raises Refused for one that must not be there."""
+    """The place of a batch that is in the log already; raises Refused for one that must not be appended."""
     for batch in batches:
         verdict = producers.check(batch)
         if isinstance(verdict, Duplicate):

@@ -1,10 +1,10 @@
-"""The progress of an active segment: now and then it is sealed up to its end, so that a crash costs no long scan."""
+"""Seals a growing active segment up to its end now and then, so that a crash costs no long scan."""
 
 from horolog.broker.log.partition.partition import Partition
 
 
 def note_progress(partition: Partition) -> None:
-    """If the active segment has grown much, have it sealed up to here with the next sync."""
+    """If the active segment has grown much, have the next sync seal it up to here."""
     active = partition.segments[-1]
     last = active.progress
     if partition.condition.takes_appends and active.note_progress():

@@ -1,13 +1,13 @@
-"""Counts what changes partitions beside appends: a start that moves, a disk that fails, a topic that goes, other settings.
+"""Counts changes of partitions other than appends: moved starts, disk faults, deleted topics, new settings.
 
-Whoever remembers something of many partitions need not hear of each such change: it compares this count and looks at all again.
+Code that caches facts of many partitions need not be notified of each change: it compares this count and looks at all again.
 """
 
 from itertools import count
 
 
 class RareChanges:
-    """`number` differs from what it was before each change; any thread may note one."""
+    """`number` changes with each change; any thread may note one."""
 
     __slots__ = ("_numbers", "number")
 

@@ -1,10 +1,10 @@
 """Decides which segments at the front of a partition have outlived their time, its size or its start offset.
 
-The rule on times: a segment is as old as its largest timestamp. One that holds no timestamp is as old as its file. With
-`future.timestamp.max.ms` set, a largest timestamp further ahead of the clock than that is taken for a mistake: such a segment
-too is as old as its file, so a record from the year 2100 keeps its segment only for `retention.ms` after the last write.
-Without it the timestamp is believed, as brokers always did, and the segment keeps everything behind it; the decision
-names that segment so that the caller can say so once and count it.
+The rule on times: a segment is as old as its largest timestamp, or as its file if it holds no timestamp. With
+`future.timestamp.max.ms` set, a largest timestamp further ahead of the clock than that counts as a mistake: such a segment
+is as old as its file, too, so a record from the year 2100 keeps its segment only for `retention.ms` after the last write.
+Without the setting the timestamp is believed, as in Kafka, and the segment keeps everything behind it; the decision names
+that segment, so that the caller can log it once and count it.
 """
 
 import logging
@@ -23,7 +23,7 @@ FUTURE_TOLERANCE_MS = 3_600_000
 
 
 class Cause(StrEnum):
-    """Why a segment was deleted; the value is what logs and metrics say."""
+    """Why a segment was deleted; logs and metrics show the value."""
 
     START_OFFSET = "log start offset"
     SIZE = "size"
@@ -32,7 +32,7 @@ class Cause(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SegmentAge:
-    """What the decision needs to know of one segment."""
+    """The facts about one segment that the decision needs."""
 
     base_offset: int
     next_offset: int  # the base offset of the following segment; of the active one, the log end offset
@@ -56,14 +56,14 @@ class Expired:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """The segments to delete, oldest first, and what stands in the way of more."""
+    """The segments to delete, oldest first, and the one that keeps more from being deleted."""
 
     expired: tuple[Expired, ...]
-    blocked_by_future: SegmentAge | None  # the first survivor by time, when only a timestamp of the future keeps it
+    blocked_by_future: SegmentAge | None  # the first survivor by time, if only a timestamp in the future keeps it
 
 
 class FutureWarnings:
-    """Says once of each segment that a timestamp of the future keeps it and everything behind it from expiring."""
+    """Warns once for each segment that a timestamp in the future keeps from expiring, with everything behind it."""
 
     __slots__ = ("_name", "_told")
 
@@ -75,7 +75,7 @@ class FutureWarnings:
         return f"<FutureWarnings of {self._name}: {sorted(self._told)}>"
 
     def tell(self, segment: SegmentAge | None, now_ms: int) -> bool:
-        """Whether there was something to say that had not been said."""
+        """Whether there was a new warning."""
         if segment is None or segment.base_offset in self._told:
             return False
         self._told.add(segment.base_offset)
@@ -102,10 +102,10 @@ def decide(
     deletable_up_to: int,
     modified_ms: Callable[[int], int],
 ) -> Decision:
-    """Which leading segments go. The last of `segments` is the active one; it goes too when it holds records that expired.
+    """Which leading segments to delete. The last of `segments` is the active one, deleted too if it has expired and is not empty.
 
-    Nothing at or behind `deletable_up_to` (the high watermark) goes. `modified_ms(base_offset)` tells when the
-    segment's file was last written and is asked only where timestamps do not answer.
+    Nothing at or behind `deletable_up_to` (the high watermark) is deleted. `modified_ms(base_offset)` returns the last write of
+    the segment's file, and is called only if timestamps do not decide.
     """
     expired: list[Expired] = []
     rest = list(segments)
@@ -132,7 +132,7 @@ def decide_of(
     deletable_up_to: int,
     end_offset: int,
 ) -> Decision:
-    """`decide` for the segments of one log, which ends at an offset."""
+    """`decide` for the segments of one log that ends at an offset."""
     by_base = {one.base_offset: one for one in segments}
     return decide(
         ages_of(segments, end_offset),
@@ -145,7 +145,7 @@ def decide_of(
 
 
 def time_of(segment: SegmentAge, future_max_ms: int, now_ms: int, modified_ms: Callable[[int], int]) -> int:
-    """The time a segment counts as: its largest timestamp, or its file's when that is missing or not to be believed."""
+    """The time of a segment: its largest timestamp, or its file's time if that is missing or not believed."""
     largest = segment.largest_timestamp
     if largest < 0 or _beyond_belief(largest, future_max_ms, now_ms):
         return modified_ms(segment.base_offset)
@@ -175,7 +175,7 @@ def _take_while(
 
 
 def _over_size(segments: Sequence[SegmentAge], retention_bytes: int) -> Callable[[SegmentAge], bool]:
-    """A segment goes while what remains without it still holds at least `retention_bytes`."""
+    """Delete a segment while the rest without it still holds at least `retention_bytes`."""
     surplus = sum(segment.size_bytes for segment in segments) - retention_bytes
 
     def doomed(segment: SegmentAge) -> bool:

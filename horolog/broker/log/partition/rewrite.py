@@ -1,14 +1,13 @@
-"""Has a partition that a failed write or sync has stopped written again, so that it may take appends once more.
+"""Rewrites a partition that a failed write or sync has stopped, so that it can take appends again.
 
-After a failed sync the kernel counts the pages that it could not write as clean: the next sync succeeds without having written
-them, and what a read shows may never have been on the disk. So bytes behind the last successful sync count as unsynced, now and
+After a failed sync the kernel marks the pages that it could not write as clean: the next sync succeeds without having written
+them, and reads may show bytes that never reached the disk. So bytes behind the last successful sync count as unsynced, now and
 at the next start, which rewrites them (`make_dirty`). Once a probe file can be written and synced in the folder, every such
-byte is read from the cache, written to its place again (which makes its page dirty) and synced; and it has to be, batch for
-batch, what was appended. Then all of the log is on the disk, whatever its producers were told: what was acknowledged with
-`acks=1` is kept, what was refused is there too, and a producer that sends it again is told where it is, if it numbers its
-batches.
+byte is read from the cache, written to its place again (which makes its page dirty) and synced; and every batch is
+verified. Then the whole log is on the disk, whatever the producers' responses were: batches acknowledged with
+`acks=1` are kept, refused ones are there too, and a producer that retries them gets their offsets, if it numbers its batches.
 
-If the cache has given up what the disk never had, `Unreadable` says so: the folder has to be opened again as after a crash.
+If the cache has dropped bytes that the disk never had, `Unreadable` is raised: the folder has to be opened again as after a crash.
 """
 
 from __future__ import annotations
@@ -35,11 +34,11 @@ PAGE_BYTES = 4096
 
 
 class Unreadable(Exception):
-    """What was written and not synced cannot be read again."""
+    """Written but unsynced bytes cannot be read again."""
 
 
 def job(partition: Partition) -> Callable[[], None]:
-    """What has a stopped partition take appends again once its disk works; raises StorageFault; may run in a worker."""
+    """A job that lets a stopped partition take appends again once its disk works; raises StorageFault; may run in a worker."""
     with suppress(StorageFault):  # which the next flush tells; the job cuts off what was queued and is not written now
         partition.write_pending()
     write_all = partition.durability.rewrite_job(partition.segments, partition.segments[-1], partition.high_watermark)
@@ -64,7 +63,7 @@ def probe(storage: Storage, directory: str) -> None:
 
 
 def write_again(storage: Storage, segment: Segment, size_bytes: int, *, is_active: bool) -> None:
-    """Have the first `size_bytes` of a segment's log on the disk. Raises StorageFault or Unreadable."""
+    """Rewrite and sync the first `size_bytes` of a segment's log. Raises StorageFault or Unreadable."""
     try:
         file = storage.open_apart(segment.log.path)
     except FileMissing:
@@ -73,7 +72,7 @@ def write_again(storage: Storage, segment: Segment, size_bytes: int, *, is_activ
         raise
     try:
         if is_active:
-            file.truncate(size_bytes)  # a failed write may have left a part, if taking it back failed too
+            file.truncate(size_bytes)  # a failed write may have left a part, if the roll-back failed too
         _write_batches(file, segment, size_bytes)
         file.datasync()
     finally:
@@ -102,12 +101,12 @@ def _write_batches(file: File, segment: Segment, size_bytes: int) -> None:
 
 
 def _is_known(segment: Segment, start: int, end: int) -> bool:
-    """Whether this damage was there when the segment was opened."""
+    """Whether this damage was known when the segment was opened."""
     return any(first <= start and end <= last for first, last in segment.holes)
 
 
 def sound(data: bytes, end_offset: int) -> bytes:
-    """The good batches that a slice of a stopped partition begins with: the cache may have given up what the disk never had."""
+    """The good batches at the start of a slice of a stopped partition: the cache may have dropped bytes that the disk never had."""
     good_bytes = 0
     for span in scan(lambda size, at: data[at : at + size], len(data), first_offset=0, end_offset=end_offset):
         if isinstance(span, Damage):
@@ -117,9 +116,9 @@ def sound(data: bytes, end_offset: int) -> bytes:
 
 
 def make_dirty(file: File, start: int, end: int) -> None:
-    """Write the bytes again, unchanged, so that the next sync has them on the disk whatever became of the last one.
+    """Write the bytes again, unchanged, so that the next sync covers them even if the last one failed.
 
-    At a start after a process that was killed: a sync of its may have failed, and the pages that it left count as clean.
+    For a start after a killed process: one of its syncs may have failed, and the pages that it left count as clean.
     """
     position = start - start % PAGE_BYTES
     while start < end and position < end:
@@ -129,6 +128,6 @@ def make_dirty(file: File, start: int, end: int) -> None:
 
 
 def write_small_files(storage: Storage, paths: Iterable[str]) -> None:
-    """Small files of a new folder that nobody has synced."""
+    """Rewrite small files of a new folder that are not synced yet."""
     for path in paths:
         storage.write_atomically(path, storage.read_all(path))

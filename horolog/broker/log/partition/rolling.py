@@ -1,4 +1,4 @@
-"""Decides whether the active segment must make way for a new one before an append: by size, time, index or offset range."""
+"""Decides whether to roll the active segment before an append: by size, time, index or offset range."""
 
 from collections.abc import Callable
 from enum import StrEnum
@@ -9,7 +9,7 @@ from horolog.broker.topic_settings import TopicConfig
 
 
 class Reason(StrEnum):
-    """Why a segment was rolled; the value is what logs and metrics say."""
+    """Why a segment was rolled; logs and metrics show the value."""
 
     SIZE = "size"
     TIME = "time"
@@ -18,7 +18,7 @@ class Reason(StrEnum):
 
 
 class Growing(Protocol):
-    """What the decision needs to know of the segment that would take the append."""
+    """The facts that the decision needs about the segment that would take the append."""
 
     @property
     def end_bytes(self) -> int: ...
@@ -26,15 +26,15 @@ class Growing(Protocol):
     def created_ms(self) -> int: ...
     @property
     def first_timestamp(self) -> int:
-        """Of its first batch or message; -1 when that carries none."""
+        """The timestamp of its first batch or message; -1 if that carries none."""
 
     @property
     def index_is_full(self) -> bool:
-        """One of its indexes has no room for another entry."""
+        """Whether one of its indexes has no room for another entry."""
 
 
 class RollingLimits:
-    """How far the active segment may grow. Made when a segment begins, and when the configuration changes."""
+    """The limits of the active segment. Made when a segment begins, and when the configuration changes."""
 
     __slots__ = ("_last_offset", "_roll_after_ms", "_segment_bytes")
 
@@ -50,13 +50,13 @@ class RollingLimits:
     def exceeded_by(
         self, size_bytes: int, last_offset: int, max_timestamp: int, segment: Growing, now_ms: int
     ) -> Reason | None:
-        """The reason to roll before this record set is appended, or None. Asked for every append.
+        """The reason to roll before this record set is appended, or None. Called for every append.
 
-        `max_timestamp` is the largest that carries meaning: -1 for sets without times and for transaction markers.
+        `max_timestamp` is the largest timestamp with a meaning: -1 for sets without times and for transaction markers.
         An empty segment is never rolled: a new one would have the same name. A segment whose first record has a timestamp
-        is rolled by what the records say, strictly later than segment.ms; the wall clock plays no part, so that loading an
-        old dump cuts segments as the live traffic did. Only a segment without such a timestamp goes by the wall clock and
-        its age.
+        is rolled by the records' times, strictly later than segment.ms, and not by the wall clock, so that loading an old
+        dump cuts segments as the live traffic did. Only a segment without such a timestamp is rolled by its age on the
+        wall clock.
         """
         end_bytes = segment.end_bytes
         if not end_bytes:
@@ -75,12 +75,12 @@ class RollingLimits:
 
 
 def segment_time_ms(config: TopicConfig) -> int:
-    """How long a segment may take records: on a compacted topic not longer than the cleaner may wait for it."""
+    """How long a segment may take records: on a compacted topic no longer than the cleaner may wait for it."""
     return min(config.segment_ms, config.max_compaction_lag_ms) if config.compact else config.segment_ms
 
 
 def limits_of(base_offset: int, config: TopicConfig, random: Callable[[], float]) -> RollingLimits:
-    """Those of a segment that begins now, or whose configuration has changed."""
+    """The limits of a segment that begins now, or whose configuration has changed."""
     return RollingLimits(base_offset, config, draw_jitter_ms(config, random))
 
 

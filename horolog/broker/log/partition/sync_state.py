@@ -1,10 +1,10 @@
-"""What a partition's thread and its workers tell each other: which files are to be synced, and how much is on the disk.
+"""The state that a partition's thread shares with its workers: which files have to be synced, and how much is on the disk.
 
-More than one thread writes this object, as they do the `Condition` of a partition and the `SegmentSync` of each of its segments,
-and no other of its objects. The methods are grouped by the thread that calls them. Nothing waits here:
+More than one thread writes this object, the `Condition` of a partition and the `SegmentSync` of each of its segments; no other
+object of a partition is shared like this. The methods are grouped by the thread that calls them. Nothing waits here:
 
-- work is asked for by a queue or a flag, and a flag is cleared *before* the work: a write meanwhile asks again;
-- a count has one writer: the changes of names are counted by the partition's thread, those that are synced by the worker.
+- work is requested by a queue or a flag, and a flag is cleared *before* the work: a write meanwhile requests it again;
+- a count has one writer: the partition's thread counts the changes of names, the worker counts those that are synced.
 
 One worker at a time works for a partition, see `Durability`.
 """
@@ -19,13 +19,13 @@ from horolog.broker.log.storage import StorageFault
 
 
 class Snapshot(NamedTuple):
-    """What was known of the producers at an offset."""
+    """The known producers at an offset."""
 
     offset: int
     entries: Sequence[SnapshotEntry]
     remembered: Sequence[Remembered] = ()
     replaces: int | None = None
-    """The offset of another snapshot that may go once this one is there."""
+    """The offset of another snapshot that may be removed once this one is saved."""
 
 
 class SyncState:
@@ -52,16 +52,16 @@ class SyncState:
         self._names_synced = 0
         """How many of the changes a sync of the folder has covered."""
         self.new_files = new_files
-        """Small files of a new folder, which nobody has synced. That the folder exists is on record elsewhere, so that it has
-        to be on the disk only with its first data."""
+        """Small files of a new folder, not synced yet. The folder's existence is recorded elsewhere, so it has to be on the
+        disk only with its first data."""
         self.failure: StorageFault | None = None
-        """Of the last sync, until everything unsynced has been written again."""
+        """The failure of the last sync, until everything unsynced has been written again."""
         self.recovery_point = recovery_point
         """Everything before it is on the disk."""
         self.snapshot_offset = snapshot_offset
-        """Of the newest snapshot of producers that is known to be on the disk."""
+        """The offset of the newest snapshot of producers known to be on the disk."""
         self.waiting_since_ms = -1
-        """When the first append came that is not synced yet."""
+        """The time of the first append that is not synced yet."""
 
     def __repr__(self) -> str:
         return f"<SyncState: synced to offset {self.recovery_point}{', more is due' if self.has_work else ''}>"
@@ -87,22 +87,22 @@ class SyncState:
     # -- in the partition's thread
 
     def append_waits(self, now_ms: int) -> None:
-        """To be told while `waiting_since_ms` says that none does."""
+        """Call this for an append while `waiting_since_ms` is unset."""
         self.waiting_since_ms = now_ms
 
     def segment_written(self, segment: Segment) -> None:
-        if not segment.sync.is_due:  # else it waits in the queue, and its sync covers this as well
+        if not segment.sync.is_due:  # else it is queued already, and its sync covers this write too
             segment.sync.ask()
             self._segments.append(segment)
 
     def segments_changed(self, *, came_or_went: bool = True) -> None:
-        """The seals have to be written anew; where segments came or went, their names have to be on the disk, too."""
+        """The seals have to be written again; if segments were added or removed, their names have to be synced, too."""
         self._seals_are_due = True
         if came_or_went:
             self.names_changed()
 
     def names_changed(self) -> None:
-        """The names of files have to be on the disk with the next sync."""
+        """The names of files have to be synced with the next sync."""
         self._name_changes += 1
 
     def save_snapshot(self, snapshot: Snapshot) -> None:
@@ -110,17 +110,17 @@ class SyncState:
         self._snapshots.append(snapshot)
 
     def save_producers(self, producers: ProducerStates, end_offset: int, replaces: int | None = None) -> None:
-        """Write a snapshot of these once the log is on the disk up to its end now; none where nobody is known."""
+        """Write a snapshot of these producers once the log is on the disk up to its present end; none if there are none."""
         if len(producers):
             self.save_snapshot(Snapshot(end_offset, producers.snapshot(), producers.remembered(), replaces))
 
-    # -- in the one worker that syncs or rewrites
+    # -- in the single worker that syncs or rewrites
 
     def sync_begins(self) -> None:
         self.waiting_since_ms = -1
 
     def take_segment(self) -> Segment | None:
-        """The next segment that is to be synced."""
+        """The next segment to sync."""
         if not self._segments:
             return None
         segment = self._segments.popleft()
@@ -132,16 +132,16 @@ class SyncState:
         self.segment_written(segment)
 
     def take_seals(self) -> bool:
-        """Whether the seals are to be written anew."""
+        """Whether the seals have to be written again."""
         are_due, self._seals_are_due = self._seals_are_due, False
         return are_due
 
     def give_back_seals(self, *, are_due: bool) -> None:
-        """What `take_seals` said is due again: they could not be written."""
+        """The seals could not be written: restore what `take_seals` returned."""
         self._seals_are_due |= are_due
 
     def changes_of_names(self) -> int:
-        """To be told to `names_synced` once the folder has been synced."""
+        """The argument for `names_synced` once the folder has been synced."""
         return self._name_changes
 
     def names_synced(self, changes: int) -> None:
@@ -151,7 +151,7 @@ class SyncState:
         return tuple(self._snapshots)
 
     def snapshot_saved(self, offset: int) -> None:
-        """The one that waited longest is on the disk."""
+        """The oldest waiting snapshot is on the disk."""
         self.snapshot_offset = max(self.snapshot_offset, offset)
         self._snapshots.popleft()
 

@@ -1,7 +1,7 @@
-"""Notices records whose time surprises retention when they are appended, and not only when retention meets them.
+"""Notices records with times that retention does not expect when they are appended, not only when retention runs.
 
-A record already behind the edge of `retention.ms` may be deleted at once; one that lies in the future keeps itself and everything
-behind it. Both are counted by append, going by its largest time; people are told of the first of a topic in an hour.
+A record already older than `retention.ms` may be deleted at once; one in the future keeps itself and everything behind it.
+Both are counted per append, by its largest time; the first of a topic in an hour is logged.
 """
 
 import logging
@@ -17,7 +17,7 @@ from horolog.protocol.records.record import MAX_INT64
 log = logging.getLogger(__name__)
 
 FAR_AHEAD_MS = 86_400_000
-"""Further in the future than any clock that is merely wrong by a time zone."""
+"""Further in the future than a clock with a wrong time zone."""
 SILENCE_MS = 3_600_000
 
 _AHEAD = (
@@ -31,7 +31,7 @@ _BEHIND = (
 
 
 def kept_ms(config: TopicConfig) -> int:
-    """How old a record may be before retention by time deletes it; for ever where it deletes nothing."""
+    """How old a record may be before retention by time deletes it; unlimited if it deletes nothing."""
     return config.retention_ms if config.delete and config.retention_ms >= 0 else MAX_INT64
 
 
@@ -47,12 +47,12 @@ class Place(Protocol):
 
 @dataclass(slots=True)
 class TimeWatch:
-    """Who was told of what, in the order in which that was; shared by all partitions."""
+    """The warnings logged, in their order; shared by all partitions."""
 
     _told: dict[tuple[str, str], int] = field(default_factory=dict)
 
     def note(self, place: Place, counters: LogCounters, largest: int, now_ms: int) -> None:
-        """An append whose largest time lies in the future, or is older than `kept_ms`; -1 is no time."""
+        """Count an append whose largest time lies in the future, or is older than `kept_ms`; -1 is no time."""
         topic, partition, retention_ms = place.topic, place.index, place.config.retention_ms
         if largest > now_ms:
             counters.appends_from_future.value += 1
@@ -71,7 +71,7 @@ class TimeWatch:
                 log.warning(_BEHIND, topic, partition, format_time(largest), _unit_hint(largest), kept, edge)
 
     def _is_news(self, topic: str, what: str, now_ms: int) -> bool:
-        """Whether nothing like it was said of the topic for an hour; the clock may have been set back."""
+        """Whether there was no such warning for the topic for an hour; the clock may have been set back."""
         told_ms = self._told.get((topic, what))
         if told_ms is not None and abs(now_ms - told_ms) < SILENCE_MS:
             return False
@@ -82,6 +82,6 @@ class TimeWatch:
 
 
 def _unit_hint(timestamp: int) -> str:
-    """What a number means that was hardly meant as milliseconds."""
+    """A hint at the unit of a timestamp that is hardly in milliseconds."""
     unit = misread_as_ms(timestamp)
     return "" if unit is None else f" (if {timestamp} are {UNIT_NAMES[unit]}: of {format_time(to_ms(timestamp, unit))})"
