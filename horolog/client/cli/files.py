@@ -1,4 +1,4 @@
-"""`horolog files`: the ready-made files that come with the program, for those who have it from a wheel."""
+"""`horolog files`: writes the ready-made files that come with the program, for installations from a wheel."""
 
 import argparse
 
@@ -43,7 +43,7 @@ def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
 
 
 def _copy(contents: dict[str, bytes], folder: str, console: Console) -> ExitCode:
-    """Write them all, or none where one is in the way."""
+    """Write all files, or none if one exists already."""
     from pathlib import Path
 
     target = Path(folder)

@@ -1,4 +1,4 @@
-"""`horolog groups`: consumer groups, how far they are behind in records and seconds, and moving them by time."""
+"""`horolog groups`: consumer groups, their lag in records and seconds, and resets by time."""
 
 import argparse
 from typing import TYPE_CHECKING, Any
@@ -102,7 +102,7 @@ def _spoken(places: "tuple[TopicPartition, ...]") -> str:
 
 
 async def _require(admin: "Admin", group: str) -> str:
-    """The state of a group that exists; one whose offsets are all that is left of it exists, too."""
+    """The state of an existing group; a group with only committed offsets exists too."""
     state = (await admin.describe_groups([group]))[group].state
     if state == DEAD and not await admin.group_offsets(group):
         raise await why_no_group(admin, group)
@@ -257,7 +257,7 @@ async def _reset(arguments: argparse.Namespace, console: Console) -> ExitCode:
 
 
 def _moment_to_go_to(arguments: argparse.Namespace, console: Console) -> "Moment | None":
-    """What `--to` says; a group keeps the place where it goes on and none where it would stop, so a range is refused."""
+    """The moment of `--to`; a group stores only where to continue, so a range is refused."""
     from horolog.client.times import RANGE_SEPARATOR
 
     if arguments.to is None:
@@ -274,7 +274,7 @@ def _moment_to_go_to(arguments: argparse.Namespace, console: Console) -> "Moment
 
 
 async def _state_to_reset(admin: "Admin", arguments: argparse.Namespace) -> str:
-    """A group that does not exist may be reset if the topics are named: then it begins where it is told to."""
+    """The group's state; one that does not exist may be reset if topics are named: then it begins at the given place."""
     state = (await admin.describe_groups([arguments.group]))[arguments.group].state
     if state not in IDLE_STATES and not arguments.dry_run:
         raise CommandError(
@@ -305,7 +305,7 @@ async def _where_to(
     before: "dict[TopicPartition, int]",
     console: Console,
 ) -> "dict[TopicPartition, tuple[int, int | None]]":
-    """The offset for each partition, where it is told by offsets."""
+    """The offset for each partition, for resets by offset."""
     from horolog.client.cli.online.reading import within
     from horolog.client.offsets import ends
     from horolog.client.types import EARLIEST, LATEST

@@ -1,4 +1,4 @@
-"""`horolog health`: whether a broker answers and leads all of its partitions, as an exit code for containers and scripts."""
+"""`horolog health`: checks that a broker answers and leads all of its partitions; an exit code for containers and scripts."""
 
 import argparse
 import time
@@ -9,7 +9,7 @@ from horolog.client.cli.common.console import Console
 from horolog.client.cli.common.exit_codes import ExitCode
 from horolog.client.cli.online.connecting import add_connection, connected
 
-SHOWN: Final = 10  # partitions without a leader that are named
+SHOWN: Final = 10  # partitions without a leader named at most
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

@@ -1,4 +1,4 @@
-"""The command `horolog`: finds the command in the table, runs it, and turns every way in which it may end into an exit code."""
+"""The command `horolog`: finds the command in the table, runs it, and turns every outcome into an exit code."""
 
 from horolog.broker import interrupts
 
@@ -31,7 +31,7 @@ COMPLETE = "_complete"
 
 
 def main(argv: Sequence[str] | None = None, console: Console | None = None) -> int:
-    """The exit code. Arguments that cannot be read, `--help` and `--version` end with SystemExit, as argparse does it."""
+    """The exit code. Invalid arguments, `--help` and `--version` raise SystemExit, as in argparse."""
     words = list(sys.argv[1:] if argv is None else argv)
     console = console or Console()
     return int(guarded(partial(_run, words, console), console))
@@ -68,7 +68,7 @@ def _run(words: list[str], console: Console) -> ExitCode:
 
 
 def parser_of(command: Command) -> argparse.ArgumentParser:
-    """The parser of one command; imports its module. CommandError if that needs a package that is not installed."""
+    """The parser of one command; imports its module. CommandError if that needs a missing package."""
     parser = Parser(prog=f"horolog {command.name}")
     try:
         import_module(command.module).configure(parser)
@@ -87,7 +87,7 @@ def _spoken(command: Command, arguments: argparse.Namespace) -> str:
 
 
 def _no_command(words: list[str]) -> NoReturn:
-    """Help, the version, or the fault of the first word."""
+    """Print help or the version, or report the invalid first word."""
     parser = build_parser()
     if words and not words[0].startswith("-"):
         advice = _advice_about(words[0])
@@ -102,7 +102,7 @@ def _no_command(words: list[str]) -> NoReturn:
 
 
 def _advice_about(word: str) -> str:
-    """The command that is meant, or the commands that have an action of this name."""
+    """The likely command, or the commands with an action of this name."""
     from horolog.client.cli.common.suggestions import command_elsewhere, known_elsewhere, nearest
 
     command = command_elsewhere(word, BY_NAME)
@@ -131,19 +131,19 @@ def build_parser() -> argparse.ArgumentParser:
 
 
 def guarded(run: Callable[[], ExitCode], console: Console) -> ExitCode:
-    """Run a command; every end that is no fault of ours is one sentence and a code."""
+    """Run a command; every error that is not a bug of ours becomes one sentence and an exit code."""
     try:
         try:
             return run()
         finally:
-            console.out.flush()  # while a broken pipe can still be told from a fault
+            console.out.flush()  # while a broken pipe can still be told from a bug
     except CommandError as error:
         console.error(str(error))
         return error.code
     except KeyboardInterrupt:
         return ExitCode.INTERRUPTED
     except RuntimeError as error:
-        if isinstance(error.__cause__, KeyboardInterrupt):  # it came while a class was made: Python 3.11 wraps it
+        if isinstance(error.__cause__, KeyboardInterrupt):  # raised while a class was created: Python 3.11 wraps it
             return ExitCode.INTERRUPTED
         raise
     except BrokenPipeError:
@@ -155,13 +155,13 @@ def guarded(run: Callable[[], ExitCode], console: Console) -> ExitCode:
 
 
 def _about(error: OSError) -> str:
-    """The system's words, and the file that they are about."""
+    """The system's message, and the file that it is about."""
     reason = error.strerror or str(error) or type(error).__name__
     return f"{error.filename}: {reason}" if error.filename is not None else reason
 
 
 def _forget_output() -> None:
-    """The rest of the buffer has nowhere to go; without this Python would complain about it at its end."""
+    """Discard the rest of the buffer, which nobody reads; without this Python would report an error at exit."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, sys.stdout.fileno())
 

@@ -1,4 +1,4 @@
-"""`horolog offsets`: which offset a time is, in each partition, how many lie between two, and how far the answer can be relied upon."""
+"""`horolog offsets`: the offset of a time in each partition, the number between two, and how reliable the answer is."""
 
 import argparse
 from collections.abc import Sequence
@@ -29,7 +29,7 @@ class Answer(NamedTuple):
 
     @property
     def border(self) -> int:
-        """Where a range begins or ends that is bounded by the time: at the end of the partition, if nothing follows."""
+        """Where a range bounded by the time begins or ends: at the end of the partition, if nothing follows."""
         return self.end_offset if self.found is None else self.found.offset
 
 
@@ -88,7 +88,7 @@ async def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
 
 
 def asked_for(text: str, console: Console) -> "TimeRange":
-    """A time, or two of them."""
+    """The requested time, or two of them."""
     from horolog.client.time_ranges import parse_range
     from horolog.client.times import TimeTextError
 
@@ -119,7 +119,7 @@ async def resolve(
 
 
 async def _ahead_of(client: "Client", wanted: Sequence["TopicPartition"], now_ms: int) -> dict["TopicPartition", str]:
-    """Partitions that have a record from the future; brokers that cannot say it (before Kafka 3.0) are not asked."""
+    """Partitions with a record from the future; brokers without that look-up (before Kafka 3.0) are not asked."""
     from horolog.client.offsets import LARGEST_TIMESTAMP, list_offsets
     from horolog.protocol.apis import ApiKey
 
@@ -137,7 +137,7 @@ async def _ahead_of(client: "Client", wanted: Sequence["TopicPartition"], now_ms
 async def _disorder(
     client: "Client", partition: "TopicPartition", offset: int, asked_ms: int, end_offset: int
 ) -> list[str]:
-    """Whether earlier records follow the answer, as far as a look at the next stretch of the log can tell."""
+    """Whether earlier records follow the found offset, judging by the next stretch of the log."""
     from horolog.protocol.records.entries import iter_records
 
     if offset >= end_offset:
@@ -160,7 +160,7 @@ def _duration(duration_ms: int) -> str:
 
 
 def show(found: Sequence[Answer | Stretch], console: Console) -> None:
-    """Times and ranges have a table each; in JSON they come as they were asked for."""
+    """Show times and ranges in a table each; in JSON they keep the order of the arguments."""
     if console.as_json:
         console.json([_as_json(each) if isinstance(each, Answer) else _stretch_as_json(each) for each in found])
         return
@@ -204,7 +204,7 @@ def _shown(asked_ms: int, console: Console) -> str:
 
 
 def _as_json(answer: Answer) -> dict[str, object]:
-    """`offset` and `timestamp` are null where nothing is at or after the time; earliest is -2, latest -1."""
+    """`offset` and `timestamp` are null if nothing is at or after the time; earliest is -2, latest -1."""
     found = answer.found
     return {
         "topic": answer.partition.topic,
@@ -219,7 +219,7 @@ def _as_json(answer: Answer) -> dict[str, object]:
 
 
 def _stretch_as_json(stretch: Stretch) -> dict[str, object]:
-    """The beginning as any time, and beside it the end; `until_offset` is the end of the partition where nothing is at or after it."""
+    """The beginning like any time, plus the end; `until_offset` is the end of the partition if nothing is at or after it."""
     since, until = stretch
     warnings = dict.fromkeys((*since.warnings, *until.warnings))
     return _as_json(since) | {

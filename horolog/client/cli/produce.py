@@ -77,7 +77,7 @@ async def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
     times = Timestamps(arguments.timestamp_unit, lambda text: console.time(text, "--timestamp").ms, console.show_time)
 
     async def settle(doubt: UnitInDoubt) -> bool:
-        """Ask which unit it is, unless the records come from standard input."""
+        """Ask for the unit, unless the records come from standard input."""
         unit = None if STDIN in arguments.files else await ask(doubt, console)
         if unit is not None:
             times.settle(doubt.unit, unit)
@@ -118,7 +118,7 @@ async def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
 
 
 async def send_files(sending: "Sending", files: list[str], read: "Callable[[bytes], Line]", console: Console) -> None:
-    """File after file, until one of them says stop."""
+    """Send file after file, until one of them stops."""
     with console.progress("bytes", size_of(files)) as progress:
         for path in files:
             if not await sending.file(path, console.stdin, read, progress.advance):
@@ -126,7 +126,7 @@ async def send_files(sending: "Sending", files: list[str], read: "Callable[[byte
 
 
 async def given_time(text: str, times: "Timestamps", settle: "Callable[[UnitInDoubt], Awaitable[bool]]") -> int:
-    """The time of `--timestamp`; nothing is sent before it is beyond doubt."""
+    """The time of `--timestamp`; nothing is sent before its unit is certain."""
     from horolog.client.cli.online.record_text import RecordTextError
     from horolog.client.cli.online.units import UnitInDoubt
 
@@ -142,7 +142,7 @@ async def given_time(text: str, times: "Timestamps", settle: "Callable[[UnitInDo
 
 
 def reader(arguments: argparse.Namespace, times: "Timestamps") -> "Callable[[bytes], Line]":
-    """How a line becomes a record."""
+    """The reader that turns a line into a record."""
     from horolog.client.cli.online import record_text
 
     separator = arguments.key_separator
@@ -164,7 +164,7 @@ def header(text: str) -> tuple[bytes, bytes | None]:
 
 
 def size_of(paths: list[str]) -> int | None:
-    """How many bytes there are to send, if that can be known."""
+    """How many bytes there are to send, if known."""
     import os
 
     if STDIN in paths:

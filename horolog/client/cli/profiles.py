@@ -19,7 +19,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_output(parser)
 
 
-def run(arguments: argparse.Namespace, console: Console) -> ExitCode:  # noqa: ARG001 - as every command has it
+def run(arguments: argparse.Namespace, console: Console) -> ExitCode:  # noqa: ARG001 - the signature of every command
     known = profiles(console.environ)
     chosen = console.environ.get(PROFILE_VARIABLE) or DEFAULT_PROFILE
     rows = [{"name": name, "chosen": name == chosen, **_shown(given)} for name, given in sorted(known.items())]

@@ -1,4 +1,4 @@
-"""`horolog retention`: what will be deleted of a topic next and when, what keeps it, and what other settings would leave."""
+"""`horolog retention`: what of a topic will be deleted next and when, what keeps it, and what other settings would leave."""
 
 import argparse
 from collections.abc import Coroutine
@@ -53,7 +53,7 @@ def run(arguments: argparse.Namespace, console: Console) -> ExitCode | Coroutine
 
 
 def changes_of(texts: list[str] | None) -> dict[str, str]:
-    """`retention.ms=7d` as Kafka writes it. Raises UsageError."""
+    """`retention.ms=7d` in Kafka's form. Raises UsageError."""
     from horolog.client.cli.online.setting_values import settings_of
 
     found = settings_of(texts)
@@ -177,7 +177,7 @@ def when(coming: "Next | None", console: Console) -> str:
 
 
 def _grouped(lines: list[tuple[int, str]]) -> list[tuple[str, str]]:
-    """Each sentence once, with the partitions that it is about."""
+    """Each sentence once, with its partitions."""
     by_text: dict[str, list[int]] = {}
     for partition, text in lines:
         by_text.setdefault(text, []).append(partition)

@@ -1,4 +1,4 @@
-"""`horolog serve`: the broker, whose command line is its own; with `--console` pages beside it, in a process of their own."""
+"""`horolog serve`: the broker, with its own command line; `--console` also serves pages, from a separate process."""
 
 import argparse
 from collections.abc import Iterator, Mapping
@@ -26,14 +26,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
-    interrupts.end_at_once()  # until the broker is ready, which takes signals by itself
+    interrupts.end_at_once()  # until the broker is ready, which then handles signals itself
     with _pages(arguments, console.environ):
         return ExitCode(serve.serve(arguments, console.environ))
 
 
 @contextmanager
 def _pages(arguments: argparse.Namespace, environ: Mapping[str, str]) -> Iterator[None]:
-    """The console's process, for as long as the broker runs; it ends by itself where the broker is killed."""
+    """The console's process, while the broker runs; it ends by itself if the broker is killed."""
     if arguments.console is None:
         yield
         return
@@ -61,7 +61,7 @@ def _pages(arguments: argparse.Namespace, environ: Mapping[str, str]) -> Iterato
 
 
 def bootstrap(arguments: argparse.Namespace, environ: Mapping[str, str]) -> str:
-    """Where a client of this machine reaches the broker without a login. Raises UsageError where there is no such place."""
+    """An address where a local client reaches the broker without a login. Raises UsageError if there is none."""
     from horolog.broker import settings
     from horolog.broker.listeners import is_wildcard, listen_addresses
     from horolog.broker.setting_types import SettingsError

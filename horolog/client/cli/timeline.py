@@ -1,4 +1,4 @@
-"""`horolog timeline`: how many records there are at which time, from time indexes or look-ups alone; no record is read."""
+"""`horolog timeline`: record counts over time, from time indexes or look-ups alone; no record is read."""
 
 import argparse
 from collections.abc import Coroutine, Sequence
@@ -157,7 +157,7 @@ async def _from_broker(arguments: argparse.Namespace, asked: "TimeRange", consol
 def _frame(
     arguments: argparse.Namespace, asked: "TimeRange", console: Console, times: tuple[int, int] | None
 ) -> "Timeline | None":
-    """The empty timeline that was asked for; None if there is nothing and no bounds were given."""
+    """The requested timeline, still empty; None if there are no records and no bounds were given."""
     from horolog.client.charting.buckets import bucket_length, frame
 
     since, until = asked.since_ms, asked.until_ms
@@ -176,7 +176,7 @@ def _frame(
 
 
 def _document(topic: str, source: str, timeline: "Timeline | None", now_ms: int, future: int) -> dict[str, Any]:
-    """The document of `-o json`; partitions and disorder are added by the source."""
+    """The document of `-o json`; the source adds partitions and disorder."""
     counts = [] if timeline is None else timeline.rounded()
     buckets = (
         []
@@ -232,7 +232,7 @@ def _draw(document: dict[str, Any], console: Console) -> None:
 
 
 def _show_facts(document: dict[str, Any], console: Console) -> None:
-    """The facts beside the bars: gaps, disorder, times of the future, records without known times."""
+    """Facts besides the bars: gaps, disorder, future times, records without known times."""
     from horolog.client.times import format_duration
 
     gaps = sorted(document["gaps"], key=lambda one: one["from_timestamp"] - one["to_timestamp"])
@@ -268,7 +268,7 @@ def _show_facts(document: dict[str, Any], console: Console) -> None:
 
 
 def _labels(starts: Sequence[int], bucket_ms: int, zone: tzinfo) -> list[str]:
-    """Times as short as the buckets allow."""
+    """Times shortened as far as the buckets allow."""
     from horolog.client.times import format_time
 
     end = 10 if bucket_ms % 86_400_000 == 0 else 16 if bucket_ms % 60_000 == 0 else 19 if bucket_ms % 1000 == 0 else 23

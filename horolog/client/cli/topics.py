@@ -1,4 +1,4 @@
-"""`horolog topics`: list, create, describe, alter, delete topics, and remove records from their beginning."""
+"""`horolog topics`: lists, creates, describes, alters and deletes topics, and removes records from their beginning."""
 
 import argparse
 from contextlib import suppress
@@ -123,18 +123,18 @@ async def _create(arguments: argparse.Namespace, console: Console) -> ExitCode:
 
 
 async def _until_known(client: "Client", names: list[str]) -> None:
-    """A Kafka's brokers hear of a topic a moment after who has made it is answered: the next command is to find it."""
+    """Wait until the topics are known, so that the next command finds them: Kafka's brokers learn of a topic after the response."""
     from horolog.client.errors import KafkaError
 
     for name in names:
-        with suppress(KafkaError):  # it was made, whatever is known of it
+        with suppress(KafkaError):  # it was created, even if not known yet
             await client.topic(name)
 
 
 def _report(
     done: str, names: list[str], failures: "dict[str, Any]", console: Console, existed: set[str] | None = None
 ) -> ExitCode:
-    """One line for each name; exit code 1 if any failed. `existed`: those that were there, where that is fine."""
+    """One line for each name; exit code 1 if any failed. `existed`: those that already existed, if that is fine."""
     if console.as_json:
         console.json(
             [
@@ -224,7 +224,7 @@ async def _described(admin: "Admin", name: str, arguments: argparse.Namespace, c
     http, at_most = access_of(arguments, console), arguments.days
     look_at = partial(days_of, now_ms=console.now_ms(), http=http, at_most=at_most)
     days = await look_at(admin, view, facts, console.zone) if at_most else None
-    serves = (await admin.client.versions()).serves  # a Kafka before 0.11 does not tell them
+    serves = (await admin.client.versions()).serves  # Kafka before 0.11 does not list them
     configs = await admin.describe_configs("topic", name) if serves(ApiKey.DESCRIBE_CONFIGS, 0) else {}
     return {
         "topic": name,
@@ -239,7 +239,7 @@ async def _described(admin: "Admin", name: str, arguments: argparse.Namespace, c
 
 
 def _facts(each: "PartitionFacts", view: "PartitionView | None") -> dict[str, Any]:
-    """Of a folder nobody knows who leads it."""
+    """A partition's facts; a data folder does not name its leader."""
     return {
         "partition": each.partition,
         "leader": None if view is None else view.leader,

@@ -1,4 +1,4 @@
-"""`horolog users`: the users that come in by SASL/SCRAM, of a running broker or of a data folder that no broker runs on yet."""
+"""`horolog users`: SASL/SCRAM users of a running broker, or of a data folder that no broker runs on yet."""
 
 import argparse
 from pathlib import Path
@@ -48,7 +48,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 async def _add(arguments: argparse.Namespace, console: Console) -> ExitCode:
-    """Another password for a user that is there, too."""
+    """Add a user, or change the password of an existing one."""
     if not LEAST_ITERATIONS <= arguments.iterations <= MOST_ITERATIONS:
         raise UsageError(f"--iterations {arguments.iterations}: {LEAST_ITERATIONS} to {MOST_ITERATIONS} are allowed")
     if not arguments.name:
@@ -95,7 +95,7 @@ def _password(arguments: argparse.Namespace, console: Console) -> str:
 
 
 def _asked(name: str, console: Console) -> str:
-    """From the terminal, which does not show it; asked twice."""
+    """The password from the terminal, not echoed; asked twice."""
     from getpass import getpass
 
     if not is_terminal(console.stdin):
@@ -161,7 +161,7 @@ async def _remove(arguments: argparse.Namespace, console: Console) -> ExitCode:
         from horolog.client.admin import Admin
 
         async with connected(arguments) as client, Admin(client) as admin:
-            for one in gone:  # a request may name a user once
+            for one in gone:  # a request may name a user only once
                 await admin.remove_users({arguments.name: one})
     return _told(console, "removed", arguments.name, gone)
 

@@ -22,7 +22,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_output(parser)
 
 
-def run(arguments: argparse.Namespace, console: Console) -> ExitCode:  # noqa: ARG001 - every command has both
+def run(arguments: argparse.Namespace, console: Console) -> ExitCode:  # noqa: ARG001 - the signature of every command
     versions = {
         "horolog": __version__,
         "python": platform.python_version(),
@@ -41,7 +41,7 @@ def run(arguments: argparse.Namespace, console: Console) -> ExitCode:  # noqa: A
 
 
 def installed(name: str) -> str | None:
-    """The version of an installed library; None where it is missing."""
+    """The version of an installed library; None if missing."""
     from importlib.metadata import PackageNotFoundError, version
 
     try:

@@ -1,11 +1,11 @@
-"""Kafka's own scripts as thin forms over our client: the options that compose files, init containers and health checks use.
+"""Kafka's own scripts as thin wrappers of our client, with the options that compose files, init containers and health checks use.
 
 `SCRIPTS` names the module of each script. A module has
 
     def configure(parser: argparse.ArgumentParser) -> None      # Kafka's options
     async def run(arguments: argparse.Namespace, console: Console) -> ExitCode
 
-Results are printed in the form of Kafka's scripts, since other programs read them.
+Results are printed in the format of Kafka's scripts, since other programs parse them.
 """
 
 SCRIPTS = {

@@ -22,11 +22,11 @@ REFUSALS = frozenset({ExitCode.USAGE, ExitCode.NOT_FOUND, ExitCode.UNREACHABLE})
 
 
 def main(words: Sequence[str], console: Console | None = None) -> int:
-    """The exit code: 1 for every refusal, as Kafka's scripts have it."""
+    """The exit code: 1 for every error, as in Kafka's scripts."""
     console = console or Console()
     try:
         code = guarded(partial(_run, list(words), console), console)
-    except SystemExit as ended:  # argparse: help, version, words that it does not know
+    except SystemExit as ended:  # argparse: help, version, unknown words
         return min(int(ended.code or 0), int(ExitCode.FAILED))
     return int(ExitCode.FAILED if code in REFUSALS else code)
 

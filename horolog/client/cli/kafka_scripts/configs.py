@@ -69,7 +69,7 @@ async def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
 
 
 def _entity(arguments: argparse.Namespace) -> tuple[str, str | None]:
-    """The kind of thing and its name; no name: all of the kind, an empty one: the default of all brokers."""
+    """The entity's kind and name; no name: all of the kind, an empty name: the default of all brokers."""
     named = [(kind, name) for kind in KINDS.values() if (name := getattr(arguments, kind)) is not None]
     if arguments.broker_defaults:
         named.append(("broker", ""))

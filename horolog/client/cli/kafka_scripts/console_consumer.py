@@ -114,7 +114,7 @@ async def _assign(consumer: "Consumer", client: "Client", arguments: argparse.Na
 
 async def _seek(consumer: "Consumer", places: "list[TopicPartition]", offset: str) -> None:
     if offset == "latest":
-        return  # where the consumer starts is said already
+        return  # the consumer's start is set already
     if offset == "earliest":
         await consumer.seek_to_beginning(places)
     elif offset.isascii() and offset.isdigit():
@@ -125,7 +125,7 @@ async def _seek(consumer: "Consumer", places: "list[TopicPartition]", offset: st
 
 
 async def _print(consumer: "Consumer", lines: RecordLines, arguments: argparse.Namespace, console: Console) -> int:
-    """Records until there are enough, or none came for the time; how many."""
+    """Print records until there are enough, or none came within the timeout; returns their number."""
     written = 0
     most = arguments.max_messages
     while most is None or written < most:

@@ -64,7 +64,7 @@ async def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
 
 
 def producer_options(arguments: argparse.Namespace, given: Mapping[str, str]) -> dict[str, str | int]:
-    """The options of our producer that Kafka's stand for."""
+    """The options of our producer for Kafka's."""
     codec = arguments.compression_codec or given.get("compression.type", "none")
     options: dict[str, str | int] = {"acks": arguments.request_required_acks or given.get("acks", "all")}
     if codec != "none":

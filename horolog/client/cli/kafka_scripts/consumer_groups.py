@@ -134,7 +134,7 @@ def _number(number: int | None) -> str:
 
 
 def _print_table(console: Console, headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Columns as wide as their content, an empty line before them, as Kafka's script has it."""
+    """Columns as wide as their content, after an empty line, as in Kafka's script."""
     widths = [max(len(row[column]) for row in (headings, *rows)) for column in range(len(headings))]
     console.print()
     for row in (headings, *rows):

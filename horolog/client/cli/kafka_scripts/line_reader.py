@@ -1,4 +1,4 @@
-"""A line of Kafka's console producer as a record, pure: `parse.key`, `parse.headers`, their separators, `null.marker`.
+"""Reads a line of Kafka's console producer as a record, pure: `parse.key`, `parse.headers`, their separators, `null.marker`.
 
 [headers TAB] [key TAB] value          headers: name:value,name:value
 """

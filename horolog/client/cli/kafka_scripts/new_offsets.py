@@ -1,4 +1,4 @@
-"""Where `kafka-consumer-groups --reset-offsets` lets a group go on."""
+"""Computes where a group continues after `kafka-consumer-groups --reset-offsets`."""
 
 import argparse
 import re
@@ -26,7 +26,7 @@ async def new_offsets(
     arguments: argparse.Namespace,
     now_ms: int,
 ) -> "dict[TopicPartition, int]":
-    """Within what each partition holds; a partition that the choice says nothing of is left out. Raises UsageError."""
+    """The new offsets, within each partition's bounds; partitions that the choice does not cover are left out. Raises UsageError."""
     first = await ends(client, dict.fromkeys(places, EARLIEST))
     last = await ends(client, dict.fromkeys(places, LATEST))
     if arguments.to_datetime is not None or arguments.by_duration is not None:
@@ -52,7 +52,7 @@ async def new_offsets(
 
 
 def moment_of(text: str) -> int:
-    """`2026-11-17T10:05:00.000`, in UTC unless an offset is given, as Kafka reads it."""
+    """`2026-11-17T10:05:00.000`, in UTC unless an offset is given, as in Kafka."""
     try:
         found = datetime.fromisoformat(text)
     except ValueError as error:

@@ -22,7 +22,7 @@ def add_version(parser: argparse.ArgumentParser) -> None:
 
 
 def add_bootstrap(parser: argparse.ArgumentParser, *config_options: str) -> None:
-    """`--bootstrap-server`, and files of client settings under the names that the script has for them."""
+    """`--bootstrap-server`, and files of client settings under the script's option names."""
     add_broker(parser)
     parser.set_defaults(bootstrap=None, timeout=duration(DEFAULT_TIMEOUT))
     parser.add_argument("--bootstrap-server", "--broker-list", dest="bootstrap", metavar="HOST:PORT")
@@ -37,7 +37,7 @@ def add_bootstrap(parser: argparse.ArgumentParser, *config_options: str) -> None
 
 
 def check_connection(arguments: argparse.Namespace, console: Console) -> None:
-    """Turn what was said about the connection into what `connected` expects. Raises UsageError."""
+    """Turn the connection options into what `connected` expects. Raises UsageError."""
     if arguments.zookeeper is not None and arguments.bootstrap is None:
         raise UsageError(
             f"--zookeeper {arguments.zookeeper}: there is no ZooKeeper here",
@@ -63,7 +63,7 @@ def _number(key: str, text: str) -> int:
 
 
 def assignments(texts: list[str] | None) -> dict[str, str]:
-    """`KEY=VALUE` of options that may be repeated; several in one, joined by commas, where a value in [] may have commas."""
+    """`KEY=VALUE` of repeatable options; one may hold several, separated by commas, and a value in [] may contain commas."""
     found: dict[str, str] = {}
     for text in texts or ():
         for part in _BETWEEN_ASSIGNMENTS.split(text):
@@ -76,7 +76,7 @@ def assignments(texts: list[str] | None) -> dict[str, str]:
 
 
 def properties(texts: list[str] | None) -> dict[str, str]:
-    r"""`KEY=VALUE` of `--property`, one in each, with \t, \n and the like in values as a shell hands them on."""
+    r"""`KEY=VALUE` of `--property`, one in each; \t, \n and the like in values stay as the shell passes them."""
     found: dict[str, str] = {}
     for text in texts or ():
         key, sign, value = text.partition("=")
@@ -92,7 +92,7 @@ def is_true(given: dict[str, str], key: str, default: bool = False) -> bool:
 
 
 def add_unused(parser: argparse.ArgumentParser, *names: str, takes_value: bool = True) -> None:
-    """Options that tune Kafka's own clients: accepted, so that nothing has to be edited, and not used."""
+    """Options that tune Kafka's own clients: accepted, so that scripts need no edits, but ignored."""
     for name in names:
         options: dict[str, Any] = {"metavar": "VALUE"} if takes_value else {"action": "store_true"}
         parser.add_argument(name, help=argparse.SUPPRESS, dest="unused", **options)

@@ -1,6 +1,6 @@
-"""A record as a line of Kafka's console consumer, pure: which parts are printed, and what stands between them.
+"""Formats a record as a line of Kafka's console consumer, pure: which parts are printed, and their separators.
 
-CreateTime:T TAB Partition:P TAB Offset:O TAB name:value,... TAB key TAB value NEWLINE       the value alone unless asked
+CreateTime:T TAB Partition:P TAB Offset:O TAB name:value,... TAB key TAB value NEWLINE       only the value by default
 """
 
 from collections.abc import Callable, Mapping

@@ -48,7 +48,7 @@ async def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
 
 
 async def _chosen(admin: "Admin", arguments: argparse.Namespace) -> "list[TopicView]":
-    """The topics that `--topic` names or, as a pattern, matches. Raises NotFoundError where it names none."""
+    """The topics that `--topic` names or, as a pattern, matches. Raises NotFoundError if it names none."""
     known = (await admin.client.metadata()).topics
     pattern = re.compile(arguments.topic or ".*")
     chosen = [
@@ -122,7 +122,7 @@ async def _describe(admin: "Admin", arguments: argparse.Namespace, console: Cons
 
 
 async def overrides_of(admin: "Admin", topic: str) -> dict[str, str | None]:
-    """The settings that the topic has of its own."""
+    """The topic's own settings."""
     configs = await admin.describe_configs("topic", topic)
     return {key: config.value for key, config in configs.items() if config.source == TOPIC_SOURCE}
 

@@ -51,9 +51,9 @@ def assignments(texts: list[str] | None) -> dict[str, str]:
 
 
 async def confirmed(arguments: argparse.Namespace, console: Console, what: str) -> bool:
-    """Whether to do something that cannot be undone: `--yes`, or a yes at the terminal.
+    """Whether to do something irreversible: `--yes`, or a yes at the terminal.
 
-    The answer is waited for beside the event loop: a read inside of it would hold up Ctrl-C, too.
+    The answer is read outside of the event loop: a read inside it would also block Ctrl-C.
     """
     from horolog.client.cli.common.console import is_terminal
     from horolog.client.cli.common.errors import UsageError

@@ -1,4 +1,4 @@
-"""Connects a command to its broker, and turns what the client library raises into one sentence and an exit code."""
+"""Connects a command to its broker, and turns the client library's errors into one sentence and an exit code."""
 
 import argparse
 from collections.abc import AsyncIterator, Sequence
@@ -23,7 +23,7 @@ _NOT_FOUND = {"UNKNOWN_TOPIC_OR_PARTITION", "UNKNOWN_TOPIC_ID", "GROUP_ID_NOT_FO
 def add_connection(
     parser: argparse.ArgumentParser, timeout: str = DEFAULT_TIMEOUT, *, several_clusters: bool = False
 ) -> None:
-    """`--bootstrap`, how to get in there, and `--timeout`."""
+    """`--bootstrap`, the security options, and `--timeout`."""
     add_broker(parser, several_clusters=several_clusters)
     parser.add_argument(
         "--command-config",
@@ -45,7 +45,7 @@ def add_connection(
 
 @asynccontextmanager
 async def connected(arguments: argparse.Namespace) -> AsyncIterator["Client"]:
-    """A client for the broker that the arguments name; leaving it closes the connections."""
+    """A client for the broker of the arguments; leaving the block closes its connections."""
     from horolog.client.client import Client
     from horolog.client.errors import KafkaError
     from horolog.client.retry import RetryPolicy
@@ -70,7 +70,7 @@ async def connected(arguments: argparse.Namespace) -> AsyncIterator["Client"]:
 
 
 def command_error(error: "KafkaError", bootstrap: str) -> CommandError:
-    """A failure of the client in the words of the command line."""
+    """A client error as one of the command line."""
     from horolog.client.errors import TlsFailed
 
     name = error.code.name
@@ -84,7 +84,7 @@ def command_error(error: "KafkaError", bootstrap: str) -> CommandError:
 
 
 async def partitions_of(client: "Client", topic: str, wanted: Sequence[int] | None = None) -> list["TopicPartition"]:
-    """The partitions of a topic, or those that were asked for; NotFoundError names topics that are spelled alike."""
+    """The partitions of a topic, or the requested ones; NotFoundError names topics that are spelled alike."""
     from horolog.client.types import TopicPartition
 
     view = await client.metadata()
@@ -100,7 +100,7 @@ async def partitions_of(client: "Client", topic: str, wanted: Sequence[int] | No
 
 
 async def why_no_topic(client: "Client", topic: str) -> CommandError:
-    """Why nothing can be done with a topic; a list of all topics leaves out those that this user may not see."""
+    """Why a topic cannot be used; a list of all topics leaves out those that this user may not see."""
     from difflib import get_close_matches
 
     names = list((await client.metadata()).topics)

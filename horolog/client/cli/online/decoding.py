@@ -1,6 +1,6 @@
-"""What a command that shows records does with their keys and values: decodes them, leaves out those that `--where` does not want, writes the rest.
+"""Decodes the records that a command shows, leaves out those that `--where` does not select, and writes the rest.
 
-Without any of these options nothing is decoded, and nothing of it is imported.
+Without these options nothing is decoded, and no decoder is imported.
 """
 
 import argparse
@@ -48,7 +48,7 @@ def add_decoding(parser: argparse.ArgumentParser) -> None:
 
 
 class Lens:
-    """What records are looked at through; no dataclass, for every help page would wait for their module."""
+    """Decodes and filters records; not a dataclass, since every help page would wait for that module."""
 
     def __init__(
         self,
@@ -66,7 +66,7 @@ class Lens:
         """How often each reason kept something from being decoded."""
 
     async def decoded(self, record: "ConsumerRecord") -> "tuple[bool, Decoded | None]":
-        """Whether the record is wanted, and what it was decoded to if that was needed to say so, or is to be shown."""
+        """Whether the record is wanted, and the decoded record if it is to be shown."""
         found = None
         if self.decoder is not None:
             found = await self.decoder.decode(record)
@@ -77,7 +77,7 @@ class Lens:
     async def line(
         self, record: "ConsumerRecord", write: "Writer", write_decoded: "DecodedWriter | None"
     ) -> bytes | None:
-        """The record as it is written; None if it is not wanted."""
+        """The record as output; None if it is not wanted."""
         wanted, decoded = await self.decoded(record)
         if not wanted:
             return None
@@ -94,7 +94,7 @@ class Lens:
                 self.problems[problem if known else "other reasons"] += 1
 
     def report(self) -> None:
-        """How many could not be decoded, where that is more than was said."""
+        """Report how many could not be decoded, if more than were warned about."""
         total = sum(self.problems.values())
         if total > min(len(self.problems), MOST_WARNINGS):
             self.warn(f"{total} keys and values were not decoded, for {_reasons(len(self.problems))}")
@@ -105,7 +105,7 @@ def _reasons(count: int) -> str:
 
 
 def lens_of(arguments: argparse.Namespace, console: Console) -> Lens | None:
-    """None where nothing is to be decoded and nothing left out. Raises UsageError."""
+    """None if nothing is to be decoded or left out. Raises UsageError."""
     access = registry_access(arguments)
     shows = access is not None or any(
         getattr(arguments, name) is not None
@@ -165,19 +165,19 @@ def _where(arguments: argparse.Namespace, console: Console) -> "Where | None":
 
 
 def in_text(record: "ConsumerRecord", decoded: "Decoded") -> "ConsumerRecord":
-    """The record with what its key and value were decoded to in their places, each as its text."""
+    """The record with its decoded key and value as text."""
     key = None if record.key is None else decoded.key_text.encode(errors="surrogateescape")
     value = None if record.value is None else decoded.value_text.encode(errors="surrogateescape")
     return record._replace(key=key, value=value)
 
 
 def as_text(write: "Writer") -> "DecodedWriter":
-    """Of a writer of records one that writes what their keys and values were decoded to."""
+    """Wrap a writer of records into one that writes their decoded keys and values."""
     return lambda record, decoded: write(in_text(record, decoded))
 
 
 def in_json(record: "ConsumerRecord", decoded: "Decoded") -> dict[str, Any]:
-    """The record with values in it instead of text, and how they were read."""
+    """The record with decoded values instead of text, and how they were read."""
     from horolog.client.cli.online.record_text import as_json
     from horolog.client.decoding import plain
 

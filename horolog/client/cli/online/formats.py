@@ -1,4 +1,4 @@
-"""`--format` of commands that show records: what they write of each."""
+"""`--format` of commands that show records: the output of each."""
 
 import argparse
 from typing import TYPE_CHECKING
@@ -48,7 +48,7 @@ def writer(arguments: argparse.Namespace, console: Console) -> "Writer":
 
 
 def decoded_writer(arguments: argparse.Namespace, console: Console) -> "DecodedWriter | None":
-    """None for values as they are."""
+    """None for undecoded values."""
     from horolog.client.cli.online import decoding
 
     wanted = format_of(arguments, console)

@@ -1,4 +1,4 @@
-"""Lines of files and of standard input, in handfuls, without ever holding up the event loop."""
+"""Reads lines of files and of standard input, several at a time, without ever blocking the event loop."""
 
 import asyncio
 import os
@@ -20,12 +20,12 @@ class LineTooLong(ValueError):
 
 
 async def lines_of(path: str, stdin: IO[Any]) -> AsyncIterator[list[bytes]]:
-    """The lines without what ends them, as many at once as have come; the last need not be ended."""
+    """The lines without their ends, as many at once as have arrived; the last may be unterminated."""
     with ExitStack() as stack:
         read = _stdin_reader(stdin) if path == STDIN else _file_reader(stack.enter_context(_open(path)))
         begun = (
             bytearray()
-        )  # a line whose end has not come yet; grown in place, or a long one would cost its length squared
+        )  # a line whose end has not arrived yet; grown in place, or a long one would cost its length squared
         async for chunk in _chunks(read):
             first, *others = chunk.split(b"\n")
             begun += first
@@ -48,7 +48,7 @@ def _file_reader(file: IO[bytes]) -> Callable[[], bytes]:
 
 
 def _stdin_reader(stdin: IO[Any]) -> Callable[[], bytes]:
-    """Past the buffers where there is a descriptor: what a pipe has comes at once, and nobody holds a lock at the end."""
+    """Bypass the buffers if there is a descriptor: a pipe's data comes at once, and no lock is held at exit."""
     try:
         descriptor = stdin.fileno()
     except (OSError, ValueError):
@@ -61,7 +61,7 @@ def _encoded(data: str | bytes) -> bytes:
 
 
 async def _chunks(read: Callable[[], bytes]) -> AsyncIterator[bytes]:
-    """Read by a thread. A daemon, because nothing ends a read of a terminal or pipe, not even Ctrl-C."""
+    """Read in a thread: a daemon, because nothing ends a read of a terminal or pipe, not even Ctrl-C."""
     loop = asyncio.get_running_loop()
     queue: asyncio.Queue[bytes | OSError] = asyncio.Queue()
     room = threading.Semaphore(CHUNKS_AHEAD)
@@ -73,7 +73,7 @@ async def _chunks(read: Callable[[], bytes]) -> AsyncIterator[bytes]:
                 result = read()
             except OSError as error:
                 result = error
-            except ValueError:  # closed, because nobody wants more of it
+            except ValueError:  # closed, because no more is wanted
                 return
             try:
                 loop.call_soon_threadsafe(queue.put_nowait, result)

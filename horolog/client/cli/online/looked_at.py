@@ -1,4 +1,4 @@
-"""Refuses a lag that says nothing of a group or topic that was named: an alert must not pass because nothing was looked at."""
+"""Refuses a lag without data on a named group or topic: an alert must not pass because nothing was measured."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -17,7 +17,7 @@ SHOWN = "`horolog groups lag` shows what groups read"
 async def require_looked_at(
     admin: "Admin", groups: Sequence[str], topics: Sequence[str], lags: "Sequence[Lag]"
 ) -> None:
-    """Each group that was named has a lag, each topic has one of some group; with nothing named there is any."""
+    """Require a lag of each named group, and of each named topic in some group; with nothing named, any lag."""
     for topic in topics:
         if all(lag.partition.topic != topic for lag in lags):
             raise await _why_no_lag(admin, groups, topic)
@@ -31,7 +31,7 @@ async def require_looked_at(
 
 
 async def why_no_group(admin: "Admin", group: str) -> CommandError:
-    """That there is no such group, with the name of one that is spelled alike."""
+    """The error for an unknown group, with the name of one that is spelled alike."""
     from difflib import get_close_matches
 
     close = get_close_matches(group, await _names(admin), n=1)

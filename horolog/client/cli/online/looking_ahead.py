@@ -1,4 +1,4 @@
-"""The options of commands that merge records by time: how far to look for late ones, and the sentences about them afterwards."""
+"""Options of commands that merge records by time: how far to look for late records, and the sentences about them afterwards."""
 
 import argparse
 import re
@@ -41,7 +41,7 @@ def look_ahead(text: str) -> "LookAhead":
 
 
 def tell(report: "Report", console: Console) -> None:
-    """What the records that were shown do not say by themselves."""
+    """Tell what the shown records do not say by themselves."""
     from horolog.client.times import format_duration
 
     if report.late:

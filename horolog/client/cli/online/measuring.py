@@ -37,7 +37,7 @@ class Figures:
         return self.count / self.seconds if self.seconds else 0.0
 
     def latency_ms(self, share: float) -> float | None:
-        """The latency that this share of all did not exceed."""
+        """The latency that this share of the measurements did not exceed."""
         if not self.latencies_seconds:
             return None
         place = min(len(self.latencies_seconds) - 1, int(share * len(self.latencies_seconds)))
@@ -100,7 +100,7 @@ async def consume(client: "Client", topic: str, count: int, advance: Callable[[i
 
 
 async def latency(client: "Client", topic: str, rate: int, size_bytes: int, acks: str) -> Figures:
-    """From a record's send to its receipt by a consumer that waits for it, at an even rate."""
+    """From a record's send to its receipt by a waiting consumer, at an even rate."""
     value = _values(max(1, size_bytes - 8))
     count = rate * LATENCY_SECONDS
     places = [TopicPartition(topic, index) for index in await client.topic(topic)]
@@ -129,7 +129,7 @@ async def latency(client: "Client", topic: str, rate: int, size_bytes: int, acks
 
 
 async def look_ups(client: "Client", topic: str, count: int) -> Figures:
-    """Look-ups of times spread over the topic, one after the other, on one partition at a time."""
+    """Look-ups of times spread over the topic, sequential, on one partition at a time."""
     places = [TopicPartition(topic, index) for index in await client.topic(topic)]
     first = await ends(client, dict.fromkeys(places, EARLIEST))
     last = await ends(client, dict.fromkeys(places, LATEST))

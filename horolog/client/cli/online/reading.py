@@ -1,4 +1,4 @@
-"""Reads records of partitions, or as a member of a group, writes them out, and knows when it is done."""
+"""Reads records of partitions, or as a member of a group, writes them out, and decides when it is done."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -41,14 +41,14 @@ class Reading:
     output: Callable[[bytes], None]
     lens: "Lens | None" = None
     from_end: bool = False
-    """Whether it begins at the end of each partition."""
+    """Whether reading begins at the end of each partition."""
     write_decoded: "DecodedWriter | None" = None
-    """For what the lens has decoded to be shown; None: such records are written as they are."""
+    """The writer for decoded records; None: they are written undecoded."""
     written: int = 0
     outside: int = 0
-    """Records that lie between the offsets of the range and have a time outside of it."""
+    """Records between the range's offsets with a time outside of it."""
     late_ones: int = 0
-    """Records of the range that were seen behind its end."""
+    """Records of the range that were found after its end."""
     _passed: set[TopicPartition] = field(default_factory=set)
     _window: "Window | None" = None
 
@@ -57,7 +57,7 @@ class Reading:
         return self.most is not None and self.written >= self.most
 
     async def write(self, records: Iterable[ConsumerRecord], write: "Writer") -> int:
-        """Write those that are in the range; how many records were looked at, fewer than given once there are enough."""
+        """Write the records in the range; returns how many were examined, fewer than given once there are enough."""
         lines = []
         looked_at = 0
         for record in records:
@@ -84,7 +84,7 @@ class Reading:
         return True
 
     def merge_within(self, window_ms: int) -> None:
-        """Hold new records so long to hand them out by time, over all partitions."""
+        """Hold new records for this long to sort them by time, over all partitions."""
         from horolog.client.live_order import Window
 
         self._window = Window(window_ms)
@@ -140,7 +140,7 @@ class Reading:
             await self.write(self._window.rest(), write)
 
     async def look_for_late_ones(self, client: "Client", ends: Mapping[TopicPartition, int]) -> None:
-        """Where times are out of order, some of the range lie behind the first record after it: see if any are near."""
+        """If times are out of order, records of the range may follow the first one after it: look for any nearby."""
         after = await list_ends(client, dict.fromkeys(ends, LATEST))
         for partition, end in ends.items():
             if end < after[partition]:
@@ -152,11 +152,11 @@ class Reading:
                 )
 
     def _is_over(self) -> bool:
-        """Nothing more can come: the clock has passed the end of the range."""
+        """Whether nothing more can come: the clock has passed the end of the range."""
         return self.until_ms is not None and self.now_ms() >= self.until_ms
 
     async def with_group(self, client: "Client", topic: str, group: str, write: "Writer") -> None:
-        """Read what the group has not read, and commit what was written, after it was written."""
+        """Read what the group has not read, and commit records once they are written out."""
         async with Consumer(
             client, group=group, isolation=self.isolation, start="earliest", max_poll_records=RECORDS_AT_ONCE
         ) as consumer:
@@ -201,7 +201,7 @@ def within(
     wanted: Mapping[TopicPartition, int],
     console: Console,
 ) -> dict[TopicPartition, int]:
-    """Offsets that somebody has named, brought between the ends of their partitions; says of each where that was needed."""
+    """Offsets given by the user, clamped to the bounds of their partitions; notes each change."""
     found = {}
     for partition, offset in wanted.items():
         found[partition] = min(max(offset, first[partition]), last[partition])

@@ -1,12 +1,12 @@
-r"""How records are written for people and programs, and read back: text, JSON lines, raw values, templates; pure.
+r"""Writes records for people and programs, and reads them back: text, JSON lines, raw values, templates; pure.
 
 JSON of a record, as `consume -o json` writes it and `produce --format json` reads it:
 
     {"topic": "t", "partition": 0, "offset": 7, "timestamp": 1700000000000, "timestamp_type": "CreateTime",
      "key": "k", "value": "v", "headers": [{"key": "h", "value": "x"}]}
 
-`key`, `value` and the values of headers are text or null; bytes that are not UTF-8 are in base64 in the member of
-the same name with `_base64` instead. A record without a time has a null `timestamp`.
+`key`, `value` and header values are text or null; bytes that are not UTF-8 are in base64 in the member of the same name
+with `_base64` instead. A record without a time has a null `timestamp`.
 
 Templates are kcat's: %t topic, %p partition, %o offset, %k key, %s (or %v) value, %T timestamp in milliseconds, %D time in ISO 8601,
 %h headers, %K and %S length of key and value in bytes (-1: null), %% a percent sign; \n, \t, \r, \0, \\ and \xNN.
@@ -31,11 +31,11 @@ ShowTime = Callable[[int], str]
 
 
 class TemplateError(ValueError):
-    """The template says something that no template can."""
+    """The template is invalid."""
 
 
 class RecordTextError(ValueError):
-    """The line is no record; the message says why."""
+    """The line is not a record; the message says why."""
 
 
 # -- writing
@@ -46,7 +46,7 @@ def json_writer(record: ConsumerRecord) -> bytes:
 
 
 def line_of(members: Mapping[str, Any]) -> bytes:
-    """A line of JSON; halves of surrogate pairs, which JSON may have and UTF-8 may not, are written as escapes."""
+    """A line of JSON; lone surrogates, which JSON may have and UTF-8 may not, are escaped."""
     return dumps(members, ensure_ascii=False, separators=(",", ":")).encode(errors="backslashreplace") + b"\n"
 
 
@@ -73,12 +73,12 @@ def _member(name: str, data: bytes | None) -> dict[str, str | None]:
 
 
 def raw_writer(record: ConsumerRecord) -> bytes:
-    """The value and nothing else, a line each."""
+    """Only the value, one a line."""
     return (record.value or b"") + b"\n"
 
 
 def text_writer(show_time: ShowTime, printable: Callable[[str], str]) -> Writer:
-    """A line for people: time, place, key and value; nothing in it can drive a terminal."""
+    """A line for people: time, place, key and value; nothing in it can control a terminal."""
 
     def shown(data: bytes | None) -> str:
         return "-" if data is None else printable(data.decode(errors="replace"))
@@ -141,7 +141,7 @@ def _fields(show_time: ShowTime) -> Mapping[str, Writer]:
 
 
 class Line(NamedTuple):
-    """A record as a line of input says it; None of a place or a time: as the command says."""
+    """A record from a line of input; a place or time that is None comes from the command."""
 
     value: bytes | None
     key: bytes | None = None
@@ -190,7 +190,7 @@ def read_json(line: bytes, times: ReadTimes) -> Line:
 
 _MEMBERS = {
     *("key", "key_base64", "value", "value_base64", "headers", "timestamp", "partition"),
-    *("topic", "offset", "timestamp_type"),  # of a record that was read before: where it was
+    *("topic", "offset", "timestamp_type"),  # of a consumed record: where it was
 }
 
 

@@ -1,4 +1,4 @@
-"""Where a command asks for segments: the HTTP port of a horolog, found by itself or named by `--http`."""
+"""Decides where a command asks for segments: horolog's HTTP port, found automatically or given by `--http`."""
 
 import argparse
 from pathlib import Path
@@ -40,14 +40,14 @@ def access_of(arguments: argparse.Namespace, console: Console) -> "HttpAccess":
 
 
 def trusted_file(security: "Security | None") -> str | None:
-    """Whom the client trusts at the broker's listeners, it trusts at the HTTP port; None: whom the system trusts."""
+    """The file of the certificates trusted at the broker's listeners, for the HTTP port too; None: those that the system trusts."""
     tls = None if security is None else security.tls
     store = None if tls is None else tls.trusted
     return None if store is None or store.kind == "PKCS12" else store.location
 
 
 def token_in(path: Path | None, console: Console) -> str | None:
-    """The token of a file, else of the environment."""
+    """The token from a file, else from the environment."""
     if path is None:
         return console.environ.get(TOKEN_VARIABLE) or None
     try:

@@ -1,4 +1,4 @@
-"""Sends lines of files as records and remembers, for each that was not written, which line it was and why."""
+"""Sends lines of files as records, and remembers the line and reason of each that was not written."""
 
 import asyncio
 import time
@@ -62,7 +62,7 @@ class Sending:
         return time.monotonic() - self._began
 
     def refusals(self) -> Iterator[Refusal]:
-        """In the order of the input; answers come in the order of partitions."""
+        """In the order of the input; responses come in the order of partitions."""
         return iter(sorted(self._refusals, key=lambda each: (each.source, each.line)))
 
     @property
@@ -72,7 +72,7 @@ class Sending:
     async def file(
         self, path: str, stdin: IO[Any], read: Callable[[bytes], Line], advance: Callable[[int], Any]
     ) -> bool:
-        """Send the lines of one file; whether to go on with the next."""
+        """Send the lines of one file; whether to continue with the next."""
         source = "standard input" if path == STDIN else path
         number = 0
         try:
@@ -113,7 +113,7 @@ class Sending:
         future.add_done_callback(lambda done: self._settle(done, source, number, len(text)))
 
     async def _read(self, text: bytes, read: Callable[[bytes], Line]) -> Line:
-        """The record of a line; if the unit of its time is in doubt, once more after that has been settled."""
+        """The record of a line; if the unit of its time is in doubt, read again once that is settled."""
         try:
             return read(text)
         except UnitInDoubt as doubt:

@@ -1,4 +1,4 @@
-"""Values of settings as people write them: `retention.ms=7d` and `retention.bytes=10GiB` are the numbers that a broker knows."""
+"""Converts human-readable setting values: `retention.ms=7d` and `retention.bytes=10GiB` become a broker's numbers."""
 
 from horolog.client.cli.common.errors import UsageError
 from horolog.client.cli.online.actions import assignments
@@ -22,12 +22,12 @@ _LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ "
 
 
 def settings_of(texts: list[str] | None) -> dict[str, str]:
-    """`KEY=VALUE` arguments as a broker reads them. Raises UsageError."""
+    """`KEY=VALUE` arguments in a broker's form. Raises UsageError."""
     return {key: value_of(key, text) for key, text in assignments(texts).items()}
 
 
 def value_of(key: str, text: str) -> str:
-    """A duration or a size becomes a number in the unit of its key; any other text stays as it is. Raises UsageError."""
+    """A duration or a size becomes a number in the unit of its key; any other text is unchanged. Raises UsageError."""
     if not text or text.strip().removeprefix("-").isdecimal():
         return text
     unit_ms = _MS_BY_SUFFIX.get(key[key.rfind(".") :])

@@ -1,7 +1,7 @@
-"""The unit of a number that is given for a record's time: milliseconds, unless it looks like another, which is then asked.
+"""Settles the unit of a number given as a record's time: milliseconds, unless it looks like another; then the user is asked.
 
-Nothing is guessed where a time is written: records that are a thousand times too old are gone as soon as they come, and those that
-are a thousand times too young stay for ever. Reading commands guess by the same magnitudes, and say so (`client.times`).
+Nothing is guessed for times that are written: a record a thousand times too old is deleted as soon as it arrives, and one a
+thousand times too young stays forever. Reading commands guess by the same magnitudes, and say so (`client.times`).
 """
 
 import re
@@ -16,7 +16,7 @@ _EPOCH = re.compile(r"\s*@(-?[0-9]{1,30})\s*")
 
 
 class UnitInDoubt(RecordTextError):
-    """A number that looks like another unit than milliseconds; `unit` is the one it looks like."""
+    """A number that looks like a unit other than milliseconds; `unit` is that unit."""
 
     def __init__(self, number: int, unit: str, show_time: Callable[[int], str]) -> None:
         self.unit = unit
@@ -31,7 +31,7 @@ ANSWERS = {"s": "s", "ms": "ms", "us": "us", "ns": "ns", "m": "ms", "u": "us", "
 
 
 async def ask(doubt: UnitInDoubt, console: Console) -> str | None:
-    """The unit that somebody at the terminal says it is; None where nobody is there, or does not know."""
+    """The unit that the user at the terminal gives; None without a terminal, or an answer."""
     if not is_terminal(console.stdin):
         return None
     console.err.write(f"{doubt.question}. Which unit is it? [{doubt.unit}/ms/N] ")
@@ -42,7 +42,7 @@ async def ask(doubt: UnitInDoubt, console: Console) -> str | None:
 
 
 class Timestamps:
-    """Reads times of records; `unit`, if given, is what every number is in."""
+    """Reads times of records; `unit`, if given, is the unit of every number."""
 
     def __init__(self, unit: str | None, parse_text: Callable[[str], int], show_time: Callable[[int], str]) -> None:
         self._unit = unit
@@ -51,11 +51,11 @@ class Timestamps:
         self._settled: dict[str, str] = {}
 
     def settle(self, looks_like: str, unit: str) -> None:
-        """From now on numbers that look like one unit are of that other one."""
+        """From now on, numbers that look like one unit are in the other."""
         self._settled[looks_like] = unit
 
     def text(self, text: str) -> int:
-        """A time in the command line's grammar; `@` and a number without a unit is a number."""
+        """A time in the command line's grammar; `@` with a number without a unit counts as a number."""
         number = _EPOCH.fullmatch(text)
         return self._parse_text(text) if number is None else self.number(int(number[1]))
 
