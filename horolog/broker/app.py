@@ -1,4 +1,4 @@
-"""The broker as a whole: builds every part in one place, starts and stops them in order. What it does again and again is in `upkeep`.
+"""The broker as a whole: builds every part in one place, starts and stops them in order. Periodic jobs are in `upkeep`.
 
 Start: data folder, topics, listeners, then the line that says we are ready. Stop: no new connections and no more requests, what was
 appended is written, synced and answered, peers take their answers and close, the log is closed cleanly.
@@ -81,13 +81,13 @@ END = object()
 
 
 class AdvertisedEndpoints:
-    """Where clients of each listener are told to find this broker; ports are known once the listeners are bound."""
+    """The addresses advertised to clients of each listener; ports are known once the listeners are bound."""
 
     def __init__(self, addresses: dict[str, Address]) -> None:
         self._addresses = addresses
 
     def bound(self, listener: Listener) -> None:
-        """A listener that asked for any free port has one now; an address told without a port gets it."""
+        """A listener that asked for any free port has one now; an address advertised without a port gets it."""
         told = self._addresses[listener.name]
         if told.port == 0:
             self._addresses[listener.name] = Address(told.name, told.protocol, told.host, listener.port)
@@ -192,7 +192,7 @@ class Broker:
         self.phase = Phase.READY
 
     async def _start_metrics_server(self) -> None:
-        """First of all, so that whoever watches sees the start."""
+        """Comes first, so that monitoring sees the start."""
         address = http_address(self.settings)
         if address is not None:
             from horolog.broker.observability.http import MetricsServer
@@ -206,7 +206,7 @@ class Broker:
         return 0 if self.metrics_server is None else self.metrics_server.port
 
     def _handshakes(self, listener: str, dispatcher: Dispatcher) -> HandshakeFactory | None:
-        """What a listener asks of its peers before it serves them."""
+        """The handshake that a listener requires of its peers before it serves them."""
         door = None if self.doors is None else self.doors.of(listener)
         return None if door is None else _asking(door, dispatcher)
 
@@ -230,9 +230,9 @@ class Broker:
             self.metrics_server.stop()
 
     async def _part_from_peers(self) -> None:
-        """Everything that was appended is answered, and the answers leave before the connections are closed.
+        """Answer everything that was appended, and send the responses before the connections are closed.
 
-        A producer that does not get them sends again, and one whose batches were appended by halves may not be able to go on.
+        A producer without its responses retries, and one whose batches were appended in part may not be able to go on.
         """
         listeners = [*self.listeners, *self._peer_listeners]
         for listener in listeners:
@@ -272,13 +272,13 @@ class Broker:
             watcher(settings)
 
     def _go_by_rules(self, authorizer: Authorizer) -> None:
-        """The access list is that of the cluster, now and after each change; fetches ask again for everything they wait for."""
+        """Use the cluster's access list, now and after each change; then fetches check everything that they wait for again."""
         known = KnownAcls()
         self.cluster.rule_watchers.append(lambda rules: authorizer.replace(known.of(rules)))
         authorizer.on_change = self.logs.resources.changes.note
 
     def _led(self, topic: str, shard: int) -> None:
-        """Who leads a partition of an internal topic coordinates what it keeps."""
+        """The leader of a partition of an internal topic coordinates what it keeps."""
         if topic == GROUP_OFFSETS:
             self.groups.shards.gained(shard)
         elif topic == TRANSACTION_STATE:
@@ -308,7 +308,7 @@ class Broker:
 
 
 def _audit(broker: Broker, worker: int | None, loop: asyncio.AbstractEventLoop) -> AuditTrail | None:
-    """None where nobody wants one."""
+    """None if no audit is configured."""
     settings, clock, cluster, metrics = broker.settings, broker.clock, broker.cluster, broker.metrics
     path, topic = settings.horolog_audit_file, settings.horolog_audit_topic
     if path is None and topic is None:
@@ -331,7 +331,7 @@ def _audit(broker: Broker, worker: int | None, loop: asyncio.AbstractEventLoop) 
 def _doors(
     settings: Settings, clock: Clock, metrics: Metrics, loop: asyncio.AbstractEventLoop, audit: AuditTrail | None
 ) -> SaslDoors | None:
-    """What the listeners ask of those who come in by SASL; None where nobody does. Raises SettingsError."""
+    """The SASL authentication of the listeners; None if no listener uses it. Raises SettingsError."""
     refuse_what_closes_nothing(settings)
     if not sasl_listeners(settings):
         return None
@@ -349,7 +349,7 @@ def _asking(door: SaslDoor, dispatcher: Dispatcher) -> HandshakeFactory:
 
 
 def create_missing(cluster: Cluster, text: str) -> None:
-    """Create the topics of `horolog.create.topics` that are not there. One that cannot be created is told, and the broker starts without it."""
+    """Create the topics of `horolog.create.topics` that are not there. One that cannot be created is logged, and skipped."""
     for topic in parse_first_topics(text):
         if topic.name in cluster.topics:
             continue
@@ -371,7 +371,7 @@ def _only_read(storage: Storage, data_dirs: Iterable[str]) -> OverlayStorage:
 
 
 def _of_workers(storage: Storage) -> Storage:
-    """The same disk by descriptors of a worker's own."""
+    """The same disk, through a worker thread's own descriptors."""
     if isinstance(storage, OverlayStorage):
         return _of_workers(storage.below)
     return RealStorage(COMPACTION_FILES, read_only=storage.read_only) if isinstance(storage, RealStorage) else storage
@@ -414,14 +414,14 @@ def new_event_loop() -> asyncio.AbstractEventLoop:
 
 
 class Teller(Protocol):
-    """Whoever wants to know how far a broker is."""
+    """Receives a broker's progress."""
 
     def ready(self, broker: Broker) -> None: ...
     def stopping(self) -> None: ...
 
 
 class _Alone:
-    """Tells whoever has started the process."""
+    """Reports the progress on standard output, to systemd and in the log."""
 
     def __init__(self, data_dirs: list[str]) -> None:
         self._folders = ", ".join(data_dirs)
@@ -446,7 +446,7 @@ async def _serve(settings: Settings, loop: asyncio.AbstractEventLoop, logs: LogS
 
 
 async def serve(broker: Broker, logs: LogSetup, teller: Teller, stopped: asyncio.Event) -> None:
-    """Run a broker that nobody has started yet until `stopped` is set, by a signal or by others."""
+    """Start a broker and run it until `stopped` is set, by a signal or by others."""
     loop = asyncio.get_running_loop()
     broker.settings_watchers.append(logs.apply)
     try:

@@ -4,7 +4,7 @@ A line, in ASCII:
 
     <crc32 of the rest of the line, 8 hex digits> SPACE <JSON object>
 
-The first one is the head; what it and the others say is each file's own matter: `cluster_file`, `adoption.adopted_file`.
+The first one is the head; each file defines what it and the others say: `cluster_file`, `adoption.adopted_file`.
 """
 
 import json
@@ -30,7 +30,7 @@ def encode_line(content: Mapping[str, Any]) -> str:
 def read_lines(
     data: bytes, take_head: Callable[[dict[str, Any]], None], take_other: Callable[[dict[str, Any], str], None]
 ) -> list[Unreadable]:
-    """Pass on the head, and every other line with its text; those that cannot be read or are not taken are left out and told."""
+    """Pass on the head, and every other line with its text; those that cannot be read or are not taken are left out and returned."""
     unreadable: list[Unreadable] = []
     for number, line in enumerate(data.split(b"\n"), start=1):
         if not line:

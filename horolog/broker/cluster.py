@@ -1,10 +1,10 @@
-"""The cluster as this broker serves it: topics, settings and producer ids, and every change to them, durable before anybody is told.
+"""The cluster as this broker serves it: topics, settings and producer ids, and every change to them, durable before it is answered.
 
-A topic exists when the cluster's state says so; its folders follow. Creating keeps the entry first and makes the folders then,
-deleting keeps the entry first (with the topic among those `deleting`) and removes the folders then: after a crash between the two
+A topic exists when the cluster's state says so; its folders follow. Creating first keeps the entry and then makes the folders.
+Deleting first keeps the entry (with the topic among those `deleting`) and then removes the folders. After a crash between the two
 the start finishes what was begun (`broker.cluster_start`).
 
-Changes are told to `done`, which in a broker alone is called before the method returns.
+`done` gets the outcome of a change; in a broker alone it is called before the method returns.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from horolog.broker.topic import Topic
 from horolog.protocol.errors import ErrorCode
 
 Created = list[StoredTopic | ClusterError]
-"""Every topic that was asked for, as it is or would be, or why it is not."""
+"""Every requested topic, as it is or would be, or why it is not."""
 
 
 def random_topic_id() -> bytes:
@@ -65,7 +65,7 @@ class Cluster(ServedTopics):
         journal: Journal | None = None,
         company: Company | None = None,
     ) -> None:
-        """`journal` and `company` are there where several brokers change the cluster (`workers.worker_cluster`)."""
+        """`journal` and `company` are given if several brokers change the cluster (`workers.worker_cluster`)."""
         super().__init__(settings, logs)
         self.cluster_id = cluster_id
         self.nodes: tuple[int, ...] = (settings.node_id,)
@@ -109,9 +109,9 @@ class Cluster(ServedTopics):
         start.remember()
 
     def reopened(self, partition: Partition) -> None:
-        """A folder can be read again: a topic that waits for its id has the one that lies there.
+        """A folder can be read again: a topic that waits for its id takes the one in the folder.
 
-        One without an id, or with another topic's, decides nothing while a further folder of the topic is unread.
+        A folder without an id, or with another topic's, decides nothing while another folder of the topic is unread.
         """
         record = self.state.topics.get(partition.topic)
         if record is None:
@@ -133,13 +133,13 @@ class Cluster(ServedTopics):
         self.changes.catch_up()
 
     def check_record(self) -> None:
-        """Have the record on the disk as it was written."""
+        """Write the record on the disk again if it is not as it was written."""
         self.changes.check_record()
 
     def create_topic(
         self, name: str, partition_count: int = UNSET, overrides: Mapping[str, str | None] | None = None
     ) -> Topic:
-        """Create one topic; raises ClusterError, also where it takes a while, which a broker alone never needs."""
+        """Create one topic; raises ClusterError, also if it is not there at once, which never happens in a broker alone."""
         results: Created = []
         self.create_topics([NewTopic(name, partition_count, overrides=overrides or {})], results.extend)
         for result in results:
@@ -152,7 +152,7 @@ class Cluster(ServedTopics):
     def create_topics(
         self, wanted: Sequence[NewTopic], done: Callable[[Created], None], *, validate_only: bool = False
     ) -> None:
-        """Create topics with one entry; `done` is told the result of each in its place."""
+        """Create topics with one entry; `done` gets the result of each in its place."""
         results: Created = []
 
         def decide(state: ClusterState) -> Entry | None:
@@ -169,7 +169,7 @@ class Cluster(ServedTopics):
         self.changes.make(decide, made)
 
     def delete_topics(self, names: Iterable[str], done: Callable[[Failures], None]) -> None:
-        """Delete known topics with one entry; `done` is told those that could not be."""
+        """Delete known topics with one entry; `done` gets those that could not be deleted."""
         doomed = tuple(dict.fromkeys(names))
         if not doomed:
             done({})
@@ -196,7 +196,7 @@ class Cluster(ServedTopics):
     def add_partitions(
         self, wanted: Sequence[NewPartitions], done: Callable[[Failures], None], *, validate_only: bool = False
     ) -> None:
-        """Give topics more partitions with one entry; `done` is told those that could not have them."""
+        """Give topics more partitions with one entry; `done` gets those that could not have them."""
         refused: dict[str, ClusterError] = {}
         grown: list[StoredTopic] = []
 
@@ -229,7 +229,7 @@ class Cluster(ServedTopics):
     def alter_topic_configs(
         self, changes: Mapping[str, Mapping[str, str]], done: Callable[[ClusterError | None], None]
     ) -> None:
-        """Give known topics other overrides, all of them with one entry; they take effect at once."""
+        """Replace the overrides of known topics with one entry; they take effect at once."""
 
         def decide(_: ClusterState) -> Entry | ClusterError:
             try:
@@ -275,7 +275,7 @@ class Cluster(ServedTopics):
         decide: Callable[[Rules], RulesChanged | ClusterError | None],
         done: Callable[[ClusterError | None], None],
     ) -> None:
-        """Change rules with one entry; they take effect at once. `decide` may be asked again, about others' changes."""
+        """Change rules with one entry; they take effect at once. `decide` is called again if others' changes came first."""
         encoder = self._configs.encoder
 
         def decide_encoded(state: ClusterState) -> Entry | ClusterError | None:

@@ -1,4 +1,4 @@
-"""The broker's settings as they are now, and the configurations that topics have by them."""
+"""The broker's present settings, and the topic configurations that follow from them."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ DynamicConfigs = Mapping[str, Mapping[str, str]]
 
 
 class ClusterConfigs:
-    """Static settings under those that were changed while running."""
+    """Static settings, overridden by those changed while running."""
 
     def __init__(self, settings: Settings) -> None:
         """Raises SettingsError."""
         self.settings = settings
         self.encoder = PasswordEncoder.of(settings)
         self.checks: list[Callable[[Settings], None]] = []
-        """Who else has to be able to live with a change; each raises SettingsError."""
+        """Further checks of a change; each raises SettingsError."""
         self._topics: dict[tuple[tuple[str, str], ...], TopicConfig] = {}
 
     def __repr__(self) -> str:

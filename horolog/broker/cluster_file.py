@@ -14,23 +14,23 @@ A user, an access list or a quota has a line of its own behind those (`stored_ru
     {"rule": "<kind>", "key": "<key>", "content": {...}}
 
 The head then has version 2, which older releases do not open, for they would serve without the rules; `"rules": <number of these lines>`,
-and `"lost_rules": <number>` of those that could not be read and that nobody has accepted as lost (`horolog.lost.rules.accept`).
+and `"lost_rules": <number>` of those that could not be read and are not accepted as lost (`horolog.lost.rules.accept`).
 
-It has version 3 where the file is not the whole record: `"journal": true` while several workers serve the folder, for `horolog-journal` has
+It has version 3 if the file is not the whole record: `"journal": true` while several workers serve the folder, for `horolog-journal` has
 what they have changed since (a release that does not know journals would take topics for unknown and delete their records), and
-`"rules_in_doubt": true` where rules may have been lost, and nobody can tell. A clean stop writes version 1 or 2 again, unless secrets are
+`"rules_in_doubt": true` if rules may have been lost without a trace. A clean stop writes version 1 or 2 again, unless secrets are
 encrypted (`security.password_encoder`): a release that does not know that would serve without them.
 
-Where workers lead partitions that were moved, the head has `"leads": {"<topic id>": {"<partition>": [<node>, <leader epoch>]}}`, too. A
+If workers lead partitions that were moved, the head also has `"leads": {"<topic id>": {"<partition>": [<node>, <leader epoch>]}}`. A
 broker alone leads everything: it does not write it again. `number` also says which `horolog-journal` goes on from here.
 
-`folders` is there where there are several data folders: it says in which of them each partition lies, so that a partition whose folder is
-away is not made anew elsewhere. Of several files the one with the highest `number` counts: a folder that was away has an older one.
+`folders` is there if there are several data folders: it says in which of them each partition lies, so that a partition whose folder is
+away is not made again elsewhere. Of several files the one with the highest `number` counts: a folder that was away has an older one.
 
 Topic ids are 16 bytes in URL-safe base64 without padding, as in `partition.metadata`. `deleting` has topics whose folders
 were to be removed when the file was written: folders of that name and id that are left at start are removed, not served.
 
-A line that cannot be trusted is left out and reported, and the file is kept beside the new one with the ending `.damaged`. Topics are
+A line that cannot be trusted is left out and reported, and the file is kept next to the new one with the ending `.damaged`. Topics are
 then still found from their folders. A line of a topic is encoded once and kept: writing 3,500 topics joins 3,500 strings.
 """
 
@@ -63,7 +63,7 @@ Place = tuple[bytes, int]
 
 
 class NewerClusterFile(DataFolderError):
-    """The file was written by a later release: nobody guesses what it means, and nothing is made anew in its place."""
+    """The file was written by a later release: its meaning is unknown, and no new file takes its place."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,13 +112,13 @@ class StoredCluster:
     """Node and leader epoch of the partitions that were moved."""
     rules: dict[RuleId, StoredRule] = field(default_factory=dict)
     lost_rules: int = 0
-    """How many at least were there and cannot be read."""
+    """The least number of rules that were there and cannot be read."""
     rules_in_doubt: bool = False
     """Whether there may have been others of which nothing is left."""
     has_journal: bool = False
     """Whether a journal goes on from here."""
     epochs: Mapping[Place, int] = field(default_factory=dict)
-    """Leader epochs that were told: the state that workers keep in their journal has them, the file has none."""
+    """Leader epochs that leaders have reported: the state that workers keep in their journal has them, the file has none."""
 
 
 class Standing(NamedTuple):
@@ -138,14 +138,14 @@ WHOLE = Standing()
 
 
 class ClusterFile:
-    """Reads and writes the file: one in every data folder that can be used, which are asked for each time."""
+    """Reads and writes the file, one in every usable data folder; `usable` is called each time."""
 
     def __init__(self, storage: Storage, data_dir: str, usable: Callable[[], Sequence[str]] | None = None) -> None:
         self._storage = storage
         self._path = f"{data_dir}/{FILE_NAME}"
         self._usable = usable or (lambda: [data_dir])
         self._number = 0
-        """The highest that a file may have: where a write fails, nobody can tell whether it was the last step that did."""
+        """The highest number that a file may have: a write that failed may have got as far as its last step."""
         self._written_number = 0
         self._sum: int | None = None
         """The checksum of what was read or written last."""
@@ -155,7 +155,7 @@ class ClusterFile:
 
     @property
     def number(self) -> int:
-        """How often the file was written at least: no write that failed counts, for nothing of it may be there."""
+        """How often the file was written at least: a failed write does not count, for it may have left nothing."""
         return self._written_number
 
     @property
@@ -164,7 +164,7 @@ class ClusterFile:
         return self._number + 1
 
     def load(self) -> StoredCluster:
-        """The newest of the files; an undamaged one where two are as new."""
+        """The newest of the files; an undamaged one if two are equally new."""
         read = [one for data_dir in self._usable() if (one := self._load(f"{data_dir}/{FILE_NAME}")) is not None]
         found = [one for one, _ in read]
         newest, self._sum = max(
@@ -178,12 +178,12 @@ class ClusterFile:
         return newest
 
     def go_on_from(self, number: int) -> None:
-        """The next file is newer than that, also where the one that was read is an older copy."""
+        """Make the next file newer than that, even if the one that was read is an older copy."""
         self._number = max(self._number, number)
         self._written_number = max(self._written_number, number)
 
     def is_hurt(self) -> bool:
-        """Whether something else lies there than was read or written last; not where the disk does not say."""
+        """Whether the file differs from what was read or written last; False if it cannot be read."""
         try:
             return any(self._sum_of(f"{one}/{FILE_NAME}") != self._sum for one in self._usable())
         except StorageFault:
@@ -206,7 +206,7 @@ class ClusterFile:
         return stored, crc32(data)
 
     def _keep(self, path: str, data: bytes) -> None:
-        """Where there is no room for a copy there is none for a new file either: then the damaged one stays as it is."""
+        """Keep a copy of a damaged file. Without room for it there is none for a new file either, and the damaged one stays."""
         try:
             self._storage.write_atomically(path + DAMAGED_SUFFIX, data)
         except StorageFault as fault:
@@ -292,13 +292,13 @@ def encode(
 
 
 def _has_secrets(rule_lines: Iterable[str], broker_configs: Mapping[str, Mapping[str, str]]) -> bool:
-    """Whether something is encrypted (`security.password_encoder`), which a release before does not know."""
+    """Whether something is encrypted (`security.password_encoder`), which earlier releases do not know."""
     configs = (text for one in broker_configs.values() for text in one.values())
     return any(ENCRYPTED in line for line in rule_lines) or any(text.startswith(ENCRYPTED) for text in configs)
 
 
 def _version(*, has_rules: bool, is_part: bool) -> int:
-    """The lowest whose readers do no harm with the file."""
+    """The lowest version whose readers do no harm with the file."""
     if is_part:
         return VERSION
     return VERSION_WITH_RULES if has_rules else VERSION_WITHOUT_RULES
@@ -325,7 +325,7 @@ def parse(data: bytes) -> StoredCluster:
     if expected is None:
         stored.damages.append("the head is missing")
         stored.rules_in_doubt = True
-        stored.lost_rules = int(bool(stored.rules))  # nobody knows of more
+        stored.lost_rules = int(bool(stored.rules))  # no more are known of
     else:
         if len(stored.topics) != expected.topics:
             stored.damages.append(f"{len(stored.topics)} of {expected.topics} topics are readable")
@@ -337,7 +337,7 @@ def parse(data: bytes) -> StoredCluster:
 
 
 class _Counts(NamedTuple):
-    """What a head says of the lines behind it."""
+    """The numbers of lines that a head announces."""
 
     topics: int
     rules: int
@@ -367,7 +367,7 @@ def _read_head(content: Mapping[str, Any], stored: StoredCluster) -> _Counts:
 
 
 def show_places(by_place: Mapping[Place, Any]) -> dict[str, dict[str, Any]]:
-    """Statements about partitions, as JSON has it: by the topic's id, then by the partition's number."""
+    """Values of partitions as JSON has them: by the topic's id, then by the partition's number."""
     shown: dict[str, dict[str, Any]] = {}
     for (topic_id, index), value in by_place.items():
         shown.setdefault(show_uuid(topic_id), {})[str(index)] = value

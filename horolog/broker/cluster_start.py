@@ -30,7 +30,7 @@ from horolog.protocol.uuids import show_uuid
 log = logging.getLogger(__name__)
 
 NOT_TAKEN = as_unknown({})
-"""For folders that no topic was made of: nothing of them may go."""
+"""For folders that belong to no topic: nothing in them may be deleted."""
 
 
 BEYOND_COUNTERS = 1 << 41
@@ -38,19 +38,19 @@ BEYOND_COUNTERS = 1 << 41
 
 
 def next_producer_id_of(stored: StoredCluster, new_id: Callable[[], bytes], *, has_topics: bool) -> int:
-    """Without the file nobody knows which ids were given out: with data here, go on where no counter has been."""
+    """Without the file it is unknown which ids were given out: if there is data, go on where no counter has been."""
     if stored.next_producer_id is not None:
         return stored.next_producer_id
     return beyond_counters(new_id) if has_topics else 0
 
 
 def beyond_counters(new_id: Callable[[], bytes]) -> int:
-    """By chance and not by the clock, which may show the same time when the record is lost again."""
+    """Random, and not by the clock, which may show the same time when the record is lost again."""
     return BEYOND_COUNTERS + (int.from_bytes(new_id()[:8]) >> 2)
 
 
 def _is_deleted(partition: Partition, stored: StoredCluster, taken: Takeover) -> bool:
-    """Whether a folder belongs to a topic that was being deleted. Where it does not say so, `taken` knows."""
+    """Whether a folder belongs to a topic that was being deleted. If the folder has no id, `taken` knows."""
     ids = stored.deleting.get(partition.topic, ())
     if partition.topic_id is None:
         return bool(ids) and partition.topic not in taken.topics
@@ -58,7 +58,7 @@ def _is_deleted(partition: Partition, stored: StoredCluster, taken: Takeover) ->
 
 
 def _may_have_id(found: Iterable[Partition]) -> bool:
-    """Whether a folder that nobody can read now may say whose it is."""
+    """Whether a folder that cannot be read now may have the topic's id."""
     return any(map(is_unread, found)) and all(one.topic_id is None for one in found)
 
 
@@ -69,12 +69,12 @@ def record_of(logs: LogManager, topic: Topic) -> StoredTopic:
 
 
 def is_unread(partition: Partition) -> bool:
-    """Whether nobody could look yet which id its folder has."""
+    """Whether the id in its folder could not be read yet."""
     return partition.condition.fault is not None and partition.topic_id is None
 
 
 def identify(logs: LogManager, partitions: Iterable[Partition], topic_id: bytes) -> None:
-    """Every folder that can be read has the topic's id; else a start that finds only this folder makes another topic of it.
+    """Write the topic's id into every folder that can be read; else a start that finds only one makes another topic of it.
 
     A full disk does not keep a partition from being served: its folder gets the id before its next record is safe.
     """
@@ -90,9 +90,9 @@ def identify(logs: LogManager, partitions: Iterable[Partition], topic_id: bytes)
 
 
 def refuse_lost_rules(state: ClusterState | StoredCluster, settings: Settings) -> bool:
-    """Without a rule that forbids, somebody may do what he should not. Whether they are still in doubt; raises DataFolderError.
+    """Refuse to serve without rules that may forbid something. Whether rules are still in doubt; raises DataFolderError.
 
-    Where nobody goes by an access list, rules of which nothing is left do no harm: the doubt stays until somebody does.
+    Without an authorizer, rules of which nothing is left do no harm: the doubt stays until there is one.
     """
     if state.lost_rules:
         lost = f"{FILE_NAME}: {state.lost_rules} or more rules (users, access lists, quotas) cannot be read"
@@ -109,7 +109,7 @@ def refuse_lost_rules(state: ClusterState | StoredCluster, settings: Settings) -
 
 
 def as_older(stored: StoredCluster, written: int) -> StoredCluster:
-    """A copy of the file from before: what was changed since is not in it, and nobody knows what that was."""
+    """The content of an older copy of the file, which lacks all later changes, and what they were is unknown."""
     topics = {name: replace(one, overrides=as_unknown(one.overrides), line="") for name, one in stored.topics.items()}
     return replace(
         stored,
@@ -122,14 +122,14 @@ def as_older(stored: StoredCluster, written: int) -> StoredCluster:
 
 
 def load_record(file: ClusterFile, storage: Storage, data_dirs: Iterable[str]) -> StoredCluster:
-    """The record unless it is an older copy, of which little counts. A later save gets a number above every one so far."""
+    """The record; of an older copy only what is safe to use. A later save gets a number above every one so far."""
     kept, written = file.load(), max(log_starts.record_in(storage, one) for one in data_dirs)
     file.go_on_from(written)
     return as_older(kept, written) if kept.found and kept.number < written else kept
 
 
 def with_doubts(stored: StoredCluster, taken: Takeover, settings: Settings) -> StoredCluster:
-    """Without the file, topics that are there had rules that nobody knows, unless a Kafka's metadata has just told them."""
+    """Without the file, rules of the topics that exist are in doubt, unless Kafka's metadata has just given them."""
     is_told = taken.kraft is not None and taken.kraft.is_whole and taken.is_news
     is_missed = taken.is_record_lost or (bool(settings.authorizer_class_name) and not is_told)
     is_missing = not stored.found and bool(taken.topics) and is_missed
@@ -137,7 +137,7 @@ def with_doubts(stored: StoredCluster, taken: Takeover, settings: Settings) -> S
 
 
 def decoded(kept: StoredCluster, encoder: PasswordEncoder) -> StoredCluster:
-    """With the secrets as they are used. Raises SettingsError."""
+    """The record with its secrets decoded. Raises SettingsError."""
     try:
         rules = encoder.decoded_rules(kept.rules)
         configs = {node: encoder.decoded_configs(one) for node, one in kept.broker_configs.items()}
@@ -147,7 +147,7 @@ def decoded(kept: StoredCluster, encoder: PasswordEncoder) -> StoredCluster:
 
 
 def tell_plain_secrets(state: ClusterState) -> None:
-    """Kafka 4 keeps them as they are, so they are taken; the owner is to know."""
+    """Log that secrets are kept in plain text, which is accepted, as in Kafka 4."""
     count = secrets_in(state.rules, state.broker_configs)
     if count:
         log.info("%s keeps %s secrets (users, passwords) as they are; %s encrypts them", FILE_NAME, count, SECRET)
@@ -167,10 +167,10 @@ class Start:
         self.records: dict[str, StoredTopic] = {}
         self.broker_configs: dict[str, dict[str, str]] = {}
         self.foreign: set[str] = set()
-        """Names of which there are folders that are no partitions."""
+        """Names with folders that are no partitions."""
         self.unidentified: set[str] = set()
         self.is_news = False
-        """Whether the file has to say something else than it did."""
+        """Whether the file has to change."""
         self._ids: set[bytes] = set()
         self._taken: Takeover | None = None
 
@@ -239,7 +239,7 @@ class Start:
                 log.error("%s could not be renamed: %s", renaming.folder.path, fault)
 
     def remember(self) -> None:
-        """Keep what a Kafka's metadata said; without this note, the next start does the same again."""
+        """Keep what Kafka's metadata said; without this note, the next start does the same again."""
         taken = self._taken
         if taken is None or not taken.is_news or taken.kraft is None:
             return
@@ -261,7 +261,7 @@ class Start:
         return bool(stored.deleting)
 
     def _adopt(self, stored: StoredCluster, taken: Takeover, overrides: Mapping[str, dict[str, str]]) -> bool:
-        """Make topics of what was decided and the folders that are there; True if the file has to say more than it did."""
+        """Make topics from what was decided and the folders that are there; True if the file has to change."""
         found: dict[str, dict[int, Partition]] = {}
         for (name, index), partition in self._logs.partitions.items():
             found.setdefault(name, {})[index] = partition
@@ -269,7 +269,7 @@ class Start:
             partitions = found.pop(name, {})
             if name not in stored.topics and not taken.is_known_there(name):
                 if not partitions:
-                    continue  # its folders said only when they were opened that it was being deleted
+                    continue  # only when opened did its folders show that it was being deleted
                 topic = self._as_folders_say(topic, partitions)
             self._adopt_topic(topic, partitions, overrides[name])
         for name, others in found.items():
@@ -277,7 +277,7 @@ class Start:
         return self.records != stored.topics
 
     def _as_folders_say(self, planned: StoredTopic, found: Mapping[int, Partition]) -> StoredTopic:
-        """With the id that a folder has, also where it could not be read when this was planned."""
+        """The topic with the id that a folder has, even if that could not be read when this was planned."""
         if _may_have_id(found.values()):
             self.unidentified.add(planned.name)
         ids = (found[index].topic_id for index in sorted(found))

@@ -1,7 +1,7 @@
 """What a cluster is, as a value: topics, settings changed while running, producer ids and leaders, and the entries that change them.
 
-All of it is pure. A state that the same entries were applied to is the same everywhere; what an entry asks of this broker
-follows from the states before and after it: `transitions`.
+All of it is pure. The same entries lead to the same state everywhere. What an entry asks of this broker follows from the states
+before and after it: `transitions`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Lead(NamedTuple):
 
 
 Leads = tuple[tuple[Place, Lead], ...]
-"""Who leads partitions that `spread` would give to others."""
+"""The leaders of partitions that `spread` would give to others."""
 
 V = TypeVar("V")
 
@@ -37,7 +37,7 @@ class ClusterState:
     """The cluster after `number` entries; `next_producer_id` is the lowest that was never reserved.
 
     A broker alone leads every partition, and `leads` has those that changed hands. With several `nodes`, which each process sets and
-    nobody stores, `spread` says who leads, unless `leads` names one of them. `epochs` are those that leaders have told.
+    which are not stored, `spread` decides who leads, unless `leads` names one of them. `epochs` are those that leaders have reported.
     """
 
     number: int = 0
@@ -48,14 +48,14 @@ class ClusterState:
     deleting: Mapping[str, frozenset[bytes]] = field(default_factory=dict)
     """Topics whose folders are still to be removed."""
     unidentified: frozenset[str] = frozenset()
-    """Topics whose id lies in folders that cannot be read yet: the one they have is for now, and never on record."""
+    """Topics whose id lies in folders that cannot be read yet: the one they have is provisional, and never on record."""
     leads: Mapping[Place, Lead] = field(default_factory=dict)
     epochs: Mapping[Place, int] = field(default_factory=dict)
     rules: Rules = field(default_factory=dict)
     lost_rules: int = 0
-    """Rules that were there and cannot be read: until somebody accepts that, no start serves without them."""
+    """Rules that were there and cannot be read: until the operator accepts that, no start serves without them."""
     rules_in_doubt: bool = False
-    """Whether there may have been rules of which nothing is left: nobody serves without them who goes by rules."""
+    """Whether there may have been rules of which nothing is left: a broker with an authorizer does not serve without them."""
     collision_keys: Mapping[str, str] = field(default_factory=dict)
     partition_count: int = 0
 
@@ -65,13 +65,13 @@ class ClusterState:
         return cls(**others).with_topics(topics)  # type: ignore[arg-type]
 
     def apply(self, entry: Entry) -> ClusterState:
-        """The state after an entry. What an entry names and is not there is left out."""
+        """The state after an entry. Names in the entry that do not exist are skipped."""
         return replace(entry.applied(self), number=self.number + 1)
 
     def save(
         self, file: ClusterFile, leads: Mapping[Place, tuple[int, int]] | None = None, *, has_journal: bool = False
     ) -> None:
-        """Durable when it returns; raises StorageFault. Topics whose id is for now only are not on record."""
+        """Durable when it returns; raises StorageFault. Topics with a provisional id are not on record."""
         known = [topic for name, topic in self.topics.items() if name not in self.unidentified]
         file.save(
             known,
@@ -91,20 +91,20 @@ class ClusterState:
         return lead is None or lead.node == me
 
     def leader(self, topic_id: bytes, index: int) -> int:
-        """The one of several nodes that leads a partition, whether it lives or not."""
+        """The one of several nodes that leads a partition, live or not."""
         moved = self.leads.get((topic_id, index)) if self.leads else None
         if moved is not None and moved.node in self.nodes:
             return moved.node
         return spread.leader(self.nodes, topic_id, index)
 
     def epoch(self, topic_id: bytes, index: int) -> int:
-        """The newest leader epoch of a partition that anybody has told."""
+        """The newest leader epoch of a partition that a leader has reported."""
         place = topic_id, index
         moved = self.leads.get(place)
         return max(self.epochs.get(place, 0), 0 if moved is None else moved.epoch)
 
     def with_topics(self, topics: Iterable[StoredTopic]) -> Self:
-        """With topics more, or others of the same names."""
+        """The state with these topics added, or in place of those of the same names."""
         added = {topic.name: topic for topic in topics}
         count = sum(topic.partition_count - self._count_of(name) for name, topic in added.items())
         return replace(
@@ -144,7 +144,7 @@ class Entry(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class TopicsCreated:
-    """Topics that are new, and the leaders that were asked for. Of a name that is there the topic before was deleted, which is lost."""
+    """New topics, and the leaders that were requested. If a name exists, the topic before was deleted by an entry that is lost."""
 
     topics: tuple[StoredTopic, ...]
     leads: Leads = ()
@@ -197,7 +197,7 @@ class FoldersRemoved:
 
 @dataclass(frozen=True, slots=True)
 class PartitionsAdded:
-    """Topics with more partitions than before, and the leaders that were asked for."""
+    """Topics with more partitions than before, and the leaders that were requested."""
 
     topics: tuple[StoredTopic, ...]
     leads: Leads = ()
@@ -235,7 +235,7 @@ class TopicConfigsChanged:
 
 @dataclass(frozen=True, slots=True)
 class BrokerConfigsChanged:
-    """The whole dynamic configuration of one broker, or with an empty name of all."""
+    """The whole dynamic configuration of one broker, or of all with an empty name."""
 
     node: str
     configs: Mapping[str, str]
@@ -246,7 +246,7 @@ class BrokerConfigsChanged:
 
 @dataclass(frozen=True, slots=True)
 class RulesChanged:
-    """Rules that are new or others than before, and those that are gone."""
+    """Rules that are new or changed, and those that are removed."""
 
     put: tuple[StoredRule, ...] = ()
     removed: frozenset[RuleId] = frozenset()
@@ -258,7 +258,7 @@ class RulesChanged:
 
 @dataclass(frozen=True, slots=True)
 class ProducerIdsReserved:
-    """A block of producer ids that nobody else gives out."""
+    """A block of producer ids that no other broker gives out."""
 
     first: int
 
@@ -304,7 +304,7 @@ def _changed(state: ClusterState, topics: Iterable[StoredTopic]) -> Iterator[Sto
 
 
 class Make(NamedTuple):
-    """Make the folders of new partitions, of a topic that is new unless the first of them is not its first one."""
+    """Make the folders of new partitions; the topic is new if they include its first one."""
 
     topic: StoredTopic
     indexes: tuple[int, ...]
@@ -352,7 +352,7 @@ class Open(NamedTuple):
 
 
 class Close(NamedTuple):
-    """Lead a partition no more."""
+    """Stop leading a partition."""
 
     topic: str
     partition: int
@@ -362,7 +362,7 @@ Step = Make | Delete | Identify | Configure | ConfigureBrokers | TakeRules | Ope
 
 
 def transitions(before: ClusterState, after: ClusterState, me: int) -> list[Step]:
-    """What the broker `me` has to do where the cluster has become another."""
+    """What the broker `me` has to do when the cluster changes from one state to another."""
     steps: list[Step] = []
     if before.topics is not after.topics:
         steps += _departures(before, after)

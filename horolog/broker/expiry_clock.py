@@ -1,9 +1,9 @@
 """The time by which things are deleted for their age: the wall clock's, but a leap forwards is not believed at once.
 
 A clock that is set ahead by a year, by mistake or by a machine that has lost its own, would make everything expire that is kept by
-time: segments, committed offsets, transactional ids, producers. So wall time is held against monotonic time. When it has got
-ahead by more than `TOLERANCE_MS`, this clock goes on from where it was, at its old pace, and says so once; when the wall clock
-comes back, all is as before; when it has stayed ahead for `horolog.clock.jump.wait.ms`, it is believed. A machine that slept, whose
+time: segments, committed offsets, transactional ids, producers. So wall time is compared with monotonic time. When it has got
+ahead by more than `TOLERANCE_MS`, this clock goes on from where it was, at its old pace, and logs that once. The wall clock is
+believed again when it comes back, or has stayed ahead for `horolog.clock.jump.wait.ms`. A machine that slept, whose
 monotonic clock stood still meanwhile, looks the same. A clock that is set back is believed at once: nothing expires early by it.
 """
 
@@ -16,11 +16,11 @@ from horolog.protocol.readable import format_duration, format_time
 log = logging.getLogger(__name__)
 
 TOLERANCE_MS = 300_000
-"""Less than this is no leap: clocks are set right by so much, and this one may not be asked for that long."""
+"""Less than this is no leap: clocks are corrected by as much, and this one may not be read for that long."""
 
 
 class ExpiryClock:
-    """See the module's docstring. It has to be asked now and then; what happens between two looks is one leap."""
+    """See the module's docstring. It has to be read now and then; what happens between two reads is one leap."""
 
     def __init__(self, clock: Clock, wait_ms: Callable[[], int]) -> None:
         self._clock = clock

@@ -1,8 +1,8 @@
 """A group's settings: Kafka's names, types and bounds, and the values that the coordinator works with.
 
 A group's value is its own override, else the broker's setting of the same name behind `group.`, else the default. Overrides are kept
-as rules of the cluster, for groups that there are and for those to come; they may be set before a group has members, and stay when it
-has none. Settings of share and streams groups are taken and kept, and wait for such groups.
+as rules of the cluster, for existing and future groups; they may be set before a group has members, and stay when it has none.
+Settings of share and streams groups are accepted and kept, and wait for such groups.
 """
 
 from __future__ import annotations
@@ -126,7 +126,7 @@ def _is_beyond(value: Value, limit: Value, *, is_lowest: bool) -> bool:
 
 
 def number(overrides: Mapping[str, str], key: str, settings: Settings) -> int:
-    """The value that counts, of a key that is a number."""
+    """The effective value of a key that is a number."""
     text = overrides.get(key)
     value = _of_broker(ROWS[key], settings) if text is None else ROWS[key].spec.parse(text)
     assert isinstance(value, int)
@@ -164,7 +164,7 @@ def _entry(row: Row, overrides: Mapping[str, str], settings: Settings) -> Config
 
 
 def overrides_of(rules: Rules, group: str) -> Mapping[str, str]:
-    """What a group has been given."""
+    """The overrides of a group."""
     rule = rules.get((GROUP, group))
     return {} if rule is None else rule.content
 

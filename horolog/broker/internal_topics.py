@@ -24,7 +24,7 @@ def overrides_of(name: str, settings: Settings) -> dict[str, str] | None:
 
 
 def partition_count_of(name: str, settings: Settings) -> int:
-    """How many partitions the topic of a coordinator here is made with."""
+    """The number of partitions with which a coordinator's topic is made."""
     counts = {
         GROUP_OFFSETS: settings.offsets_topic_num_partitions,
         TRANSACTION_STATE: settings.transaction_state_log_num_partitions,

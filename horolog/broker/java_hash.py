@@ -6,7 +6,7 @@ from functools import lru_cache
 
 REMEMBERED = 4096
 LONGEST_REMEMBERED = 128
-"""So many names, a group's with every commit, are known by their hash; long ones are not kept."""
+"""Hashes of this many names are cached, for a group's is needed with every commit; longer names are not."""
 
 _SMALLEST = -(1 << 31)
 

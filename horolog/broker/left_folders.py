@@ -1,8 +1,8 @@
-"""Data folders as several workers have left them, for whoever reads or opens them alone.
+"""Data folders as several workers have left them, for a single process that reads or opens them.
 
-Beside the files that a broker alone reads lie a journal and the checkpoints of each worker. `workers.settling` knows what they say; it is
-imported where they lie, and nowhere else. A merge removes the journal last, so whoever finds nothing of theirs has nothing to merge; where
-the journal alone is missing it was lost.
+Next to the files that a broker alone reads are a journal and the checkpoints of each worker. `workers.settling` reads them, and is
+imported only if they are there. A merge removes the journal last, so folders without such files need no merge. If only the journal is
+missing, it was lost.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from horolog.broker.cluster_file import FILE_NAME, JOURNAL, StoredTopic, parse
 from horolog.broker.log.storage import FileMissing, OverlayStorage, Storage, StorageFault
 
 WORKER_CHECKPOINT = "horolog-checkpoint."
-"""How the names of what `workers.worker_checkpoints` writes begin."""
+"""The prefix of the files that `workers.worker_checkpoints` writes."""
 
 
 NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT})
@@ -25,9 +25,9 @@ class NoRoomToMerge(StorageFault):
 
 
 def as_left(storage: Storage, data_dirs: Sequence[str]) -> Storage:
-    """The folders merged in memory, for whoever only looks at them; workers may be at work there."""
+    """The folders merged in memory, for read-only callers; workers may still be running on them."""
     if not any(storage.exists(f"{one}/{JOURNAL}") for one in data_dirs):
-        return storage  # it may lie in another folder of theirs
+        return storage  # it may be in another folder of the workers
     overlay = OverlayStorage(storage)
     return overlay if merge_what_workers_left(overlay, data_dirs) else storage
 
@@ -40,7 +40,7 @@ def topics_left(storage: Storage, data_dir: str) -> dict[str, StoredTopic]:
 
 
 def merge_what_workers_left(storage: Storage, data_dirs: Sequence[str]) -> bool:
-    """Have the folders as a broker alone leaves them; whether workers were here. Raises StorageFault, and NoRoomToMerge."""
+    """Make the folders as a broker alone leaves them; returns whether workers were here. Raises StorageFault, and NoRoomToMerge."""
     if not any(_were_here(storage, one) for one in data_dirs):
         return False
     from horolog.broker.workers import settling

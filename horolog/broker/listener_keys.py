@@ -1,5 +1,5 @@
-"""Keys that speak of one listener, in Kafka's form: `listener.name.<name>.KEY`, and `listener.name.<name>.<mechanism>.KEY` for one
-SASL mechanism of it. Name and mechanism are in small letters. The more exact key wins over the less exact one.
+"""Keys for one listener, in Kafka's form: `listener.name.<name>.KEY`, and `listener.name.<name>.<mechanism>.KEY` for one
+SASL mechanism of it. Name and mechanism are in lower case. The more exact key wins over the less exact one.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ MECHANISMS = ("gssapi", "oauthbearer", "plain", "scram-sha-256", "scram-sha-512"
 
 
 class ListenerKey(NamedTuple):
-    """What a key says: whom it is for, and the plain key that it stands in for."""
+    """A parsed key: its listener, its SASL mechanism if any, and the plain key that it stands in for."""
 
     listener: str
     mechanism: str
@@ -24,7 +24,7 @@ class ListenerKey(NamedTuple):
 
 
 def read(name: str) -> ListenerKey | None:
-    """None where the key speaks of no listener."""
+    """None if the key is not for one listener."""
     matched = _FORM.fullmatch(name)
     if matched is None:
         return None
@@ -34,7 +34,7 @@ def read(name: str) -> ListenerKey | None:
 
 
 def find(name: str, specs: Mapping[str, Spec]) -> Spec | None:
-    """The row of a key: of the table, or what that says of a key for one listener."""
+    """The row of a key in the table, also of a key for one listener."""
     if name in specs:
         return specs[name]
     told = read(name)

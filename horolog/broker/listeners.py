@@ -1,7 +1,7 @@
-"""Reads the addresses to listen on, and those to tell clients, out of the settings.
+"""Reads the addresses to listen on, and those to advertise, from the settings.
 
-`listeners` and `advertised.listeners` win. Where they are not given, what Kafka 0.10 was told of one PLAINTEXT listener counts: `port`
-and `host.name` (9092 and every interface where only the other is given), `advertised.host.name` and `advertised.port`, which fall
+`listeners` and `advertised.listeners` win. If they are not given, Kafka 0.10's keys for one PLAINTEXT listener count: `port`
+and `host.name` (9092 and every interface if only the other is given), `advertised.host.name` and `advertised.port`, which fall
 back to those. Unlike Kafka 0.10, a host that is advertised without a port gets the port that is listened on, not 9092.
 """
 
@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING
 
 from horolog.broker.setting_types import SettingsError
 
-if TYPE_CHECKING:  # who only asks whether an address is of this machine needs no settings
+if TYPE_CHECKING:  # checking whether an address is of this machine needs no settings
     from horolog.broker.settings import Settings
 
 PEERS = "peers"
-"""The name of the listener at which brokers of one machine ask each other; settings name no listener so, for theirs are upper case."""
+"""The name of the listener for requests between brokers of one machine; no listener of the settings has it, for theirs are upper case."""
 OLD_NAME, OLD_PORT = "PLAINTEXT", 9092
 """The listener of Kafka 0.10's `host.name` and `port`, and the port where that is not given."""
 
@@ -62,7 +62,7 @@ def listen_addresses(settings: Settings) -> tuple[Address, ...]:
 
 
 def advertised_addresses(settings: Settings, hostname: str) -> dict[str, Address]:
-    """The address told to clients of each listener; one on all interfaces without its own gets the machine's name."""
+    """The address advertised to clients of each listener; one on all interfaces without its own gets the machine's name."""
     key = "advertised.listeners"
     bound = listen_addresses(settings)
     given = _not_controllers(key, settings.advertised_listeners, settings)
@@ -86,7 +86,7 @@ def advertised_addresses(settings: Settings, hostname: str) -> dict[str, Address
 
 
 def _old_listener(settings: Settings) -> Address | None:
-    """The listener of Kafka 0.10's own keys; None where they say nothing of it."""
+    """The listener of Kafka 0.10's own keys; None if they are not set."""
     host, port = settings.host_name, settings.port
     if not host and port is None:
         told = settings.advertised_host_name or settings.advertised_port is not None
@@ -113,7 +113,7 @@ def _old_advertised(bound: Iterable[Address], settings: Settings, hostname: str)
 
 
 def warnings_about_old_names(settings: Settings) -> list[str]:
-    """Warnings for those who still set Kafka 0.10's keys."""
+    """Warnings about Kafka 0.10's keys that are still set."""
     found = []
     for keys, newer, form in (
         (("host.name", "port"), "listeners", "PLAINTEXT://HOST:PORT"),
@@ -128,7 +128,7 @@ def warnings_about_old_names(settings: Settings) -> list[str]:
 
 
 def controller_listeners(settings: Settings) -> list[str]:
-    """The listeners of a controller, which nobody opens."""
+    """The listeners of a controller, which are not opened."""
     names = _controllers(settings)
     return [text for text in settings.listeners if text.partition("://")[0].strip().upper() in names]
 

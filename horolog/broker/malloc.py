@@ -4,8 +4,8 @@ Left alone, glibc gives back what lies free at the end of its heap beyond 128 Ki
 one. A broker takes and frees some hundred KiB with every request of many records: each time the kernel has to clear pages and
 map them, which costs as much as the request itself.
 
-What lies free behind some small object that is in use is not given back at all, however much it is: after a crowd of peers has gone
-the process would stay as large as it was with them. `FreeMemory` has the library look for it when the process has grown and is calm.
+What lies free behind some small object that is in use is not given back at all, however much it is: after a crowd of clients has left,
+the process would stay as large as it was. `FreeMemory` has the library look for it when the process has grown and is calm.
 
 Other C libraries have no such settings and stay as they are.
 """
@@ -27,15 +27,15 @@ _LARGEST_MMAP_THRESHOLD: Final = 32 * 2**20  # glibc refuses more: half of what 
 _LARGEST_TOP_PAD: Final = 2**20  # the steps in which the heap grows; pages that nobody has written to take no memory
 LOOKS_EVERY_MS: Final = 15_000
 GROWN_BYTES: Final = 4 * 2**20
-"""The process has grown by so much since free memory was last given back: that is worth looking for more."""
+"""The growth since free memory was last given back that makes it worth looking for more."""
 CALM_SHARE: Final = 0.5
-"""Of a processor. Who computes more takes the memory again at once."""
+"""Of a processor. A busier process would take the memory again at once."""
 
 _STATM: Final = Path("/proc/self/statm")
 
 
 class FreeMemory:
-    """Gives free memory back to the system, wherever it lies, once those who took it have gone."""
+    """Gives free memory back to the system, wherever it lies, once it is no longer needed."""
 
     __slots__ = ("_cpu_s", "_library", "_looked_s", "_resident", "_resident_bytes")
 
@@ -60,7 +60,7 @@ class FreeMemory:
 
 
 def resident_bytes() -> int:
-    """What the process has in memory; 0 where the system does not tell."""
+    """The resident memory of the process; 0 if the system does not report it."""
     try:
         return int(_STATM.read_bytes().split()[1]) * os.sysconf("SC_PAGE_SIZE")
     except OSError:
@@ -68,7 +68,7 @@ def resident_bytes() -> int:
 
 
 def keep_free_memory(keep_bytes: int, library: Any = None) -> bool:
-    """Let up to `keep_bytes` lie free before any of it is given back; 0 changes nothing. Whether the C library took it."""
+    """Let up to `keep_bytes` lie free before any of it is given back; 0 changes nothing. Returns whether the C library accepted it."""
     if not keep_bytes:
         return False
     library = library or _c_library()

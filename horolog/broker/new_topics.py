@@ -17,7 +17,7 @@ UNSET = -1
 """A count that asks for the broker's default."""
 
 MAX_PARTITIONS_PER_REQUEST = 10_000
-"""Partitions that one request may create, as a KRaft controller bounds it."""
+"""Partitions that one request may create, the limit of a KRaft controller."""
 
 MAX_PARTITIONS = 100_000
 """Partitions of this broker; each costs memory and files."""
@@ -45,12 +45,12 @@ class NewPartitions:
 
 @dataclass(frozen=True, slots=True)
 class Planner:
-    """What plans go by besides the state of the cluster; a plan changes nothing but `placing`."""
+    """What plans depend on besides the state of the cluster; a plan changes nothing but `placing`."""
 
     settings: Settings
     nodes: Collection[int]
     foreign: Collection[str]
-    """Names of which the data folders have folders that are no partitions."""
+    """Names for which the data folders have folders that are no partitions."""
     check_config: Callable[[Mapping[str, str]], object]
     new_topic_id: Callable[[], bytes]
     placing: Placing
@@ -104,7 +104,7 @@ class Planner:
         return StoredTopic(new.name, self.new_topic_id(), count, overrides, self.placing.place(range(count)))
 
     def _check_no_foreign_folders(self, name: str) -> None:
-        """New partitions would have the names of folders that are someone else's."""
+        """Raises ClusterError if new partitions would have the names of foreign folders."""
         if name in self.foreign:
             reason = (
                 f"the data folder has folders that are named like partitions of {name} and are none: move them away"
@@ -142,7 +142,7 @@ class Planner:
 
 
 def leads_of_new(wanted: Iterable[NewTopic], planned: Iterable[StoredTopic | ClusterError]) -> Leads:
-    """Who leads the partitions of new topics for which brokers were assigned."""
+    """The leaders of partitions of new topics for which brokers were assigned."""
     return tuple(
         ((topic.id, index), Lead(brokers[0], 0))
         for new, topic in zip(wanted, planned, strict=True)
@@ -152,7 +152,7 @@ def leads_of_new(wanted: Iterable[NewTopic], planned: Iterable[StoredTopic | Clu
 
 
 def leads_of_grown(wanted: Iterable[NewPartitions], grown: Iterable[StoredTopic]) -> Leads:
-    """Who leads the partitions by which topics grow, as far as brokers were assigned."""
+    """The leaders of partitions that are added to topics, as far as brokers were assigned."""
     by_name = {topic.name: topic for topic in grown}
     return tuple(
         ((by_name[each.name].id, index), Lead(brokers[0], 0))
@@ -207,7 +207,7 @@ def _assigned_count(new: NewTopic, nodes: Collection[int]) -> int:
 
 
 def check_assignments(assignments: Iterable[Sequence[int]], nodes: Collection[int]) -> None:
-    """Raises ClusterError where anything but one broker of the cluster is to keep a partition."""
+    """Raises ClusterError if a partition is assigned to anything but one broker of the cluster."""
     for brokers in assignments:
         if len(brokers) != 1 or brokers[0] not in nodes:
             only = f"broker {next(iter(nodes))} is the only one" if len(nodes) == 1 else f"the brokers are {nodes}"
@@ -230,7 +230,7 @@ def added_count(wanted: NewPartitions, current_count: int, nodes: Collection[int
 
 
 def check_room(count: int, *, already_planned: int, existing: int) -> None:
-    """Raises ClusterError where `count` partitions more would be too many for the request or the broker."""
+    """Raises ClusterError if `count` more partitions would be too many for the request or the broker."""
     if already_planned + count > MAX_PARTITIONS_PER_REQUEST:
         reason = f"one request may create {MAX_PARTITIONS_PER_REQUEST} partitions"
         raise ClusterError(ErrorCode.POLICY_VIOLATION, reason)

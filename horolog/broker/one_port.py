@@ -1,6 +1,6 @@
 """Listens at one port on every address of a host.
 
-Where the system is to choose the port of several addresses, as all interfaces are, it may choose another for each.
+If the system chooses the port of several addresses, as all interfaces are, it may choose another for each.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ async def at_one_port(listen: Callable[[int], Awaitable[asyncio.Server]], port: 
         server.close()
         try:
             server = await listen(chosen)
-        except OSError:  # somebody has it at the other address
+        except OSError:  # it is in use at the other address
             server = await listen(port)
     return server
 

@@ -10,7 +10,7 @@ log = logging.getLogger(__name__)
 
 
 class Periodic:
-    """One job and its interval; the first run may come at another distance."""
+    """One job and its interval; the first run may come after another time."""
 
     __slots__ = ("_handle", "_interval_s", "_job", "_loop")
 
@@ -27,7 +27,7 @@ class Periodic:
         return f"<Periodic {self._job!r} every {self._interval_s} s>"
 
     def run_once(self) -> None:
-        """Now, and besides as before."""
+        """Run the job now; its schedule does not change."""
         try:
             self._job()
         except Exception:

@@ -1,4 +1,4 @@
-"""Who leads what: the one place that handlers and coordinators ask for the brokers of the cluster and the leaders of its partitions.
+"""Says which broker leads what: handlers and coordinators look up the cluster's brokers and its partitions' leaders here alone.
 
 `SoleBroker` is the placement of a broker that is a whole cluster: it leads every partition that the state names no leader of.
 """
@@ -35,11 +35,11 @@ class Placement(Protocol):
         ...
 
     def lead(self, topic_id: bytes, index: int) -> Lead:
-        """The leader of a partition; NOBODY where there is none, or no such partition."""
+        """The leader of a partition; NOBODY if there is none, or no such partition."""
         ...
 
     def keeper(self, topic_id: bytes, index: int) -> int:
-        """The broker that keeps a partition, whether it lives or not; NO_NODE where there is no such partition."""
+        """The broker that keeps a partition, live or not; NO_NODE if there is no such partition."""
         ...
 
     def brokers(self, listener: str) -> Sequence[Endpoint]:
@@ -52,7 +52,7 @@ class Placement(Protocol):
 
 
 class Endpoints(Protocol):
-    """Where clients of a listener are told to find this broker."""
+    """The addresses advertised to clients of each listener."""
 
     def advertised(self, listener: str) -> tuple[str, int]: ...
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 
 class Principal(NamedTuple):
-    """The result of authentication, by which authorisation and quotas go."""
+    """The result of authentication, on which authorisation and quotas depend."""
 
     type: str
     name: str
@@ -17,4 +17,4 @@ class Principal(NamedTuple):
 
 USER = "User"
 ANONYMOUS = Principal(USER, "ANONYMOUS")
-"""Everybody on a listener that asks nobody to authenticate."""
+"""Every client of a listener without authentication."""

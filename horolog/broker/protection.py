@@ -40,7 +40,7 @@ _ASKS_FOR_LISTS: Final = ("super.users", "allow.everyone.if.no.acl.found")
 
 
 def wrong_authorizer(text: str) -> str | None:
-    """The fault of an authorizer's class: no code of others runs here."""
+    """The fault of an authorizer's class: foreign classes cannot run here."""
     return None if not text or text in AUTHORIZERS else f"{', '.join(AUTHORIZERS)} or nothing is allowed"
 
 
@@ -58,7 +58,7 @@ def wrong_super_users(text: str) -> str | None:
 
 
 def without_authorizer(given: Mapping[str, str]) -> str | None:
-    """The key that says something of access lists where no authorizer goes by them."""
+    """The key about access lists that is set without an authorizer."""
     if given.get("authorizer.class.name", "").strip():
         return None
     for key in _ASKS_FOR_LISTS:
@@ -68,7 +68,7 @@ def without_authorizer(given: Mapping[str, str]) -> str | None:
 
 
 def asked_by(key: str, value: str, *, in_table: bool = False) -> str | None:
-    """The protection that a setting asks for and nobody gives it; None where it asks for none."""
+    """The protection that a setting asks for and that is not given here; None if it asks for none."""
     value = value.strip()
     if not value or _HARMLESS.fullmatch(key):
         return None

@@ -1,6 +1,6 @@
-"""What a broker is in its cluster, and the parts of it that follow from that: here of a broker that is all of its cluster.
+"""The role of a broker in its cluster, and the parts that depend on it: here for a broker that is the whole cluster.
 
-`workers.worker_role` has those of one worker among several; a broker alone imports nothing of them.
+`workers.worker_role` has the role of one worker among several; a broker alone does not import it.
 """
 
 # ruff: noqa: ARG002 - a broker alone needs less for its parts than a worker
@@ -33,20 +33,20 @@ if TYPE_CHECKING:
 
 
 class Role:
-    """The role of a broker alone: it leads everything and asks nobody."""
+    """The role of a broker alone: it leads everything and sends no requests."""
 
     worker: int | None = None
-    """Its number, where there are several."""
+    """The number of the worker, if there are several."""
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}>"
 
     def share(self) -> Share | None:
-        """What it opens of the data folders; None is all that is there."""
+        """The part of the data folders that it opens; None for all."""
         return None
 
     def part_of(self, settings: Settings) -> Settings:
-        """The settings that it goes by."""
+        """The settings that apply to it."""
         return settings
 
     @property
@@ -55,13 +55,13 @@ class Role:
         return 1
 
     def told(self, addresses: dict[str, Address]) -> dict[str, Address]:
-        """Where clients of each listener are sent."""
+        """The addresses to advertise to clients of each listener."""
         return addresses
 
     def cluster(
         self, settings: Settings, logs: LogManager, file: ClusterFile, endpoints: Endpoints
     ) -> tuple[Cluster, Placement]:
-        """The cluster as far as it is led here, and who leads what."""
+        """The cluster as far as it is led here, and the placement of leaders."""
         cluster = Cluster(logs.cluster_id, settings, logs, file)
         return cluster, SoleBroker(cluster, endpoints)
 
@@ -70,7 +70,7 @@ class Role:
         return None
 
     def joining(self, here: Joining, others: Others | None, cluster: Cluster) -> Joining:
-        """Who knows the partitions of all transactions."""
+        """The part that knows the partitions of all transactions."""
         return here
 
     def hand_overs(
@@ -80,7 +80,7 @@ class Role:
         committer: Committer,
         disk: Executor,
     ) -> HandOvers | None:
-        """Who moves partitions to other brokers."""
+        """The part that moves partitions to other brokers."""
         return None
 
     def listener(
@@ -97,11 +97,11 @@ class Role:
         return Listener(name, host, port, dispatcher, clock, limits, new_handshake=new_handshake, door=door)
 
     def peer_listeners(self, dispatcher: Dispatcher, clock: Clock, limits: ConnectionLimits) -> Sequence[Listener]:
-        """Where other brokers ask this one."""
+        """Listeners for requests of other brokers."""
         return ()
 
     async def begin_http(self, server: MetricsServer, address: tuple[str, int]) -> None:
         await server.start(*address)
 
     def ask_nobody(self) -> None:
-        """Who waits for another broker is refused now, and sends again."""
+        """Refuse requests that wait for another broker now; their clients retry."""

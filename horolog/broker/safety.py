@@ -28,7 +28,7 @@ Failures = Mapping[Partition, StorageFault]
 NO_FAILURES: Failures = {}
 
 Done = Callable[[Failures], None]
-"""Told on the event loop what could not be made safe."""
+"""Called on the event loop with what could not be made safe."""
 
 
 class Safety(Protocol):
@@ -64,7 +64,7 @@ def _sync(partition: Partition, monotonic: Callable[[], float]) -> _Synced:
 
 
 class LocalSafety:
-    """Safe is what a disk of this machine has said to hold."""
+    """Records are safe once a disk of this machine has confirmed them."""
 
     def __init__(
         self, loop: asyncio.AbstractEventLoop, workers: Executor, metrics: Metrics, monotonic: Callable[[], float]
@@ -79,7 +79,7 @@ class LocalSafety:
         return f"<LocalSafety by {self._workers!r}>"
 
     def make_safe(self, partitions: Sequence[Partition], done: Done) -> None:
-        """Sync every partition in a thread of its own; `done` is told once the last one is through."""
+        """Sync every partition in a thread of its own; `done` is called once the last one is through."""
         waiting = _Round(len(partitions), done)
         for partition in partitions:
             future = self._workers.submit(partial(_sync, partition, self._monotonic))

@@ -1,4 +1,4 @@
-"""The part of the settings table that says who may come in, with Kafka's names and defaults. `broker.settings` has the rest.
+"""The security part of the settings table, with Kafka's names and defaults. `broker.settings` has the rest.
 
 A row with `per_listener` can be given for one listener as `listener.name.<name>.KEY`, one with `per_mechanism` for one SASL mechanism
 of it as well.

@@ -56,7 +56,7 @@ def serve(arguments: argparse.Namespace, environ: Mapping[str, str]) -> int:
 
 
 def _alone(loaded: Settings, warnings: list[str]) -> int:
-    """Run one process; a single worker where the files of several cannot be merged before there is room."""
+    """Run one process; a single worker if there is no room to merge the files of several."""
     from horolog.broker.app import run
     from horolog.broker.left_folders import NoRoomToMerge
 

@@ -35,7 +35,7 @@ log = logging.getLogger(__name__)
 
 
 class ServedTopics(ABC):
-    """Topics with the partitions that this broker leads, and the settings by which they go."""
+    """Topics with the partitions that this broker leads, and their settings."""
 
     def __init__(self, settings: Settings, logs: LogManager) -> None:
         self.settings = settings
@@ -45,10 +45,10 @@ class ServedTopics(ABC):
         """Partitions that requests have found, by their topic's name or id: every change of topics or leaders empties it."""
         self.on_settings_changed: Callable[[Settings], None] = lambda _: None
         self.on_led: Callable[[str, int], None] = lambda _, __: None
-        """Told a topic and a partition that this broker leads from now on; `on_led_elsewhere` one that it does not."""
+        """Called with a topic and a partition that this broker leads from now on; `on_led_elsewhere` with one that it does not."""
         self.on_led_elsewhere: Callable[[str, int], None] = lambda _, __: None
         self.rule_watchers: list[Callable[[Rules], None]] = []
-        """Told the rules that count from now on: once at the start, and after each change of them."""
+        """Called with the rules that apply from now on: once at the start, and after each change of them."""
         self._logs = logs
         self._configs = ClusterConfigs(settings)
         self.settings_checks = self._configs.checks
@@ -113,7 +113,7 @@ class ServedTopics(ABC):
         self.on_led_elsewhere(name, index)
 
     def _make(self, record: StoredTopic, indexes: Sequence[int]) -> None:
-        """The folders of a new topic, all of them or none; or those by which one grows, as many as can be made."""
+        """Make the folders of a new topic, all of them or none; or those of added partitions, as many as can be made."""
         config = self.topic_config(record.overrides)
         places = {index: one for one, where in record.folders.items() for index in where}
         known = self.topics.get(record.name)
@@ -140,7 +140,7 @@ class ServedTopics(ABC):
         return self._logs.create(topic.name, index, topic.config, topic_id, place)
 
     def _delete(self, name: str, topic_id: bytes) -> None:
-        """Raises StorageFault where a folder is left, which the next start removes."""
+        """Raises StorageFault if a folder is left, which the next start removes."""
         topic = self.by_id.pop(topic_id, None)
         if topic is not None:
             del self.topics[name]
@@ -180,7 +180,7 @@ def _topic_of(step: Make | Delete) -> str:
 
 
 def _told(step: Make | Delete, fault: StorageFault) -> ClusterError:
-    """Log a fault of the disk; clients are told which files could not be made."""
+    """Log a fault of the disk; the error tells clients which files could not be made."""
     if isinstance(step, Delete):
         return ClusterError(ErrorCode.KAFKA_STORAGE_ERROR, "folders are still to be removed")
     grows = bool(step.indexes) and step.indexes[0] > 0

@@ -236,7 +236,7 @@ def string(default: str | None, sentence: str, **more: Any) -> Any:
 
 
 def password(sentence: str, **more: Any) -> Any:
-    """What nobody is shown: neither DescribeConfigs nor the log has it."""
+    """A secret: neither DescribeConfigs nor the log shows it."""
     return _row(ConfigType.PASSWORD, None, sentence, {"nullable": True, **more})
 
 

@@ -523,7 +523,7 @@ class Settings(SecuritySettings):
         return tuple(dict.fromkeys(key for _, layer in self.layers.by_rank() for key in layer if key not in SPECS))
 
     def is_set(self, key: str) -> bool:
-        """Whether someone gave this key a value, be it the default's."""
+        """Whether this key was given a value, even if it is the default's."""
         return any(key in layer for _, layer in self.layers.by_rank())
 
     def source(self, key: str) -> ConfigSource:
@@ -555,12 +555,12 @@ class Settings(SecuritySettings):
         )
 
     def describe(self, keys: Iterable[str] | None = None) -> list[ConfigEntry]:
-        """The keys asked for, or all; a key nobody knows is left out, as Kafka does."""
+        """The keys asked for, or all; an unknown key is left out, as Kafka does."""
         every = (*SPECS, *self.listener_keys())
         return [self.entry(key) for key in (every if keys is None else keys) if self._is_shown(key)]
 
     def _is_shown(self, key: str) -> bool:
-        """A key of Kafka's that is not used is shown once somebody has set it."""
+        """A key of Kafka's that is not used is shown once it is set."""
         return listener_keys.find(key, SPECS) is not None or (unused_keys.row(key) is not None and self.is_set(key))
 
     def explain(self, key: str) -> str:

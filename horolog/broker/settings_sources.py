@@ -18,7 +18,7 @@ _PLATFORM_PORT = re.compile(r"(tcp|udp|sctp)://.*")
 """KAFKA_PORT as container platforms set it for a service named kafka; a port of Kafka 0.10 is a number."""
 _FAMILIES = ("listener.name.", "rsm.config.", "rlmm.config.")  # Kafka hands on whatever begins so
 _FOR_DURABILITY = frozenset({"flush.messages", "flush.ms", "min.insync.replicas"})
-"""Of a topic: given to a broker they would be lost without a word, and acknowledged records with them."""
+"""Topic settings: given to a broker they would be ignored silently, and acknowledged records lost with them."""
 _CLOSE = 0.87  # an environment variable as like a known name as this is taken for a misspelling of it
 
 
@@ -27,7 +27,7 @@ def gather(
 ) -> tuple[dict[str, str], list[str]]:
     """The texts given for keys of the table, and warnings about all others.
 
-    Raises SettingsError for a key that nobody knows, and for one that asks for protection.
+    Raises SettingsError for an unknown key, and for one that asks for protection.
     """
     found: dict[str, str] = {}
     warnings: list[str] = []

@@ -1,4 +1,4 @@
-"""The files that come ready-made beside the program: in `horolog/broker/files` where it was installed, in `config` where it is developed."""
+"""The files that come ready-made with the program: in `horolog/broker/files` where it was installed, in `config` where it is developed."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -28,6 +28,6 @@ FILES = (
 
 
 def named(names: list[str]) -> Iterator[Shipped]:
-    """Those files, or all where none is named; raises KeyError."""
+    """Those files, or all if none is named; raises KeyError."""
     by_name = {one.name: one for one in FILES}
     yield from (by_name[name] for name in names) if names else FILES

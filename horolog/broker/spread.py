@@ -1,6 +1,6 @@
-"""Which worker leads a partition that nobody has moved: round robin, beginning at a node that the topic's id gives. Pure.
+"""Which worker leads a partition that was not moved: round robin, beginning at a node that the topic's id gives. Pure.
 
-So topics of one partition spread as well, and every worker finds the same without asking.
+So topics of one partition are spread, too, and every worker finds the same leader by itself.
 """
 
 from collections.abc import Sequence
@@ -9,5 +9,5 @@ from crc32c import crc32c
 
 
 def leader(nodes: Sequence[int], topic_id: bytes, index: int) -> int:
-    """The node that leads a partition where these are all there are."""
+    """The node of these, which are all nodes, that leads a partition."""
     return nodes[(crc32c(topic_id) + index) % len(nodes)]

@@ -21,7 +21,7 @@ from horolog.broker.settings_sources import read_file
 
 
 def allowed_modes(settings: Settings) -> dict[str, int]:
-    """What data folders and files with secrets may have at most; keys may be for a group, as distributions have it."""
+    """The widest modes allowed for data folders and files with secrets; a group may read keys, as distributions have it."""
     found: dict[str, int] = {}
     for folder in settings.data_folders:
         found |= modes.of_folder(str(folder.absolute()))
@@ -32,7 +32,7 @@ def allowed_modes(settings: Settings) -> dict[str, int]:
 
 
 def readable_secrets(file: Path | None) -> list[str]:
-    """The warning about a file of settings with passwords that everybody on this machine may read, if it is one."""
+    """The warning about a file of settings with passwords, if other users of this machine may read it."""
     if file is None:
         return []
     specs = (listener_keys.find(key, SPECS) for key in read_file(file))
@@ -43,7 +43,7 @@ def readable_secrets(file: Path | None) -> list[str]:
 
 
 def tells_everybody(settings: Settings) -> bool:
-    """Whether metrics and health are told to whoever asks from another machine."""
+    """Whether other machines can read metrics and health without a token."""
     address = http_address(settings)
     return address is not None and settings.horolog_http_token is None and not is_loopback(address[0])
 

@@ -1,6 +1,6 @@
 """Rules of the cluster, which administrators make while it runs: users, access lists, quotas, settings of groups.
 
-To the cluster a rule is a value under a key. The meaning of its content is the matter of whoever made it (`broker.security`).
+To the cluster a rule is a value under a key. The part that made it knows what its content means (`broker.security`).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ GROUP: Final = "group"
 KINDS: Final = frozenset({USER, ACL, QUOTA, GROUP})
 
 ENCRYPTED: Final = "$encrypted$"
-"""How secrets begin that are encrypted: see `security.password_encoder`."""
+"""The prefix of encrypted secrets: see `security.password_encoder`."""
 
 RuleId = tuple[str, str]
 """The kind and the key."""

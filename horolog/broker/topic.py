@@ -25,7 +25,7 @@ class Topic:
         overrides: dict[str, str],
         config: TopicConfig,
     ) -> None:
-        """`partitions` has None in the place of those that another broker leads."""
+        """`partitions` has None in place of those that another broker leads."""
         self.name = name
         self.id = topic_id
         self.overrides = overrides
@@ -35,11 +35,11 @@ class Topic:
 
     @property
     def partition_count(self) -> int:
-        """How many partitions the topic has, whoever leads them."""
+        """How many partitions the topic has, wherever they are led."""
         return len(self._partitions)
 
     def has(self, index: int) -> bool:
-        """Whether there is such a partition, whoever leads it."""
+        """Whether there is such a partition, wherever it is led."""
         return 0 <= index < len(self._partitions)
 
     def find(self, index: int) -> Partition | ErrorCode:
@@ -55,7 +55,7 @@ class Topic:
         return [partition for partition in self._partitions if partition is not None]
 
     def put(self, index: int, partition: Partition | None) -> None:
-        """Take up a partition that this broker leads from now on, or with None one that it leads no more; the next index adds one."""
+        """Put a partition that this broker leads from now on, or None for one that it no longer leads; the next index adds one."""
         self._partitions[index : index + 1] = [partition]
 
     @property

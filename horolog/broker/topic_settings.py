@@ -333,7 +333,7 @@ _DEFAULTS: dict[str, Value] = {name: row.default for name, row in ROWS.items()}
 
 
 def resolve(overrides: Mapping[str, str], settings: Settings) -> TopicConfig:
-    """The values that count; raises SettingsError for an override that is not allowed."""
+    """The effective values; raises SettingsError for an override that is not allowed."""
     parsed = {key: _row_of(key).spec.parse(text) for key, text in overrides.items()}
     v = {name: _value(row, parsed, settings) for name, row in ROWS.items()}
     policy = () if v[SETTINGS_UNKNOWN] else _words(v["cleanup.policy"])
@@ -373,7 +373,7 @@ def resolve(overrides: Mapping[str, str], settings: Settings) -> TopicConfig:
 
 
 def is_unknown(overrides: Mapping[str, str]) -> bool:
-    """Whether the topic was found without its settings, and nobody has given them since."""
+    """Whether the topic was found without its settings, and they have not been given since."""
     return overrides.get(SETTINGS_UNKNOWN, "").strip().lower() == "true"
 
 
@@ -441,7 +441,7 @@ def _row_of(key: str) -> Row:
 
 
 def describe(overrides: Mapping[str, str], settings: Settings, keys: Iterable[str] | None = None) -> list[ConfigEntry]:
-    """The keys asked for, or all, as DescribeConfigs answers them; a key nobody knows is left out, as Kafka does."""
+    """The keys asked for, or all, as DescribeConfigs answers them; an unknown key is left out, as Kafka does."""
     return [_entry(ROWS[key], overrides, settings) for key in (ROWS if keys is None else keys) if key in ROWS]
 
 

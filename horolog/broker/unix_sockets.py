@@ -1,6 +1,6 @@
-"""Unix sockets by their paths: of any length, in a folder that only this user enters, and there again when somebody has removed them.
+"""Unix sockets by their paths: of any length, in a folder private to this user, and made again if they are removed.
 
-Systems allow 104 to 108 bytes in the path of a socket. Where Linux shows open descriptors in `/proc`, a longer one is reached through a
+Systems allow 104 to 108 bytes in the path of a socket. If Linux shows open descriptors in `/proc`, a longer path is reached through a
 descriptor of its folder.
 """
 
@@ -30,7 +30,7 @@ def fits(path: str) -> bool:
 
 @contextlib.contextmanager
 def reachable(path: str) -> Iterator[str]:
-    """A path of the same socket that is short enough, as long as it is held. Raises OSError where its folder is missing."""
+    """A path of the same socket that is short enough, valid inside the context. Raises OSError if its folder is missing."""
     if len(os.fsencode(path)) <= LONGEST_PATH:
         yield path
         return
@@ -57,7 +57,7 @@ def make_private(folder: str) -> bool:
 
 
 class UnixServer:
-    """A server at a path, which it looks for as long as it serves. What an earlier process has left there is removed by asyncio."""
+    """A server at a path, which it makes again if it is removed. asyncio removes what an earlier process has left there."""
 
     def __init__(self, path: str, connect: Callable[[], asyncio.Protocol], backlog: int = 100) -> None:
         self._path = path
@@ -77,7 +77,7 @@ class UnixServer:
         self._keeping = asyncio.create_task(self._keep())
 
     def close(self) -> None:
-        """Nobody is let in any more."""
+        """Accept no more connections."""
         if self._keeping is not None:
             self._keeping.cancel()
         self._close_server()
@@ -95,7 +95,7 @@ class UnixServer:
                 await self._bind_again()
 
     async def _bind_again(self) -> None:
-        """Those who are connected stay so."""
+        """Make the socket again; open connections stay."""
         self._close_server()
         try:
             await self._bind()

@@ -1,6 +1,6 @@
 """The broker's periodic jobs: retention, syncs, compaction, retries, rescans and scrubs, expiry and checkpoints.
 
-Jobs come by monotonic time. What touches the disk for long runs in a worker; one that compacts or rescans is alone in the segments.
+Jobs run by monotonic time. Long work on the disk runs in a worker thread; only one at a time compacts or rescans segments.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ LEAST_BACKOFF_MS = 100
 EXPIRY_WARNING_MS = 24 * 3_600_000
 CATCH_UP_MS = 500
 CHECK_RECORD_MS = 5000
-"""Where workers share a journal: they also tell each other."""
+"""For workers that share a journal: they also notify each other."""
 
 
 class Kept(Protocol):
-    """The parts of a broker that are kept up; its settings may be others later."""
+    """The parts of a broker that need upkeep; its settings may be replaced."""
 
     settings: Settings
     clock: Clock
@@ -67,7 +67,7 @@ class Upkeep:
         own_storage: Storage,
         loop: asyncio.AbstractEventLoop,
     ) -> None:
-        """`own_storage` is the same disk by descriptors of the workers' own."""
+        """`own_storage` is the same disk, through the worker threads' own descriptors."""
         self._broker = broker
         self._expiry_clock = expiry_clock
         self._loop = loop
@@ -81,7 +81,7 @@ class Upkeep:
         self._jobs: list[Periodic] = []
         self._compaction_job: Periodic | None = None
         self._segments_busy = False
-        """A worker compacts or rescans: the two keep out of each other's segments."""
+        """A worker thread compacts or rescans: the two keep out of each other's segments."""
         self._scrubbing = False
 
     def __repr__(self) -> str:
@@ -143,11 +143,11 @@ class Upkeep:
 
     @property
     def is_busy(self) -> bool:
-        """Whether a worker compacts, rescans or scrubs."""
+        """Whether a worker thread compacts, rescans or scrubs."""
         return self._segments_busy or self._scrubbing
 
     def run_once(self) -> None:
-        """Everything now, and besides as before."""
+        """Run every job now; their schedules do not change."""
         for job in self._jobs:
             job.run_once()
 
@@ -156,7 +156,7 @@ class Upkeep:
             self._compaction_job.set_interval(_compaction_interval_ms(settings))
 
     def mend_now(self) -> None:
-        """Rescan all that was found damaged, at a start, before any worker is there."""
+        """Rescan all that was found damaged, at a start, before any worker thread is there."""
         while (task := self._rescanner.next_task(self._broker.clock.wall_ms())) is not None:
             seal = self._rescanner.run(task)
             if seal is not None:
@@ -172,7 +172,7 @@ class Upkeep:
             partition.producers.expire(now_ms)
 
     def sync_and_remove(self) -> None:
-        """What `flush.ms` asks for, what rolls have left to be sealed, and what has been out of use for long enough."""
+        """Sync what `flush.ms` asks for and what rolls have left to be sealed; remove what has been out of use for long enough."""
         now_ms = self._broker.clock.wall_ms()
         self._broker.waiting.changed(self._broker.logs.finish_retention(self._expiry_clock.wall_ms()))
         jobs = [partition.sync for partition in self._broker.logs.partitions_to_sync(now_ms)]
@@ -180,7 +180,7 @@ class Upkeep:
             self._in_background(job)
 
     def _retry_stopped(self) -> None:
-        """Partitions that a fault of the disk has stopped come back when it has passed; state kept in them is read again."""
+        """Reopen partitions that a fault of the disk has stopped once it has passed; state kept in them is read again."""
         reopened, jobs = self._broker.logs.retry_stopped()
         for partition in reopened:
             self._broker.cluster.reopened(partition)

@@ -1,4 +1,4 @@
-"""Requests that wait for new data, and the partitions that are watched for them: a change is told to who watches that partition alone.
+"""Requests that wait for new data, and the partitions watched for them: a change of a partition notifies its watches alone.
 
 Their memory is bounded by `horolog.fetch.waiting.max.bytes`; when they hold more, the next ones are answered at once.
 """
@@ -28,7 +28,7 @@ class Wait:
         on_end: Callable[[Wait], None],
         place_count: int = 0,
     ) -> None:
-        """`place_count` partitions were asked about, be it that some of them do not exist. `on_end`: however it ends, once."""
+        """The request names `place_count` partitions, some of which may not exist. `on_end` is called once, however it ends."""
         self.size_bytes = WAIT_BYTES + place_count * PLACE_BYTES
         self.place_count = place_count
         self.check = check
@@ -41,15 +41,15 @@ class Wait:
 
 
 class Watch(Protocol):
-    """Stands by one partition."""
+    """Watches one partition."""
 
     def changed(self) -> Iterable[Wait]:
-        """The partition has changed; the requests that wait for that."""
+        """The partition has changed; returns the requests that wait for that."""
         ...
 
 
 class Waiting:
-    """The requests that wait, and who watches which partition."""
+    """The requests that wait, and the watches on each partition."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
@@ -89,7 +89,7 @@ class Waiting:
                 del self._watches[partition]
 
     def changed(self, partitions: Iterable[Partition]) -> None:
-        """Partitions have new data, or changed otherwise (deleted, cut): tell who watches them, and look at what waits, each once."""
+        """Partitions have new data, or changed otherwise (deleted, cut): notify their watches, and check each waiting request once."""
         if not self._watches:
             return
         touched: dict[Wait, None] = {}
@@ -101,7 +101,7 @@ class Waiting:
                 self.remove(wait)
 
     def expire_all(self) -> None:
-        """Answer whoever waits with what there is."""
+        """Answer every waiting request with what there is."""
         for wait in list(self._waits):
             if wait.timer is not None:
                 self._expired(wait)
