@@ -109,7 +109,7 @@ def refuse_lost_rules(state: ClusterState | StoredCluster, settings: Settings) -
 
 
 def as_older(stored: StoredCluster, written: int) -> StoredCluster:
-    """The content of an older copy of the file, which lacks all later changes, and what they were is unknown."""
+    """The content of an older copy of the file, marked as lacking later changes, which are unknown."""
     topics = {name: replace(one, overrides=as_unknown(one.overrides), line="") for name, one in stored.topics.items()}
     return replace(
         stored,
@@ -122,7 +122,7 @@ def as_older(stored: StoredCluster, written: int) -> StoredCluster:
 
 
 def load_record(file: ClusterFile, storage: Storage, data_dirs: Iterable[str]) -> StoredCluster:
-    """The record; of an older copy only what is safe to use. A later save gets a number above every one so far."""
+    """The record; of an older copy only the safe parts. A later save gets a number above every one so far."""
     kept, written = file.load(), max(log_starts.record_in(storage, one) for one in data_dirs)
     file.go_on_from(written)
     return as_older(kept, written) if kept.found and kept.number < written else kept

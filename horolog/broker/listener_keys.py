@@ -45,7 +45,7 @@ def find(name: str, specs: Mapping[str, Spec]) -> Spec | None:
 
 
 def names(listener: str, key: str, mechanism: str = "") -> tuple[str, ...]:
-    """Every name by which one listener can be given a key, the one that counts first."""
+    """Every name by which one listener can be given a key, the most exact first."""
     prefix = f"listener.name.{listener.lower()}."
     most_exact = (f"{prefix}{mechanism.lower()}.{key}",) if mechanism else ()
     return (*most_exact, prefix + key, key)

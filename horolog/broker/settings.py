@@ -531,7 +531,7 @@ class Settings(SecuritySettings):
         return next((source for source, layer in self.layers.by_rank() if key in layer), ConfigSource.DEFAULT)
 
     def synonyms(self, key: str) -> tuple[Synonym, ...]:
-        """Every value that this key could have, the one that counts first."""
+        """Every value that this key could have, the effective one first."""
         spec = spec_of(key)
         given = [Synonym(key, layer[key], source) for source, layer in self.layers.by_rank() if key in layer]
         if spec.default is not None:

@@ -9,5 +9,5 @@ from crc32c import crc32c
 
 
 def leader(nodes: Sequence[int], topic_id: bytes, index: int) -> int:
-    """The node of these, which are all nodes, that leads a partition."""
+    """The leader of a partition among `nodes`."""
     return nodes[(crc32c(topic_id) + index) % len(nodes)]

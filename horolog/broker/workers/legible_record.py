@@ -31,7 +31,7 @@ async def until_legible(storage: Storage, data_dirs: Sequence[str], link: Asks) 
 
 
 def is_legible(storage: Storage, data_dirs: Sequence[str]) -> bool:
-    """Whether a worker can start from what is on the disk; a disk that does not work is reported when the folder is opened."""
+    """Whether a worker can start from the record on the disk; a disk that does not work is reported when the folder is opened."""
     there = [one for one in data_dirs if storage.is_dir(one)]
     try:
         found = file_journal.find(storage, there)

@@ -5,8 +5,8 @@ A line is a list, a word with its values:
     the supervisor says                                   a worker says
     begin ORDERS            first of all                  settled                 the folder is settled (the first worker)
     go                      the folder is settled         ready                   it serves clients
-    live [NODE ...]         who is ready                  failed MESSAGE CODE     it cannot start
-    journal NUMBER          somebody has written so far   journal NUMBER          it has written so far; 0: it cannot be read
+    live [NODE ...]         nodes that are ready          failed MESSAGE CODE     it cannot start
+    journal NUMBER          a worker has written so far   journal NUMBER          it has written so far; 0: it cannot be read
     applied NODE NUMBER     a worker has applied so far   applied NUMBER          it has applied so far
     ping                    an answer is waited for       pong
                                                           stopping                it takes no more requests

@@ -39,7 +39,7 @@ _FILE = re.compile(rf"{NAME}\.(\d+)")
 
 
 class Row(NamedTuple):
-    """What is known of one partition."""
+    """The known state of one partition."""
 
     topic_id: bytes
     recovery_point: int

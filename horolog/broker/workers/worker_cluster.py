@@ -123,7 +123,7 @@ class WorkerCluster(Cluster):
         self._foreign = {name for name, indexes in found.items() if count_and_foreign(counts.get(name, 0), indexes)[1]}
 
     def _folders(self) -> Iterator[tuple[str, int, str]]:
-        """The folders of partitions, whoever leads them: topic, number and path."""
+        """The folders of partitions, wherever they are led: topic, number and path."""
         for folder in self._logs.folders.usable():
             keys = folder.keys()
             for name, index in keys:
