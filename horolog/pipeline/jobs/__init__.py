@@ -1,8 +1,8 @@
 """The jobs of the pipeline, each a function: `pipeline.jobs.lag(...)` is what `horolog pipeline lag` runs.
 
 A module for each job has the function, named as the module, and what the command line needs: `add_arguments` and `run`.
-`common` has what jobs share: arguments, the Spark session, progress and the closing summary; `lanes` sends rows so that a run that was
-killed is gone on with, and `loading` asks before that what the topic would do with them.
+`common` has what jobs share: arguments, the Spark session, progress and the closing summary; `lanes` sends rows so that a killed run
+can be resumed, and `loading` first finds out what the topic would do with them.
 """
 
 from horolog.pipeline.jobs.archive import archive

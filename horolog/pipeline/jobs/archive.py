@@ -1,7 +1,7 @@
 """`horolog pipeline archive`: topics into a table by event date or hour, from where the table ends to where the topics end.
 
-The work is done in steps of a bounded number of records. Each step is one commit of the table that carries the offsets with it, so
-that a run that is killed at any moment goes on exactly where its last commit ended.
+The work is done in steps of a bounded number of records. Each step is one commit of the table that also has the offsets, so
+that after a kill the next run continues exactly where the last commit ended.
 """
 
 import argparse
@@ -69,15 +69,15 @@ class Wanted(NamedTuple):
 
     @property
     def starts(self) -> Offsets:
-        """Where each partition goes on, or begins. The first commit has it of partitions without rows, too.
+        """Where each partition continues, or begins. The first commit records it for partitions without rows, too.
 
-        Else they would begin where `since` is at the next run, which is later if it is "an hour ago".
+        Otherwise they would begin at the next run's `since`, which is later if it is "an hour ago".
         """
         return {place: start for place, (start, _) in self.ranges.items()}
 
     @property
     def begun(self) -> list[str]:
-        """The topics that the table goes on with."""
+        """The topics with which the table continues."""
         return sorted({place.topic for place in self.have.offsets if place in self.ranges})
 
     @property
@@ -86,7 +86,7 @@ class Wanted(NamedTuple):
 
 
 class Lost(CommandError):
-    """What the table would go on with is not in the topic any more."""
+    """The records after the table's end are no longer in the topic."""
 
 
 def archive(
@@ -107,9 +107,9 @@ def archive(
     tell: Callable[[str], None] = lambda _: None,
     progress_of: Callable[[int], JobProgress | None] = lambda _: None,
 ) -> Summary:
-    """Add new records of the topics to the table in the folder `to`, or of that name, from where it ends; LockHeld if another job is at it.
+    """Add new records of the topics to the table in the folder `to`, or of that name, from where it ends; LockHeld if it is in use.
 
-    `tell` is given lines that somebody should see, `progress_of` the number of records to come.
+    `tell` gets lines for the user, `progress_of` the number of records to come.
     """
     names = [topics] if isinstance(topics, str) else list(topics)
     table = open_table(table_format, to, spark, checkpoint)
@@ -131,7 +131,7 @@ def archive(
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """What goes where, and how; each of its parts may be done again."""
+    """What goes where, and how; each of its parts may be repeated."""
 
     spark: "SparkSession"
     bootstrap: Where
@@ -148,7 +148,7 @@ class Job:
         return writing(self.table, wait_ms, tell)
 
     def plan(self) -> Wanted:
-        """What the topics have that the table has not. The rows are added to the commit that was the newest now."""
+        """What the topics have and the table lacks. The rows will be committed after the commit that is now the newest."""
         have = Have(self.table.offsets(), dict(self.table.topic_ids()))
         self.form.check(self.spark, self.table.folders())
         self.form.check_columns(self.topics, self.table)
@@ -157,7 +157,7 @@ class Job:
         )
 
     def tell_first(self, wanted: Wanted, tell: Callable[[str], None]) -> None:
-        """What somebody may expect and will not get: a `since` that comes too late, decoded columns that stay empty."""
+        """Say what a user may expect and will not get: a `since` that comes too late, decoded columns that stay empty."""
         if self.since_ms is not None and wanted.begun:
             tell(f"{', '.join(wanted.begun)}: goes on where the table ends; --since is for topics that the table lacks")
         lacking = self.form.lacking(self.topics, self.table.columns())
@@ -193,14 +193,14 @@ class Job:
         return offsets
 
     def _steps(self, wanted: Wanted) -> "Iterator[dict[TopicPartition, Range]]":
-        """One without rows, where the table is only to note from when on it has everything."""
+        """A commit without rows, which only notes from where on the table has everything."""
         if self.since_ms is not None and not wanted.records and not wanted.begun:
             yield {place: (start, start) for place, start in wanted.starts.items()}
             return
         yield from steps(wanted.ranges, self.step_records)
 
     def ask(self, question: "Callable[[Client], Coroutine[Any, Any, T]]") -> T:
-        """The answer to something that takes the cluster."""
+        """The result of a function that takes the cluster."""
         return asyncio.run(self._ask(question))
 
     async def _ask(self, question: "Callable[[Client], Coroutine[Any, Any, T]]") -> T:
@@ -234,7 +234,7 @@ def read_step(
     step: "Mapping[TopicPartition, Range]",
     typed: Mapping[str, str] | None = None,
 ) -> "DataFrame":
-    """The rows of a step, with decoded columns where options ask for these; records that went meanwhile are an error, not a smaller step."""
+    """The rows of a step, with decoded columns if options ask for them; records that are gone since are an error, not a smaller step."""
     assigned: dict[str, list[int]] = {}
     for topic, partition in step:
         assigned.setdefault(topic, []).append(partition)
@@ -276,7 +276,7 @@ async def plan(
     begin = first if since_ms is None else await at_times(client, places, since_ms, last, 1)
     begun = {
         place.topic for place in offsets
-    }  # a partition that such a topic has got meanwhile is wanted from its start
+    }  # a partition that was added to such a topic since is wanted from its start
     begin |= {place: first[place] for place in places if place.topic in begun}
     end = last if until_ms is None else await at_times(client, places, until_ms, last, 1)
     ranges = {

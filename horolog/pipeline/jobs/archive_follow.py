@@ -1,8 +1,8 @@
-"""`horolog pipeline archive --follow`: the job goes on, in rounds. Each adds the news in the steps and commits of a single run.
+"""`horolog pipeline archive --follow`: the job keeps running, in rounds. Each adds new records in the steps and commits of a single run.
 
-A round holds the table's lock only while it writes: between rounds another job may expire, compact or add, and this one goes on from
-whatever commit is the newest then. So nobody is starved, and a job that is killed while it waits leaves no lock at all. Whether
-there is anything to do is asked before the lock is taken; a round without news writes nothing, not even a lock.
+A round holds the table's lock only while it writes: between rounds another job may expire, compact or add, and this one continues from
+the commit that is then the newest. So no job is starved, and a job that is killed while it waits leaves no lock. The round
+plans before it takes the lock; a round without new records writes nothing, not even a lock.
 """
 
 import argparse
@@ -41,17 +41,17 @@ _LOCK_POLL_SECONDS = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """When a round begins, and which news make a commit."""
+    """When a round begins, and how many new records make a commit."""
 
     every_ms: int = 60_000
     min_records: int = 1
     min_bytes: int = 1
-    """Of Parquet, reckoned from the rounds before."""
+    """Of Parquet, estimated from earlier rounds."""
     max_delay_ms: int = 900_000
-    """Fewer records than that wait no longer."""
+    """Fewer records wait no longer than this."""
     compact: bool = False
     wait_ms: int = 0
-    """For the lock of another job, at the start; later its rounds are waited for anyway."""
+    """For the lock of another job, at the start; later rounds wait for it anyway."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ class Round:
     seconds: float
     lag_records: int
     lag_seconds: float | None
-    """Now less the time of the first record that the table lacks; None if that has no time."""
+    """Now minus the time of the first record that the table lacks; None if that record has no time."""
 
     def as_json(self) -> dict[str, Any]:
         return {
@@ -90,7 +90,7 @@ class Round:
 
 
 class Following:
-    """A job that goes on until its end is wished for."""
+    """A job that runs until it is asked to end."""
 
     def __init__(
         self,
@@ -114,7 +114,7 @@ class Following:
         self.summary = Summary("archive", details={"rounds": 0, "commits": 0, "files": 0})
 
     def rounds(self) -> Iterator[Round]:
-        """Round after round; what passes is waited for with growing pauses, and told once."""
+        """Round after round; transient faults are retried with growing pauses, and reported once."""
         from py4j.protocol import Py4JError
         from pyspark.errors import PySparkException
 
@@ -214,10 +214,10 @@ class Following:
 
         return self._job.ask(ask)
 
-    # -- what passes
+    # -- transient faults
 
     def _wait_out(self, error: Exception, give_up_at: float | None) -> None:
-        """Wait for a moment, or raise what does not pass. At the start, as a single run has it, only a lock is waited for."""
+        """Pause, or raise a fault that is not transient. At the start, as in a single run, it waits only for a lock."""
         if isinstance(error, LockHeld | CommitLost):
             if give_up_at is not None and time.monotonic() >= give_up_at:
                 raise error
@@ -282,7 +282,7 @@ def _interval(text: str) -> int:
 
 
 def pace_of(arguments: argparse.Namespace, until_ms: int | None) -> Pace | None:
-    """How a job goes on; None if it does not."""
+    """How a job follows; None for a single run."""
     given = {"--every": arguments.every, "--min-records": arguments.min_records}
     given |= {"--min-bytes": arguments.min_bytes, "--max-delay": arguments.max_delay}
     if not arguments.follow:

@@ -1,6 +1,6 @@
-"""What records become in an archive: the folders that their rows lie in, and columns that keys and values are decoded to.
+"""The form of records in an archive: the folders of their rows, and the columns that keys and values are decoded to.
 
-Bytes of keys and values stay as they are, so that `replay` sends what came; what they are decoded to comes beside them.
+The bytes of keys and values stay unchanged, so that `replay` sends the original; decoded columns are added.
 """
 
 import argparse
@@ -42,7 +42,7 @@ _OF_PART = {
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """What somebody asks for; where that is nothing, folders are as the table has them, and nothing is decoded."""
+    """What the user asks for; by default folders are those of the table, and nothing is decoded."""
 
     partition_by: str | None = None
     zone: str | None = None
@@ -78,12 +78,12 @@ class Form:
             table.grown(self.columns(topics))
 
     def lacking(self, topics: Sequence[str], has: "pa.Schema") -> list[str]:
-        """The decoded columns of the table that nothing is decoded to."""
+        """The decoded columns of the table that this run leaves null."""
         new = set(self.columns(topics).names) if len(has) else set()
         return [name for name in has.names if name not in new]
 
     def columns(self, topics: Sequence[str]) -> "pa.Schema":
-        """What records of these topics are decoded to, by their schemas of now. Raises OptionError."""
+        """What records of these topics are decoded to, by their present schemas. Raises OptionError."""
         from horolog.pipeline.columns import SCHEMA_WITH_HEADERS
         from horolog.pipeline.options import parse_columns
         from horolog.pipeline.source import decoding_of
@@ -157,7 +157,7 @@ def _registry(arguments: argparse.Namespace) -> dict[str, str]:
 
 
 def _zone(text: str | None) -> str | None:
-    """The zone that is meant, by its name, which Java knows as well."""
+    """The zone of that name, which Java must know as well."""
     if text is None or text.upper() == "UTC":
         return text and "UTC"
     from zoneinfo import available_timezones

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def add_table(parser: argparse.ArgumentParser) -> None:
-    """For jobs that change a table which is there, and need no broker."""
+    """For jobs that change an existing table, and need no broker."""
     parser.add_argument("--to", metavar="DIR|URL", help="the table's folder (or --catalog)")
     parser.add_argument("--format", choices=FORMATS, help="(parquet; iceberg with --catalog)")
     add_catalogue(parser)
@@ -54,7 +54,7 @@ def table_of(arguments: argparse.Namespace) -> "tuple[str, str | CatalogueTable]
 
 
 def existing_table(arguments: argparse.Namespace) -> "tuple[str, str | CatalogueTable]":
-    """The same for a table that has to be there; NotFoundError if its folder is not."""
+    """The same for a table that must exist; NotFoundError if its folder does not."""
     kind, to = table_of(arguments)
     if isinstance(to, str) and not is_url(to) and not Path(to.removeprefix("file://")).is_dir():
         raise NotFoundError(f"there is no folder {to}")
@@ -62,7 +62,7 @@ def existing_table(arguments: argparse.Namespace) -> "tuple[str, str | Catalogue
 
 
 def table_there(spark: "SparkSession", to: "str | CatalogueTable", table_format: str, checkpoint: str | None) -> Table:
-    """A table that has commits; TableError if nobody has written to it yet."""
+    """A table that has commits; TableError if it was never written to."""
     table = open_table(table_format, to, spark, checkpoint)
     if not table.offsets():
         raise TableError(f"{to} is no table of ours yet")
@@ -72,12 +72,12 @@ def table_there(spark: "SparkSession", to: "str | CatalogueTable", table_format:
 def changing(
     table: Table, wait_ms: int, tell: Callable[[str], None], *, dry_run: bool
 ) -> AbstractContextManager[object]:
-    """Hold the table's lock; who only looks needs none."""
+    """Hold the table's lock; a dry run needs none."""
     return nullcontext() if dry_run else writing(table, wait_ms, tell)
 
 
 def past_ms(text: str, option: str, console: Console) -> int:
-    """A time that is over."""
+    """A time in the past."""
     moment = console.time(text, option)
     if moment.ms > console.now_ms():
         raise UsageError(f"{option}: {moment.understood} lies in the future")

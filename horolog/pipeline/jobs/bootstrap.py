@@ -69,7 +69,7 @@ def read_dump(spark: "SparkSession", source: str, table: str | None, file_format
 
 
 def _has_folders(folder: Path, source: str) -> bool:
-    """Whether files lie in folders below, of which Spark reads none by itself; UsageError where it would leave out a part all the same."""
+    """Whether files lie in subfolders, which Spark does not read by itself; UsageError if it would leave out a part all the same."""
     files = [path.relative_to(folder) for path in sorted(folder.rglob("*")) if path.is_file()]
     data = [path for path in files if is_data_file(path.as_posix())]
     plain = [path for path in data if not any("=" in part for part in path.parent.parts)]
@@ -94,7 +94,7 @@ def _format_of(source: str) -> str:
 
 
 def _known_as(source: str) -> str:
-    """What tells this dump from others, however it is written."""
+    """What distinguishes this dump from others, however it is spelt."""
     if source.startswith("jdbc:") or (is_url(source) and source.partition("://")[0] not in SCHEMES):
         return source
     return Place.of(source).canonical() if is_url(source) else str(Path(source.removeprefix("file://")).absolute())
@@ -185,7 +185,7 @@ def bootstrap(
     value_column: str | None = None,
     settings: Settings | None = None,
 ) -> Summary:
-    """Load a dump into the topic in the order of its times; goes on where a run before has ended.
+    """Load a dump into the topic in the order of its times; resumes where an earlier run ended.
 
     Raises `NotSent` if something would be lost.
     """
@@ -200,7 +200,7 @@ def bootstrap(
 def prepare(
     spark: "SparkSession", address: Where, dump: Dump, topic: str, rules: TopicRules, settings: Settings
 ) -> Load:
-    """Look at the dump, at what was sent of it before, and at what would become of it."""
+    """Look at the dump, at what was sent of it before, and at how the topic would treat it."""
     from pyspark.sql import functions as f
 
     from horolog.pipeline.jobs.lane_rows import SortedRows
@@ -244,7 +244,7 @@ def prepare(
 
 
 def _more() -> "list[Column]":
-    """How many rows have no time, and what tells these rows from others, in whatever order they come."""
+    """How many rows have no time, and what distinguishes these rows from others, whatever their order."""
     from pyspark.sql import functions as f
 
     missing = f.sum(f.col("timestamp").isNull().cast("long"))

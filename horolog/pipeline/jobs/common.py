@@ -71,7 +71,7 @@ def add_range(parser: argparse.ArgumentParser) -> None:
 
 
 def times_of(arguments: argparse.Namespace, console: Console) -> tuple[int | None, int | None]:
-    """`--since` and `--until` in milliseconds; said how they were understood."""
+    """`--since` and `--until` in milliseconds; says how they were understood."""
     times = console.range(arguments.since, arguments.until)
     return times.since_ms, times.until_ms
 
@@ -122,7 +122,7 @@ def one_topic(arguments: argparse.Namespace) -> str:
 
 @contextmanager
 def spark_of(arguments: argparse.Namespace) -> Iterator["SparkSession"]:
-    """A session as the arguments say; one that runs already is used and left running."""
+    """A session as the arguments say; a running one is used and left running."""
     import importlib.util
 
     missing = [name for name in NEEDED if importlib.util.find_spec(name) is None]
@@ -152,7 +152,7 @@ def spark_of(arguments: argparse.Namespace) -> Iterator["SparkSession"]:
     except PySparkException as error:
         raise CommandError(f"Spark gave up: {_cause(str(error))}") from error
     finally:
-        with suppress(OSError, Py4JError):  # it may have been ended with us, by whoever ends all processes of a service
+        with suppress(OSError, Py4JError):  # a signal to all processes of a service may have ended it with us
             spark.stop()
 
 
@@ -162,7 +162,7 @@ def _default_master() -> str | None:
 
 
 def _cause(text: str) -> str:
-    """What went wrong in a worker: Spark puts words before it, and the whole traceback where it was not foreseen."""
+    """The error of a worker: Spark adds a prefix, and the whole traceback of an unexpected error."""
     lines = [line.strip() for line in text.splitlines() if line.strip() and not _STATE_LINE.match(line)]
     own = [found[1] for line in lines if (found := _OWN_ERROR.search(line))]
     named = [line for line in lines if _ERROR_LINE.match(line)]
@@ -185,9 +185,9 @@ async def require_topics(arguments: argparse.Namespace, topics: Iterable[str]) -
 
 
 class JobProgress:
-    """Records, bytes, position in time, rate and what remains, on standard error.
+    """Records, bytes, position in time, rate and remaining time, on standard error.
 
-    At a terminal it is one line that is drawn again; elsewhere, if it is asked for, one line after another.
+    At a terminal it is one line that is redrawn; elsewhere, on request, one line after another.
     """
 
     def __init__(self, console: Console, total_records: int | None, *, in_lines: bool = False) -> None:
@@ -254,7 +254,7 @@ def progress_line(records: int, size_bytes: int, total: int | None, position: st
 
 @dataclass(slots=True)
 class Summary:
-    """What a job did: the last thing it says, and its JSON."""
+    """What a job did: its last output, and its JSON."""
 
     job: str
     records: int = 0
@@ -270,7 +270,7 @@ class Summary:
 
 
 def show_summary(summary: Summary, console: Console) -> None:
-    """JSON is one line, the last: schedulers take it, and files of such lines grow by a line a run."""
+    """JSON is one line, the last: schedulers read it, and a file of such lines grows by a line for each run."""
     if console.as_json:
         console.json_line(summary.as_json())
         return

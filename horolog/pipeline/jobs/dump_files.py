@@ -1,6 +1,6 @@
 """Dumps in an object store: tasks read the files with the store's own client, so that no jar is needed.
 
-Parquet and ORC have their own columns, those of the first file. Lines of JSON and CSV are handed to Spark, which finds out the types.
+Parquet and ORC have their own columns, those of the first file. Lines of JSON and CSV are passed to Spark, which infers the types.
 """
 
 from collections.abc import Iterable, Iterator

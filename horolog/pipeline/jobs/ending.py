@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM as a wish: a job that goes on ends what it is at, and then itself. A second signal ends the process at once."""
+"""Ctrl-C and SIGTERM as a request to end: a running job completes its current step, then ends. A second signal ends the process at once."""
 
 import signal
 import threading
@@ -10,18 +10,18 @@ from types import FrameType
 from horolog.broker import interrupts
 
 _SLICE_SECONDS = 0.1
-"""A wish is seen so soon; what waits on a lock cannot be woken by a handler of signals that needs the same lock."""
+"""How soon a request is seen; a signal handler cannot wake what waits on a lock that the handler needs, too."""
 
 
 class Ending:
-    """Whether the end is wished for."""
+    """Whether the job has been asked to end."""
 
     def __init__(self, sleep: Callable[[float], None] = time.sleep) -> None:
         self.wished = False
         self._sleep = sleep
 
     def pause(self, seconds: float) -> None:
-        """Wait so long, or until the end is wished for."""
+        """Wait this long, or until the job is asked to end."""
         left = seconds
         while left > 0 and not self.wished:
             self._sleep(min(left, _SLICE_SECONDS))

@@ -1,6 +1,6 @@
-"""`horolog pipeline expire`: whole dates that have grown old leave a table, and so do old versions of it.
+"""`horolog pipeline expire`: removes whole old dates from a table, and old versions of it.
 
-How far the table goes in its topics stays as it is, so `archive` goes on where it was.
+The table keeps its offsets, so `archive` continues where it was.
 """
 
 import argparse
@@ -43,7 +43,7 @@ def expire(
     wait_ms: int = 0,
     tell: Callable[[str], None] = lambda _: None,
 ) -> Summary:
-    """Let dates go that end before `older_than_ms`, and versions of the table before the other; LockHeld if a job is at it."""
+    """Remove dates that end before `older_than_ms`, and versions made before `versions_before_ms`; LockHeld if the table is in use."""
     began = time.monotonic()
     table = table_there(spark, to, table_format, checkpoint)
     with changing(table, wait_ms, tell, dry_run=dry_run):

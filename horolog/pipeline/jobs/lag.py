@@ -1,7 +1,7 @@
 """`horolog pipeline lag`: how far a group is behind, in records and in time, and when it will have caught up.
 
-The broker is asked twice. How fast the group reads and how fast the partition grows between the two looks says when the one
-will have caught up with the other; a group that reads no faster than the partition grows never will. Spark has no part in it.
+The job asks the broker twice. How fast the group reads and how fast the partition grows between the two answers says when the
+group will have caught up; a group that reads no faster than the partition grows never will. Spark is not involved.
 """
 
 import argparse
@@ -29,7 +29,7 @@ NEVER = "never"
 
 @dataclass(frozen=True, slots=True)
 class PartitionLag:
-    """One partition of a group: the second look, and what the two together tell."""
+    """One partition of a group: the second look, and the rates between the two."""
 
     lag: "Lag"
     read_per_second: float
@@ -37,7 +37,7 @@ class PartitionLag:
 
     @property
     def seconds_to_catch_up(self) -> float | None:
-        """None: at this rate never, or nobody can tell because nothing is committed."""
+        """None: never at this rate, or unknown because nothing is committed."""
         if not self.lag.records:
             return 0.0 if self.lag.records == 0 else None
         gain = self.read_per_second - self.grown_per_second

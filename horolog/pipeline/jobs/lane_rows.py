@@ -1,7 +1,7 @@
 """Where the rows of a load come from: lane by lane, each in the order of its positions, as they are read.
 
-Segment files are in that order, and files of tables are merged into it (`merging`), so nothing is sorted, shuffled or kept. A table
-of which too much lies over each other, and a dump that is to be put in the order of its times, are sorted by Spark (`SortedRows`).
+Segment files are in that order, and files of tables are merged into it (`merging`), so nothing is sorted, shuffled or kept. Spark
+sorts (`SortedRows`) a table of which too much overlaps, and a dump, which is sent in the order of its times.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -43,7 +43,7 @@ class LaneRows(Protocol):
         """The rows of one lane after the other, in this process."""
 
     def counts(self, rules: TopicRules, now_ms: int, *, exactly: bool) -> Counts:
-        """How many they are and what the topic would do to them; they are read only where their bounds leave that open."""
+        """How many there are and what the topic would do to them; they are read only if their bounds leave that open."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class SortedRows:
 
 
 class Tables(Protocol):
-    """What a task reads of a lane, in order; it travels there."""
+    """What a task reads of a lane, in order; it travels to the task."""
 
     def of_lane(self, lane: Lane) -> Iterator[pa.Table]: ...
     def units(self) -> Sequence[Callable[[], Iterator[pa.Table]]]:
@@ -72,7 +72,7 @@ class Tables(Protocol):
 
     @property
     def known(self) -> Counts:
-        """What can be said without reading them."""
+        """What is known without reading them."""
 
 
 @dataclass(frozen=True)
@@ -190,7 +190,7 @@ class SegmentTables:
 
     @property
     def known(self) -> Counts:
-        """Offsets are counted for records; how early the earliest is no file says."""
+        """Offsets count as records; no file says how early the earliest is."""
         ranges = {(one.partition, one.first_offset, one.end_offset) for ours in self.pieces.values() for one in ours}
         size = sum(one.size_bytes for ours in self.pieces.values() for one in ours)
         records = sum(max(0, end - start) for _, start, end in ranges)

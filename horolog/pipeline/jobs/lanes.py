@@ -1,18 +1,18 @@
-"""Sends rows to a topic so that a run that is killed at any moment is gone on with: what `replay` and `bootstrap` do.
+"""Sends rows to a topic so that a run that is killed at any point can be resumed: what `replay` and `bootstrap` do.
 
-The rows are parted into lanes, each in an order that is the same in every run: for `replay` a lane is a partition that the rows come
-from, a row's position its offset there; for `bootstrap` there is one lane, and a position counts the rows. How far each lane has
-come is kept on the target, as the offset of a group (a partition of the topic for each lane, further groups where it has fewer):
+The rows are divided into lanes, each in an order that is the same in every run: for `replay` a lane is a partition that the rows come
+from, a row's position its offset there; for `bootstrap` there is one lane, and a position counts the rows. The progress of each lane
+is kept on the target, as the offset of a group (a partition of the topic for each lane, further groups if it has fewer):
 
     horolog-<job>-<12 hex digits of source and target>        offset: the position of the next row to be sent
     metadata: {"sent": rows so far, "ends": n, ...}                 ends: the sum of the topic's end offsets when the job began
 
-and what the job has settled when it began (the range of times, what the dump was); on the first lane of a run that came to its end also
+and what the job settled when it began (the range of times, the identity of the dump); on the first lane of a completed run also
 "twice", how many rows are there twice. With `exactly_once` rows and progress are in one
-transaction, and whoever starts later fences who was there: none is there twice. Otherwise progress is noted behind the rows, and
-what was sent since the last note is sent again after a kill. How many those are is what the topic has got since the job
-began (its end offsets), less what was sent: an upper bound if somebody else wrote to it too. A run that goes on with one that came
-to its end counts from there on, so that what others have written between the two is not taken for doubles.
+transaction, and a later run fences an earlier one: no row is there twice. Otherwise progress is noted after the rows, and
+what was sent since the last note is sent again after a kill. The number of these rows is what the topic has got since the job
+began (its end offsets), minus what was sent: an upper bound if others wrote to it, too. A run that continues a completed one
+counts from its end on, so that records that others wrote between the two do not count as duplicates.
 """
 
 import asyncio
@@ -63,7 +63,7 @@ class Row(NamedTuple):
 
 
 class Sent(NamedTuple):
-    """What became of one lane in one task."""
+    """The result of one lane in one task."""
 
     lane: int
     records: int
@@ -73,12 +73,12 @@ class Sent(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Begun:
-    """What was settled when the job began: the same for every lane, and for every run that goes on with it."""
+    """What was settled when the job began: the same for every lane, and for every run that resumes it."""
 
     ends: int
     settled: dict[str, Any] = field(default_factory=dict)
     twice: int | None = field(default=None, compare=False)
-    """How many rows are there twice, where a run has come to its end."""
+    """How many rows are there twice, once a run is complete."""
 
     def committed(self, position: int, sent: int) -> Committed:
         said = {"sent": sent, "ends": self.ends, **self.settled}
@@ -88,7 +88,7 @@ class Begun:
 
 @dataclass(frozen=True, slots=True)
 class Lanes:
-    """Where the rows go, and where it is kept how far they have come."""
+    """Where the rows go, and where their progress is kept."""
 
     bootstrap: Where
     topic: str
@@ -101,7 +101,7 @@ class Lanes:
     def of(
         cls, kind: str, source: Iterable[object], bootstrap: Where, topic: str, partitions: int, **more: Any
     ) -> "Lanes":
-        """The job's name comes from the rows and their target: the same again is gone on with."""
+        """The job's name comes from the rows and their target: the same job again is resumed."""
         digest = hashlib.sha256(json.dumps([str(each) for each in source]).encode()).hexdigest()
         return cls(bootstrap, topic, partitions, f"horolog-{kind}-{digest[:12]}", **more)
 
@@ -137,11 +137,11 @@ class Noted(NamedTuple):
             ) from error
 
 
-# -- progress, asked and noted by the driver
+# -- progress, read and noted by the driver
 
 
 async def noted(client: Client, lanes: Lanes, numbers: Iterable[int], *, stable: bool = True) -> dict[int, Noted]:
-    """How far these lanes have come, those of which something is noted; with what open transactions have, if not `stable`."""
+    """The progress of these lanes, as far as it is noted; if not `stable`, with that of open transactions."""
     admin = GroupAdmin(client)
     found: dict[int, Noted] = {}
     for group, members in groupby(sorted(numbers), lanes.group):
@@ -155,7 +155,7 @@ async def noted(client: Client, lanes: Lanes, numbers: Iterable[int], *, stable:
 
 
 async def noted_alone(client: Client, lanes: Lanes, numbers: Iterable[int]) -> dict[int, Noted]:
-    """The same, with whoever sends these lanes fenced: the offsets of a transaction that a kill left open are not waited for."""
+    """The same, after fencing other senders of these lanes, so that it does not wait for a transaction that a kill left open."""
     found: dict[int, Noted] = {}
     if await begun_before(client, lanes) is None:
         return found
@@ -187,7 +187,7 @@ async def noted_of(lanes: Lanes, numbers: Iterable[int]) -> dict[int, Noted]:
 async def begin(
     client: Client, lanes: Lanes, numbers: Iterable[int], settled: Mapping[str, Any], *, again: bool = False
 ) -> dict[int, Noted]:
-    """How far each lane has come; lanes of which nothing is noted are noted to begin now, and with `again` all are."""
+    """The progress of each lane; lanes without a note are noted to begin now, with `again` all lanes."""
     wanted = sorted(numbers)
     ask = noted_alone if lanes.exactly_once else noted
     have = {} if again else await ask(client, lanes, wanted)
@@ -227,7 +227,7 @@ async def sent_twice(client: Client, lanes: Lanes, numbers: Iterable[int]) -> in
 
 
 async def finish(client: Client, lanes: Lanes, numbers: Iterable[int]) -> int:
-    """Note that a run has come to its end; how many rows the topic has more than once, at most."""
+    """Note that a run is complete; how many rows the topic has more than once, at most."""
     chosen = list(numbers)
     twice = await sent_twice(client, lanes, chosen)
     have = {} if lanes.exactly_once else await noted(client, lanes, chosen[:1])
@@ -248,7 +248,7 @@ def send_batches(lanes: Lanes, batches: "Iterable[pa.RecordBatch]") -> "Iterator
 
 
 def sent_batch(lanes: Lanes, lane: int, rows: Iterable[Row]) -> "pa.RecordBatch":
-    """Sends the rest of a lane; what became of it as Spark is given it."""
+    """Sends the rest of a lane; returns the result in the form for Spark."""
     import pyarrow as pa
 
     return pa.RecordBatch.from_pylist([asyncio.run(send_lane(lanes, lane, rows))._asdict()])
@@ -287,7 +287,7 @@ async def _sender(client: Client, lanes: Lanes, lane: int) -> AsyncIterator[tupl
 
 
 class Turn:
-    """When the next row may go, at so many a second; none before its turn."""
+    """When the next row may be sent, at this many per second."""
 
     def __init__(self, rate: int) -> None:
         self._rate = rate
@@ -302,7 +302,7 @@ class Turn:
 
 
 class _Sending:
-    """One lane on its way: some rows, then a note of how far they have come, and so on."""
+    """A lane that is being sent: some rows, then a note of the progress, and so on."""
 
     def __init__(
         self, producer: Producer, client: Client, lanes: Lanes, lane: int, have: Noted, turn: Turn | None
@@ -318,7 +318,7 @@ class _Sending:
         self.last_ms = -1
 
     async def send_some(self, rows: Iterator[Row]) -> None:
-        """Send as many of the rows as one note is for; when this returns they are written, and it is on record that they are."""
+        """Send the rows that one note covers; when this returns they are written and noted."""
         async with self._producer.transaction() if self._lanes.exactly_once else nullcontext():
             position = await self._send(rows)
             progress = {self._place: self._have.begun.committed(position, self._have.sent + self.records)}
@@ -328,7 +328,7 @@ class _Sending:
             await GroupAdmin(self._client).alter_group_offsets(self._group, progress)
 
     async def _send(self, rows: Iterator[Row]) -> int:
-        """The position behind what was sent."""
+        """The position after the last row that was sent."""
         began, position = time.monotonic(), 0
         futures: list[asyncio.Future[Any]] = []
         try:

@@ -1,6 +1,6 @@
-"""Sends rows with times of their own to a topic, after asking what the topic would do with those times.
+"""Sends rows with times of their own to a topic, after finding out what the topic would do with those times.
 
-A topic drops records older than its retention within minutes, and refuses times beyond its bounds; a load that does not ask first
+A topic drops records older than its retention within minutes, and refuses times beyond its bounds; a load that does not check first
 loses data silently. `look_ahead` counts, before anything is sent, what would be lost and why.
 """
 
@@ -93,7 +93,7 @@ class Settings:
 
     exactly_once: bool = False
     again: bool = False
-    """All of it anew, whatever was sent before."""
+    """All of it again, whatever was sent before."""
     force: bool = False
     rate: int | None = None
     step_records: int = NOTE_RECORDS
@@ -109,12 +109,12 @@ class Share:
     settled: dict[str, Any]
     sent_before: int = 0
     rows_due: int | None = None
-    """How many there are in all, with those that were sent before; None: nobody has counted."""
+    """How many there are in all, with those that were sent before; None: not counted."""
 
 
 @dataclass(slots=True)
 class Load:
-    """Rows that are ready to be sent, and what would become of them; to be closed."""
+    """Rows that are ready to be sent, and how the topic would treat them; to be closed."""
 
     job: str
     topic: str
@@ -179,7 +179,7 @@ class Load:
                 raise CommandError(str(error)) from error
 
     def _sent_by_tasks(self, share: Share, progress: JobProgress | None) -> list[Sent]:
-        """What has become of all lanes; how far they are is seen on the target meanwhile."""
+        """The results of all lanes; meanwhile their progress is read from the target."""
         done = share.rows.in_tasks(share.lanes, share.numbers)
         with ThreadPoolExecutor(1) as pool:
             sending: Future[list[Any]] = pool.submit(done.collect)
@@ -212,7 +212,7 @@ async def _finish(share: Share) -> int:
 
 
 async def _at(lanes: Lanes, question: "Callable[[Client], Awaitable[T]]") -> "T":
-    """The answer of the cluster that the lanes go to."""
+    """The result of a function that takes the cluster of the lanes."""
     from horolog.client.client import Client
 
     async with Client(**at(lanes.bootstrap), client_id=CLIENT_ID) as client:
@@ -267,7 +267,7 @@ def settings_of(arguments: argparse.Namespace) -> Settings:
 
 
 def carry_out(made: Load, arguments: argparse.Namespace, console: Console) -> Summary | None:
-    """What a command does with rows that are ready: say what would become of them, and send them; None for a dry run."""
+    """What a command does with rows that are ready: say how the topic would treat them, and send them; None for a dry run."""
     show_outlook(made.outlook, made.topic, console)
     if made.sent_before and not arguments.again:
         console.note(f"{made.sent_before:,} records were sent before; --again would send them again")

@@ -31,7 +31,7 @@ SMALL_BYTES = 1 << 20
 """A group so small is read at once, and its file closed: a partition may have rows in the folders of hundreds of dates."""
 MOST_OPEN = 128
 MOST_BYTES = 512 << 20
-"""What the groups that are open at a time may hold; where more lies over each other Spark sorts."""
+"""What the groups that are open at a time may hold; if more overlap, Spark sorts."""
 
 _OWN = schema()
 _KEYS = ("topic", "topic_id", "partition")
@@ -259,7 +259,7 @@ def merged(groups: Iterable[Group], opened: Callable[[Group], Iterator[pa.Table]
 
 
 def is_too_much(groups: Iterable[Group]) -> bool:
-    """Whether so many groups of a partition lie over each other that merging them takes more than a task should."""
+    """Whether so many groups of a partition overlap that merging them takes more memory than a task should."""
     borders = [border for one in groups for border in _borders(one)]
     sums = list(accumulate(sorted(borders), lambda have, one: (one[0], have[1] + one[1], have[2] + one[2])))
     return any(files > MOST_OPEN or size > MOST_BYTES for _, files, size in sums)

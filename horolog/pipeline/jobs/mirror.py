@@ -1,8 +1,8 @@
-"""`horolog pipeline mirror`: a topic of cluster A goes to cluster B as it is, and groups go after it by time.
+"""`horolog pipeline mirror`: copies a topic of cluster A to cluster B unchanged, and moves groups by time.
 
 Spark spreads partitions over cores and machines, a task for the next piece of each; what a task does is `mirror_copy`'s. Records go
 from broker to broker through the task's Python and never through Spark's rows, whose header names are text where Kafka's are bytes.
-Progress is kept on B, in the transactions that hold the records, so a run that is killed at any moment goes on where it ended.
+Progress is kept on B, in the transactions that hold the records, so after a kill the next run continues where the last one ended.
 """
 
 import argparse
@@ -49,7 +49,7 @@ RESUME_BY_TIME = "30m"
 RESUME_BY_TIME_MS = 1_800_000
 POLL_SECONDS = 1.0
 GROUPS_EVERY_SECONDS = 30.0
-"""While following, groups are moved again after so long, so that whoever has to switch to B finds them near."""
+"""How often groups are moved while following, so that they are close behind when clients switch to B."""
 LONGEST_PAUSE_SECONDS = 30.0
 _SETTLED_AT_ONCE = 16
 _COPIED = "records long, size_bytes long, last_ms long"
@@ -57,7 +57,7 @@ _COPIED = "records long, size_bytes long, last_ms long"
 
 @dataclass(slots=True)
 class Clusters:
-    """Both clusters and the topic that goes from one to the other; each step connects anew, as it may come hours after the last."""
+    """Both clusters and the topic to copy; each step opens new connections, as it may run hours after the last."""
 
     source: Where
     target: Where
@@ -73,7 +73,7 @@ class Clusters:
         return Link(self.source, self.target, self.group)
 
     def ask(self, question: "Callable[[Admin, Admin], Coroutine[Any, Any, T]]") -> T:
-        """The answer to something that takes both clusters."""
+        """The result of a function that takes both clusters."""
         return asyncio.run(self._ask(question))
 
     async def _ask(self, question: "Callable[[Admin, Admin], Coroutine[Any, Any, T]]") -> T:
@@ -115,7 +115,7 @@ def mirror(
     step_records: int = STEP_RECORDS,
     force: bool = False,
 ) -> Summary:
-    """Copy to `target` what it lacks of the topic, and let the groups go on there; MirrorRefused if something would be lost."""
+    """Copy to `target` what it lacks of the topic, and move the groups there; MirrorRefused if something would be lost."""
     clusters = Clusters(source, target, topic)
     prepared = prepare(clusters, since_ms, groups, create=True, force=force)
     refuse_losses(look(spark, clusters, prepared), force=force)
@@ -129,7 +129,7 @@ def mirror(
 
 
 def prepare(clusters: Clusters, since_ms: int | None, groups: Sequence[str], *, create: bool, force: bool) -> Prepared:
-    """Look at both clusters, make the topic where it is to go, and return the ranges to copy."""
+    """Look at both clusters, create the topic on B, and return the ranges to copy."""
     from horolog.pipeline.jobs import mirror_target
     from horolog.pipeline.jobs.mirror_groups import check_groups
 
@@ -165,7 +165,7 @@ def prepare(clusters: Clusters, since_ms: int | None, groups: Sequence[str], *, 
 
 
 def look(spark: "SparkSession", clusters: Clusters, prepared: Prepared, *, whatever: bool = False) -> "Outlook | None":
-    """What would become of the records under B's rules; None if nothing can be lost, unless an answer is wanted `whatever`."""
+    """How B's rules would treat the records; None if nothing can be lost, unless `whatever` asks for an answer anyway."""
     from horolog.pipeline.jobs.archive import read_step
     from horolog.pipeline.jobs.loading import look_ahead
     from horolog.pipeline.jobs.mirror_target import can_lose
@@ -177,7 +177,7 @@ def look(spark: "SparkSession", clusters: Clusters, prepared: Prepared, *, whate
 
 
 def refuse_losses(outlook: "Outlook | None", *, force: bool) -> None:
-    """A record that B does not take cannot be left out: what comes behind it would be there, and the mirror would not be one."""
+    """A record that B refuses cannot be skipped: B would have the records after it, and be no mirror."""
     from horolog.pipeline.jobs.mirror_target import MirrorRefused
 
     if outlook is None or not outlook.losses:
@@ -190,7 +190,7 @@ def refuse_losses(outlook: "Outlook | None", *, force: bool) -> None:
 
 
 def settle(clusters: Clusters, since_ms: int | None, *, force: bool) -> "dict[TopicPartition, tuple[int, int]]":
-    """Fence whoever mirrors these partitions, note where each begins, and return the ranges to copy.
+    """Fence other mirrors of these partitions, note where each begins, and return the ranges to copy.
 
     After this nothing is sent that was not noted before: a partition with records and no note was not filled by a mirror.
     """
@@ -444,7 +444,7 @@ class _Run:
             pass
 
     def _follow(self, spark: "SparkSession", wanted: "dict[TopicPartition, tuple[int, int]]") -> None:
-        """Until Ctrl-C; what passes is waited for, with growing pauses."""
+        """Until Ctrl-C; transient faults are retried with growing pauses."""
         from pyspark.errors import PySparkException
 
         from horolog.client.errors import KafkaError
@@ -466,7 +466,7 @@ class _Run:
     def _follow_once(
         self, spark: "SparkSession", wanted: "dict[TopicPartition, tuple[int, int]]"
     ) -> "dict[TopicPartition, tuple[int, int]]":
-        """Copy what there is, else wait a moment; returns the ranges to copy next. None: nobody knows how far the copy has come."""
+        """Copy what there is, else wait a moment; returns the ranges to copy next. None: the progress of the copy is unknown."""
         if not wanted:
             wanted = settle(self._clusters, self._since_ms, force=self._force)
         if any(start < end for start, end in wanted.values()):
@@ -480,7 +480,7 @@ class _Run:
         return news(self._clusters, force=self._force)
 
     def _say_where(self) -> None:
-        """A line for each round that copied something: how far behind is the age of what was copied last."""
+        """A line for each round that copied something; the age of the last copied record is how far it is behind."""
         progress, console = self._progress, self._console
         where = ""
         if progress.time_ms is not None:
@@ -493,7 +493,7 @@ class _Run:
     # Groups
 
     def _move(self) -> None:
-        """Move the groups; once moved, one that goes on on B is left alone from then on."""
+        """Move the groups; a moved group that has begun to commit on B is no longer moved."""
         from horolog.pipeline.jobs.mirror_groups import GroupTaken
 
         for group in list(self._to_move):

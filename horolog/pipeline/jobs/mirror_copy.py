@@ -6,8 +6,8 @@ metadata says where copying began, and of which topic, where A has ids:
 
     from=<offset on A> topic=<topic id on A>
 
-The transactional id belongs to the partition, so whoever begins later fences who was there before; only then is it asked how far
-the copy has come, and nobody else can change that any more.
+The transactional id belongs to the partition, so a later task fences an earlier one. Only then does it read how far
+the copy has come, which no other task can change any more.
 """
 
 import asyncio
@@ -36,9 +36,9 @@ LOOK_BYTES = 64 << 10
 TRANSACTION_BYTES = 64 << 20
 TRANSACTION_SECONDS = 20.0
 TRANSACTION_TIMEOUT_MS = 120_000
-"""Several times what a transaction takes: after that B ends what a dead task left open, and its readers go on."""
+"""Several times what a transaction takes: after that B aborts what a dead task left open, and its readers continue."""
 _FRUITLESS_FETCHES = 120
-"""So many fetches in a row may bring nothing of what should be there: about a minute."""
+"""This many fetches in a row may return nothing of what should be there: about a minute."""
 _RECORDS_AT_ONCE = 5000
 _BEGUN, _TOPIC = "from=", "topic="
 
@@ -73,7 +73,7 @@ class Progress(NamedTuple):
 
     @classmethod
     def of(cls, committed: Committed) -> "Progress":
-        """An offset that somebody set by hand says nothing of where copying began; 0 is right or too early."""
+        """An offset that was set by hand does not say where copying began; 0 is right or too early."""
         begun, _, topic = committed.metadata.partition(" ")
         digits = begun.removeprefix(_BEGUN)
         number = int(digits) if digits.isascii() and digits.isdigit() else 0
@@ -160,7 +160,7 @@ async def codec_at(client: Client, place: TopicPartition, offset: int) -> str:
 async def fenced(
     target: Client, link: Link, place: TopicPartition, compression: str | None = None
 ) -> AsyncIterator[tuple[Producer, Progress | None]]:
-    """A producer that is the only one for the partition from now on, and how far the copy has come, which is settled now."""
+    """A producer that is from now on the only one for the partition, and how far the copy has come, which is now final."""
     async with only_producer(target, link.transactional_id(place), link.group, place, compression) as (producer, have):
         yield producer, None if have is None else Progress.of(have)
 
@@ -169,7 +169,7 @@ async def fenced(
 async def only_producer(
     target: Client, transactional_id: str, group: str, place: TopicPartition, compression: str | None = None
 ) -> AsyncIterator[tuple[Producer, Committed | None]]:
-    """A producer that fences whoever had this id before, and the offset of the group, which nobody else can change then."""
+    """A producer that fences the id's earlier owner, and the offset of the group, which no other producer can change then."""
     producer = Producer(
         target,
         transactional_id=transactional_id,
@@ -259,7 +259,7 @@ async def _send_some(
 
 
 def failures_of(sent: Sequence["asyncio.Future[Any]"]) -> list[BaseException]:
-    """Why records were not written; asked of every one, so that asyncio does not complain of those nobody asked."""
+    """Why records were not written; looks at every outcome, so that asyncio does not warn about one that was never retrieved."""
     done = (future for future in sent if future.done() and not future.cancelled())
     return [error for future in done if (error := future.exception()) is not None]
 

@@ -1,6 +1,6 @@
-"""Where a group of cluster A goes on with a mirrored topic on cluster B, found by time; what it will read twice, counted.
+"""Finds by time where a group of cluster A continues in a mirrored topic on cluster B, and counts what it will read twice.
 
-Let `c` be the first record that the group has not read on A, and `t` its time. The group goes on at B's first record of time
+Let `c` be the first record that the group has not read on A, and `t` its time. The group continues at B's first record of time
 `t - slack` or later. `c` itself has such a time, so that record is `c` or one before it; and as B has A's records in A's order, all
 that comes after `c` on A comes after it on B. So nothing is lost, in whatever order times are. The records between are read again: those
 that record and `c`: times of the last `slack`, and as much more as times are out of order there.
@@ -68,19 +68,19 @@ class Log(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """What became of a group in one partition."""
+    """How a group was moved in one partition."""
 
     partition: TopicPartition
     offset_from: int
     offset_to: int
     time_ms: int | None
-    """`t`; None: there is no time to go by, so it begins where B begins."""
+    """`t`; None: no record has a time, so it begins where B begins."""
     again: Span
     """What it has read on A and will read on B."""
     gone: int
-    """So many offsets that the group had not read were gone from A."""
+    """How many offsets that the group had not read were gone from A."""
     not_mirrored: int
-    """So many records that the group has not read lie before the first that was mirrored."""
+    """How many records that the group has not read precede the first that was mirrored."""
 
     def as_json(self) -> dict[str, Any]:
         return {
@@ -100,7 +100,7 @@ class Moved:
 async def move(
     place: TopicPartition, source: Log, target: Log, committed: int, slack_ms: int, progress: Progress
 ) -> Moved:
-    """Where a group that has committed this offset on A goes on, B being a mirror from `progress.begun` up to `progress.offset`."""
+    """Where a group that has committed this offset on A continues, B being a mirror from `progress.begun` up to `progress.offset`."""
     unread_at = max(committed, source.first)
     unread = await source.next(unread_at)
     goes_by = unread if unread is not None and unread.time_ms >= 0 else await source.previous_with_time(unread_at)
@@ -131,7 +131,7 @@ async def _offset_on(target: Log, unread: Seen | None, since_ms: int, progress: 
     if found is not None:
         return found.offset
     if unread is not None and unread.offset < progress.offset:
-        return target.first  # it is there: a broker whose time index is hurt finds nothing where something is
+        return target.first  # it exists: a broker with a damaged time index may not find it
     return target.end
 
 
@@ -158,7 +158,7 @@ async def _by_difference(source: Log, target: Log, offset: int, unread_at: int, 
 
 
 class BrokerLog:
-    """A partition that is asked of a broker; it ends where it ended when it was looked at first."""
+    """A partition on a broker; its end is that of the first look."""
 
     def __init__(self, client: "Client", place: TopicPartition, first: int, end: int) -> None:
         self._client = client
@@ -214,7 +214,7 @@ class BrokerLog:
 
 
 class GroupTaken(CommandError):
-    """The group goes on on B already; to set its offsets would take it back."""
+    """The group already commits on B; setting its offsets would move it back."""
 
 
 async def check_groups(source: Admin, target: Admin, groups: list[str], topic: str) -> list[str]:
@@ -251,9 +251,9 @@ async def move_group(
     slack_ms: int,
     moved_before: Sequence[Moved] | None = None,
 ) -> list[Moved]:
-    """Set where the group goes on on B, in every partition of which it has read something on A.
+    """Set where the group continues on B, in every partition of which it has read something on A.
 
-    GroupTaken if it has members on B, or has committed something there since it was moved before.
+    GroupTaken if it has members on B, or has committed something there since it was last moved.
     """
     expected = None if moved_before is None else {each.partition: each.offset_to for each in moved_before}
     await _check_free(target, group, expected)

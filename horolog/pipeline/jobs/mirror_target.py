@@ -1,6 +1,6 @@
-"""The questions of the job `mirror` before it copies: whether the topic on B can hold the records, and where each partition goes on.
+"""What the job `mirror` checks before it copies: whether the topic on B can hold the records, and where each partition continues.
 
-A topic that B lacks is made as it is on A. An existing one must have enough partitions, keep CreateTime, and be no stricter than A on
+A topic that B lacks is created as on A. An existing one must have enough partitions, keep CreateTime, and be no stricter than A on
 age, size and time for the records to be copied.
 """
 
@@ -64,7 +64,7 @@ async def partitions_on(client: "Client", topic: str) -> list[int] | None:
 
 
 async def check_places(source: "Client", target: "Client", topic: str) -> bool:
-    """Whether B has the topic; raises if A has not, if both are one cluster, or if B has fewer partitions."""
+    """Whether B has the topic; raises if A lacks it, if both are one cluster, or if B has fewer partitions."""
     on_source, on_target = await partitions_on(source, topic), await partitions_on(target, topic)
     if on_source is None:
         raise await why_no_topic(source, topic)
@@ -95,7 +95,7 @@ async def own_settings(source: Admin, topic: str) -> dict[str, str | None]:
 
 
 async def rules_or_none(admin: Admin, topic: str) -> TopicRules:
-    """No rules where the broker is too old to tell them."""
+    """No rules if the broker is too old to report them."""
     try:
         return await rules_of(admin, topic)
     except UnsupportedVersion:
@@ -103,7 +103,7 @@ async def rules_or_none(admin: Admin, topic: str) -> TopicRules:
 
 
 def stricter(target: TopicRules, source: TopicRules) -> TopicRules:
-    """B's rules, without those about age and size that A has too: what they drop goes on A as well; pure."""
+    """B's rules, without those on age and size that A has, too: A drops the same records; pure."""
     age, size = target.retention_ms, target.retention_bytes
     if source.deletes and source.retention_ms != UNLIMITED and source.retention_ms <= age:
         age = UNLIMITED
@@ -127,12 +127,12 @@ async def binding(
 
 
 def can_lose(rules: TopicRules) -> bool:
-    """Whether it takes a look at the records to know if something would be lost; pure."""
+    """Whether only a look at the records shows if something would be lost; pure."""
     limited = rules.deletes and (rules.retention_ms != UNLIMITED or rules.retention_bytes != UNLIMITED)
     return limited or rules.log_append_time or min(rules.before_max_ms, rules.after_max_ms) != _LONGEST
 
 
-# -- where to go on
+# -- where to continue
 
 
 async def bounds_of(
@@ -166,9 +166,9 @@ async def bounds_of(
 def from_first(
     bounds: Mapping[TopicPartition, Bounds], known: Collection[TopicPartition]
 ) -> dict[TopicPartition, Bounds]:
-    """Where a part of the topic is mirrored already, the partitions that A has got since are wanted from their start; pure.
+    """If a part of the topic is mirrored already, partitions added on A since then are copied from their start; pure.
 
-    `--since` may mean an hour ago, at each run another one: records between two runs would be left out.
+    `--since` may be "an hour ago", another time at each run: records between two runs would be left out.
     """
     return {
         place: replace(each, begin=each.first) if known and place not in known else each
@@ -177,13 +177,13 @@ def from_first(
 
 
 async def noted(target: Admin, link: Link, places: "Mapping[TopicPartition, Bounds]") -> dict[TopicPartition, Progress]:
-    """How far B says that the copy has come; a transaction that is open does not count."""
+    """How far the copy has come according to B, without open transactions."""
     found = await target.group_offsets(link.group, places)
     return {place: Progress.of(committed) for place, committed in found.items() if committed is not None}
 
 
 def go_on(place: TopicPartition, have: Progress | None, bounds: Bounds, *, force: bool) -> Progress:
-    """Where the partition goes on, or MirrorRefused; pure."""
+    """Where the partition continues, or MirrorRefused; pure."""
     if have is None:
         if bounds.has_records_on_target and not force:
             raise MirrorRefused(

@@ -1,8 +1,8 @@
-"""`horolog pipeline pack`: one archive of all that the Python of Spark's workers needs beside Spark itself.
+"""`horolog pipeline pack`: one archive of everything that the Python of Spark's workers needs besides Spark itself.
 
-A gzipped tar file whose root is a folder for `PYTHONPATH`: horolog, and the files of each package that its tasks import, with what those
-require, as they are installed here. Packages with compiled parts are of this Python's version and this kind of machine, which
-workers have to have, too; `horolog-pack.json` in the archive says which.
+A gzipped tar file whose root is a folder for `PYTHONPATH`: horolog, and the files of each package that its tasks import, with their
+dependencies, as installed here. Packages with compiled parts are for this Python's version and this kind of machine, which
+workers must have, too; `horolog-pack.json` in the archive names them.
 """
 
 import argparse
@@ -36,7 +36,7 @@ AS_INSTALLED = (
     "PyJWT",
     "uvloop",
 )
-"""What some tasks import: packed where it is installed."""
+"""What some tasks import: packed if it is installed."""
 BROUGHT_BY_SPARK = frozenset({"pyspark", "py4j"})
 OWN = ("horolog", "pyspark_horolog")
 LABEL = "horolog-pack.json"
@@ -47,7 +47,7 @@ _LEFT_OUT = frozenset({"__pycache__", "tests"})
 
 
 class Packed(NamedTuple):
-    """What an archive holds, and whom it is for."""
+    """What an archive holds, and for which Python and machine."""
 
     archive: str
     files: int

@@ -1,4 +1,4 @@
-"""Which faults of brokers, stores and registries pass by themselves, so that a job that goes on waits for their end."""
+"""Which faults of brokers, stores and registries are transient, so that a running job waits for their end."""
 
 import re
 
@@ -21,7 +21,7 @@ _SCHEMA_CHANGED = re.compile(r"OptionError: (the columns are fixed): ", re.MULTI
 
 
 def passing(error: Exception) -> str | None:
-    """What went wrong, if it is of a kind that passes; a task's own error is the last that Spark's text tells of it."""
+    """The fault, if it is transient; a task's own error is the last one in Spark's text."""
     if isinstance(error, KafkaError):
         return str(error) if error.retriable else None
     if isinstance(error.__cause__, RegistryUnavailable):

@@ -1,7 +1,7 @@
 """`horolog pipeline profile`: how out of order a topic's times are.
 
-A record is late by as much as its time is before the latest time that stands before it in its partition. Spark computes that as a
-running maximum over the offsets of each partition; only counts come back to the driver.
+A record is late by as much as its time is behind the latest time before it in its partition. Spark computes that as a
+running maximum over the offsets of each partition; only counts return to the driver.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""`horolog pipeline replay`: what an archive or segment files hold goes to a topic again, with the times that it had."""
+"""`horolog pipeline replay`: sends the records of an archive or of segment files to a topic, with their original times."""
 
 import argparse
 import asyncio
@@ -60,7 +60,7 @@ _DAY_MS = 86_400_000
 
 
 def kind_of(folder: str | Place) -> str:
-    """The content of a folder: a table of some kind, or "segments"; TableError if it is nothing that can be read."""
+    """The content of a folder: a table of some kind, or "segments"; TableError if it is neither."""
     if isinstance(folder, Place):
         return _kind_of_place(folder)
     return _kind_of_folder(Path(folder.removeprefix("file://")))
@@ -104,7 +104,7 @@ def _opened(spark: "SparkSession", source: Source) -> "tuple[str | Place | Catal
 
 
 def known_as(source: Source) -> str:
-    """What tells this source from others, however it is written."""
+    """What distinguishes this source from others, however it is spelt."""
     if not isinstance(source, str):
         return source.known_as
     return Place.of(source).canonical() if is_url(source) else str(Path(source.removeprefix("file://")).absolute())
@@ -129,10 +129,10 @@ def replay(
     settings: Settings | None = None,
     now_ms: int | None = None,
 ) -> Summary:
-    """Send what an archive or a folder of segment files holds to the topic; goes on where a run for the same range has ended.
+    """Send the records of an archive or a folder of segment files to the topic; resumes where a run for the same range ended.
 
-    Times are milliseconds or the command line's, in UTC, and count from `now_ms`, which is now. Raises `NotSent` if something would
-    be lost.
+    Times are milliseconds or the command line's, in UTC; relative ones count from `now_ms`, by default now. Raises `NotSent` if
+    something would be lost.
     """
     moment_ms = time.time_ns() // 1_000_000 if now_ms is None else now_ms
     asked = Range(
@@ -211,7 +211,7 @@ def prepare(
 
 
 def _refuse_gaps(one: "ReplayedTopic", have: Mapping[int, Noted]) -> None:
-    """What a run before has not come to may be gone since."""
+    """What an earlier run did not reach may be gone by now."""
     for lane, each in have.items():
         gone = one.firsts.get(lane, 0) - each.position
         if each.position and gone > 0:
@@ -272,7 +272,7 @@ def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
 
 
 def tell_of_range(arguments: argparse.Namespace, asked: Range, console: Console) -> None:
-    """Words that mean another range tomorrow do not go on with this one: say those that do."""
+    """Relative times that mean another range tomorrow do not resume this run: print those that do."""
     from horolog.client.time_ranges import parse_range
 
     tomorrow = parse_range(arguments.since, arguments.until, now_ms=console.now_ms() + _DAY_MS, zone=console.zone)

@@ -1,4 +1,4 @@
-"""What a source of `replay` has, topic by topic: two topics of one name that were made one after the other are two, told apart by their ids."""
+"""What a source of `replay` has, topic by topic: a topic and a later one of the same name are two, distinguished by their ids."""
 
 import os
 from collections.abc import Callable, Mapping
@@ -33,7 +33,7 @@ PLAIN = "plain"
 
 
 class Asked(NamedTuple):
-    """Which rows are wanted of a source."""
+    """The wanted rows of a source."""
 
     spark: "SparkSession"
     source: "str | Place | CatalogueTable"
@@ -52,16 +52,16 @@ class ReplayedTopic:
     partitions: int
     tables: SegmentTables | FileTables
     sorted_by: "Callable[[], DataFrame] | None" = None
-    """Where merging would take too much: the rows for Spark to sort."""
+    """If merging would take too much memory: the rows for Spark to sort."""
     firsts: Mapping[int, int] = field(default_factory=dict)
     """Of segment files: where each partition begins now."""
 
     def is_in_files_of(self, topic_id: str | None) -> bool:
-        """Whether these are the segment files of that very topic."""
+        """Whether these are the segment files of the topic with this id."""
         return self.topic_id is not None and self.topic_id == topic_id and isinstance(self.tables, SegmentTables)
 
     def unsent(self, positions: Positions, there: int) -> LaneRows:
-        """The rows that were not sent yet, for a topic with so many partitions: each to its own, where there are enough."""
+        """The rows that were not sent yet, for a topic with this many partitions: each to its own, if there are enough."""
         keeps = self.partitions <= there
         tables = self.tables.unsent(positions)
         read = ReadRows(self.asked.spark, tables, keeps)
@@ -72,7 +72,7 @@ class ReplayedTopic:
 
 
 def topics_in(asked: Asked, held: ExitStack) -> list[ReplayedTopic]:
-    """The topics of a source that have rows of that range, those that were made first at first; `held` keeps their files."""
+    """The topics of a source that have rows of that range, oldest first; `held` keeps their files."""
     return _in_segments(asked, held) if asked.kind == "segments" else _in_files(asked)
 
 

@@ -1,7 +1,7 @@
-"""What a topic does with records of other times: which it drops for their age, refuses, or gives the time of their arrival.
+"""How a topic treats records of other times: which it drops for their age, refuses, or gives the time of their arrival.
 
 A topic drops records older than its retention within minutes, and refuses times beyond its bounds. `Counts` are facts about rows,
-what would become of them among these; an `Outlook` is told before anything is sent.
+also about how the topic would treat them; an `Outlook` is shown before anything is sent.
 """
 
 from dataclasses import dataclass
@@ -57,7 +57,7 @@ class TopicRules:
 
 
 class Counts(NamedTuple):
-    """Facts about rows; they are added up."""
+    """Facts about rows, which can be added up."""
 
     records: int = 0
     size_bytes: int = 0
@@ -83,7 +83,7 @@ class Counts(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Outlook:
-    """What would become of the rows."""
+    """How the topic would treat the rows."""
 
     records: int
     size_bytes: int
@@ -151,7 +151,7 @@ async def rules_at(bootstrap: Where, topic: str) -> TopicRules:
 
 
 def outlook_of(found: Counts, rules: TopicRules) -> Outlook:
-    """What would become of rows with these counts."""
+    """How a topic would treat rows with these counts."""
     room = rules.retention_bytes * rules.partitions
     return Outlook(
         *found,

@@ -1,6 +1,7 @@
 """`horolog pipeline vacuum`: files in a table's folder that no version of it names are deleted, once they are old enough.
 
-Whoever writes a step has files that no commit names yet. Their age keeps them, and the table's lock, which this job takes as well.
+A job that writes a step has files that no commit names yet. The minimum age protects them, and so does the table's lock, which this
+job takes, too.
 """
 
 import argparse
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
 KEPT = "7d"
 KEPT_MS = 7 * 86_400_000
-"""As Delta has it: no job takes so long for a step."""
+"""Delta's default: no job takes that long for a step."""
 
 
 def vacuum(
@@ -43,7 +44,7 @@ def vacuum(
     wait_ms: int = 0,
     tell: Callable[[str], None] = lambda _: None,
 ) -> Summary:
-    """Delete files that no version names and that have not changed since `before_ms` (seven days ago); LockHeld if a job is at it."""
+    """Delete files that no version names and that have not changed since `before_ms` (seven days ago); LockHeld if the table is in use."""
     began = time.monotonic()
     if before_ms is None:
         before_ms = time.time_ns() // 1_000_000 - KEPT_MS

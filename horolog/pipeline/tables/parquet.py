@@ -5,16 +5,16 @@
     <folder>/_horolog/lock/                                  who writes to it (format: `lock`)
     <folder>/_horolog/staging/<commit>-<token>/date=.../     files on their way
 
-Tasks write rows into a staging folder that nobody else uses, and sync them. Then the commit is made, if no other has its number: from
-there on its files are part of the table. Then they are moved into place, and those that it removes are deleted. A start does that again
-for every commit whose staging is still there. Staging without a commit is thrown away, but first an empty commit takes the number
-that it could still have got: so an owner that was taken for dead and is not can commit nothing whose files are gone.
+Tasks write rows into a staging folder of their own, and sync them. Then the commit is created, if no other has its number: from
+then on its files are part of the table. Then they are moved into place, and those that it removes are deleted. A start repeats that
+for every commit whose staging still exists. Staging without a commit is deleted, but first an empty commit takes the number
+that it could still have got: so an owner that only seemed dead cannot commit files that are gone.
 
-The folder may be one of an object store: a conditional write and a copy stand there for a hard link and a rename. In HDFS both are renames.
+The folder may be in an object store: a conditional write and a copy replace the hard link and the rename. In HDFS both are renames.
 
-`rows` reads the files that commits name, wherever they are on their way, so it sees whole commits only. One who reads the plain folder
-may see a part of the newest commit while its files are moved, and rows twice while `compact` puts files in the place of others.
-Names that begin with an underscore are passed over by Spark and its kin. `checkpoint` puts `_horolog` elsewhere on the same file
+`rows` reads the files that commits name, in staging or in place, so it sees whole commits only. A reader of the plain folder
+may see a part of the newest commit while its files are moved, and rows twice while `compact` replaces files.
+Spark and similar readers skip names that begin with an underscore. `checkpoint` puts `_horolog` elsewhere on the same file
 system, or in the same bucket.
 """
 
@@ -49,12 +49,12 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 _ON_THE_WAY_SECONDS = 5.0
-"""So long a reader waits for the files of a commit to get into place."""
+"""How long a reader waits for the files of a commit to get into place."""
 STAGING = "staging"
 
 
 class ParquetTable:
-    """One folder. Rows written go on from the commit that was the newest when `offsets` was asked for."""
+    """One folder. Rows are committed after the commit that was the newest when `offsets` was called."""
 
     def __init__(self, folder: str | Place, spark: "SparkSession", checkpoint: str | Place | None = None) -> None:
         self.folder = folder if isinstance(folder, Place) else Path(folder.removeprefix("file://"))
@@ -85,7 +85,7 @@ class ParquetTable:
                 self._own.remove_folder(f"{STAGING}/{name}")
 
     def _put_all_in_place(self) -> list[str]:
-        """Finish the commits whose files are on their way still; the staging folders that are no commit's."""
+        """Finish the commits whose files are still being moved; delete the staging folders without a commit."""
         by_commit: dict[int, list[str]] = {}
         for name in self._own.folders(STAGING):
             by_commit.setdefault(int(name.partition("-")[0]), []).append(name)
@@ -174,7 +174,7 @@ class ParquetTable:
         return [(self._files, there), (self._own, on_the_way)]
 
     def _named(self, since_ms: int | None, until_ms: int | None) -> tuple[Commit, list[str], list[str]]:
-        """The newest commit, and the files of a range of times that are in place with it, or on their way there."""
+        """The newest commit, and its files of a range of times, in place or in staging."""
         number = self._log.newest
         if not number:
             raise TableError(f"{self} is no table of ours yet")
@@ -208,7 +208,7 @@ class ParquetTable:
         return rows.select("*", *folders.columns(folders.number()))
 
     def _places_of(self, names: Sequence[str], staging: str) -> tuple[list[str], list[str]]:
-        """The files in place, and those on their way there if whoever committed them has died."""
+        """The files in place, and those in staging if the job that committed them has died."""
         deadline = time.monotonic() + _ON_THE_WAY_SECONDS
         there = set(self._files.files(""))
         while not there.issuperset(names) and time.monotonic() < deadline:
@@ -238,7 +238,7 @@ class ParquetTable:
         return found
 
     def forget_versions(self, before_ms: int, *, dry_run: bool = False) -> int:
-        """Take away commits that were made before that time, behind one that names all files; how many."""
+        """Delete commits that were made before that time, once a later one names all files; how many."""
         self._seen = self._log.newest
         numbers = self._log.forgettable(before_ms)
         if numbers and not dry_run:
@@ -249,8 +249,8 @@ class ParquetTable:
         return len(numbers)
 
     def vacuum(self, before_ms: int, *, dry_run: bool = False) -> Gone:
-        """Delete files of rows that no commit names, and files of ours that were never completed, if they are that old."""
-        listed = self._files.listed("")  # before commits are read: what they add later is not among these
+        """Delete files of rows that no commit names, and unfinished files of ours, if they are that old."""
+        listed = self._files.listed("")  # before commits are read: files of later commits are not among these
         self._seen = self._log.newest
         if not self._seen:
             raise TableError(f"{self} is no table of ours yet")
@@ -283,7 +283,7 @@ class ParquetTable:
         self._put_in_place(commit)
 
     def _put_in_place(self, commit: Commit) -> None:
-        """Again and again the same, until it is done; by two at once, if one was taken for dead."""
+        """Idempotent; two jobs may run it at once, if one of them seemed dead."""
         staging = f"{STAGING}/{commit.staging}"
 
         def put(name: str) -> None:
@@ -299,7 +299,7 @@ class ParquetTable:
 
 
 def _new_staging(number: int) -> str:
-    """A folder that nobody else uses, for the files of that commit."""
+    """A folder for the files of that commit alone."""
     return f"{number:08}-{uuid.uuid4().hex[:12]}"
 
 
@@ -307,7 +307,7 @@ def _parts(files: Files, names: Sequence[str]) -> list[Part]:
     import pyarrow.parquet as pq
 
     sizes = files.files("") if names else {}
-    there = [name for name in names if name in sizes]  # a job that is at it may have some on their way
+    there = [name for name in names if name in sizes]  # a running job may be moving some
     records: dict[str, int] = {}
 
     def look(name: str) -> None:

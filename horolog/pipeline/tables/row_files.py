@@ -1,7 +1,7 @@
-"""Files of rows, written and read by Spark's tasks: each task writes Parquet files of its own, and says which.
+"""Files of rows, written and read by Spark's tasks: each task writes Parquet files of its own, and returns their names.
 
-Rows are sorted by folder inside a task, so that one file is open at a time. Names have a part that no other attempt of a
-task has: what a task that died, or was run twice, has left is named by nobody.
+Rows are sorted by folder inside a task, so that one file is open at a time. A part of the name is unique to an attempt of a
+task, so no commit names the files of a task that died, or was run twice.
 """
 
 import datetime as dt
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 TARGET_FILE_BYTES = 256 << 20
-"""Files are put together up to about this size."""
+"""Files are merged up to about this size."""
 ROW_GROUP_ROWS = 128 << 10
 ROW_GROUP_BYTES = 64 << 20
-"""Of rows before they are compressed: a task has so much in memory, however large its records are."""
+"""Of rows before compression: a task holds this much in memory, however large its records are."""
 READ_ROWS = 10_000
 READ_BYTES = 8 << 20
-"""So many rows, or so many bytes of them, are handed on at a time."""
+"""At most this many rows, or bytes of them, are passed on at a time."""
 CORRUPT = "_corrupt"
 """The column that says why a record could not be decoded."""
 _FACTS = "name string, size_bytes long, records long, broken long, first_us long, last_us long"
@@ -88,7 +88,7 @@ def schema(folders: Folders | None = None, decoded: "pa.Schema | None" = None) -
 
 
 class Writer:
-    """What a task does with its rows, which come in the order of their folders; it gives back what it has written."""
+    """What a task does with its rows, which come in the order of their folders; it returns the files that it has written."""
 
     def __init__(self, files: Files, folder: str, prefix: str, folders: Folders, columns: "pa.Schema") -> None:
         self._files = files
@@ -151,7 +151,7 @@ class _Open:
         self._writer = pq.ParquetWriter(sink, columns, compression="zstd")
 
     def write(self, rows: "pa.Table") -> None:
-        """Put together into groups of rows that are worth their statistics."""
+        """Collect rows into groups that are large enough to be worth their statistics."""
         import pyarrow as pa
         import pyarrow.compute as pc
 

@@ -1,6 +1,6 @@
-"""Where a table's files are. Its own records are made only if they are not there, so that no writer overwrites another's.
+"""Where a table's files are. Its own records are created only if they do not exist, so that no writer overwrites another's.
 
-That is what object stores call a conditional write; on a local file system it is a hard link from a file that is complete
+Object stores call that a conditional write; on a local file system it is a hard link from a file that is complete
 and synced. Commits and locks need nothing more (`Store`). Files of rows are written by tasks, listed, and moved into place
 (`Files`). Both travel to tasks. `LocalStore` is here; `object_store` and `file_system_store` are for URLs.
 """
@@ -28,7 +28,7 @@ class Listed:
     size_bytes: int
     changed_ms: int
     version: str = ""
-    """What tells it from another file that took its place, as `Files.version` does."""
+    """Distinguishes it from a file that replaced it, as `Files.version` does."""
 
 
 class Store(Protocol):
@@ -36,10 +36,10 @@ class Store(Protocol):
         """Raise StoreError if `create` would not be safe."""
 
     def create(self, name: str, data: bytes) -> bool:
-        """Make the file with this content, durably; False if there is one of that name, which stays as it is."""
+        """Create the file with this content, durably; False if one of that name exists, which stays unchanged."""
 
     def replace(self, name: str, data: bytes) -> None:
-        """Put this content in the file's place: for files that have one writer only."""
+        """Replace the file with this content: for files that have a single writer."""
 
     def read(self, name: str) -> bytes | None:
         """The content, None if there is no such file."""
@@ -93,7 +93,7 @@ class Files(Store, Protocol):
         """The bytes from there to there, fewer where the file ends; FileNotFoundError if there is no such file."""
 
     def version(self, name: str) -> str:
-        """What tells the file from another one in its place; FileNotFoundError if there is no such file."""
+        """Distinguishes the file from one that replaced it; FileNotFoundError if there is no such file."""
 
 
 def files_of(place: str | Place) -> Files:
@@ -117,7 +117,7 @@ def own_files(place: str | Place) -> Files:
 
 
 def place_of(folder: str, spark: Any) -> str | Place:
-    """What a user calls a folder, with what the session's Hadoop configuration has for it."""
+    """The folder as the user names it, with the options that the session's Hadoop configuration has for it."""
     if not is_url(folder):
         return folder
     return Place.of(folder, hadoop_options(spark, folder))
@@ -225,7 +225,7 @@ class LocalStore:
 
 
 class AtPlace(Generic[P]):
-    """Files that a URL names. They travel to tasks as a place, which is opened there anew."""
+    """Files that a URL names. They travel to tasks as a place, which each process opens for itself."""
 
     def __init__(self, place: P) -> None:
         self.place = place
@@ -246,7 +246,7 @@ class AtPlace(Generic[P]):
 
 
 class Download(io.RawIOBase):
-    """A file that is fetched in the ranges that are read of it."""
+    """A file of which only the ranges that are read are fetched."""
 
     def __init__(self, files: Files, name: str, size: int) -> None:
         self._files = files

@@ -35,15 +35,15 @@ Offsets = dict[TopicPartition, int]
 
 
 TopicIds = Mapping[str, str]
-"""Of which topics the offsets are: one that was deleted and made anew has another id."""
+"""The topics to which the offsets belong: a recreated topic has another id."""
 
 
 class TableError(Exception):
-    """The folder is no table of that kind, or does not hold together."""
+    """The folder is no table of that kind, or is inconsistent."""
 
 
 class CommitLost(TableError):
-    """Another has committed to the table meanwhile, so nothing was committed."""
+    """Another job has committed to the table first, so nothing was committed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,19 +71,19 @@ class Table(Protocol):
         """Finish or forget what a crash has left."""
 
     def offsets(self) -> Offsets:
-        """How far the committed rows go; the next append goes on from that commit, or is `CommitLost`."""
+        """How far the committed rows go; the next append follows that commit, or raises `CommitLost`."""
 
     def topic_ids(self) -> TopicIds:
         """The ids of the topics of these offsets, as far as they are known."""
 
     def folders(self) -> "Folders | None":
-        """How its rows are parted; None while there is nothing."""
+        """How its rows are partitioned; None while the table is empty."""
 
     def columns(self) -> "pa.Schema":
         """The decoded columns that it has, beside those that every table has."""
 
     def grown(self, brings: "pa.Schema") -> "pa.Schema":
-        """Those that it has once rows with such columns are in it; TableError if a type would have to become another."""
+        """Those that it will have with such columns; TableError if a type cannot be converted."""
 
     def append(
         self,
@@ -92,14 +92,14 @@ class Table(Protocol):
         topic_ids: TopicIds | None = None,
         folders: "Folders | None" = None,
     ) -> Written:
-        """Add the rows and know that the table goes as far as `offsets`, both or neither.
+        """Add the rows and record that the table goes as far as `offsets`, both or neither.
 
-        A new table lies in these folders (by date, in UTC); another one in those that it has. What the rows have beside the
-        record's own columns is decoded: the table's columns grow by it, or TableError says which type cannot become which.
+        A new table gets these folders (by date, in UTC); an existing one keeps its own. Columns of the rows that are not the
+        record's own are decoded ones: they are added to the table's, or TableError names the types that cannot be converted.
         """
 
     def compact(self) -> int:
-        """Make few files of many, folder by folder; how many files went."""
+        """Merge small files, folder by folder; how many files were replaced."""
 
     def rows(self, since_ms: int | None = None, until_ms: int | None = None) -> "DataFrame":
         """The rows of the table in that range of times."""
@@ -108,17 +108,17 @@ class Table(Protocol):
         """The files that may have rows of that range of times, by the stores that they are in."""
 
     def expire(self, keep_from: date, *, dry_run: bool = False) -> "Gone":
-        """Let rows of older dates go, in one commit with the offsets as they are; none if there are no such rows."""
+        """Remove rows of older dates, in one commit with unchanged offsets; no commit if there are no such rows."""
 
     def forget_versions(self, before_ms: int, *, dry_run: bool = False) -> int:
-        """Let versions go that were made before that time, but not the newest; how many."""
+        """Remove versions that were made before that time, but not the newest; how many."""
 
     def vacuum(self, before_ms: int, *, dry_run: bool = False) -> "Gone":
         """Delete files that no version names and that have not changed since that time."""
 
 
 def open_table(kind: str, folder: "str | CatalogueTable", spark: Any, checkpoint: str | None = None) -> Table:
-    """The table of that kind in a folder, or of that name in a catalogue; made when first written to."""
+    """The table of that kind in a folder, or of that name in a catalogue; created when first written to."""
     from horolog.pipeline.tables.store import place_of
 
     table: Table
@@ -158,7 +158,7 @@ def table(
     table_format: str | None = None,
     checkpoint: str | None = None,
 ) -> "DataFrame":
-    """The rows of an archive, of a range of times if that is given: with all columns that it has by now, null in rows from before.
+    """The rows of an archive, optionally of a range of times: with all its present columns, null in earlier rows.
 
     Times are milliseconds or the command line's, in UTC. Raises TableError.
     """

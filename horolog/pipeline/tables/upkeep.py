@@ -1,4 +1,4 @@
-"""What leaves a table: whole dates that have grown old, versions that nobody goes back to, files that no commit names."""
+"""What is removed from a table: whole old dates, versions that are no longer needed, files that no commit names."""
 
 import datetime as dt
 from collections.abc import Iterable
@@ -22,7 +22,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Gone:
-    """What has left, or would leave."""
+    """What was removed, or would be."""
 
     files: int = 0
     records: int = 0
@@ -44,7 +44,7 @@ def first_kept(folders: Folders | None, older_than_ms: int) -> dt.date:
 
 
 def is_old(date: str, keep_from: dt.date) -> bool:
-    """Whether a date's rows leave; pure."""
+    """Whether a date's rows are removed; pure."""
     return NO_TIME < date < keep_from.isoformat()
 
 
