@@ -1,6 +1,6 @@
-"""A real registry of schemas for tests: Apicurio Registry in memory, with Confluent's interface, from Maven's repository.
+"""Runs a real schema registry for tests: Apicurio Registry in memory, with Confluent's interface, from Maven's repository.
 
-HOROLOG_APICURIO_DIR names a folder that has it unpacked already.
+HOROLOG_APICURIO_DIR names a folder with an unpacked one.
 """
 
 import os
@@ -23,11 +23,11 @@ START_SECONDS = 120
 
 
 class NoRegistryError(Exception):
-    """It is not there and could not be fetched; the message says why."""
+    """The registry is missing and could not be fetched; the message says why."""
 
 
 def folder() -> Path:
-    """The unpacked registry, fetched now if it is not there."""
+    """The unpacked registry, fetched now if missing."""
     wanted = Path(os.environ.get("HOROLOG_APICURIO_DIR", FOLDER))
     if not (wanted / JAR).is_file():
         _fetch(wanted)
@@ -62,7 +62,7 @@ def _fetch(wanted: Path) -> None:
 
 @contextmanager
 def running(log: Path) -> Iterator[str]:
-    """The address of a registry's interface; it ends with the block. What it says is in `log`."""
+    """The address of a registry's interface; the registry ends with the block. Its output is in `log`."""
     home = folder()
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]

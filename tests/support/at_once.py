@@ -1,4 +1,4 @@
-"""Calls of methods that tell `done`, in a broker alone: the outcome is there when the method returns."""
+"""Calls methods that report to `done`, in a lone broker: the outcome is known when the method returns."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from horolog.broker.new_topics import unknown_topic
 
 
 def at_once(method: Callable[..., None], *arguments: Any, **fields: Any) -> Any:
-    """What `done` was told, once; raises the error that it was told instead."""
+    """The outcome passed to `done`, once; raises it if it is an error."""
     told: list[Any] = []
     method(*arguments, told.append, **fields)
     (outcome,) = told

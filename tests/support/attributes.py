@@ -1,4 +1,4 @@
-"""The attributes that objects of a class have, whichever form the class runs in: a compiled one has no `__slots__`."""
+"""The attributes of a class's objects, whether it is compiled or not: a compiled class has no `__slots__`."""
 
 import inspect
 

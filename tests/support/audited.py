@@ -1,4 +1,4 @@
-"""Events of an audit, read back as whoever reads its lines would."""
+"""Audit events, read back from their lines."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ KINDS = (LOGIN, REFUSAL, CHANGE)
 
 
 class Kept:
-    """A sink that keeps what it is given."""
+    """A sink that keeps the lines it gets."""
 
     def __init__(self) -> None:
         self.lines: list[tuple[str, bytes]] = []
@@ -41,7 +41,7 @@ class Kept:
         return events
 
     def told(self, *names: str) -> list[tuple[Any, ...]]:
-        """Some fields of each."""
+        """Some fields of each event."""
         return [tuple(each.get(name) for name in names) for each in self.events()]
 
 
@@ -58,7 +58,7 @@ def trail(
 
 
 def audited(memory: MemoryBroker) -> Kept:
-    """What a running broker in memory tells from now on."""
+    """The audit events of a running broker in memory from now on."""
     kept = Kept()
     memory.broker.audit = trail(kept)
     memory.dispatcher = Dispatcher(memory.broker)

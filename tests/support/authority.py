@@ -1,4 +1,4 @@
-"""Certificates for tests: an authority, and what it signs, in the forms that Kafka and its clients read."""
+"""Certificates for tests: an authority, and those it signs, in the forms that Kafka and its clients read."""
 
 from datetime import datetime
 from pathlib import Path

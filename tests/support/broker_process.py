@@ -1,4 +1,4 @@
-"""A broker as a process of its own for tests: started on a free port, waited for by its ready line, ended by its process id."""
+"""A broker in a separate process for tests: started on a free port, awaited by its ready line, ended by its process id."""
 
 import contextlib
 import os
@@ -31,11 +31,11 @@ WORKERS, WORKER_PORTS, WORKERS_VARIABLE = "horolog.workers", "horolog.worker.por
 
 
 class BrokerNotReadyError(Exception):
-    """The broker ended, or printed no ready line in time; the text carries what it said."""
+    """The broker ended, or printed no ready line in time; the text contains its output."""
 
 
 def any_free_port(listeners: str) -> str:
-    """Ports of workers that are free in any case: those after the listener's may be taken, by another test or the listener beside it."""
+    """Free ports for workers: those after the listener's may be taken by another test or the next listener."""
     return ",".join(f"{one.partition('://')[0]}:0" for one in listeners.split(","))
 
 
@@ -53,7 +53,7 @@ class BrokerProcess:
 
     @classmethod
     def at(cls, address: str) -> "BrokerProcess":
-        """A broker that somebody else runs: only its address is known."""
+        """An external broker: only its address is known."""
         host, _, port = address.rpartition(":")
         other = cls(Path(), host=host)
         other.port = int(port)
@@ -77,7 +77,7 @@ class BrokerProcess:
 
     @property
     def log_path(self) -> Path:
-        """What the broker wrote to its standard error, over all its starts."""
+        """The broker's standard error, over all its starts."""
         return self.data.parent / f"{self.data.name}.stderr"
 
     def log(self) -> str:
@@ -144,7 +144,7 @@ class BrokerProcess:
                     if line.endswith("\n") and _ADDRESS.search(line):
                         return line.strip()
                 if not chunk:
-                    with contextlib.suppress(subprocess.TimeoutExpired):  # it ends, and with what status is told
+                    with contextlib.suppress(subprocess.TimeoutExpired):  # it ends, and its status is returned
                         self._process.wait(max(1.0, deadline - time.monotonic()))
                     break
         raise BrokerNotReadyError(
@@ -152,11 +152,11 @@ class BrokerProcess:
         )
 
     def stop(self, timeout_seconds: float = STOP_TIMEOUT_SECONDS) -> int:
-        """SIGTERM and wait; the exit status. A broker that does not end in time is killed, and that fails the test."""
+        """Send SIGTERM and wait; returns the exit status. A broker that does not end in time is killed, and that fails the test."""
         return self._end(signal.SIGTERM, timeout_seconds)
 
     def kill(self) -> int:
-        """SIGKILL and wait, as after a loss of power of this one process; its workers, if it has any, end with it."""
+        """Send SIGKILL and wait, as after a crash of this one process; its workers, if any, end with it."""
         workers = children(self.pid) if self.running else []
         code = self._end(signal.SIGKILL, 10.0)
         deadline = time.monotonic() + 10.0
@@ -166,7 +166,7 @@ class BrokerProcess:
         return code
 
     def freeze(self) -> None:
-        """Stop every thread where it is; only `kill` goes on from here."""
+        """Stop every thread where it is; only `kill` works afterwards."""
         os.kill(self.pid, signal.SIGSTOP)
         deadline = time.monotonic() + STOP_TIMEOUT_SECONDS
         while not all(_is_stopped(task) for task in Path(f"/proc/{self.pid}/task").iterdir()):

@@ -1,4 +1,4 @@
-"""Certificates for tests: an authority of their own, a broker's, and clients' that it has signed or has not."""
+"""Certificates for tests: an authority, a broker's certificate, and clients' certificates signed by it or not."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PASSWORD = "do not show this"
 
 
 class Certificates:
-    """PEM files in a folder: `ca`, the broker's `server`, a client's `alice`, and `mallory`, whom another authority has signed."""
+    """PEM files in a folder: `ca`, the broker's `server`, a client's `alice`, and `mallory`, signed by another authority."""
 
     def __init__(self, folder: Path, key_type: trustme.KeyType = trustme.KeyType.ECDSA) -> None:
         self.folder = folder
@@ -43,8 +43,8 @@ class Certificates:
         subject: str = "broker",
         alternatives: Sequence[str] = ("localhost", "127.0.0.1"),
     ) -> None:
-        """A new certificate of the broker."""
-        named = {"common_name": subject, "organization_unit_name": "Brokers"}  # else a unit is made up each time
+        """Issue a new certificate for the broker."""
+        named = {"common_name": subject, "organization_unit_name": "Brokers"}  # else a random unit is made up each time
         _write(
             self.server, self.authority.issue_cert(*alternatives, not_after=expires, key_type=self.key_type, **named)
         )
@@ -76,7 +76,7 @@ class Certificates:
         return {key.replace("_", "."): value for key, value in given.items()}
 
     def client(self, shown: Path | None = None, newest: ssl.TLSVersion = ssl.TLSVersion.TLSv1_3) -> ssl.SSLContext:
-        """A client that trusts the broker, and shows a certificate or none."""
+        """A client's context that trusts the broker, with or without a certificate."""
         context = ssl.create_default_context(cafile=str(self.ca))
         context.maximum_version = newest
         if shown is not None:
@@ -104,7 +104,7 @@ class Certificates:
 
 
 def _write(path: Path, issued: trustme.LeafCert) -> None:
-    """Key and chain, the key in the form that Java reads as well."""
+    """Write key and chain; the key in a form that Java reads too."""
     key = load_pem_private_key(issued.private_key_pem.bytes(), None)
     text = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
     path.write_bytes(text + b"".join(one.bytes() for one in issued.cert_chain_pems))
@@ -115,7 +115,7 @@ def soon(**more: float) -> datetime:
 
 
 def shake_hands(server: ssl.SSLContext, client: ssl.SSLContext) -> tuple[ssl.SSLObject, ssl.SSLObject]:
-    """Client's and server's end after a handshake in memory; raises what either meets."""
+    """The client's and the server's end after a handshake in memory; raises the error of either."""
     to_server, to_client = ssl.MemoryBIO(), ssl.MemoryBIO()
     ends = (
         client.wrap_bio(to_client, to_server, server_hostname="localhost"),

@@ -1,4 +1,4 @@
-"""Commands run as a user types them, in this process with captured output."""
+"""Runs commands as a user types them, in this process with captured output."""
 
 import json
 
@@ -6,7 +6,7 @@ from horolog.client.cli.main import main
 
 
 class Ended:
-    """How a command ended, and what it wrote."""
+    """A command's exit code and output."""
 
     def __init__(self, code, out, err):
         self.code = code
@@ -22,7 +22,7 @@ class Ended:
 
     @property
     def lines(self):
-        """What a stream of JSON lines says."""
+        """The parsed JSON lines of the output."""
         return [json.loads(line) for line in self.out.splitlines()]
 
 

@@ -1,4 +1,4 @@
-"""Partition folders for tests of compaction: segments written from batches, and passes over them as a partition makes them."""
+"""Partition folders for compaction tests: segments written from batches, and compaction passes as in a partition."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -83,7 +83,7 @@ class Folder:
         return clean(inputs, SegmentFolder(self.storage, self.directory, IndexCache(), LogCounters()))
 
     def swap(self, cleaned: Cleaned) -> None:
-        """What the partition does with a result."""
+        """Swap in a result, as the partition does."""
         new = [one.base_offset for one in cleaned.segments]
         swap_files.promote(self.storage, self.directory, new)
         for base_offset in [base for one in cleaned.segments for base in one.replaces]:

@@ -1,6 +1,6 @@
-"""The environments of compose files as people have them for one Kafka, by the image that they were written for.
+"""Environments of typical compose files for a single Kafka broker, by image.
 
-Each: the variables, the opened listeners (name, host, port), and what clients of each listener are told.
+Each: the variables, the opened listeners (name, host, port), and the advertised address of each listener.
 """
 
 from typing import NamedTuple
@@ -116,7 +116,7 @@ WURSTMEISTER = Known(
 
 KUBERNETES = Known(
     {
-        # What a cluster sets by itself for a service that is named kafka.
+        # What a cluster sets by itself for a service named kafka.
         "KAFKA_PORT": "tcp://10.0.0.7:9092",
         "KAFKA_PORT_9092_TCP_ADDR": "10.0.0.7",
         "KAFKA_SERVICE_HOST": "10.0.0.7",

@@ -1,4 +1,4 @@
-"""A console without a socket: a test asks for pages as a browser does, of a broker in memory."""
+"""A console without a socket: a test requests pages as a browser does, about a broker in memory."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -17,7 +17,7 @@ ORIGIN = {"origin": f"http://{HOST}"}
 
 @asynccontextmanager
 async def browser(*clusters: str, clock: Any = None, **options: Any) -> AsyncIterator[httpx.AsyncClient]:
-    """`browser.application` is the console that it asks."""
+    """A client; `browser.application` is the console behind it."""
     from horolog.broker.clock import SystemClock
 
     application = Application(Options(clusters_of(list(clusters), None), **options), clock or SystemClock())
@@ -42,7 +42,7 @@ async def shown(**options: Any) -> AsyncIterator[tuple[httpx.AsyncClient, Client
 async def topic_with(
     client: Client, name: str, records: list[tuple[int, Any]], partitions: int = 1, **configs: str
 ) -> None:
-    """A topic with records of these times; their numbers are their keys."""
+    """Create a topic with records at these times; their numbers are their keys."""
     async with Admin(client) as admin:
         await admin.create_topic(
             name, partitions, configs={key.replace("_", "."): value for key, value in configs.items()}

@@ -37,8 +37,8 @@ def context_of(frame: memoryview, conversation: Any) -> RequestContext:
 
 
 class Service:
-    """Answers every request with its own bytes; those that begin with 'w' or with Produce's key wait, 'x' is no request, 'e' fails
-    and 'n' gets no answer.
+    """Answers every request with its own bytes; those that begin with 'w' or with Produce's key wait, 'x' is not a request, 'e' fails
+    and 'n' gets no response.
     """
 
     def __init__(self) -> None:
@@ -67,7 +67,7 @@ PRODUCE = b"\0\0"
 
 
 class Peer(Onlooker):
-    """Takes what it is answered at once, or leaves it: `unsent_bytes` are left in its socket."""
+    """Accepts responses at once, or leaves them: `unsent_bytes` are left in its socket."""
 
     unsent_bytes = 0
 
@@ -81,7 +81,7 @@ class Peer(Onlooker):
         self.answers += map(bytes, self.conversation.take_output())
 
     def state_changed(self) -> None:
-        """What it has been told of reading, turns and the end."""
+        """The calls so far about reading, turns and the end."""
         told = self.conversation
         self.changes.append((told.wants_to_read, told.wants_turn, told.closing))
 
@@ -101,13 +101,13 @@ def talk(
     handshake: Handshake | None = None,
     **chosen: int,
 ) -> tuple[Conversation, Service]:
-    """A conversation that nobody carries yet."""
+    """A conversation without a carrier yet."""
     service = Service()
     shared = shared or limits(**chosen)
     return Conversation(service.serve, shared, monotonic, listener="PLAINTEXT", handshake=handshake), service
 
 
 def finish(context: RequestContext, body: bytes) -> None:
-    """A request that waited is answered."""
+    """Answer a request that waited."""
     context.parts = [body]
     context.connection.answered()

@@ -1,4 +1,4 @@
-"""Workers in one process: their clusters over one storage in memory or one real folder, tied together without a supervisor."""
+"""Workers in one process: their clusters over one storage in memory or one real folder, linked without a supervisor."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def context_of(node: int, nodes: tuple[int, ...]) -> WorkerContext:
 
 
 class Tie:
-    """The link of one worker: what it says reaches the others at once, or when `Crew.deliver` is called."""
+    """The link of one worker: its messages reach the others at once, or when `Crew.deliver` is called."""
 
     def __init__(self, crew: Crew, node: int) -> None:
         self._crew = crew
@@ -77,7 +77,7 @@ class Crew:
         self._ids = 0
 
     def set(self, **settings: object) -> None:
-        """Settings of whoever starts from now on."""
+        """Set the settings of workers that start from now on."""
         texts = {key: str(value).lower() if isinstance(value, bool) else str(value) for key, value in settings.items()}
         self._static |= {key.replace("_", "."): text for key, text in texts.items()}
 
@@ -89,7 +89,7 @@ class Crew:
         return from_layers(Layers(static={**self._static, "node.id": str(node)}))
 
     def start(self, *nodes: int) -> Crew:
-        """Settle the folders and start workers, all or these."""
+        """Settle the folders and start all workers, or these."""
         self.settle()
         for node in nodes or self.nodes:
             self.begin(node)
@@ -126,7 +126,7 @@ class Crew:
             self.deliver()
 
     def deliver(self) -> None:
-        """Every worker hears what the others have said."""
+        """Deliver every worker's messages to the others."""
         while self._said:
             node, number, done = self._said.pop(0)
             for other, tie in self.ties.items():
@@ -135,13 +135,13 @@ class Crew:
             done()
 
     def stop(self, *nodes: int) -> None:
-        """End workers well."""
+        """Stop workers cleanly."""
         for node in nodes or tuple(self.clusters):
             del self.clusters[node]
             self.logs.pop(node).close()
 
     def kill(self, *nodes: int) -> None:
-        """End workers as a kill does."""
+        """End workers as if killed."""
         for node in nodes or tuple(self.clusters):
             del self.clusters[node]
             self.logs.pop(node).abandon()
@@ -150,7 +150,7 @@ class Crew:
         return settling.merge(self.storage, self.folders)
 
     def partition(self, name: str, index: int) -> Any:
-        """The partition where it is led; it is led by one worker and no more."""
+        """The partition at its leader; exactly one worker leads it."""
         topics = [cluster.topics[name] for cluster in self.clusters.values()]
         (found,) = [one for topic in topics for one in topic.led_here if one.index == index]
         return found

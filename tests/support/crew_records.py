@@ -1,4 +1,4 @@
-"""Records and topics of a crew of workers, and a broker alone that goes on from what they have left."""
+"""Records and topics of a crew of workers, and a lone broker that continues on their folders."""
 
 from horolog.broker.cluster import Cluster
 from horolog.broker.cluster_file import ClusterFile
@@ -20,7 +20,7 @@ def values(partition):
 
 
 class Alone:
-    """A broker alone on the folders of a crew."""
+    """A lone broker on the folders of a crew."""
 
     def __init__(self, crew):
         self.logs = LogManager(crew.folders, crew.storage, crew.clock, crew.settings_of(crew.nodes[0]))

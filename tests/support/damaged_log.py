@@ -1,4 +1,4 @@
-"""A data folder on real files that a broker has left, clean or killed, which a test damages and opens again."""
+"""A data folder on real files, left by a clean stop or a kill, which a test damages and opens again."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ ONE_SEGMENT = {**SMALL, "segment.bytes": "1000000"}
 
 @dataclass
 class DamagedLog:
-    """`rows` is what was written: offset, time and value of each record."""
+    """`rows` is the written records: offset, time and value of each."""
 
     data: Path
     magic: int = 2
@@ -46,7 +46,7 @@ class DamagedLog:
     # what a broker did
 
     def write(self, count: int = COUNT) -> None:
-        """One record per batch; times grow, but every third goes back a little."""
+        """Write one record per batch; times grow, but every third goes back a little."""
         if self.logs is None:
             self.logs = open_logs(self.data)
             self.logs.create(TOPIC, 0, topic_config(self.config), None)
@@ -61,7 +61,7 @@ class DamagedLog:
         self.partition.flush()
 
     def stop(self, *, clean: bool) -> None:
-        """A clean stop, or an end by SIGKILL: what was written stays, nothing is sealed or marked."""
+        """Stop cleanly, or as by SIGKILL: what was written stays, nothing is sealed or marked."""
         assert self.logs is not None
         if clean:
             self.logs.close()
@@ -91,30 +91,30 @@ class DamagedLog:
         raise LookupError(offset)
 
     def flip(self, offset: int, at: int, bit: int = 4) -> None:
-        """One bit of the batch with an offset, `at` bytes from its begin; the file's time stays."""
+        """Flip one bit of the batch with an offset, `at` bytes from its start; the file's time stays."""
         path, position, _ = self.batch_at(offset)
         data = bytearray(path.read_bytes())
         data[position + at] ^= 1 << bit
         self.replace(path, bytes(data))
 
     def replace(self, path: Path, data: bytes) -> None:
-        """Other contents under the old modification time, which no check may rely on."""
+        """Replace the contents but keep the modification time, which no check may rely on."""
         times = path.stat()
         path.write_bytes(data)
         os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
 
-    # what has to come of it
+    # the expected outcome
 
     def open(self) -> Partition:
         self.logs = open_logs(self.data, self.config)
         return self.partition
 
     def lose(self, *offsets: int) -> None:
-        """These records are gone, as the test expects it."""
+        """Expect these records to be lost."""
         self.rows = [row for row in self.rows if row[0] not in offsets]
 
     def settle(self) -> int:
-        """Read everything, and have the damage met on the way rescanned, as the running broker does; how many segments were."""
+        """Read everything, and rescan the damage met on the way, as the running broker does; returns how many segments were."""
         rescanned = 0
         for _ in range(100):
             try:
@@ -133,7 +133,7 @@ class DamagedLog:
         return int(rescanner.finish(task, seal))
 
     def check(self) -> None:
-        """All that is served, and every look-up, is as it was written and not lost."""
+        """Check that all served records and every look-up match what was written and not lost."""
         assert read_all(self.partition) == self.rows
         times = {row[1] for row in self.rows if row[1] >= 0}
         for target in sorted({0, *times, *(time + 1 for time in times)}):
@@ -145,7 +145,7 @@ class DamagedLog:
             assert read_all(self.partition, 1 << 20, offset)[0] == behind[0]
 
     def check_goes_on(self, next_offset: int) -> None:
-        """Appends go on at an offset, and all is as well after another clean restart, for which nothing is read again."""
+        """Check that appends continue at an offset, and that all holds after another clean restart, which reads nothing again."""
         self.check()
         self.write(3)
         assert [row[0] for row in self.rows[-3:]] == [next_offset, next_offset + 1, next_offset + 2]
@@ -161,7 +161,7 @@ class DamagedLog:
         return value
 
     def set_aside(self) -> list[tuple[str, int, int | None]]:
-        """Kind, first and last offset of the bytes kept in files of their own."""
+        """Kind, first and last offset of the bytes set aside in separate files."""
         found = set_aside.in_folder(RealStorage(), str(self.folder))
         return [(one.kind, one.first_offset, one.last_offset) for one in found]
 
@@ -172,7 +172,7 @@ class DamagedLog:
 
 
 def copy_folder(source: Path, target: Path, names: Iterable[str]) -> None:
-    """As a copy that took only some of the files leaves it."""
+    """Copy only some of the files, as an incomplete copy would."""
     target.mkdir(parents=True, exist_ok=True)
     for name in names:
         shutil.copy2(source / name, target / name)

@@ -1,4 +1,4 @@
-"""Disks that can fail for tests: file systems in a file whose power is cut, and small ones in memory that fill up. Needs root."""
+"""Disks that can fail, for tests: file systems in a file whose power can be cut, and small ones in memory that fill up. Needs root."""
 
 import fcntl
 import os
@@ -16,7 +16,7 @@ IMAGE_BYTES = {"ext4": 96 << 20, "xfs": 320 << 20}
 
 
 def why_not(kind: str) -> str | None:
-    """What this machine lacks to have a disk of a kind; None if it can."""
+    """What this machine lacks for a disk of a kind; None if nothing."""
     if os.geteuid() != 0:
         return "mounting needs root"
     tools = ["mount", "umount"] if kind == "tmpfs" else ["mount", "umount", "losetup", f"mkfs.{kind}"]
@@ -47,7 +47,7 @@ class Disk:
         return f"<{type(self).__name__} on {self.root}{'' if self.mounted else ', not mounted'}>"
 
     def unmount(self) -> None:
-        """Whoever has files open there must have ended; the kernel may take a moment to notice."""
+        """Unmount; processes with open files there must have ended, which the kernel may take a moment to notice."""
         for left in reversed(range(UNMOUNT_TRIES)):
             try:
                 run("umount", str(self.root))
@@ -86,7 +86,7 @@ class LoopDisk(Disk):
         self.mounted = True
 
     def cut_power(self) -> None:
-        """From now on every operation fails; after `replace` the disk has what it had at this moment."""
+        """Fail every operation from now on; after `replace` the disk has its contents of this moment."""
         descriptor = os.open(self.root, os.O_RDONLY | os.O_DIRECTORY)
         try:
             fcntl.ioctl(descriptor, SHUTDOWN, WITHOUT_LOG.to_bytes(4, "little"))
@@ -105,7 +105,7 @@ class LoopDisk(Disk):
 
 
 class MemoryDisk(Disk):
-    """A file system in memory, of so many bytes."""
+    """A file system in memory, with a size in bytes."""
 
     def __init__(self, folder: Path, size_bytes: int) -> None:
         super().__init__(folder)

@@ -1,4 +1,4 @@
-"""A request of each API that asks about things of three kinds: those that somebody may see, those kept from him, and those that are not there."""
+"""A request of each API about three kinds of things: those that the user may see, those hidden from the user, and missing ones."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ NO_RECORDS = encode(2, 0, [1_700_000_000_000], [b"v"])
 
 @dataclass(frozen=True)
 class World:
-    """The ids of the topics that are there; `mark` is part of the names of what a request makes, and `leader` leads all of it, and is to."""
+    """The ids of the existing topics; `mark` is part of the names of created things, and `leader` leads all of it, and is to."""
 
     ids: Mapping[str, bytes]
     mark: str = ""
@@ -445,14 +445,14 @@ PARTS = (
 
 
 def request_of(key: ApiKey, world: World, version: int) -> Message:
-    """As a client of that version says it: fields that it does not know have their defaults."""
+    """The request as a client of that version sends it: fields that the version lacks have their defaults."""
     request = BUILDERS[key](world, version)
     _only_known(request, version)
     return request
 
 
 def told(answer: Struct, names: Mapping[bytes, str], path: tuple[str, ...] = ()) -> list[tuple[str, ...]]:
-    """Every part of an answer, its codes, and the operations that it names, by the names of the parts."""
+    """Every part of a response, its codes, and the operations that it names, by the names of the parts."""
     found: list[tuple[str, ...]] = []
     own = path
     for name in PARTS:

@@ -1,4 +1,4 @@
-"""Peers that are no good brokers: one that answers as a test says, and one that stands between a client and a broker and breaks off."""
+"""Faulty peers: one that answers as a test says, and a proxy between a client and a broker that breaks connections."""
 
 import asyncio
 import ssl
@@ -25,19 +25,19 @@ MAX_FRAME_BYTES = 64 << 20
 
 
 class HangUp(Exception):
-    """Raised by an answer function: end the connection."""
+    """Raised by an answer function to close the connection."""
 
 
-# (api key, version, correlation id, body): a message, the bytes to send as they are, or None for no answer
+# (api key, version, correlation id, body): a message, raw bytes to send, or None for no response
 Answer = Callable[[int, int, int, memoryview], "bytes | Message | None"]
 
 
 class _Framed(asyncio.Protocol):
-    """One end of a connection; `take` is given every whole frame."""
+    """One end of a connection; `take` gets every whole frame."""
 
     def __init__(self, take: Callable[[memoryview], None], everyone: set["_Framed"]) -> None:
         self.take = take
-        self.other: _Framed | None = None  # ends with this one
+        self.other: _Framed | None = None  # closes with this one
         self.gone = asyncio.Event()
         self.transport: asyncio.Transport | None = None
         self._everyone = everyone
@@ -85,7 +85,7 @@ async def _serving(make: Callable[[set[_Framed]], _Framed], tls: ssl.SSLContext 
 
 @asynccontextmanager
 async def fake_broker(answer: Answer, tls: ssl.SSLContext | None = None) -> AsyncIterator[str]:
-    """Serves on a free port; a Message is encoded behind the right header, bytes go out as they are."""
+    """Serve on a free port; a Message is encoded with the right header, bytes are sent unchanged."""
 
     def make(everyone: set[_Framed]) -> _Framed:
         def take(frame: memoryview) -> None:
@@ -115,9 +115,9 @@ async def go_between(
     cuts: Callable[[int, bool], bool] = lambda *_: False,
     tls: ssl.SSLContext | None = None,
 ) -> AsyncIterator[str]:
-    """Passes whole frames in both directions, and replaces the broker's port in what it says of itself.
+    """Pass whole frames in both directions, and replace the broker's port in its responses.
 
-    `cuts(api key, whether this is the answer)` is asked with each: True ends the connection instead.
+    `cuts(api key, whether this is the response)` is called for each: True closes the connection instead.
     """
     own_port = 0
     dials: set[asyncio.Task[object]] = set()
@@ -141,7 +141,7 @@ async def go_between(
             (correlation_id,) = struct.unpack_from(">i", frame)
             if cuts(keys.pop(correlation_id), True):
                 raise HangUp
-            # Nothing else in these answers is likely to hold the port's four bytes.
+            # Nothing else in these responses is likely to contain the port's four bytes.
             changed = bytes(frame).replace(struct.pack(">i", broker_port), struct.pack(">i", own_port))
             front.write(SIZE.pack(len(changed)) + changed)
 
@@ -167,7 +167,7 @@ async def go_between(
 
 
 class Scripted:
-    """A broker of one topic whose answers a test changes: `scripts[api key]` is called with the decoded request."""
+    """A broker of one topic whose responses a test changes: `scripts[api key]` is called with the decoded request."""
 
     def __init__(self, topic: str = "t", partitions: int = 1) -> None:
         self.topic = topic

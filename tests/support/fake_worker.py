@@ -1,7 +1,7 @@
-"""A worker without a broker, for tests of whoever starts workers: `fake_worker.py NUMBER DESCRIPTOR BEHAVIOUR`.
+"""A worker without a broker, for tests of the supervisor: `fake_worker.py NUMBER DESCRIPTOR BEHAVIOUR`.
 
-It settles if it is the first, waits to be let go, says that it is ready, answers when it is asked, and ends well when it is told to;
-except for its behaviour. What it hears it writes into the data folder, to the file `heard-NUMBER`, and its process id to `pid-NUMBER`.
+It settles if it is the first, waits for its release, reports that it is ready, answers requests, and ends cleanly on request,
+except for its behaviour. It writes what it receives to the file `heard-NUMBER` in the data folder, and its process id to `pid-NUMBER`.
 """
 
 import json

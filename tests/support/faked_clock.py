@@ -1,4 +1,4 @@
-"""A broker whose wall clock is not the machine's, by libfaketime."""
+"""Runs a broker with a wall clock other than the machine's, by libfaketime."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ LIBRARY = next(Path("/usr/lib").glob("**/faketime/libfaketimeMT.so.1"), None)
 
 
 def faked(offset_file: Path) -> type[BrokerProcess]:
-    """A broker whose wall clock is as far off as the file says; its monotonic clock is the machine's."""
+    """A broker whose wall clock is offset as the file says; its monotonic clock is the machine's."""
 
     class Faked(BrokerProcess):
         def command(self) -> list[str]:

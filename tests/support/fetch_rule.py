@@ -1,7 +1,7 @@
-"""Kafka's rule for how much of each partition a Fetch gets, said as a model, and requests over any number of partitions to try it with.
+"""A model of Kafka's rule for how much of each partition a Fetch gets, and requests over any number of partitions to test it.
 
-ReplicaManager.readFromLog, LogSegment.read: the partitions share the limit of the answer. From version 3 on the first that has anything
-gives at least one whole batch, and a later one whose first batch does not fit gives nothing; before, whatever the limit is, bytes are cut.
+ReplicaManager.readFromLog, LogSegment.read: the partitions share the limit of the response. From version 3 on the first with any data
+gives at least one whole batch, and a later one whose first batch does not fit gives nothing; before, bytes are cut at the limit.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Part:
 
 
 def expected(logs: Sequence[bytes], parts: Sequence[Part], version: int, max_bytes: int) -> list[bytes]:
-    """What each partition gives, where nothing has to be converted; a log is all that its partition holds."""
+    """What each partition gives if nothing has to be converted; a log is the whole content of its partition."""
     whole_first, limit, given = version >= FIRST_WHOLE_VERSION, max_bytes, []
     for part in parts:
         log = logs[part.index]
@@ -56,7 +56,7 @@ def expected(logs: Sequence[bytes], parts: Sequence[Part], version: int, max_byt
 
 
 def begins_well(data: bytes, version: int) -> bool:
-    """A reader of this version can go on with it, or sees that there is nothing."""
+    """Whether a reader of this version can continue with it, or sees that there is nothing."""
     return version < FIRST_WHOLE_VERSION or not data or any(heads_in(data))
 
 
@@ -75,7 +75,7 @@ def _offsets(heads: list[Head]) -> list[int]:
 
 
 def _some_bytes(rng: random.Random, logs: Sequence[bytes]) -> int:
-    """Around the edges of batches, or between, or nothing, or more than there is."""
+    """Limits around batch boundaries, in between, zero, or more than there is."""
     log = rng.choice(logs)
     edges = [head.position + head.size_bytes for head in heads_in(log)] or [100]
     edge = rng.choice(edges) * rng.choice((1, 1, 2, 5))
@@ -83,7 +83,7 @@ def _some_bytes(rng: random.Random, logs: Sequence[bytes]) -> int:
 
 
 def some_batches(rng: random.Random, magic: int, largest_bytes: int, codecs: Sequence[Codec]) -> list[bytes]:
-    """What one partition is given to hold; often nothing, or one batch."""
+    """The content of one partition; often nothing, or one batch."""
     return [_a_batch(rng, magic, largest_bytes, codecs) for _ in range(rng.choice((0, 1, 1, 2, 5)))]
 
 
@@ -116,7 +116,7 @@ def fetch(
 
 
 def records_of(response: Any) -> dict[int, bytes]:
-    """By partition, in the order of the answer."""
+    """The records by partition, in the order of the response."""
     found = {}
     for topic in response.responses:
         for one in topic.partitions:

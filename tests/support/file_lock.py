@@ -1,4 +1,4 @@
-"""One process at a time: what several workers of a run need is made by the first of them, and the others wait."""
+"""Locks across processes: the first of a run's workers makes what several need, and the others wait."""
 
 import fcntl
 from collections.abc import Iterator
@@ -8,7 +8,7 @@ from pathlib import Path
 
 @contextmanager
 def alone(path: Path) -> Iterator[None]:
-    """Hold the lock file, whose folder is there; the system gives it back should this process die."""
+    """Hold the lock file, whose folder exists; the system releases it if this process dies."""
     with path.open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield

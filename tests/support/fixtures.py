@@ -1,4 +1,4 @@
-"""Fixtures that give tests a running broker; `tests/conftest.py` makes them known to every test."""
+"""Fixtures with a running broker; `tests/conftest.py` makes them available to every test."""
 
 import os
 from collections.abc import Callable, Iterator
@@ -13,7 +13,7 @@ BrokerStarter = Callable[..., BrokerProcess]
 
 @pytest.fixture
 def start_broker(tmp_path: Path) -> Iterator[BrokerStarter]:
-    """Start brokers with settings of the test's own; `data=` takes over a folder. All are ended after the test."""
+    """Start brokers with the test's own settings; `data=` takes over a folder. All are stopped after the test."""
     started: list[BrokerProcess] = []
 
     def start(data: Path | None = None, **settings: object) -> BrokerProcess:
@@ -35,9 +35,9 @@ def broker(start_broker: BrokerStarter) -> BrokerProcess:
 
 @pytest.fixture(scope="session")
 def session_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
-    """One broker for every test that makes its own topics and does not mind company.
+    """One broker shared by all tests that create their own topics.
 
-    `HOROLOG_TEST_BROKER=127.0.0.1:PORT` names another one, so that a test can be tried against a real Kafka.
+    `HOROLOG_TEST_BROKER=127.0.0.1:PORT` names another one, so that a test can run against a real Kafka.
     """
     if other := os.environ.get("HOROLOG_TEST_BROKER"):
         yield BrokerProcess.at(other)

@@ -1,4 +1,4 @@
-"""The golden archive: partition directories written by real brokers, each with what the running broker answered about it.
+"""The golden archive: partition directories written by real brokers, each with the running broker's responses about it.
 
 `tests/data/golden/kafka-segments.tar.xz` holds one folder per case: `manifest.json` (settings, produced batches, records as the Java consumer
 read them, answers to ListOffsets) and one folder per stage of its life. `logdir` inside a stage holds the checkpoints of the whole data folder.
@@ -36,7 +36,7 @@ def names() -> list[tuple[str, str]]:
 
 
 def unpacked(folders: pytest.TempPathFactory) -> Path:
-    """The archive's files, made by whoever of a run's workers comes first. They are shared: copy a file that is to change."""
+    """The archive's files, unpacked by the first of a run's workers. They are shared: copy a file before changing it."""
     own = folders.getbasetemp()
     run = own.parent if "PYTEST_XDIST_WORKER" in os.environ else own
     target = run / "golden"
@@ -47,9 +47,9 @@ def unpacked(folders: pytest.TempPathFactory) -> Path:
 
 
 def unpack(target: Path) -> Path:
-    """All of it, for one that changes files."""
+    """Unpack all of it, for a caller that changes files."""
     with tarfile.open(ARCHIVE) as archive:
-        if hasattr(tarfile, "data_filter"):  # as of Python 3.11.4; newer ones warn where it is not said
+        if hasattr(tarfile, "data_filter"):  # since Python 3.11.4; newer versions warn without it
             archive.extraction_filter = tarfile.data_filter
         archive.extractall(target)
     return target
@@ -96,7 +96,7 @@ class Case:
         return self.root / self.name / name
 
     def records(self, view: str = "") -> list[GoldenRecord]:
-        """What the consumer read at the end; `view` is an isolation level where the case has two."""
+        """The records that the consumer read at the end; `view` is an isolation level if the case has two."""
         consumed = self.consumed(view)["records"]
         return [_record(entry) for entry in consumed]
 
@@ -113,12 +113,12 @@ class Case:
         return {entry["path"]: entry["mtime_ms"] for entry in self.manifest["stages"][stage] if "mtime_ms" in entry}
 
     def answers(self) -> list[tuple[int, int, int]]:
-        """(target, offset, timestamp) of ListOffsets v1 as the running broker gave them, errors left out."""
+        """(target, offset, timestamp) of the running broker's ListOffsets v1 responses, without errors."""
         given = [(entry["ts"], *entry["list_offsets_v1"]) for entry in self.manifest.get("list_offsets_v1") or []]
         return [answer for answer in given if answer[1] != "error"]
 
     def copy(self, stage: str, data: Path, topic: str = "topic") -> Path:
-        """Make `data` a data folder that holds this stage as partition 0 of `topic`; the partition's folder."""
+        """Make `data` a data folder with this stage as partition 0 of `topic`; returns the partition's folder."""
         folder = data / f"{topic}-0"
         folder.mkdir(parents=True)
         mtimes = self.mtimes_ms(stage)

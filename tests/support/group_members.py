@@ -1,4 +1,4 @@
-"""Members of groups as tests drive them by hand: requests are sent, and answers are looked at when they have come."""
+"""Group members that tests drive by hand: requests are sent, and responses are read once they have arrived."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def subscription(*topics: str) -> bytes:
 
 
 class ClassicClient:
-    """One classic member; `joined` and `synced` are its last answers, None while it waits."""
+    """One classic member; `joined` and `synced` are its last responses, None while it waits."""
 
     def __init__(self, world: GroupWorld, group_id: str = "g", *, version: int = 3, **fields: Any) -> None:
         self.world = world
@@ -111,7 +111,7 @@ class ClassicClient:
 
 
 class ConsumerClient:
-    """One member of a group of the newer protocol, by hand."""
+    """One member of a group of the newer protocol, driven by hand."""
 
     def __init__(self, world: GroupWorld, member_id: str, group_id: str = "g", **fields: Any) -> None:
         self.world = world
@@ -173,7 +173,7 @@ def stabilise(*clients: ClassicClient) -> None:
 def commit(
     world: GroupWorld, offset: int, *, group_id: str = "g", topic: str = "t", partition: int = 0, **more: Any
 ) -> int:
-    """Commit one offset; the error."""
+    """Commit one offset; returns the error."""
     version = more.pop("version", 9)
     fields = {
         key: more.pop(key)
@@ -198,7 +198,7 @@ def first_error(answer: Any) -> int:
 def committed(
     world: GroupWorld, *, group_id: str = "g", topic: str = "t", partition: int = 0, stable: bool = False
 ) -> Any:
-    """What OffsetFetch says of one partition."""
+    """The OffsetFetch response for one partition."""
     topics = [OffsetFetchRequestTopics(name=topic, partition_indexes=[partition])]
     request = OffsetFetchRequest(
         groups=[OffsetFetchRequestGroup(group_id=group_id, topics=topics)], require_stable=stable

@@ -1,4 +1,4 @@
-"""A group coordinator over a log in memory, in virtual time: it can be killed and started again, and its disk can fail."""
+"""A group coordinator over a log in memory, in virtual time: it can be killed and restarted, and its disk can fail."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ CLIENT = ("client", "/127.0.0.1")
 
 
 class TickCommitter:
-    """Writes and answers when the test says that a tick of the loop has ended."""
+    """Writes and answers when the test ends a tick of the loop."""
 
     def __init__(self) -> None:
         self.queued: list[Commit] = []
@@ -42,7 +42,7 @@ class TickCommitter:
 
 
 class GroupWorld:
-    """One broker's groups; `coordinator` is another object after `restart`."""
+    """One broker's groups; `coordinator` is a new object after `restart`."""
 
     def __init__(self, settings: Mapping[str, object] | None = None) -> None:
         flags = {"group.initial.rebalance.delay.ms": "0", "offsets.topic.num.partitions": "3"}
@@ -68,7 +68,7 @@ class GroupWorld:
             pass
 
     def restart(self) -> None:
-        """Kill the process: what was not written is gone, and nobody who waits gets an answer."""
+        """Kill the process: unwritten data is lost, and waiting requests get no response."""
         self.storage.heal()
         self.storage.locks.clear()
         self.start()
@@ -77,12 +77,12 @@ class GroupWorld:
         self.cluster.create_topic(name, partitions)
 
     def tick(self) -> None:
-        """End this tick of the loop, and those that follow from it."""
+        """End this tick of the loop, and the ticks that follow from it."""
         while self.committer.queued:
             self.committer.tick()
 
     def advance(self, ms: int) -> None:
-        """Let time pass; whatever is due in between happens at its time."""
+        """Let time pass; everything due in between happens at its time."""
         end_s = self.clock.monotonic() + ms / 1000
         while (due_s := self.timers.next_due()) is not None and due_s <= end_s:
             self.clock.advance(max(0, round((due_s - self.clock.monotonic()) * 1000)))

@@ -1,4 +1,4 @@
-"""A broker in memory that goes by an access list, and clients that come in as whoever the test says."""
+"""A broker in memory with an access list, and clients that log in as any user the test names."""
 
 from __future__ import annotations
 

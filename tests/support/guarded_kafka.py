@@ -1,6 +1,6 @@
-"""A real Kafka and a broker process with the same settings: an authorizer, and clients that come in by SASL PLAIN.
+"""A real Kafka and a broker process with the same settings: an authorizer, and clients that log in by SASL PLAIN.
 
-Anybody on the open listener is a super user.
+Every client on the open listener is a super user.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ _STOP_SECONDS = 30
 
 @contextmanager
 def running(folder: Path) -> Iterator[str]:
-    """Its URL; the test is skipped where there is no Java, or no jars."""
+    """The server's URL; the test is skipped without Java or the jars."""
     import pyspark
 
     from horolog.pipeline.java import java_home

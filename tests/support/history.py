@@ -1,17 +1,17 @@
-"""Checks what clients were told against what readers saw: the rules that hold whatever happened in between.
+"""Checks the responses to clients against what readers saw, by rules that hold whatever happened in between.
 
     lost write            an acknowledged write, committed or outside of transactions, is not read
     duplicate             a value is read at two offsets
-    inconsistent offset   a value is not where the producer was told, or an offset shows two values
-    aborted read          a value of an aborted transaction was shown to a reader of committed records
+    inconsistent offset   a value is not at the acknowledged offset, or an offset shows two values
+    aborted read          a value of an aborted transaction was shown to a read_committed reader
     half a transaction    some acknowledged values of a transaction are read and others are not
-    unseen                a value is read that nobody wrote
+    unseen                a value is read that was never written
     non-monotonic poll    a reader got an offset a second time, or went back
-    unread                a reader passed over a committed value on its way
-    out of order          a sender's values are not in the order in which it sent them, though it asked for that
-    fatal error           a producer could not go on: whatever is in the log, its program has come to harm
+    unread                a reader skipped a committed value on its way
+    out of order          a sender's values are not in the order in which it sent them, although it required that
+    fatal error           a producer could not continue: its program failed, whatever is in the log
 
-Values are unique. A transaction whose end nobody was told may have ended either way, but in one piece.
+Values are unique. A transaction with an unknown outcome may have ended either way, but as a whole.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Write:
 
 @dataclass(slots=True)
 class History:
-    """Filled while clients run; `problems` is asked at the end."""
+    """Filled while clients run; `problems` is called at the end."""
 
     writes: dict[bytes, Write] = field(default_factory=dict)
     outcomes: dict[str, Outcome] = field(default_factory=dict)
@@ -57,7 +57,7 @@ class History:
     def attempt(
         self, value: bytes, place: Place, transaction: str | None = None, *, in_order_of: str | None = None
     ) -> None:
-        """A record about to be written; `in_order_of` names its sender if what that sends has to stay in order."""
+        """Note a record about to be written; `in_order_of` names its sender if that sender's records have to stay in order."""
         assert value not in self.writes, "values must be unique"
         self.writes[value] = Write(place, transaction, sender=in_order_of, number=len(self.writes))
         if transaction is not None:
@@ -70,19 +70,19 @@ class History:
         self.outcomes[transaction] = outcome
 
     def died(self, producer: str, error: object) -> None:
-        """The producer's client called an error fatal."""
+        """Note that the producer's client reported a fatal error."""
         self.deaths.append((producer, str(error)))
 
     def poll(self, consumer: str, place: Place, rows: Iterable[Row]) -> None:
-        """What a reader of committed records was shown next."""
+        """Note what a read_committed reader was shown next."""
         self.polls.setdefault((consumer, place), [[]])[-1].extend(rows)
 
     def seek(self, consumer: str, place: Place) -> None:
-        """The reader begins somewhere else: what it gets from now on is a sequence of its own."""
+        """Note that the reader moves: its records from now on are a sequence of their own."""
         self.polls.setdefault((consumer, place), []).append([])
 
     def problems(self, final: Mapping[Place, list[Row]]) -> list[str]:
-        """The faults, given all that a reader of committed records finds at the end."""
+        """The faults, given all records that a read_committed reader finds at the end."""
         return [
             *self._unlike_what_was_told(final),
             *self._missing(final),

@@ -1,10 +1,10 @@
-"""Asks an HTTP server of ours one thing, and waits for what it does."""
+"""Sends an HTTP server of ours one request, and waits for its response."""
 
 import asyncio
 
 
 async def exchange(port, request):
-    """Status, head and body of the answer to these bytes; status 0 if there is none."""
+    """Status, head and body of the response to these bytes; status 0 if there is none."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     try:
         writer.write(request)

@@ -23,7 +23,7 @@ START_SECONDS = 60
 
 
 def classes() -> Path:
-    """The folder with the jars and our compiled class, fetched if it is not there yet."""
+    """The folder with the jars and our compiled class, fetched if missing."""
 
     def install(folder: Path) -> None:
         wanted = "".join(
@@ -46,7 +46,7 @@ def classes() -> Path:
 
 @contextmanager
 def rest_catalogue(folder: Path, s3: s3_server.S3Server):
-    """Its URL; new tables get a folder below `warehouse` in the bucket."""
+    """The catalogue's URL; new tables get a folder below `warehouse` in the bucket."""
     home = classes()
     properties = {
         "uri": f"jdbc:sqlite:{folder / 'catalogue.db'}",

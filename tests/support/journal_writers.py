@@ -1,4 +1,4 @@
-"""Writers of one journal, each as a worker has it: what they append, and what they take the cluster for."""
+"""Writers of one journal, each like a worker's: their appends, and their views of the cluster."""
 
 from horolog.broker.cluster_file import StoredTopic
 from horolog.broker.cluster_state import (
@@ -32,7 +32,7 @@ EVERYTHING = (
 
 
 class Writer:
-    """A worker that appends; `applied` is how far it says that all are."""
+    """A worker that appends; `applied` is how far it reports all workers to be."""
 
     def __init__(self, storage, folder="/data"):
         found = take_up(storage, [folder])
@@ -71,7 +71,7 @@ class Writer:
 
 
 def append(journal, entry, number):
-    """The outcome."""
+    """Append an entry; returns the outcome."""
     told = []
     journal.append(entry, ClusterState(number=number), told.append)
     (outcome,) = told

@@ -1,4 +1,4 @@
-"""Writes what a KRaft controller would leave in a folder: its log, its snapshots, and the ids in the partitions' folders."""
+"""Writes the files that a KRaft controller leaves in a folder: its log, its snapshots, and the ids in the partitions' folders."""
 
 import struct
 
@@ -26,7 +26,7 @@ def framed(kind: int, version: int, body: bytes) -> bytes:
 
 
 def log(*batches: list[Message | bytes], first: int = 0, epoch: int = 1) -> bytes:
-    """A segment; a message given as bytes is a record's value as it is."""
+    """A segment; a message given as bytes is used as a record's raw value."""
     data = bytearray()
     offset = first
     for messages in batches:
