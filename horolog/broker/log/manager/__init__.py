@@ -1,4 +1,4 @@
-"""All partitions of a broker: the data folders, which partition lies where, and who opens and deletes it."""
+"""All partitions of a broker: the data folders, the folder of each partition, opening and deletion."""
 
 from horolog.broker.log.manager.data_folder import DataFolder, doom, partition_of
 from horolog.broker.log.manager.data_folders import DataFolders

@@ -2,8 +2,8 @@
 
 A data folder holds one folder per partition, named `topic-N`, and these files: `.lock`, `meta.properties`, the offset
 checkpoints and, only between a clean stop and the next start, `.kafka_cleanshutdown` (see `identity`, `folder_checkpoints`). Whoever
-wrote the folders, they are taken over as they are. Names that are nothing of this are left alone; `<topic>-N.<id>-delete` is
-the rest of a deleted partition and removed. A partition that cannot be opened is offline, alone, with the reason.
+wrote the folders, they are used unchanged. Other names are left alone; `<topic>-N.<id>-delete` is the rest of a deleted
+partition and is removed. If one partition cannot be opened, only that one is offline, with the reason.
 
 Everything but the jobs that `checkpoints.job` and `removal_jobs` return belongs to one thread.
 """
@@ -36,24 +36,24 @@ log = logging.getLogger(__name__)
 
 HELD = HeldByAnother()
 PROBE = ".horolog-probe"
-"""Written and removed to find out whether a folder that has failed can be written again."""
+"""Written and removed to test whether a failed folder is writable again."""
 
 DELETED_FOLDER_SUFFIX = "-delete"
 NOT_TOPICS = frozenset({"__cluster_metadata"})
-"""Kafka's own log of its controllers: shaped like a topic, but none."""
+"""The log of Kafka's controllers: shaped like a topic, but not one."""
 
 _PARTITION_FOLDER = re.compile(r"([a-zA-Z0-9._-]{1,249})-(0|[1-9][0-9]{0,9})")
 
 
 class _Unmade(NamedTuple):
-    """What stands for a partition without a folder, and the id of its topic."""
+    """The stand-in for a partition without a folder, and the id of its topic."""
 
     partition: Partition
     topic_id: bytes | None
 
 
 class _DoomedFolder(NamedTuple):
-    """A deleted partition's folder, to be removed when the delay is over, or the clock was set back by as much."""
+    """A deleted partition's folder, removed after the delay, or when the clock was set back by as much."""
 
     name: str
     since_ms: int
@@ -77,7 +77,7 @@ class DataFolder:
             else share.checkpoints(path, storage, self.partitions, share)
         )
         self.fault: str | None = None
-        """Why it cannot be used, at the start or since something of it could not be written."""
+        """Why it cannot be used, since startup or since a write to it failed."""
         self._storage = storage
         self._clock = clock
         self._lock: Lock | None = None
@@ -91,13 +91,13 @@ class DataFolder:
 
     @property
     def is_claimed(self) -> bool:
-        """Whether the folder was there at the start, or has come since."""
+        """Whether the folder was available at startup, or has become so since."""
         return self._lock is not None
 
-    # -- whose it is
+    # -- its owner
 
     def claim(self, node_id: int) -> None:
-        """Make the folder if it is missing, lock it, read whose it is. Raises DataFolderError, or FolderUnusable for its disk."""
+        """Create the folder if it is missing, lock it, read its owner. Raises DataFolderError, or FolderUnusable for its disk."""
         if not self._may_make and not self._storage.is_dir(self.path):
             raise FolderUnusable(f"{self.path} is not there, and with horolog.read.only no folder is made")
         try:
@@ -117,13 +117,13 @@ class DataFolder:
             raise
 
     def release(self) -> None:
-        """Let others have the folder."""
+        """Unlock the folder."""
         if self._lock is not None:
             self._lock.release()
             self._lock = None
 
     def leave(self, reason: str) -> None:
-        """Let go of a folder whose disk does not work, with whatever was opened in it."""
+        """Close everything opened in a folder whose disk does not work, and unlock it."""
         self.fault = reason
         for partition in self.partitions.values():
             closing.close_files(partition)
@@ -131,7 +131,7 @@ class DataFolder:
         self.release()
 
     def _own_lock(self, path: str) -> Lock:
-        """None where workers share the folder: whoever has started them holds it."""
+        """Take no lock if workers share the folder: the process that started them holds it."""
         return self._storage.lock(path) if self._share is None else HELD
 
     # -- opening
@@ -146,7 +146,7 @@ class DataFolder:
         if starts.fault is not None:
             log.warning("%s; %s partitions start inside of their first segment", starts.fault, len(starts.offsets))
         if not was_clean:
-            # Folders that the last process has made may be known to the page cache only, and no partition asks for it again.
+            # Folders that the last process made may be in the page cache only, and no partition will request their sync.
             self._storage.sync_dir(self.path)
         now_ms = self._clock.wall_ms()
         self._find_doomed(now_ms)
@@ -169,7 +169,7 @@ class DataFolder:
     def take_over(
         self, key: TopicPartition, config: TopicConfig, resources: Resources, *, was_clean: bool
     ) -> Partition:
-        """Open a partition whose folder lies here, as whoever led it until now has left it; offline while nobody can tell its start."""
+        """Open a partition whose folder lies here, as its last leader left it; it is offline while its start cannot be read."""
         now_ms = self._clock.wall_ms()
         try:
             start_offset = self.checkpoints.start_of(key)
@@ -194,7 +194,7 @@ class DataFolder:
             return offline_partition(place, config, resources, str(fault), known.log_start_offset)
 
     def come_back(self) -> dict[TopicPartition, int]:
-        """Take part again after having been away: where logs start. What was deleted before is removed. Raises StorageFault."""
+        """Use the folder again after it was away; returns the log starts. Deleted folders are removed. Raises StorageFault."""
         self.checkpoints.take_clean_shutdown()
         starts = self.checkpoints.load_starts()
         self._storage.sync_dir(self.path)
@@ -217,7 +217,7 @@ class DataFolder:
         return self._storage.is_dir(place_in(self.path, key).directory)
 
     def check(self) -> None:
-        """Find out whether the folder can be written: it is usable, or not, from then on. May run in a worker."""
+        """Test whether the folder can be written, and set or clear its fault. May run in a worker."""
         number, files = self.checkpoints.contents()
         try:
             probe = PROBE if self._share is None else self._share.named(PROBE)
@@ -239,7 +239,7 @@ class DataFolder:
     def create(
         self, topic: str, index: int, config: TopicConfig, topic_id: bytes | None, resources: Resources
     ) -> Partition:
-        """A new, empty partition; the caller has on record that it exists. What a failed attempt has left is removed first."""
+        """Create an empty partition, which the caller has recorded. If that fails, its beginnings are removed."""
         place = place_in(self.path, (topic, index))
         self.checkpoints.make_room_for((topic, index))
         try:
@@ -254,14 +254,14 @@ class DataFolder:
     def unmade(
         self, topic: str, index: int, config: TopicConfig, topic_id: bytes | None, reason: str, resources: Resources
     ) -> Partition:
-        """What stands for a partition of this folder that has none, for none can be made now."""
+        """An offline stand-in for a partition of this folder whose own folder cannot be created now."""
         partition = offline_partition(place_in(self.path, (topic, index)), config, resources, reason)
         self.partitions[topic, index] = partition
         self._unmade[topic, index] = _Unmade(partition, topic_id)
         return partition
 
     def make_at_last(self, partition: Partition, resources: Resources) -> None:
-        """Make the folder of one that has none, for none could be made before. Raises StorageFault."""
+        """Create the folder of an unmade partition. Raises StorageFault."""
         if self._is_unmade(partition):
             key = partition.topic, partition.index
             closing.close_files(self.create(*key, partition.config, self._unmade[key].topic_id, resources))
@@ -274,7 +274,7 @@ class DataFolder:
         return unmade is not None and unmade.partition is partition and not self.holds(key)
 
     def _forget_folder(self, directory: str) -> None:
-        """Get the beginnings of a partition out of the way."""
+        """Remove the beginnings of a partition."""
         try:
             if self._storage.is_dir(directory):
                 remove_folder(self._storage, directory)
@@ -282,7 +282,7 @@ class DataFolder:
             log.error("%s was not made, and what there is of it cannot be removed: %s", directory, fault)
 
     def delete(self, partition: Partition) -> None:
-        """The partition is gone for good when this returns; its files are removed after `file.delete.delay.ms`."""
+        """Delete a partition, for good when this returns; its files are removed after `file.delete.delay.ms`."""
         key = partition.topic, partition.index
         if self._is_unmade(partition):
             partition.condition.delete()
@@ -296,22 +296,22 @@ class DataFolder:
         delay_ms = partition.config.file_delete_delay_ms
         self._doomed_folders.append(_DoomedFolder(name, self._clock.wall_ms(), delay_ms))
 
-    # -- work that comes again and again
+    # -- periodic work
 
     def removal_jobs(self, now_ms: int) -> list[Callable[[], None]]:
-        """What removes partitions' folders that have been out of use for long enough; may run in a worker."""
+        """Jobs that remove folders of deleted partitions that are due; may run in a worker."""
         due = [one for one in self._doomed_folders if abs(now_ms - one.since_ms) >= one.delay_ms]
         self._doomed_folders = [one for one in self._doomed_folders if one not in due]
         return [partial(remove_folder, self._storage, f"{self.path}/{one.name}") for one in due]
 
     def disk_space(self) -> tuple[int, int]:
-        """Bytes of the file system that the folder is on: all, and those still to be had."""
+        """The total and the available bytes of the folder's file system."""
         return self._storage.disk_space(self.path)
 
     def close(self, *, cleanly: bool) -> None:
-        """Write the checkpoints and, if every partition was closed cleanly, that the stop was clean; let go of the folder."""
+        """Write the checkpoints and, if every partition was closed cleanly, the mark of a clean stop; unlock the folder."""
         if not self._is_open:
-            self.release()  # nothing is known of what lies here
+            self.release()  # its partitions are unknown
             return
         try:
             self.checkpoints.write_all()
@@ -323,7 +323,7 @@ class DataFolder:
 
 
 def partition_of(folder_name: str) -> TopicPartition | None:
-    """The partition that a folder name stands for, None for foreign names."""
+    """The partition that a folder name denotes, None for other names."""
     match = _PARTITION_FOLDER.fullmatch(folder_name)
     if match is None or match[1] in NOT_TOPICS or match[1] in {".", ".."}:
         return None
@@ -331,7 +331,7 @@ def partition_of(folder_name: str) -> TopicPartition | None:
 
 
 def place_in(data_folder: str, key: TopicPartition) -> Place:
-    """Where a partition lies in a data folder."""
+    """The place of a partition in a data folder."""
     return Place(*key, f"{data_folder}/{key[0]}-{key[1]}")
 
 
@@ -340,14 +340,14 @@ def _name_of_doomed(name: str) -> str:
 
 
 def doom(storage: Storage, directory: str) -> None:
-    """Rename the folder of a partition that nobody has open, durably: it is gone, and a start removes its files. Raises StorageFault."""
+    """Delete a partition that is not open: rename its folder durably; a start removes its files. Raises StorageFault."""
     folder, _, name = directory.rpartition("/")
     storage.rename(directory, f"{folder}/{_name_of_doomed(name)}")
     storage.sync_dir(folder)
 
 
 def remove_folder(storage: Storage, path: str) -> None:
-    """Remove a folder of files; one that is gone already is fine."""
+    """Remove a folder of files, if it exists."""
     if not storage.is_dir(path):
         return
     for name in storage.list_dir(path):

@@ -1,6 +1,6 @@
-"""The data folders of a broker together: which of them are there, that they belong together, and which one takes a new partition.
+"""Manages all data folders of a broker: which are available, whether they belong together, which one takes a new partition.
 
-Of several folders some may be away: their disk does not work. They are looked at again now and then.
+Some of several folders may be away, because their disk does not work. They are retried now and then.
 """
 
 import logging
@@ -21,7 +21,7 @@ FOLDER_LOOK_S = 2.0
 
 
 class DataFolders:
-    """In the order of `log.dirs`."""
+    """The data folders, in the order of `log.dirs`."""
 
     def __init__(
         self,
@@ -33,7 +33,7 @@ class DataFolders:
         *,
         may_make: bool,
     ) -> None:
-        """`node_id` is the one that the folders belong to."""
+        """`node_id` is the node that the folders belong to."""
         self._all = [DataFolder(path, storage, clock, share, may_make=may_make) for path in paths]
         self._clock = clock
         self._node_id = node_id
@@ -52,7 +52,7 @@ class DataFolders:
         return len(self._all)
 
     def claim(self) -> str:
-        """Lock every folder and have each say that it belongs to this node and to one cluster: the cluster's id."""
+        """Lock every folder, and record in each that it belongs to this node and cluster. Returns the cluster's id."""
         for folder in self._all:
             self.unless_unusable(folder, lambda folder: folder.claim(self._node_id))
         clusters = {
@@ -77,7 +77,7 @@ class DataFolders:
         return cluster_id
 
     def unless_unusable(self, folder: DataFolder, step: Callable[[DataFolder], None]) -> None:
-        """A folder whose disk does not work is left aside, unless it was the last."""
+        """Run a step; a folder whose disk does not work is left out, unless it was the last."""
         try:
             step(folder)
         except (FolderUnusable, StorageFault) as error:
@@ -101,7 +101,7 @@ class DataFolders:
                 )
 
     def usable(self) -> list[DataFolder]:
-        """The folders that are there, even if something in them could not be written of late."""
+        """The available folders, including those in which a write has failed recently."""
         return [folder for folder in self._all if folder.is_claimed]
 
     def release(self) -> None:
@@ -109,7 +109,7 @@ class DataFolders:
             folder.release()
 
     def _check_each_lies_once(self) -> None:
-        """Of a partition that lies in two folders nobody knows which one counts: as in Kafka there is no start, and nothing is touched."""
+        """Refuse to start if a partition lies in two folders, as Kafka does: it is unknown which one is current."""
         lies_in: dict[TopicPartition, str] = {}
         for folder in self.usable() if len(self._all) > 1 else ():
             for key in self._keys_of(folder):
@@ -127,12 +127,12 @@ class DataFolders:
         return keys
 
     def may_lack(self, recorded: Iterable[str]) -> bool:
-        """Whether there may be more than is seen: a folder of `log.dirs` is away, or one that was on record."""
+        """Whether there may be partitions that are not seen: a folder of `log.dirs`, or a recorded one, is away."""
         here = {folder.identity.directory_id for folder in self.usable()}
         return len(self.usable()) < len(self._all) or not here.issuperset(recorded)
 
     def placing(self) -> Placing:
-        """What says where new partitions go: into folders that work, as far as there are any."""
+        """The placing of new partitions: into working folders, if there are any."""
         if len(self._all) == 1:
             return Placing({})
         working = [folder for folder in self.usable() if folder.fault is None] or self.usable()
@@ -141,7 +141,7 @@ class DataFolders:
         )
 
     def for_new(self, place: str | None) -> DataFolder:
-        """The folder of this id; where none is named, the one with the fewest partitions, the first of several."""
+        """The folder of this id; if none has it, the one with the fewest partitions, the first of several."""
         named = [folder for folder in self.usable() if place is not None and folder.identity.directory_id == place]
         return min(named or self.usable(), key=lambda one: (one.fault is not None, len(one.partitions)))
 
@@ -151,11 +151,11 @@ class DataFolders:
         return next(folder for folder in self._all if folder.path == path)
 
     def has(self, place: str | None) -> bool:
-        """Whether the folder of this id is there."""
+        """Whether the folder of this id is available."""
         return place is not None and any(folder.identity.directory_id == place for folder in self.usable())
 
     def due_checks(self, have_back: Callable[[DataFolder], None]) -> list[Callable[[], None]]:
-        """Now and then, try to have folders back that are away; jobs that find out about those in which something fails."""
+        """Now and then, retry folders that are away; returns jobs that check those in which something has failed."""
         if self._clock.monotonic() < self._next_look_s:
             return []
         self._next_look_s = self._clock.monotonic() + FOLDER_LOOK_S
@@ -168,7 +168,7 @@ class DataFolders:
         return jobs
 
     def claim_again(self, folder: DataFolder, cluster_id: str) -> dict[TopicPartition, int] | None:
-        """Have a folder that was away take part: where its logs start; None if it is still away."""
+        """Use a folder again that was away; returns its log starts, None if it is still away."""
         try:
             folder.claim(self._node_id)
             if folder.identity.cluster_id not in (None, cluster_id):

@@ -1,4 +1,4 @@
-"""The checkpoints of one data folder: where partitions start and end, as they are now, each file newer than what it replaces.
+"""Reads and writes the checkpoints of one data folder, with the starts and ends of its partitions; no file replaces a newer one.
 
 Everything but the jobs that `job` returns belongs to one thread.
 """
@@ -17,7 +17,7 @@ TopicPartition = tuple[str, int]
 
 
 class FolderCheckpoints:
-    """Reads and writes them; `partitions` are those of the folder, as they come and go."""
+    """The checkpoints of one folder; `partitions` are its current ones."""
 
     cleaner_file = checkpoints.CLEANER_OFFSETS
 
@@ -45,27 +45,27 @@ class FolderCheckpoints:
             return checkpoints.Loaded(fault=str(fault))
 
     def load_ends(self) -> checkpoints.Loaded:
-        """Where partitions ended at the last clean stop, which two files have said then.
+        """The ends of partitions at the last clean stop, the lower one where the two files differ.
 
-        Neither has a checksum. A digit that has flipped would make a log go on behind records that it never had.
+        Neither file has a checksum. A flipped digit would make a log go on behind records that it never had.
         """
         points, ends = self.load(checkpoints.RECOVERY_POINTS), self.load(checkpoints.HIGH_WATERMARKS)
         sure = {one: min(offset, ends.offsets.get(one, offset)) for one, offset in points.offsets.items()}
         return checkpoints.Loaded(sure, points.fault)
 
     def load_starts(self) -> checkpoints.Loaded:
-        """Where partitions start, from the two files that say so."""
+        """The starts of partitions, from the two files that have them."""
         starts = log_starts.load(self._storage, self._path)
         self._kafkas_starts_damaged = starts.kafkas_is_damaged
         self._named_in_starts.update(starts.offsets)
         return starts
 
     def start_of(self, key: TopicPartition) -> int:
-        """Where one partition starts; 0 where nothing tells."""
+        """The start of one partition; 0 if it is not recorded."""
         return self.load_starts().offsets.get(key, 0)
 
     def take_clean_shutdown(self) -> bool:
-        """A mark that cannot be removed would still be there after a crash: it is not believed."""
+        """Whether the last stop was clean. A mark that cannot be removed would survive a crash, so it is not believed."""
         try:
             return checkpoints.take_clean_shutdown(self._storage, self._path)
         except StorageFault as fault:
@@ -73,7 +73,7 @@ class FolderCheckpoints:
             return False
 
     def correct_starts(self) -> None:
-        """One of the two files that say where partitions start was damaged: there are two again before the other one is."""
+        """One of the two files with the starts of partitions was damaged: write both again."""
         try:
             self._write_both_starts()
         except StorageFault as fault:
@@ -84,13 +84,13 @@ class FolderCheckpoints:
     # -- writing
 
     def make_room_for(self, key: TopicPartition) -> None:
-        """Forget where a partition of this name started before: it would hide what comes into the new one."""
+        """Forget the start of an earlier partition of this name: it would hide records of the new one."""
         if key in self._named_in_starts:
             self.write_starts()
             self._named_in_starts.discard(key)
 
     def job(self) -> Callable[[], None]:
-        """What writes the offset checkpoints as things are now, if they have changed; may run in a worker.
+        """A job that writes the current offset checkpoints, if they have changed; may run in a worker.
 
         Active segments that have grown much are sealed with their next sync.
         """
@@ -108,9 +108,9 @@ class FolderCheckpoints:
         self.job()()
 
     def write_starts(self) -> None:
-        """Make it durable where partitions start: DeleteRecords is not answered before.
+        """Make the starts of partitions durable, before DeleteRecords is answered.
 
-        A log must never end before its start: offsets would be given out twice, and the start hide what comes there.
+        A log must never end before its start: offsets would be given out twice, and the start would hide the new records.
         """
         for partition in self._partitions.values():
             if partition.condition.fault is None and partition.sync_state.recovery_point < partition.log_start_offset:
@@ -124,12 +124,12 @@ class FolderCheckpoints:
         self._kafkas_starts_damaged = False
 
     def _starts_in_order(self) -> tuple[str, str]:
-        """Ours first, for nothing else tells that a digit of Kafka's has flipped; but for a Kafka's that is damaged already."""
+        """Our file first, because only it shows a flipped digit in Kafka's; but if Kafka's is damaged already, that one first."""
         kafkas, ours = checkpoints.LOG_START_OFFSETS, log_starts.LOG_STARTS
         return (kafkas, ours) if self._kafkas_starts_damaged else (ours, kafkas)
 
     def contents(self) -> tuple[int, dict[str, bytes]]:
-        """What the files are to say now, and a number: what has a lower one is older."""
+        """The current contents of the files, and a number: contents with a lower one are older."""
         self._number += 1
         usable = {key: one for key, one in self._partitions.items() if one.condition.fault is None}
         starts = {
@@ -147,7 +147,7 @@ class FolderCheckpoints:
         return self._number, {name: files[name] for name in in_order}
 
     def write(self, name: str, data: bytes, number: int) -> None:
-        """A worker that comes late must not overwrite newer offsets, which clients may have been told."""
+        """Write one file, unless a newer one is written: a late worker must not overwrite offsets that clients may know."""
         with self._guard:
             written_number, written = self._written.get(name, (0, None))
             if number < written_number:
@@ -157,17 +157,17 @@ class FolderCheckpoints:
             self._written[name] = number, data
 
     def hand_over(self, partition: Partition) -> None:
-        """Where workers share the folder: keep in the file the state of a partition that another one leads from now on."""
+        """With workers that share the folder: keep the state of a partition in the file when another worker takes the lead."""
 
     def take_over(self, key: TopicPartition) -> None:
-        """The other way round: it is led here from now on."""
+        """The reverse: this worker takes the lead."""
 
     def mark_clean_shutdown(self) -> None:
-        """Every partition was closed cleanly, and what the files say holds until the next start. Raises StorageFault."""
+        """Record that every partition was closed cleanly: the files hold until the next start. Raises StorageFault."""
         checkpoints.mark_clean_shutdown(self._storage, self._path)
 
     def forget_cleaned(self, partition: Partition) -> None:
-        """How far it was compacted says nothing of the next partition of its name."""
+        """Forget how far a partition was compacted: the next partition of its name begins again."""
         path = f"{self._path}/{self.cleaner_file}"
         try:
             offsets = dict(checkpoints.load_offsets(self._storage, path).offsets)

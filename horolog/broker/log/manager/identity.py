@@ -1,4 +1,4 @@
-"""Whose a data folder is: node, cluster and its own id, kept in `meta.properties`."""
+"""Identifies a data folder by node, cluster and its own id, kept in `meta.properties`."""
 
 import errno
 import logging
@@ -12,11 +12,11 @@ log = logging.getLogger(__name__)
 
 
 class FolderUnusable(DataFolderError):
-    """Its disk does not work, or not now: where there are other folders, they are served without it."""
+    """The folder's disk does not work, at least for now: other folders are served without it."""
 
 
 class FolderIdentity:
-    """What one data folder says about itself."""
+    """The ids that one data folder records."""
 
     def __init__(self, path: str, storage: Storage) -> None:
         self._path = path
@@ -28,7 +28,7 @@ class FolderIdentity:
         return f"<FolderIdentity of {self._path}: {self._meta}>"
 
     def load(self, node_id: int) -> None:
-        """What the folder says about itself; `complete` adds the rest."""
+        """Read the folder's ids; `complete` adds the missing ones."""
         path = f"{self._path}/{meta_properties.FILE_NAME}"
         damaged = False
         try:
@@ -48,9 +48,9 @@ class FolderIdentity:
         self._is_whole = meta.node_id is not None and meta.cluster_id is not None and not damaged
 
     def complete(self, node_id: int, cluster_id: str, now_ms: int, *, one_of_several: bool) -> None:
-        """Have the folder say whose it is, durably; written only if something was missing. Raises StorageFault.
+        """Record the folder's ids durably; written only if something was missing. Raises StorageFault.
 
-        One of several needs an id of its own, which folders of old Kafkas do not have.
+        One of several folders needs its own id, which folders of old Kafka versions do not have.
         """
         if self._is_whole and (self.directory_id is not None or not one_of_several):
             return
@@ -69,12 +69,12 @@ class FolderIdentity:
 
     @property
     def cluster_id(self) -> str | None:
-        """Whose the folder is, as far as it is known."""
+        """The cluster of the folder, if known."""
         return self._meta.cluster_id if self._meta else None
 
     @property
     def directory_id(self) -> str | None:
-        """The folder's own id, which folders of old Kafkas do not have."""
+        """The folder's own id, which folders of old Kafka versions do not have."""
         return self._meta.directory_id if self._meta else None
 
     def _salvage(self, path: str, damage: MetaDamaged) -> MetaProperties:
@@ -87,7 +87,7 @@ class FolderIdentity:
 
 
 def new_id() -> str:
-    """A random id as Kafka writes them: never one that begins with a dash, which command lines would take for an option."""
+    """A random id in Kafka's format; never with a dash first, which command lines would take for an option."""
     text = "-"
     while text.startswith("-"):
         text = show_uuid(uuid.uuid4().bytes)

@@ -1,7 +1,7 @@
-"""All partitions of a broker: opened from the data folders, created, deleted, and opened again once their disk works.
+"""Manages all partitions of a broker: opens them from the data folders, creates, deletes, and reopens them once their disk works.
 
-One folder and its files are `data_folder`'s. Of several folders some may be away: their disk does not work. The
-partitions that lie there are offline until it does; the others are served. Who lies where is on record by the folders' ids (`places_of`).
+`data_folder` has one folder and its files. Some of several folders may be away, because their disk does not work. Their partitions
+are offline until it does; the others are served. The folder of each partition is recorded by the folder's id (`places_of`).
 
 Everything but the jobs that `checkpoint_job` and `removal_jobs` return belongs to one thread.
 """
@@ -36,7 +36,7 @@ log = logging.getLogger(__name__)
 
 
 class LogManager:
-    """The data folders of one broker, locked while this object lives; or the `share` of them that one worker of several has."""
+    """The data folders of one broker, locked while this object lives; or one worker's `share` of them."""
 
     def __init__(
         self, data_dirs: list[str], storage: Storage, clock: Clock, settings: Settings, share: Share | None = None
@@ -49,11 +49,11 @@ class LogManager:
         self.record_number: Callable[[], int] = lambda: 0
         """How often the record of the cluster was written."""
         for folder in self.folders:
-            folder.checkpoints.record_number = lambda: self.record_number()  # noqa: PLW0108 - whoever writes it sets it later
+            folder.checkpoints.record_number = lambda: self.record_number()  # noqa: PLW0108 - its writer sets it later
         self._storage = storage
         self._clock = clock
         self._away: dict[TopicPartition, str | None] = {}
-        """Partitions of folders that are away, with the id of theirs if it is known."""
+        """Partitions of folders that are away, with the folder's id if known."""
         self.resources = Resources(
             storage,
             settings.producer_id_expiration_ms,
@@ -81,9 +81,9 @@ class LogManager:
     def create_or_offline(
         self, topic: str, index: int, config: TopicConfig, topic_id: bytes | None, place: str | None = None
     ) -> Partition:
-        """A partition that is on record and has no folder: a new one, or one that is offline until one can be made.
+        """Create a recorded partition without a folder, or an offline stand-in until its folder can be created.
 
-        One that lies in a folder that is away, or may do so, is not made anew: `place` is the id of its folder, where that is known.
+        A partition that lies in a folder that is away, or may do so, is not created again: `place` is its folder's id, if known.
         """
         if self.folders.may_lack([] if place is None else [place]) and not self.folders.has(place):
             return self._put_away(topic, index, config, place)
@@ -105,14 +105,14 @@ class LogManager:
         return partition
 
     def open_again(self, partition: Partition) -> bool:
-        """Try to have an offline partition back as its folder is now, or one in memory back on the disk. It takes appends once rewritten."""
+        """Try to reopen an offline partition, or one kept in memory on the disk. It takes appends once rewritten."""
         key = partition.topic, partition.index
         if key in self._away:
             return False
         folder = self.folders.of(partition)
         closing.close_files(partition)
         for segment in partition.segments:
-            segment.log.withdraw()  # an opening cuts off what it finds torn, and other records come there
+            segment.log.withdraw()  # an opening cuts off a torn tail, and other records are written there
         in_memory = partition.condition.fault is None and storage_below(partition) is not None
         open_it = open_writable if in_memory else open_readable
         try:
@@ -139,24 +139,24 @@ class LogManager:
         return None if key is None else self.partitions.get(key)
 
     def expire_producers_after(self, expiration_ms: int) -> None:
-        """Another time after which silent producers are forgotten, for partitions that are here and those to come."""
+        """Change the time after which idle producers are forgotten, for present and future partitions."""
         if expiration_ms != self.resources.producer_expiration_ms:
             self.resources = replace(self.resources, producer_expiration_ms=expiration_ms)
             for partition in self.partitions.values():
                 partition.producers.expiration_ms = expiration_ms
 
-    # -- topics come and go
+    # -- topics are created and deleted
 
     def create(
         self, topic: str, index: int, config: TopicConfig, topic_id: bytes | None, place: str | None = None
     ) -> Partition:
-        """A new, empty partition; the caller has on record that it exists. What a failed attempt has left is removed first."""
+        """Create an empty partition, which the caller has recorded."""
         partition = self.folders.for_new(place).create(topic, index, config, topic_id, self.resources)
         self.partitions[topic, index] = partition
         return partition
 
     def places_of(self, partitions: Iterable[Partition]) -> dict[str, list[int]]:
-        """In which folders partitions lie, by the folders' ids; nothing where there is one folder and none away."""
+        """The indexes of partitions by the id of their folder; empty if there is only one folder and none away."""
         places: dict[str, list[int]] = {}
         for partition in partitions if len(self.folders) > 1 or self._away else ():
             key = partition.topic, partition.index
@@ -166,7 +166,7 @@ class LogManager:
         return places
 
     def identify(self, partition: Partition, topic_id: bytes) -> None:
-        """Put the topic's id into a folder that has none or another: made by an old Kafka, or just before a power cut."""
+        """Write the topic's id into a folder without it or with another: made by an old Kafka version, or before a power cut."""
         try:
             checkpoints.save_topic_id(self._storage, partition.directory, topic_id)
         except StorageFault:
@@ -175,7 +175,7 @@ class LogManager:
         partition.topic_id = topic_id
 
     def delete(self, partition: Partition) -> None:
-        """The partition is gone for good when this returns; its files are removed after `file.delete.delay.ms`."""
+        """Delete a partition, for good when this returns; its files are removed after `file.delete.delay.ms`."""
         key = partition.topic, partition.index
         if key in self._away:
             self.forget(partition)
@@ -184,7 +184,7 @@ class LogManager:
         self.partitions.pop(key, None)
 
     def forget(self, partition: Partition) -> None:
-        """Serve the partition no more; its files stay. Where workers share them another one may open it."""
+        """Stop serving the partition; its files stay, and another worker that shares them may open it."""
         key = partition.topic, partition.index
         folder = self.folders.of(partition)
         if folder.partitions.pop(key, None) is not None:
@@ -195,7 +195,7 @@ class LogManager:
     def take_over(
         self, topic: str, index: int, config: TopicConfig, topic_id: bytes, place: str | None, *, was_clean: bool
     ) -> Partition:
-        """Open a partition that another worker has led, or this one until now; one without a folder is made, or offline."""
+        """Open a partition that another worker or this one has led; without a folder it is created, or offline."""
         folder = next((one for one in self.folders.usable() if one.holds((topic, index))), None)
         if folder is None:
             return self.create_or_offline(topic, index, config, topic_id, place)
@@ -203,14 +203,14 @@ class LogManager:
         self.partitions[topic, index] = partition
         return partition
 
-    # -- work that comes again and again
+    # -- periodic work
 
     def apply_retention(self, now_ms: int) -> list[Partition]:
-        """Let every partition expire segments by time and size; the partitions whose log start has moved."""
+        """Expire segments of every partition by time and size; returns the partitions whose log start has moved."""
         return self._expire(self.partitions.values(), log_start.apply_retention, now_ms)
 
     def finish_retention(self, now_ms: int) -> list[Partition]:
-        """Do the same for partitions whose expired segments waited for a sync that has been made."""
+        """Do the same for partitions whose expired segments waited for a sync that is done now."""
         due = [one for one in self.partitions.values() if one.expiry.is_due]
         return self._expire(due, log_start.finish_retention, now_ms) if due else []
 
@@ -232,17 +232,17 @@ class LogManager:
         return moved
 
     def partitions_to_sync(self, now_ms: int) -> list[Partition]:
-        """Those for which `flush.ms` has passed, or that have seals or snapshots to write: give each `sync` to a worker."""
+        """Partitions whose `flush.ms` has passed, or with seals or snapshots to write: their `sync` runs in a worker."""
         serving = [one for one in self.partitions.values() if one.condition.takes_appends]
         return [one for one in serving if one.durability.is_due(now_ms, one.config.flush_ms)]
 
     def retry_stopped(self) -> tuple[list[Partition], list[Callable[[], None]]]:
-        """Try to have back what a fault of the disk has stopped: partitions that are back online, and jobs for workers."""
+        """Retry what a disk fault has stopped; returns partitions that are back online, and jobs for workers."""
         reopened, jobs = self._retries.step(self.partitions.values())
         return reopened, jobs + self.folders.due_checks(self._have_back)
 
     def _have_back(self, folder: DataFolder) -> None:
-        """A folder that was away: its partitions are opened one after the other once it is there."""
+        """Retry a folder that is away; once it is back, its partitions are opened one after the other."""
         starts = self.folders.claim_again(folder, self.cluster_id)
         for key, place in list(self._away.items()) if starts is not None else ():
             if place in (None, folder.identity.directory_id) and folder.holds(key):
@@ -253,7 +253,7 @@ class LogManager:
                 del self._away[key]
 
     def removal_jobs(self, now_ms: int) -> list[Callable[[], None]]:
-        """What removes files that have been out of use for long enough; may run in a worker."""
+        """Jobs that remove files of deleted segments and partitions that are due; may run in a worker."""
         jobs: list[Callable[[], None]] = []
         for partition in self.partitions.values():
             jobs += [
@@ -264,7 +264,7 @@ class LogManager:
         return jobs
 
     def checkpoint_job(self) -> Callable[[], None]:
-        """What writes the offset checkpoints of every folder as things are now, if they have changed; may run in a worker.
+        """A job that writes the current offset checkpoints of every folder, if they have changed; may run in a worker.
 
         Active segments that have grown much are sealed with their next sync.
         """
@@ -283,7 +283,7 @@ class LogManager:
         return write
 
     def write_log_starts(self) -> set[TopicPartition]:
-        """Make it durable where partitions start; those of the folders for which that failed, which is logged."""
+        """Make the starts of partitions durable; a failure is logged, and the folder's partitions are returned."""
         failed: set[TopicPartition] = set()
         for folder in self.folders.usable():
             try:
@@ -296,9 +296,9 @@ class LogManager:
     # -- the end
 
     def close(self, each: Callable[[Callable[[Partition], bool], list[Partition]], Iterable[bool]] = map) -> None:
-        """Complete, sync and seal every partition, write the checkpoints, and last of all say that the stop was clean.
+        """Complete, sync and seal every partition, write the checkpoints, and last of all the mark of a clean stop.
 
-        The disk is waited for in `each`, which may be a pool's map: one after the other, thousands of partitions take minutes.
+        `each` waits for the disk; it may be a pool's map, because thousands of partitions in sequence take minutes.
         """
         everything = list(self.partitions.values())
         closed = [one for one in everything if _tried(one, closing.complete)]
@@ -310,7 +310,7 @@ class LogManager:
             )
 
     def abandon(self) -> None:
-        """Let go of the folder as it is, as if the process had ended."""
+        """Close and unlock the folders without writing, as if the process had ended."""
         for partition in self.partitions.values():
             closing.close_files(partition)
         self.folders.release()

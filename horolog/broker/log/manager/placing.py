@@ -1,12 +1,12 @@
-"""Decides in which data folder new partitions go: the one with the fewest, the first of several. Pure."""
+"""Decides which data folder takes a new partition: the one with the fewest partitions, the first of several. Pure."""
 
 from collections.abc import Iterable, Mapping
 
 
 class Placing:
-    """Places partitions one after the other, counting those that it has placed; by the ids of the data folders.
+    """Places partitions one after the other by the ids of the data folders, and counts those that it has placed.
 
-    Where there is one folder nothing has to be said: `place` answers with nothing.
+    With one folder nothing has to be recorded: `place` returns nothing.
     """
 
     def __init__(self, counts: Mapping[str, int]) -> None:
@@ -16,7 +16,7 @@ class Placing:
         return f"Placing({self._counts})"
 
     def place(self, indexes: Iterable[int]) -> dict[str, list[int]]:
-        """Which of these partitions go into which folder."""
+        """The partitions for each folder, by its id."""
         placed: dict[str, list[int]] = {}
         for index in indexes if self._counts else ():
             directory_id = min(self._counts, key=self._counts.__getitem__)

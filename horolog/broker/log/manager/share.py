@@ -1,4 +1,4 @@
-"""What one worker of several has of the data folders: which partitions are its own, and its own names for what it writes there."""
+"""One worker's share of the data folders: the partitions that it leads, and its own names for the files that it writes there."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -14,24 +14,24 @@ class Mine(NamedTuple):
 
     topic_id: bytes
     is_settled: bool
-    """Whether it was there when the workers were started, so that Kafka's checkpoints speak of it."""
+    """Whether it existed when the workers were started, so that Kafka's checkpoints include it."""
 
 
 def nothing(_topic: str, _index: int) -> Mine | None:
-    """Before it is known who leads."""
+    """The `find` before the leaders are known."""
     return None
 
 
 @dataclass(slots=True)
 class Share:
-    """The folders are locked by whoever started the workers; they belong to the node `owner`."""
+    """The process that started the workers has locked the folders, which belong to the node `owner`."""
 
     node: int
     owner: int
     is_first: bool
-    """This one removes what was deleted before the start."""
+    """Whether this worker removes what was deleted before the start."""
     checkpoints: "Callable[[str, Storage, Mapping[TopicPartition, Partition], Share], FolderCheckpoints]"
-    """What reads and writes the checkpoints of one folder."""
+    """Makes the object that reads and writes the checkpoints of one folder."""
     find: Callable[[str, int], Mine | None] = nothing
     journal_at: Callable[[], tuple[int, int]] = lambda: (-1, 0)
     """Which record the workers' journal goes on from, and the last of its entries that was applied here."""
@@ -41,7 +41,7 @@ class Share:
 
 
 class HeldByAnother:
-    """The lock of a folder that whoever started this process holds."""
+    """A folder's lock that the parent process holds."""
 
     def release(self) -> None:
-        """It is not ours."""
+        """Do nothing: the lock is the parent's."""

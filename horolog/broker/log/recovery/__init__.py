@@ -1,4 +1,4 @@
-"""Partitions are opened and recovered, and while they run looked after: rescanned, scrubbed, tried again."""
+"""Opens and recovers partitions, and looks after running ones: rescans, scrubs and retries them."""
 
 from horolog.broker.log.recovery.findings import Circumstances, Place
 from horolog.broker.log.recovery.leftovers import COMPANION_SUFFIXES, is_segment_file

@@ -1,7 +1,7 @@
-"""The leader epochs that the batches of a log carry: all that is left of them where the file of the epochs is damaged.
+"""Reads the leader epochs from the batches of a log, for when the file of the epochs is damaged.
 
-Without them a partition would lead in an epoch that it had long left. Clients that have heard of the newer one would ask in vain, and
-other partitions would refuse the markers of a coordinator.
+Without them a partition would lead in an old epoch. Requests of clients that know a newer one would fail, and other partitions would
+refuse a coordinator's markers.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ log = logging.getLogger(__name__)
 
 
 def epochs_of(segments: Sequence[Segment]) -> Iterator[tuple[int, int]]:
-    """Epochs and where they begin. Of a segment that begins in the same epoch as the next one, the first batch is read and no more."""
+    """Epochs and their start offsets. If a segment begins in the same epoch as the next one, only its first batch is read."""
     begun = [(segment, first) for segment in segments if (first := next(_heads(segment), None)) is not None]
     following = (*(first.leader_epoch for _, first in begun[1:]), None)
     newest = -1
@@ -29,7 +29,7 @@ def epochs_of(segments: Sequence[Segment]) -> Iterator[tuple[int, int]]:
 
 
 def _heads(segment: Segment) -> Iterator[Head]:
-    """Those in front of damage that nobody has found yet."""
+    """The heads in front of damage that is not known yet."""
     try:
         yield from reader.heads_from(segment, 0)
     except StorageFault as fault:

@@ -1,4 +1,4 @@
-"""What the steps of opening a partition tell each other."""
+"""The data that the steps of opening a partition share."""
 
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -9,7 +9,7 @@ from horolog.broker.log.storage import StorageFault
 
 
 class Place(NamedTuple):
-    """A partition, and the folder that it lies in."""
+    """A partition and its folder."""
 
     topic: str
     number: int
@@ -18,26 +18,26 @@ class Place(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Circumstances:
-    """What the data folder knows about a partition before it is opened."""
+    """The data folder's facts about a partition before it is opened."""
 
     was_clean: bool
     log_start_offset: int
     now_ms: int
     recovery_point: int = 0
-    """After a clean stop: where the log ended. Otherwise it says nothing about the end."""
+    """After a clean stop: the log's end. Otherwise it says nothing about the end."""
     may_be_unsynced: bool = False
     """The last process was killed: bytes behind the last seal may exist only in the page cache."""
     records_only: bool = False
-    """Who opens it looks for records alone: nothing is asked of producers and transactions, so all of them look committed."""
+    """The caller wants records alone: the state of producers and transactions is not read, so all of them look committed."""
     believes_indexes: bool = False
-    """Who opens it wants little of it: an unsealed segment is taken for what its index files say, if they fit. With `records_only`."""
+    """The caller wants little of it: an unsealed segment is presumed from its index files, if they fit. With `records_only`."""
     presumes_copies: bool = False
-    """Of a sealed log whose file is a copy the indexes are held against it, and not its ends against the seal."""
+    """A sealed log whose file is a copy is checked against its indexes, instead of its ends against the seal."""
 
 
 @dataclass(slots=True)
 class Findings:
-    """What opening the segments has told, by their base offsets."""
+    """The results of opening the segments, by their base offsets."""
 
     scanned: set[int] = field(default_factory=set)
     vouching: dict[int, Seal] = field(default_factory=dict)
@@ -45,7 +45,7 @@ class Findings:
 
 
 def position_of(segment: Segment, offset: int) -> int:
-    """Where to begin with an offset; the segment's begin if its indexes do not tell."""
+    """The position to begin at for an offset; the segment's start if its indexes do not tell."""
     if offset <= segment.base_offset:
         return 0
     try:

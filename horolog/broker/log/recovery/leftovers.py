@@ -1,4 +1,4 @@
-"""Removes what earlier runs have left in a partition's folder, and finishes what they began."""
+"""Removes leftovers of earlier runs from a partition's folder, and finishes interrupted swaps."""
 
 import logging
 from functools import partial
@@ -16,7 +16,7 @@ _LEFTOVER_SUFFIXES = (swap_files.DELETED, ".tmp")
 
 
 def tidy(storage: Storage, directory: str) -> set[str]:
-    """Remove files that nobody needs, put an interrupted swap of the cleaner through; the names that remain."""
+    """Remove leftover files, finish an interrupted swap of the cleaner; returns the names that remain."""
     names = storage.list_dir(directory)
     if any(name.endswith((swap_files.CLEANED, swap_files.SWAP)) for name in names):
         report = swap_files.recover(storage, directory, partial(_next_offset_of, storage))
@@ -34,7 +34,7 @@ def tidy(storage: Storage, directory: str) -> set[str]:
 
 
 def remove(storage: Storage, directory: str, name: str, why: str, *, is_loss: bool = False) -> None:
-    """What cannot be removed does no harm: it is not looked at. A file whose log is gone may be all that tells of a loss."""
+    """Remove a file. A failure does no harm: the file is not used. A file without its log may be the only sign of a loss."""
     try:
         storage.remove(f"{directory}/{name}")
         level = logging.WARNING if is_loss else logging.INFO
@@ -48,7 +48,7 @@ def _partition_in(directory: str) -> str:
 
 
 def _next_offset_of(storage: Storage, path: str) -> int:
-    """The offset behind the last good batch of a log file that is not in place yet."""
+    """The offset after the last good batch of a log file that is not in place yet."""
     file = storage.open(path)
     base_offset = base_of(path.rpartition("/")[2])
     spans = scan(file.pread, file.size(), first_offset=base_offset, end_offset=last_possible(base_offset))
@@ -71,5 +71,5 @@ def base_of(name: str) -> int:
 
 
 def last_possible(base_offset: int) -> int:
-    """The first offset that a segment cannot hold, for want of a number that its indexes could hold."""
+    """The first offset that a segment cannot hold, because its indexes cannot express it."""
     return base_offset + LARGEST_RELATIVE_OFFSET + 1

@@ -1,8 +1,8 @@
-"""Opens a partition for reading where it cannot be written: its disk is full, or its files are only to be read.
+"""Opens a partition for reading that cannot be written: its disk is full, or its files are read only.
 
-Opening recovers what a crash has left, and that writes: indexes, set-aside damage, a shorter log. Where nothing can be written all of it
-is kept in memory (`overlay`), so that everything is served; the partition takes no appends until its folder can be written to and has
-been opened again (`retries`). What only frees room (retention, leftovers) is done on the disk all the same.
+Opening a partition after a crash writes: indexes, set-aside damage, a shorter log. If the folder cannot be written, these changes are
+kept in memory (`overlay`), so that everything is served; the partition takes no appends until its folder can be written to and has been
+opened again (`retries`). Changes that only free space (retention, leftovers) are still made on the disk.
 """
 
 import logging
@@ -20,7 +20,7 @@ log = logging.getLogger(__name__)
 
 
 def open_readable(place: Place, config: TopicConfig, resources: Resources, known: Circumstances) -> Opened:
-    """Open the partition in a folder that is there. Raises StorageFault if its files cannot be read."""
+    """Open the partition in an existing folder. Raises StorageFault if its files cannot be read."""
     try:
         return open_writable(place, config, resources, known)
     except StorageFault as fault:
@@ -34,7 +34,7 @@ def open_readable(place: Place, config: TopicConfig, resources: Resources, known
 
 
 def open_writable(place: Place, config: TopicConfig, resources: Resources, known: Circumstances) -> Opened:
-    """Open a partition that is to take appends. Raises StorageFault if its folder or its active log cannot be written."""
+    """Open a partition for appends. Raises StorageFault if its folder or its active log cannot be written."""
     opened = open_log(place, config, resources, known)
     try:
         _check_writable(resources.storage, place.directory, opened.segments)
@@ -57,7 +57,7 @@ def probe_below(partition: Partition, below: Storage) -> None:
 
 
 def _check_readable(storage: Storage, segments: Iterable[Segment]) -> None:
-    """Raises StorageFault if a log cannot even be read: a sealed one is not opened before somebody asks for it."""
+    """Raises StorageFault if a log cannot even be read: a sealed one is otherwise not opened before its first read."""
     for segment in segments:
         if segment.size_bytes:
             file = storage.open(segment.log.path)

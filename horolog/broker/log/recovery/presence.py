@@ -1,8 +1,8 @@
-"""Notices that log files were removed or replaced under the running broker: bytes written to them have no name and go with the process.
+"""Notices log files removed or replaced under the running broker: bytes written to them have no name and are lost with the process.
 
-Every sync looks whether the log that it has synced still has its name. Partitions that nobody syncs are looked at here: each second those
-that were written to since their last sync, and of the others so many that a round takes `ROUND_STEPS` seconds. A partition that has lost a
-file is stopped: it is read as far as its files are open, and takes no appends until the very file is back, or the broker is started again.
+Every sync checks that the synced log still has its name. Partitions that are not synced are checked here: each second those written to
+since their last sync, and as many others as a round of `ROUND_STEPS` seconds takes. A partition that has lost a file is stopped: it is
+read as far as its files are open, and takes no appends until that very file is back, or the broker is restarted.
 """
 
 import logging
@@ -18,7 +18,7 @@ ROUND_STEPS = 10
 
 
 class Presence:
-    """Where the round is. `step` is to be called every second."""
+    """The state of the round. Call `step` every second."""
 
     def __init__(self) -> None:
         self._left: list[Partition] = []
@@ -28,7 +28,7 @@ class Presence:
         return f"<Presence: {len(self._left)} partitions left in this round>"
 
     def step(self, partitions: Iterable[Partition]) -> Callable[[], None]:
-        """What looks for the files of some partitions; may run in a worker."""
+        """A job that checks the files of some partitions; may run in a worker."""
         here = [one for one in partitions if one.condition.takes_appends]
         if not self._left:
             self._left = here

@@ -1,4 +1,4 @@
-"""Tells what a stored v2 batch says about its producer."""
+"""Reads the producer's state from a stored v2 batch."""
 
 from horolog.broker.log.integrity import Batch
 from horolog.broker.log.producers import LARGEST_SEQUENCE, ProducerBatch
@@ -9,7 +9,7 @@ from horolog.protocol.records.head import TRANSACTIONAL_BIT
 
 
 def producer_batch(batch: Batch) -> ProducerBatch | None:
-    """None for batches that say nothing: without a producer id, or control batches that end no transaction."""
+    """None for batches without a producer id, and for control batches that end no transaction."""
     if batch.producer_id < 0:
         return None
     header = read_header(batch.data)

@@ -1,7 +1,7 @@
-"""What a partition's log tells of producers and transactions, when it is opened.
+"""Restores producers and transactions when a partition's log is opened.
 
-Producers come from the newest usable snapshot, the batches behind it and `producers_file`. Aborted transactions come from their
-index files or, in a scanned segment, from the markers.
+Producers are read from the newest usable snapshot, the batches behind it and `producers_file`; aborted transactions from their index
+files or, in a scanned segment, from the markers.
 """
 
 import logging
@@ -22,7 +22,7 @@ log = logging.getLogger(__name__)
 
 
 class SealBroken(Exception):
-    """A segment is damaged that a seal vouches for: what it tells of producers is known when it has been scanned."""
+    """A sealed segment is damaged: its producers are known only once it has been scanned."""
 
     def __init__(self, base_offset: int) -> None:
         super().__init__(f"the segment {base_offset} is not what was sealed")
@@ -30,7 +30,7 @@ class SealBroken(Exception):
 
 
 class ProducersAtStart:
-    """`find_aborted` comes first, `restore` then."""
+    """Call `find_aborted` first, then `restore`."""
 
     def __init__(self, directory: str, resources: Resources, known: Circumstances, found: Findings) -> None:
         self._name = directory.rpartition("/")[2]
@@ -44,7 +44,7 @@ class ProducersAtStart:
         self.snapshot_offset = -1
 
     def find_aborted(self, names: set[str], segments: Iterable[Segment]) -> dict[int, TransactionIndex]:
-        """The aborted transactions that are on record; those behind the newest snapshot are about to be found."""
+        """The recorded aborted transactions; `restore` finds those behind the newest snapshot."""
         aborted: dict[int, TransactionIndex] = {}
         for segment in segments:
             name = f"{segment.base_offset:020d}{transaction_index.SUFFIX}"
@@ -53,7 +53,7 @@ class ProducersAtStart:
             index = TransactionIndex(self._storage, path, segment.base_offset)
             try:
                 index = TransactionIndex(self._storage, path, segment.base_offset, self._checked(segment, data))
-                index.truncate(segment.next_offset)  # a marker that went with a torn tail has ended nothing
+                index.truncate(segment.next_offset)  # a marker lost with a torn tail has ended nothing
             except TransactionIndexError as damage:
                 log.warning("%s: %s: %s; made anew", self._name, path, damage)
                 self._resources.counters.indexes_rebuilt.value += 1
@@ -65,7 +65,7 @@ class ProducersAtStart:
         return aborted
 
     def _checked(self, segment: Segment, data: bytes) -> list[AbortedTransaction]:
-        """The entries of a transaction index if it is the one that was sealed, or fits the markers that the log has."""
+        """The entries of a transaction index if it is the sealed one, or fits the log's markers."""
         seal = self._found.vouching.get(segment.base_offset)
         if seal is not None:
             expected = seal.transaction_index
@@ -84,10 +84,11 @@ class ProducersAtStart:
         return entries
 
     def restore(self, names: set[str], segments: list[Segment], aborted: dict[int, TransactionIndex]) -> None:
-        """Begin with the newest snapshot and go through the batches behind it. Raises SealBroken.
+        """Begin with the newest snapshot and replay the batches behind it. Raises SealBroken.
 
-        Without one, through all that is there, also before the log's start: what DeleteRecords hides tells of producers as before.
-        Where aborted transactions have to be found again, too: then the snapshot tells only of those producers whose records are gone.
+        Without a snapshot all batches are replayed, also those before the log's start: records hidden by DeleteRecords still count
+        for producers. The same is done if aborted transactions have to be found again: then the snapshot is used only for producers
+        whose records are gone.
         """
         end_offset = segments[-1].next_offset
         has_snapshots = any(name.endswith(snapshot_file.SUFFIX) for name in names)
@@ -121,7 +122,7 @@ class ProducersAtStart:
                 segment.seal = replace(segment.seal, transaction_index=segment.files.sum_of_transactions())
 
     def _has_synced_names(self) -> bool:
-        """Whether what lies in the folder would be there after a power cut."""
+        """Whether the folder's names would survive a power cut."""
         try:
             if self._known.may_be_unsynced:
                 self._storage.sync_dir(self._directory)
@@ -130,7 +131,7 @@ class ProducersAtStart:
         return True
 
     def _recall_batches(self) -> None:
-        """What snapshots have no room for."""
+        """Recall the batches that snapshots have no room for."""
         try:
             self.producers.recall(producers_file.load(self._storage, self._directory))
         except RowFileError as damage:
@@ -159,7 +160,7 @@ class ProducersAtStart:
     def _agree(
         self, segment: Segment, from_offset: int, found: list[AbortedTransaction], aborted: dict[int, TransactionIndex]
     ) -> None:
-        """Have the index say what the log was found to say; what no seal vouches for was not proved before."""
+        """Make the index agree with the log; an index without a seal was not verified before."""
         index = aborted.get(segment.base_offset)
         if index is None and not found:
             return
@@ -178,14 +179,14 @@ class ProducersAtStart:
         index.flush()
 
     def _is_wrong(self, segment: Segment, known: list[AbortedTransaction], found: list[AbortedTransaction]) -> bool:
-        """Whether entries name other transactions than the log has. One whose marker is damaged is known from here alone."""
+        """Whether entries name other transactions than the log has. One with a damaged marker is known from the index alone."""
         is_sealed = segment.base_offset in self._found.vouching and segment.base_offset not in self._found.scanned
         if is_sealed or segment.holes:
             return False
         return list(map(_named, known)) != list(map(_named, found[: len(known)]))
 
     def _is_news(self, segment: Segment, damage: Damage) -> bool:
-        """Whether the seal of the segment says nothing of it: a scan may find batches there that only their heads hide."""
+        """Whether the segment's seal does not have this damage: a scan may find batches that only their heads hide."""
         is_known = any(start <= damage.position and damage.end <= end for start, end in segment.holes)
         return segment.base_offset in self._found.vouching and not is_known
 

@@ -1,21 +1,21 @@
-"""Opens one partition's folder, whatever was left in it: a clean stop, a crash, a copy, or another broker's work.
+"""Opens one partition's folder after a clean stop, a crash, a copy, or another broker's work.
 
 The steps, in order:
 
 1. Leftovers go: `.deleted`, `.cleaned`, `.tmp`, index files without a log; an interrupted swap is finished (`swap_files`).
-2. Each segment is either vouched for by its seal (`seals`), or scanned from where its seal ends: its indexes are made anew and what
-   it holds is learnt from the log itself. A torn tail of the last segment is cut, after it has been set aside; any other damage
-   is set aside, stays where it is and is passed over. Empty logs between others are nothing.
-   Where the log ended when that was last put on record (seals; after a clean stop also the recovery point) no offset is given out
-   again: if the end is damaged, a new segment begins there.
-   After a stop that was not clean, scanned bytes are written again as they are (`rewrite.make_dirty`): the first sync has it on the disk
-   even if a sync of the last process has failed, and the names in the folder are synced with it.
-3. Leader epochs come from their checkpoint, cut to the log. After a stop that was not clean the epoch goes up by one: records that
-   clients have seen may be gone, and that is how they can tell.
-4. Producers come from the newest usable snapshot, the batches behind it and `producers_file`, aborted transactions from their index files or,
-   in a scanned segment, from the markers.
+2. Each segment is either vouched for by its seal (`seals`), or scanned from the seal's end on: its indexes are rebuilt, and its
+   contents are learnt from the log itself. A torn tail of the last segment is set aside and cut; any other damage is copied
+   aside, stays in place and is skipped. Empty logs between others are ignored.
+   Offsets before the last recorded end of the log (seals; after a clean stop also the recovery point) are never given out again:
+   if the end is damaged, a new segment begins there.
+   After an unclean stop, scanned bytes are written again unchanged (`rewrite.make_dirty`), so that the first sync covers them even
+   if a sync of the last process has failed; the names in the folder are synced with it.
+3. Leader epochs are read from their checkpoint, cut to the log. After an unclean stop the epoch goes up by one: clients can tell
+   from it that records that they have seen may be gone.
+4. Producers are read from the newest usable snapshot, the batches behind it and `producers_file`, aborted transactions from their index
+   files or, in a scanned segment, from the markers.
 
-An active segment that is as its seal says is not opened at all: a partition costs a look at its folder.
+An active segment that matches its seal is not opened at all: a partition costs one listing of its folder.
 """
 
 import logging
@@ -54,16 +54,16 @@ from horolog.broker.topic_settings import TopicConfig
 log = logging.getLogger(__name__)
 
 STRAY_SUFFIX = ".stray"
-"""What a log is called that is a copy of others' records under a wrong name."""
+"""The suffix of a log that is a copy of other segments' records under a wrong name."""
 
 
 def open_partition(place: Place, config: TopicConfig, resources: Resources, known: Circumstances) -> Partition:
-    """Open the partition in a folder that is there. Raises StorageFault if its files cannot be read or recovered."""
+    """Open the partition in an existing folder. Raises StorageFault if its files cannot be read or recovered."""
     return Partition(open_log(place, config, resources, known))
 
 
 def open_log(place: Place, config: TopicConfig, resources: Resources, known: Circumstances) -> Opened:
-    """What a partition begins with, as its folder is. Raises StorageFault if its files cannot be read or recovered."""
+    """The initial state of a partition, from its folder. Raises StorageFault if its files cannot be read or recovered."""
     broken: set[int] = set()
     while True:
         try:
@@ -80,7 +80,7 @@ def create_partition(
     resources: Resources,
     now_ms: int,
 ) -> Partition:
-    """Make a new partition's folder. Whoever asks has on record that it exists; it is durable with the first data that is."""
+    """Create a new partition's folder. The caller has recorded its existence; it becomes durable with its first data."""
     topic, index, directory = place
     storage = resources.storage
     storage.make_dir(directory)
@@ -110,7 +110,7 @@ def offline_partition(
     reason: str,
     log_start_offset: int = 0,
 ) -> Partition:
-    """What stands for a partition that cannot be opened: it says why, and nothing of it is touched."""
+    """A stand-in for a partition that cannot be opened: it has the reason, and touches no file."""
     topic, index, directory = place
     folder = folder_of(directory, resources)
     segment = Segment(folder, 0, Contents(0, 0), config, 0)
@@ -136,7 +136,7 @@ def folder_of(directory: str, resources: Resources) -> SegmentFolder:
 
 
 class _Opening:
-    """The steps of opening one partition, and what they have found so far."""
+    """The steps of opening one partition, and their findings so far."""
 
     def __init__(
         self,
@@ -146,7 +146,7 @@ class _Opening:
         known: Circumstances,
         broken: Container[int],
     ) -> None:
-        """`broken`: the base offsets of segments that are not what was sealed."""
+        """`broken`: the base offsets of segments that do not match their seals."""
         self.topic, self.index, self.directory = place
         self.broken = broken
         self.name = f"{self.topic}-{self.index}"
@@ -204,7 +204,7 @@ class _Opening:
         )
 
     def _unsynced_files(self, sealed: Iterable[Seal], names: set[str]) -> list[str]:
-        """Only a seal of data proves a sync. Until the first one the small files may be in the page cache alone."""
+        """Small files that may be in the page cache alone: only a seal of data proves a sync."""
         if any(seal.contents.size_bytes for seal in sealed):
             return []
         small_files = (checkpoints.LEADER_EPOCHS, checkpoints.PARTITION_METADATA)
@@ -248,10 +248,10 @@ class _Opening:
         return segments
 
     def _goes_on(self, named: int, end_offset: int, bases: list[int]) -> int | None:
-        """What becomes of a log whose name lies inside of the one before it, which is served up to `end_offset`.
+        """The new base offset of a log whose name lies inside of the previous log, which is served up to `end_offset`.
 
-        If it has records behind that, and before the next log, it gets the name that they ask for: the new base offset.
-        Otherwise all that it could serve is there already: it is a copy under a wrong name, and set aside whole.
+        If it has records behind that and before the next log, it is renamed to that offset. Otherwise all its records are served
+        already: it is a copy under a wrong name, and set aside whole.
         """
         following = min((base for base in bases if base >= end_offset), default=leftovers.last_possible(end_offset))
         goes_on = following > end_offset and self._first_in(named, end_offset, following) is not None
@@ -274,7 +274,7 @@ class _Opening:
             file.close()
 
     def _is_stray(self, base_offset: int, bases: list[int]) -> bool:
-        """Whether a log file does not begin as its name says; one in which nothing is a batch begins nowhere."""
+        """Whether a log file does not begin at the offset of its name, or has no batch at all."""
         after = min((base for base in bases if base > base_offset), default=leftovers.last_possible(base_offset))
         first = self._first_in(base_offset, 0, leftovers.last_possible(base_offset))
         if first is None:
@@ -282,7 +282,7 @@ class _Opening:
         return first != base_offset and not (self.config.compact and base_offset <= first < after)
 
     def _following(self, bases: list[int], number: int) -> int | None:
-        """Where the next segment begins that counts: an empty one between others may be the trace of a copy that went wrong."""
+        """The start of the next segment that counts: an empty one between others may be left from a failed copy."""
         for base_offset in bases[number + 1 : -1]:
             if self.storage.stat(self._path(base_offset))[0]:
                 return base_offset
@@ -342,7 +342,7 @@ class _Opening:
         return segment
 
     def _presumed(self, base_offset: int, following: int | None, size_bytes: int, known_end: int) -> Segment | None:
-        """A segment as its index files say, None if they do not tell."""
+        """A segment as its index files describe it, None if they do not tell."""
         segment = Segment(self.folder, base_offset, Contents(0, base_offset), self.config, self.known.now_ms)
         known = presuming.Known(size_bytes, following, known_end)
         if not presuming.presume(segment, known):
@@ -358,21 +358,21 @@ class _Opening:
         return max(segment.sync.synced_bytes, position_of(segment, self.synced_up_to))
 
     def _begins_as_named(self, seal: Seal | None, *, is_last: bool) -> bool:
-        """Whether a file was made for appends and never cleaned; where seals are lost or a Kafka wrote it, that is not known of all."""
+        """Whether a file was made for appends and never cleaned; if seals are lost or Kafka wrote it, this is not known of every file."""
         if is_last:
             return self.seals_found or not self.config.compact
         return self.seals_found and seal is None and not self.config.compact
 
     def _is_set_aside(self, seal: Seal, names: set[str]) -> bool:
-        """Whether every hole has its file: if there was no room for one the range is to be looked at again."""
+        """Whether every hole has its file: a range without one, for lack of space, has to be scanned again."""
         starts = [f"{seal.base_offset:020d}{LOG_SUFFIX}.{start}." for start, _ in seal.contents.holes]
         return all(any(name.startswith(start) for name in names) for start in starts)
 
     def _is_sealed(self, seal: Seal, size_bytes: int, modified_ns: int, following: int | None) -> bool:
-        """Whether the log is the one that was sealed. The mtime only spares a look; it decides nothing by itself.
+        """Whether the log is the sealed one. A matching mtime only saves reading the log's ends.
 
-        Who only looks at a part of a copy does so by its indexes, which are less to read than the ends of the log.
-        A seal that was made while the log grew says nothing of its end, though that may be where it ends: its index files are not complete.
+        For a partial look at a copy the indexes are checked instead, which takes less reading than the ends of the log.
+        A seal made while the log grew never matches, even if the log ends there: its index files are not complete.
         """
         if seal.contents.size_bytes != size_bytes or seal.modified_ns == seals.NEVER_MODIFIED:
             return False
@@ -390,7 +390,7 @@ class _Opening:
         return self._begins_as_sealed(seal, size_bytes)
 
     def _begins_as_sealed(self, seal: Seal, size_bytes: int) -> bool:
-        """Whether what was sealed is what the log begins with, as far as its ends tell."""
+        """Whether the log begins with the sealed bytes, judged by the ends of that part."""
         sealed_bytes = seal.contents.size_bytes
         if sealed_bytes > size_bytes:
             return False
@@ -410,9 +410,9 @@ class _Opening:
     # -- step 3
 
     def _load_epochs(self, names: set[str]) -> LeaderEpochs | None:
-        """The epochs on record; None if nothing readable is."""
+        """The recorded epochs; None if none are readable."""
         if checkpoints.LEADER_EPOCHS not in names:
-            self.epochs_are_lost = self.seals_found  # else an old Kafka has been here alone, and all is read anyway
+            self.epochs_are_lost = self.seals_found  # else only an old Kafka version was here, and all is read anyway
             return None
         try:
             epochs = LeaderEpochs.load(self.storage, self.directory)
@@ -423,7 +423,7 @@ class _Opening:
         return epochs if epochs.entries else None
 
     def _epochs(self, segments: list[Segment]) -> LeaderEpochs:
-        """The epochs on record, completed by those that scanned batches carry; without a record those that any batches carry."""
+        """The recorded epochs, completed from scanned batches; without a record, from all batches."""
         epochs = self.recorded_epochs or LeaderEpochs()
         epochs.truncate_from_end(segments[-1].next_offset)
         reads = self.epochs_are_lost and not self.known.records_only
@@ -433,7 +433,7 @@ class _Opening:
         return epochs
 
     def _leader_epoch(self, epochs: LeaderEpochs, segments: Iterable[Segment]) -> int:
-        """The epoch to go on with; it goes on record with the first append."""
+        """The epoch to go on with; the first append records it."""
         latest = max(epochs.latest, 0)
         wrote_something = any(segment.size_bytes for segment in segments)
         return latest + 1 if wrote_something and not self.known.was_clean else latest

@@ -1,8 +1,8 @@
-"""Reads segments again that were found damaged while running, in a worker, and has their partitions go on with what was found.
+"""Rescans segments that were found damaged while running, in a worker, and applies the findings to their partitions.
 
-A segment that takes appends is closed first: the worker has it for itself then, while readers go on. What the worker does is what a
-start does with a log that nothing vouches for: damage is set aside and passed over, the indexes are made anew. Until it is done,
-reads that meet the damage are answered with a storage error, which clients try again.
+An active segment is closed first: the worker then has it to itself, while readers go on. The worker does the same as a start does with
+an unsealed log: damage is set aside and skipped, the indexes are rebuilt. Until it is done, reads that meet the damage get a storage
+error, which clients retry.
 """
 
 import logging
@@ -25,7 +25,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """A closed segment that is to be read again, and its offsets as they were known."""
+    """A closed segment to be read again, and its known offsets."""
 
     partition: Partition
     segment: Segment
@@ -35,7 +35,7 @@ class Task:
 
 
 class Rescanner:
-    """Takes what has been reported, one segment at a time."""
+    """Takes reported segments, one at a time."""
 
     def __init__(
         self, rescan_queue: RescanQueue, worker_storage: Storage, partition_in: Callable[[str], Partition | None]
@@ -48,7 +48,7 @@ class Rescanner:
         return f"<Rescanner of {self._rescan_queue!r}>"
 
     def answered(self, ask: Callable[[], T], wall_ms: Callable[[], int]) -> T:
-        """Ask; a segment that turns out to be damaged is read again first, here and now. For who looks at logs without a worker."""
+        """Call `ask`; a segment found damaged is rescanned in place, and `ask` retried. For callers without a worker."""
         while True:
             try:
                 return ask()
@@ -59,7 +59,7 @@ class Rescanner:
                     raise
 
     def next_task(self, now_ms: int) -> Task | None:
-        """What to give to a worker; nothing while nothing is reported. Belongs to the loop's thread."""
+        """The next task for a worker; None if nothing is reported. Runs in the loop's thread."""
         while (reported := self._rescan_queue.take()) is not None:
             directory, base_offset, reason = reported
             partition = self._partition_in(directory)
@@ -70,7 +70,7 @@ class Rescanner:
         return None
 
     def run(self, task: Task) -> Seal | None:
-        """Read the segment again; None if that was not possible, which has been told. Belongs into a worker."""
+        """Read the segment again; None if that failed, which is logged. Runs in a worker."""
         counters: LogCounters = task.partition.folder.counters
         storage = task.partition.folder.storage
         storage = storage.over(self._storage) if isinstance(storage, OverlayStorage) else self._storage
@@ -90,7 +90,7 @@ class Rescanner:
         return seal
 
     def finish(self, task: Task, seal: Seal) -> bool:
-        """Go on with what was found; False if the segment has gone meanwhile. Belongs to the loop's thread."""
+        """Apply the findings; False if the segment was removed meanwhile. Runs in the loop's thread."""
         partition = task.partition
         if task.segment not in partition.segments[:-1] or partition.condition.fault is not None:
             return False
@@ -102,7 +102,7 @@ class Rescanner:
 
 
 def set_active_apart(partition: Partition, now_ms: int) -> None:
-    """Go on in a new segment: the active one, which has records, is to be read again. Raises StorageFault."""
+    """Begin a new segment: the active one, which has records, has to be read again. Raises StorageFault."""
     partition.write_pending()
     new = Segment.create(partition.folder, partition.log_end_offset, partition.config, now_ms)
     partition.sync_state.segment_written(partition.segments[-1])
@@ -110,7 +110,7 @@ def set_active_apart(partition: Partition, now_ms: int) -> None:
 
 
 def _task(partition: Partition, base_offset: int, now_ms: int) -> Task | None:
-    """None if the segment has gone, or if its partition cannot be worked on now: then it will be reported again."""
+    """None if the segment is gone, or if its partition cannot be worked on now: it will be reported again."""
     in_memory = isinstance(partition.folder.storage, OverlayStorage)
     if partition.condition.fault is not None or (partition.condition.stopped is not None and not in_memory):
         return None

@@ -1,8 +1,8 @@
-"""Has partitions that a fault of the disk has stopped come back by themselves: tried at once, then less and less often.
+"""Brings partitions back that a disk fault has stopped: they are retried at once, then less and less often.
 
-A stopped partition is written again in a worker (see `partition.rewrite`). One whose changes are kept in memory (see `opening`) is tried there until
-its folder can be written to, and opened again then. An offline one has its folder opened again, on the loop's thread and
-one at a time, because that may mean to read its last segment whole: so it is tried more seldom.
+A stopped partition is rewritten in a worker (see `partition.rewrite`). One whose changes are kept in memory (see `opening`) is probed
+there until its folder can be written to, and then opened again. An offline one is opened again on the loop's thread, one at a time;
+that may read its last segment whole, so it is retried less often.
 """
 
 import logging
@@ -25,14 +25,14 @@ Job = Callable[[], None]
 
 @dataclass(slots=True)
 class _Attempts:
-    """What was tried for one partition."""
+    """The attempts for one partition."""
 
     due: float
     pause_s: float = FIRST_RETRY_S
     count: int = 0
     running: bool = False
     writable: bool = False
-    """Changes kept in memory can be made on the disk: the folder is to be opened again."""
+    """Whether changes kept in memory can be made on the disk: the folder has to be opened again."""
 
 
 class Retries:
@@ -47,7 +47,7 @@ class Retries:
         return f"<Retries: {len(self._attempts)} partitions wait for their disk>"
 
     def step(self, partitions: Iterable[Partition]) -> tuple[list[Partition], list[Job]]:
-        """Call this every second or so: what has been opened again just now, and jobs for workers."""
+        """Call this about every second; returns partitions opened again just now, and jobs for workers."""
         waiting = [one for one in partitions if not one.condition.takes_appends and not one.condition.is_deleted]
         if not waiting and not self._attempts:
             return [], []

@@ -1,8 +1,8 @@
-"""Reads all logs again and again, slowly, and holds them against the sums that were taken when they were written.
+"""Reads all logs slowly, round after round, and verifies them against the sums taken when they were written.
 
-A disk can lose what nobody reads. Every `interval` a round begins over all partitions; each second some blocks are read in a
-worker, as many as `bytes_per_second` allows, by descriptors of its own. A block that is not what was written is reported to
-`rescan_queue`. Only blocks that cannot change any more are looked at.
+A disk can lose data that is not read. Every `interval` a round begins over all partitions; each second a worker reads some
+blocks, as many as `bytes_per_second` allows, by its own descriptors. A block that differs from what was written is reported
+to `rescan_queue`. Only blocks that can no longer change are checked.
 """
 
 import logging
@@ -23,7 +23,7 @@ MAX_BLOCKS_PER_STEP = 1_000
 
 
 class Check(NamedTuple):
-    """A block to be read, and the sum it must have."""
+    """A block to read, and its expected sum."""
 
     segment: Segment
     directory: str
@@ -33,7 +33,7 @@ class Check(NamedTuple):
 
 
 class Scrub:
-    """Where the round is. `step` is to be called every second."""
+    """The state of the round. Call `step` every second."""
 
     def __init__(
         self, rescan_queue: RescanQueue, counters: LogCounters, worker_storage: Storage, monotonic: Callable[[], float]
@@ -51,7 +51,7 @@ class Scrub:
     def step(
         self, partitions: Iterable[Partition], interval_ms: int, bytes_per_second: int
     ) -> Callable[[], None] | None:
-        """The next blocks as a job for a worker; None while there is nothing to do."""
+        """The next blocks as a job for a worker; None if there is nothing to do."""
         if interval_ms < 0:
             self._round = None
             return None
@@ -81,7 +81,7 @@ class Scrub:
             try:
                 self._check(one)
             except FileMissing:
-                continue  # it expired or was compacted meanwhile
+                continue  # expired or compacted meanwhile
             except StorageFault as fault:
                 log.error("scrub: %s", fault)
 
@@ -101,7 +101,7 @@ class Scrub:
 def _checks(partitions: Iterable[Partition]) -> Iterator[Check]:
     for partition in partitions:
         if isinstance(partition.folder.storage, OverlayStorage):
-            continue  # what it has in memory is not what lies on the disk
+            continue  # its memory differs from the disk
         for segment in tuple(partition.segments):
             block = 0
             while not segment.removed and partition.condition.fault is None and block < _settled_blocks(segment):
@@ -111,5 +111,5 @@ def _checks(partitions: Iterable[Partition]) -> Iterator[Check]:
 
 
 def _settled_blocks(segment: Segment) -> int:
-    """Of a segment that takes appends the last block is still changing."""
+    """How many blocks can no longer change: the last one of an active segment still does."""
     return blocks_in(segment.sums.size_bytes) if segment.seal is not None else segment.sums.size_bytes // BLOCK_BYTES
