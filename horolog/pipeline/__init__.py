@@ -31,7 +31,7 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> Any:
-    """What `__all__` names, imported when first asked for: what reads segment files needs no Spark, and the reverse."""
+    """The names of `__all__`, imported on first use: reading segment files needs no Spark, and the reverse."""
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module

@@ -1,4 +1,4 @@
-"""How far a stream's next batch goes, where options limit it: by records, by bytes, by the span of time that it covers. Pure."""
+"""How far a stream's next batch goes if options limit it: by records, by bytes, by the span of time that it covers. Pure."""
 
 from collections.abc import Mapping
 from math import ceil, floor
@@ -12,9 +12,9 @@ Offsets = dict[TopicPartition, int]
 def limited(
     start: Offsets, end: Offsets, most: float, weights: Mapping[TopicPartition, float] | None = None
 ) -> Offsets:
-    """The end of a batch of at most about `most` records, each partition having its share of what waits.
+    """The end of a batch of at most about `most` records, divided among partitions by how much waits in each.
 
-    With `weights` an offset of a partition counts so much instead of one; those without a weight are not limited.
+    With `weights` an offset of a partition counts that much instead of one; partitions without a weight are not limited.
     """
     waiting = {partition: max(0, end[partition] - start.get(partition, end[partition])) for partition in end}
     weighed = {partition: size for partition, size in waiting.items() if weights is None or partition in weights}
@@ -30,7 +30,7 @@ def limited(
 
 
 def horizon(samples: Mapping[TopicPartition, Sample], span_ms: int) -> int | None:
-    """The time before which the records of the next batch lie: so long after the earliest of the samples; None without times."""
+    """The time before which the next batch's records lie: `span_ms` after the earliest of the samples; None without times."""
     earliest = [time for one in samples.values() if (time := one.earliest_ms) is not None]
     return min(earliest) + span_ms if earliest else None
 
@@ -42,10 +42,10 @@ def before_horizon(
     found: Mapping[TopicPartition, int | None],
     horizon_ms: int,
 ) -> Offsets:
-    """The end of a batch that reaches up to a time in each partition; `found` is the first record of each so late, if there is one.
+    """The end of a batch that reaches up to a time in each partition; `found` has the first record of each at or after it, if any.
 
-    A partition whose next records are later waits. Where a record so late lies before the start, the broker's answer tells nothing
-    of what follows: there the batch ends with what the sample shows.
+    A partition whose next records are later waits. If such a record lies before the start, the broker's look-up says nothing
+    about what follows: the batch then ends with what the sample shows.
     """
     ends = dict(end)
     for partition, sample in samples.items():

@@ -45,7 +45,7 @@ class BrokerLog:
         return self._runner.run(work)
 
     def start(self, work: Coroutine[Any, Any, T]) -> "asyncio.Task[T]":
-        """Begin with something and go as far as it goes without waiting: a request is on its way then."""
+        """Start a coroutine and run the loop until its request is on its way."""
 
         async def begin() -> "asyncio.Task[T]":
             task = asyncio.create_task(work)
@@ -62,7 +62,7 @@ class BrokerLog:
         return self.run(wait())
 
     def forget(self, task: "asyncio.Task[Any]") -> None:
-        """Wait for something no longer, whatever becomes of it."""
+        """Cancel it, and ignore its outcome."""
 
         async def end() -> None:
             task.cancel()
@@ -100,18 +100,18 @@ class BrokerLog:
         return sorted(TopicPartition(topic, number) for topic in topics for number in view.topics[topic].numbers)
 
     def topic_id(self, topic: str) -> str | None:
-        """The id of a topic as it was last told of; None where the broker is too old for ids."""
+        """The id of a topic in the last metadata; None if the broker is too old for ids."""
         self.run(self.client.topic(topic))
         return show_topic_id(self.client.view.topics[topic].id)
 
     def are_there(self, topics: Iterable[str]) -> set[str]:
-        """Which of the topics exist, asked anew."""
+        """Which of the topics exist, by a new request."""
         names = sorted(set(topics))
         view = self.run(self.client.metadata(names)) if names else self.client.view
         return {topic for topic in names if topic in view.topics}
 
     def topic_ids(self, topics: Iterable[str]) -> dict[str, str]:
-        """The ids of topics as they were last told of, without those that have none."""
+        """The ids of topics in the last metadata, without topics that have none."""
         found = {topic: self.topic_id(topic) for topic in sorted(set(topics))}
         return {topic: known for topic, known in found.items() if known is not None}
 
@@ -120,7 +120,7 @@ class BrokerLog:
         return {partition: offset or 0 for partition, offset in found.items()}
 
     def samples(self, positions: Mapping[TopicPartition, int]) -> dict[TopicPartition, Sample]:
-        """What lies at each position, where anything does."""
+        """What lies at each position, if anything does."""
         return self.run(samples(self.client, positions, self._options.isolation)) if positions else {}
 
     def at_times(self, times: Mapping[TopicPartition, int]) -> dict[TopicPartition, int | None]:

@@ -1,4 +1,4 @@
-"""Where a cluster is, and how to get in there: what jobs are given beside Spark."""
+"""Where a cluster is, and how to authenticate there: what jobs get besides Spark."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -6,15 +6,15 @@ from typing import Any
 from horolog.client.security import Security
 
 CLIENTS = "kafka."
-"""Before the names of the clients' settings in options of Spark."""
+"""The prefix of the clients' settings in Spark's options."""
 BOOTSTRAP = "kafka.bootstrap.servers"
 CONFIG_FILE = "kafka.config.file"
-"""Names a file in Kafka's form, of which the settings of security are taken, on the machine of the driver."""
+"""Names a properties file in Kafka's form, on the driver's machine, whose security settings are used."""
 
 
 @dataclass(frozen=True, slots=True)
 class Brokers:
-    """Addresses, joined by commas, and what their listeners ask for."""
+    """Addresses, separated by commas, and the security settings that their listeners require."""
 
     bootstrap: str
     security: Security | None = None
@@ -28,7 +28,7 @@ Where = str | Brokers
 
 
 def at(where: Where) -> dict[str, Any]:
-    """For `Client` and whatever makes one."""
+    """For `Client` and functions that create one."""
     if isinstance(where, str):
         return {"bootstrap": where}
     return {"bootstrap": where.bootstrap, "security": where.security}

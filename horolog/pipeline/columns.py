@@ -1,9 +1,9 @@
-"""The columns in which records are given to Spark, as Arrow arrays, and how they are put together.
+"""The columns in which Spark gets records, as Arrow arrays, and how they are built.
 
 The columns are those of Spark's own Kafka connector: `key, value, topic, partition, offset, timestamp, timestampType` and, when asked
-for, `headers` (null where a record has none). Reads of Spark have `topic_id` behind them, in the form that Kafka's tools show, which tells
-a topic from one of the same name that was made after it (null where the broker is too old for ids). Keys and values are not copied one by one: all places where they begin
-and end, in the order in which they lie in the data, make one Arrow array over the data as it is, and Arrow picks every fourth.
+for, `headers` (null if a record has none). Spark's reads have `topic_id` after them, in the form that Kafka's tools show, which
+distinguishes a topic from a later one of the same name (null if the broker is too old for ids). Keys and values are not copied one by one:
+all places where they begin and end, in the order of the data, make one Arrow array over the raw data, and Arrow picks every fourth.
 """
 
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ from horolog.protocol.records.timestamps import TimestampType
 
 MICROSECONDS = 1000  # in a millisecond
 _LARGEST_MS = (2**63 - 1) // MICROSECONDS
-"""Times beyond are given as the last one (in the year 294247): one such record must not make a topic unreadable."""
+"""Later times become this one (in the year 294247): a single such record must not make a topic unreadable."""
 
 TIMESTAMP = pa.timestamp("us", tz="UTC")
 HEADERS = pa.list_(pa.struct([pa.field("key", pa.string()), pa.field("value", pa.binary())]))
@@ -114,13 +114,13 @@ def _rest(source: Source, offsets: Array, timestamps: Array, timestamp_types: Ar
 
 
 def _as_answered(timestamp_types: Array) -> Array:
-    """Format v0 has no type. A broker answers with v2, which has no word for that: such records have the producer's time there."""
+    """Format v0 has no type. A broker returns v2, which cannot express that: there such records have the producer's time."""
     types: Array = np.maximum(timestamp_types, TimestampType.CREATE_TIME)
     return types
 
 
 def _picked(data: Any, spans: Spans, kind: pa.DataType | None = None) -> tuple[pa.Array, pa.Array]:
-    """Keys and values out of an array in which key, gap, value, gap follow each other all over the data."""
+    """Keys and values from an array in which key, gap, value, gap follow each other through the data."""
     count = len(spans.key_start)
     borders: Array = np.empty((count, 4), np.int32)
     borders[:, 0] = spans.key_start
@@ -153,7 +153,7 @@ def _headers(columns: Columns) -> pa.Array:
 
 
 def _text(names: pa.Array) -> pa.Array:
-    """Header names as text; bytes that are none become replacement characters, as the Java reader has it."""
+    """Header names as text; invalid bytes become replacement characters, as in the Java reader."""
     try:
         return names.cast(pa.string())
     except pa.ArrowInvalid:

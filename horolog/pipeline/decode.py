@@ -1,10 +1,10 @@
-"""Record batches, as they are fetched or lie in a segment, to Arrow record batches.
+"""Decodes record batches, fetched or from a segment, to Arrow record batches.
 
-The entries of a chunk are gone through one by one: checked, and left out where they hold nothing to show (transaction markers, what lies
-outside the wanted offsets, aborted transactions for those who read committed data only). What remains is taken in *stretches* of
-entries of one format that lie in one buffer, the chunk itself or what was decompressed, and a stretch is decoded column by column.
+The entries of a chunk are checked one by one, and skipped if they hold nothing to show (transaction markers, entries
+outside the wanted offsets, aborted transactions if only committed records are read). The others form *stretches* of
+entries of one format in one buffer, the chunk itself or decompressed data, and a stretch is decoded column by column.
 
-What the columnar decoders find irregular is read again by the plain one, `protocol.records`, record by record: it
+Entries that the columnar decoders find irregular are read again by the plain one, `protocol.records`, record by record: it
 knows everything that is allowed, and names the fault of the rest.
 """
 
@@ -32,7 +32,7 @@ from horolog.protocol.records.record import Record
 log = logging.getLogger(__name__)
 
 STRETCH_BYTES = 1 << 20
-"""About so much decompressed data, and so many records' worth of arrays, is gone through at a time: as much as a core's caches hold."""
+"""About this much decompressed data, and arrays of this many records, are decoded at a time: as much as a core's caches hold."""
 
 MAX_OFFSET = 2**63 - 1
 
@@ -64,9 +64,9 @@ def decode(
     aborted: AbortedProducers | None = None,
     where: str = "",
 ) -> Iterator[pa.RecordBatch]:
-    """The wanted records of a chunk that begins with a whole entry; a last entry that is cut off is left out.
+    """The wanted records of a chunk that begins with a whole entry; an incomplete last entry is ignored.
 
-    Raises DecodeError, with `where` in its text, for an entry that is not as its checksum says or cannot be read.
+    Raises DecodeError, with `where` in its text, for an entry that does not match its checksum or cannot be read.
     """
     chunk = data if isinstance(data, bytes) else bytes(data)
     try:
@@ -177,7 +177,7 @@ def _plain_records(chunk: bytes, entries: Iterable[Head], bounds: Bounds) -> Ite
 def decode_plain(
     data: Buffer, source: Source, bounds: Bounds, *, aborted: AbortedProducers | None = None
 ) -> pa.RecordBatch:
-    """What `decode` gives, record by record with nothing but the protocol's own readers; tests hold one against the other."""
+    """The result of `decode`, record by record with only the protocol's own readers; tests compare the two."""
     chunk = bytes(data)
     entries = [one for stretch in _stretches(chunk, bounds, aborted) for one in stretch.entries]
     return plain_batch(list(_plain_records(chunk, entries, bounds)), source)

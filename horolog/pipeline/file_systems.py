@@ -1,7 +1,7 @@
 """File systems by URL that are no object stores: hdfs and viewfs by `hdfs_native`, which needs no Java; any other that fsspec knows.
 
-Options go by Hadoop's names: `dfs.*` and `hadoop.*` for hdfs, which wins over the files in HADOOP_CONF_DIR, and `fs.SCHEME.NAME` for what
-fsspec calls NAME. Kerberos' tickets, delegation tokens and HADOOP_USER_NAME are found where Hadoop's own client finds them.
+Options have Hadoop's names: `dfs.*` and `hadoop.*` for hdfs, which override the files in HADOOP_CONF_DIR, and `fs.SCHEME.NAME` for
+fsspec's option NAME. Kerberos' tickets, delegation tokens and HADOOP_USER_NAME are found where Hadoop's own client finds them.
 """
 
 import os
@@ -92,12 +92,12 @@ class FileSystemPlace(Place):
                 return client(**where, **{name.removeprefix(prefix): value for name, value in self.settings})
             if "SPARK_USER" in os.environ:  # as whom executors work
                 os.environ.setdefault("HADOOP_USER_NAME", os.environ["SPARK_USER"])
-            # fsspec empties its cache in a process that is forked, as Spark's start does, and a client that ends there waits for ever.
+            # fsspec empties its cache in a forked process, as Spark's start is, and a client that is destroyed there waits for ever.
             where |= {"skip_instance_cache": True}
             settings = _ATTEMPTS | dict(self.settings)
             try:
                 return client(**where, **settings)
-            except RuntimeError:  # no name service of that name, so it is a host's
+            except RuntimeError:  # not a name service, so it is a host
                 if self.scheme != "hdfs" or where["port"] is not None:
                     raise
                 return client(**where | {"port": _DEFAULT_PORT}, **settings)
@@ -109,7 +109,7 @@ class FileSystemPlace(Place):
 
     @contextmanager
     def told(self) -> Iterator[None]:
-        """What the file system answers as StoreError; FileNotFoundError and FileExistsError remain."""
+        """Raises the file system's errors as StoreError, except FileNotFoundError and FileExistsError."""
         try:
             yield
         except FileNotFoundError:

@@ -44,10 +44,10 @@ def _name_of(folder: str) -> TopicPartition:
 
 
 class Look(NamedTuple):
-    """What a read wants to know of partitions."""
+    """What a read needs to know of partitions."""
 
     is_partial: bool
-    """Only a part of them is wanted: the index files of unsealed segments are believed where they fit."""
+    """Only a part of them is wanted: the index files of unsealed segments are trusted if they match."""
     with_transactions: bool
 
 
@@ -90,7 +90,7 @@ def _open(partition: TopicPartition, folder: str, resources: Resources, start_of
         now_ms=time.time_ns() // 1_000_000,
         records_only=not look.with_transactions,
         believes_indexes=look.is_partial and not look.with_transactions,
-        presumes_copies=look.is_partial and not is_url(folder),  # a store answers for the ends of all logs at once
+        presumes_copies=look.is_partial and not is_url(folder),  # a store fetches the ends of all logs at once
     )
     config = resolve({}, Settings())
     return open_partition(Place(*partition, folder), config, resources, known)

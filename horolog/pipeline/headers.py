@@ -1,6 +1,6 @@
 """Headers of rows on their way from Spark to functions in Python: an empty list stands for null meanwhile.
 
-Spark asks for the size of a batch at every row, and counts all null lists at the end of it anew each time. With nulls an archive of a
+Spark asks for the size of a batch at every row, and each time counts all null lists at its end again. With nulls an archive of a
 million rows without headers takes three times as long.
 """
 

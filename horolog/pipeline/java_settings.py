@@ -1,7 +1,7 @@
-"""The settings of Kafka's Java consumer and producer, by their names behind `kafka.`: who moves here has some of them.
+"""The settings of Kafka's Java consumer and producer, by their names after `kafka.`: users who migrate have some of them.
 
-They tune that client and have no effect here; the table is there so that a name that is none of them is refused. Taken from Kafka
-0.10 to 4.3. Those with an effect here are in `options`, those about security in `horolog.client.security`.
+They tune that client and have no effect here; the table exists so that any other name can be refused. Taken from Kafka
+0.10 to 4.3. Those with an effect here are in `options`, those on security in `horolog.client.security`.
 """
 
 _COMMON = """

@@ -24,7 +24,7 @@ _INT32_BYTES, _INT64_BYTES = 4, 8
 
 
 class SetPlace(NamedTuple):
-    """One plain message, or the set inside a wrapper: where it lies, and what a wrapper says of its content."""
+    """One plain message, or the set inside a wrapper: where it lies, and what the wrapper says about its content."""
 
     start: int
     end: int

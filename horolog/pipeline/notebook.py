@@ -1,7 +1,7 @@
-"""In a notebook, what workers say and how far Spark has come is shown below the cell that asked.
+"""In a notebook, shows the workers' lines and Spark's progress below the cell that ran the query.
 
-IPython tells when a cell begins and ends. Meanwhile a thread reads what workers have sent (`notes`) and asks Spark for its tasks; it is made
-anew for each cell, because a kernel shows what a thread writes below the cell that made the thread.
+IPython reports when a cell begins and ends. In between a thread reads what workers have sent (`notes`) and asks Spark for its tasks. Each
+cell has its own thread, because a kernel shows a thread's output below the cell that created the thread.
 """
 
 import os
@@ -32,7 +32,7 @@ def shell_of_notebook() -> Any:
 
 
 def _to_this_cell(text: str) -> None:
-    sys.stderr.write(text)  # which IPython may have put another in the place of
+    sys.stderr.write(text)  # IPython may have replaced it
 
 
 class Notebook:
@@ -57,7 +57,7 @@ class Notebook:
         self._cell.start()
 
     def end(self, *_: Any) -> None:
-        """The cell is done: whatever has been said is shown before the next begins."""
+        """The cell is done: pending lines are shown before the next begins."""
         if self._cell is not None:
             self._is_over.set()
             self._cell.join()

@@ -1,7 +1,7 @@
-"""Lines that workers of Python have for the user: what a plan reads and leaves out, what a write refused.
+"""Lines that Python workers have for the user: what a plan reads and skips, what a write refused.
 
-They go to standard error, which a worker shares with Spark. Where a notebook listens (`notebook`), they go to its socket: Spark's standard
-error is the terminal that the notebook's server was started in, and nobody looks there.
+They go to standard error, which a worker shares with Spark. If a notebook listens (`notebook`), they go to its socket: there Spark's
+standard error is the terminal of the notebook's server, where the user does not see them.
 """
 
 import os

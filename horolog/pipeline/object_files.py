@@ -48,7 +48,7 @@ class ObjectFile(ReadOnlyFile):
 
 
 def is_same(planned: str, there: str) -> bool:
-    """Whether two versions may be of one file: a size, a time, and the ETag, which decides where both looks have told it."""
+    """Whether two versions may be of one file: by size, time, and the ETag, which decides if both have one."""
     (size, time_said, *e_tag), (other_size, other_time, *other_e_tag) = planned.split(), there.split()
     if size != other_size:
         return False
@@ -61,7 +61,7 @@ class ObjectFiles(ReadOnlyStorage):
     """The files below a place; their paths begin with its URL."""
 
     def __init__(self, place: Place, least_bytes: int = 0, planned: Mapping[str, str] | None = None) -> None:
-        """`planned`: the versions of files that are to be read, by path; another one in its place is a fault."""
+        """`planned`: the versions of files to read, by path; a replaced file is a fault."""
         super().__init__()
         self._unchecked = dict(planned or {})
         self.versions: dict[str, str] = {}
@@ -75,7 +75,7 @@ class ObjectFiles(ReadOnlyStorage):
 
     @property
     def listed(self) -> dict[str, tuple[int, int]]:
-        """Size and time of last change in nanoseconds of all files, by path; asked for once."""
+        """Size and time of last change in nanoseconds of all files, by path; listed once."""
         if self._listed is None:
             listed = {f"{self.place.url}/{name}": each for name, each in self._store.listed("").items()}
             self.versions = {path: each.version for path, each in listed.items()}
@@ -90,7 +90,7 @@ class ObjectFiles(ReadOnlyStorage):
         return self._listed
 
     def fetch(self, path: str, position: int, size: int, least_bytes: int | None = None) -> bytes:
-        """At least so much from there on; StorageFault if the object ends before."""
+        """At least this much from there on; StorageFault if the object ends before."""
         end = position + size
         if least := self.least_bytes if least_bytes is None else least_bytes:
             end = max(end, min(position + least, self.stat(path)[0]))
@@ -111,13 +111,13 @@ class ObjectFiles(ReadOnlyStorage):
             raise StorageFault(f"read {path}: version {planned} was planned, but the store now has {there}", path=path)
 
     def prefetch(self, paths: Iterable[str]) -> None:
-        """Have these small files at hand, as far as they are there: each would be waited for alone otherwise."""
+        """Fetch these small files at once, as far as they exist, instead of one after the other."""
         wanted = [path for path in paths if path in self.listed and path not in self._whole]
         with ThreadPoolExecutor(_AT_ONCE) as pool:
             self._whole |= dict(zip(wanted, pool.map(self._get, wanted), strict=True))
 
     def prefetch_edges(self, paths: Iterable[str], size_bytes: int) -> None:
-        """Have the first and the last bytes of these files at hand, by which seals know them."""
+        """Fetch the first and the last bytes of these files, by which seals recognise them."""
         wanted = [path for path in paths if self.stat(path)[0]]
 
         def edges(path: str) -> list[tuple[int, bytes]]:

@@ -1,8 +1,8 @@
 """Object stores by URL (s3a, gs, abfss, ...): which one it is, and its credentials under the names that Spark's users know.
 
-For S3 the options `fs.s3a.*` of Hadoop win over the environment's AWS_*, and those over a profile of ~/.aws; with none of them the store's client
-asks the machine it runs on. All of that is settled once, by the driver: tasks are given a `Place`. What a place knows is never shown,
-and what a store answers is told in one sentence, for its own text can have signatures in it.
+For S3 Hadoop's options `fs.s3a.*` override the environment's AWS_*, and these a profile of ~/.aws; with none of them the store's client
+asks the machine that it runs on. The driver settles all of that once: tasks get a `Place`. The secrets of a place are never shown,
+and a store's error is reported in one sentence of ours, because its own text may contain signatures.
 """
 
 import configparser
@@ -120,7 +120,7 @@ class Place:
         return f"{self.folder}/{name}".strip("/")
 
     def canonical(self) -> str:
-        """The same for every way to write the URL; clients of object stores know it."""
+        """The same for every spelling of the URL; clients of object stores know it."""
         return f"{self.root}/{self.folder}"
 
     @property
@@ -133,7 +133,7 @@ class Place:
         return "s3" if self.scheme in S3 else "gs" if self.scheme in GOOGLE else self.scheme
 
     def as_options(self) -> dict[str, str]:
-        """What opens it under Hadoop's names, wherever it came from: for a process that has another environment. S3 alone has such."""
+        """What opens it under Hadoop's names, wherever it came from: for a process with another environment. Only S3 has any."""
         known = dict(self.settings)
         return {f"fs.s3a.{name}": known[own] for name, own in _S3_OPTIONS.items() if own in known}
 
@@ -142,7 +142,7 @@ class Place:
         return self.canonical()
 
     def as_delta_options(self, environment: Mapping[str, str] = os.environ) -> dict[str, str]:
-        """What opens it for `deltalake`, which fills in from the environment whatever is not said here."""
+        """What opens it for `deltalake`, which takes from the environment whatever is not set here."""
         limits = {
             "timeout": f"{REQUEST_SECONDS}s",
             "connect_timeout": f"{CONNECT_SECONDS}s",
@@ -172,7 +172,7 @@ class Place:
         found = {f"s3.{name.replace('_', '-')}": settings[name] for name in _S3_OPTIONS.values() if name in settings}
         found.setdefault(
             "s3.region", DEFAULT_REGION
-        )  # lest Amazon is asked for the bucket's, whose store it may not be
+        )  # else the client asks Amazon for the bucket's, which may be in another store
         found |= {"s3.connect-timeout": str(CONNECT_SECONDS), "s3.request-timeout": str(REQUEST_SECONDS)}
         found["s3.force-virtual-addressing"] = settings["virtual_hosted_style_request"]
         return found | ({"s3.anonymous": "true"} if "skip_signature" in settings else {})
@@ -184,7 +184,7 @@ class Place:
 
         settings = dict(self.settings)
         more: dict[str, Any] = {}
-        if "access_key_id" in settings:  # given by hand, lest the environment's own are mixed with them
+        if "access_key_id" in settings:  # passed explicitly, so that the environment's are not mixed with them
             known = {name: settings.pop(name, None) for name in _CREDENTIALS}
             known["token"] = known.pop("session_token")
             more["credential_provider"] = lambda: {**known, "expires_at": None}
@@ -205,7 +205,7 @@ class Place:
 
     @contextmanager
     def told(self) -> Iterator[None]:
-        """What the store answers as StoreError; FileNotFoundError remains for an object that is not there."""
+        """Raises the store's errors as StoreError, except FileNotFoundError for a missing object."""
         from obstore.exceptions import BaseError
 
         try:
@@ -219,7 +219,7 @@ class Place:
             raise self.fault(error) from None
 
     def fault(self, error: Exception) -> StoreError:
-        """What a client has raised, in one sentence."""
+        """A client's exception, in one sentence."""
         return StoreError(f"{self.url}: {self._sentence(error)}")
 
     def _sentence(self, error: Exception) -> str:
@@ -244,7 +244,7 @@ def _code(error: Exception) -> str | None:
 
 
 def hadoop_options(spark: "SparkSession", url: str) -> dict[str, str]:
-    """What the session's Hadoop configuration says of that URL's stores: `spark.hadoop.fs.s3a.access.key` and such."""
+    """The options of the session's Hadoop configuration for that URL's stores: `spark.hadoop.fs.s3a.access.key` and the like."""
     configuration = spark._jsc.hadoopConfiguration()  # noqa: SLF001 - there is no other way to it
     return {
         prefix + str(name): str(value)
@@ -255,7 +255,7 @@ def hadoop_options(spark: "SparkSession", url: str) -> dict[str, str]:
 
 
 def _prefixes(scheme: str) -> tuple[str, ...]:
-    """What names of a scheme's settings begin with."""
+    """The prefixes of a scheme's settings."""
     if scheme not in SCHEMES:
         from horolog.pipeline.file_systems import HADOOP_NAMES, HDFS
 
@@ -289,7 +289,7 @@ def _s3_settings(bucket: str, options: Mapping[str, str], environment: Mapping[s
 
 
 def _profile(environment: Mapping[str, str]) -> dict[str, str]:
-    """What AWS_PROFILE, or the profile `default`, says."""
+    """The settings of the profile AWS_PROFILE, or `default`."""
     name = environment.get("AWS_PROFILE", "default")
     found: dict[str, str] = {}
     home = Path(environment.get("HOME", "~")).expanduser() / ".aws"

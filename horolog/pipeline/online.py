@@ -1,7 +1,7 @@
 """Reads ranges of offsets from a broker: batches are fetched as they lie in the log and decoded column by column.
 
-While one fetched chunk is decoded the next is already asked for. The connector's rules hold: a range ends where it was planned
-to end, whatever has been written since; a record gone from it is a loss of data.
+While one fetched chunk is decoded the next is already requested. The connector's rules hold: a range ends where it was planned
+to end, whatever has been written since; a record missing from it is a loss of data.
 """
 
 import asyncio
@@ -33,15 +33,15 @@ from horolog.protocol.records.head import heads_in
 log = logging.getLogger(__name__)
 
 _FRUITLESS_FETCHES = 120
-"""So many fetches in a row may bring nothing of a range that should be there: about a minute."""
+"""This many fetches in a row may return nothing of a range that should exist: about a minute."""
 
 
 LARGE_RANGE = 1000
-"""So many offsets are worth a look at their size."""
+"""From this many offsets on it is worth finding out their size."""
 
 
 class RangeTask(InputPartition):
-    """What one task reads of a broker."""
+    """What one task reads from a broker."""
 
     def __init__(self, wanted: OffsetRange, topic_id: str | None = None) -> None:
         super().__init__(wanted)
@@ -81,7 +81,7 @@ def offsets_in(ranges: Iterable[OffsetRange]) -> int:
 def tasks_of(
     broker: BrokerLog, ranges: Iterable[OffsetRange], ids: Mapping[str, str], options: ReadOptions
 ) -> list[RangeTask]:
-    """What tasks read, each knowing the id of the topic that it was planned for: as the options say, or else of about the same size."""
+    """What tasks read, each with the id of the topic that it was planned for: as the options say, or else of about the same size."""
     if options.min_partitions or options.max_records_per_partition:
         parts = split(ranges, options.min_partitions, options.max_records_per_partition)
     else:
@@ -90,7 +90,7 @@ def tasks_of(
 
 
 def cut_by_bytes(broker: BrokerLog, ranges: Iterable[OffsetRange], task_bytes: int) -> list[OffsetRange]:
-    """Large ranges in pieces of about so many bytes, so that one partition keeps all cores busy."""
+    """Large ranges in pieces of about this many bytes, so that one partition keeps all cores busy."""
     wanted = [one for one in ranges if one.size > 0]
     large = {one.partition: one.start for one in wanted if one.size >= LARGE_RANGE}
     samples = broker.samples(large)
@@ -103,7 +103,7 @@ def cut_by_bytes(broker: BrokerLog, ranges: Iterable[OffsetRange], task_bytes: i
 
 
 def plan_ranges(broker: BrokerLog, options: ReadOptions) -> list[OffsetRange]:
-    """The offsets that the options come to, in each partition."""
+    """The offsets that the options resolve to, in each partition."""
     names = broker.partitions(options.selection)
     if not names:
         return []
@@ -114,7 +114,7 @@ def plan_ranges(broker: BrokerLog, options: ReadOptions) -> list[OffsetRange]:
 
 
 def read_range(options: ReadOptions, task: RangeTask) -> Iterator[pa.RecordBatch]:
-    """The records of a range, in order, decoded if that is asked for: what a task does."""
+    """The records of a range, in order, decoded if the options ask for that: what a task does."""
     begin_task()
     if options.decoding is None:
         return _read_plain(options, task)
@@ -130,7 +130,7 @@ def _read_plain(options: ReadOptions, task: RangeTask) -> Iterator[pa.RecordBatc
 
 
 class _Reading:
-    """One range on its way from the broker."""
+    """One range that is being fetched from the broker."""
 
     def __init__(self, broker: BrokerLog, options: ReadOptions, task: RangeTask) -> None:
         self._broker = broker
@@ -141,7 +141,7 @@ class _Reading:
         self._fruitless = 0
 
     def is_of(self, topic_id: str | None) -> bool:
-        """Whether the topic is still the one that the range is of: one that was made anew has other records at its offsets."""
+        """Check that the range is still of the same topic: a recreated one has other records at its offsets."""
         topic = self._wanted.partition.topic
         there = None if topic_id is None else self._broker.topic_id(topic)
         if there != topic_id:
@@ -170,7 +170,7 @@ class _Reading:
                 self._broker.forget(coming)
 
     def _start_from(self, offset: int) -> "asyncio.Task[RawFetch] | None":
-        """Ask for what lies there, if the range goes that far."""
+        """Fetch from there, if the range goes that far."""
         return self._broker.start(self._fetch(offset)) if offset < self._wanted.end else None
 
     async def _fetch(self, offset: int) -> RawFetch:
@@ -179,7 +179,7 @@ class _Reading:
         )
 
     def _following(self, data: bytes, position: int) -> int:
-        """The offset to go on with: behind what came, or the same once more. An empty answer before the end is a fault."""
+        """The next offset: after what was returned, or the same again. An empty response before the end is a fault."""
         last = _last_offset(data)
         if last is not None and last >= position:
             self._fruitless = 0
@@ -191,7 +191,7 @@ class _Reading:
         return self._wanted.end
 
     def _start_of_what_is_there(self, position: int, error: KafkaError) -> int:
-        """Where to go on when the broker does not have the offset; errors of another kind are raised again."""
+        """Where to continue if the broker does not have the offset; other errors are raised again."""
         if error.code != ErrorCode.OFFSET_OUT_OF_RANGE:
             raise error
         first = self._broker.ends([self._wanted.partition], EARLIEST)[self._wanted.partition]

@@ -143,7 +143,7 @@ _WRITE_REFUSED = {
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Which partitions: of topics by name, of topics whose whole name matches, these, or all that are there (files only)."""
+    """Which partitions: of topics by name, of topics whose whole name matches, these, or all that exist (files only)."""
 
     topics: tuple[str, ...] = ()
     pattern: str | None = None

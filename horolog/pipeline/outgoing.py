@@ -1,7 +1,7 @@
-"""Rows on their way out, as columns: sorted by partition, and encoded as record batches all records at a time.
+"""Encodes outgoing rows, as columns: sorted by partition, and encoded as record batches, all records at a time.
 
-Of each record what stands before its key, between key and value, and behind the value is made with numpy for all records together;
-Arrow then joins the five parts of each, which gives the records of a batch as one piece of memory.
+The bytes of each record before its key, between key and value, and after the value are made with numpy for all records together;
+Arrow then joins the five parts of each, so that the records of a batch are one piece of memory.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -32,7 +32,7 @@ _NO_HEADERS = b"\x00"
 
 
 class Outgoing(NamedTuple):
-    """Records of one topic or partition. `headers` is None where no record has any."""
+    """Records of one topic or partition. `headers` is None if no record has any."""
 
     keys: pa.Array
     values: pa.Array
@@ -59,7 +59,7 @@ class Outgoing(NamedTuple):
 def by_partition(
     topic: str, records: Outgoing, chosen: Array, partitions: Sequence[int], random: Callable[[], float]
 ) -> Mapping[TopicPartition, Outgoing]:
-    """Records to where they go: the partition that is `chosen`, else (below 0) the one of the key, else one for all that have no key."""
+    """Records by partition: the `chosen` one, else (below 0) that of the key, else one for all records without a key."""
     targets = chosen.copy()
     open_ = np.flatnonzero(targets < 0)
     if len(open_):
@@ -73,7 +73,7 @@ def by_partition(
 
 
 def _by_key(keys: pa.Array, partitions: Sequence[int], random: Callable[[], float]) -> Array:
-    """As all Kafka clients choose."""
+    """As all Kafka clients choose the partition."""
     numbers = np.array(partitions, np.int64)
     sticky = numbers[int(random() * len(numbers)) % len(numbers)]
     is_null = np.array(keys.is_null())
@@ -82,7 +82,7 @@ def _by_key(keys: pa.Array, partitions: Sequence[int], random: Callable[[], floa
 
 
 def hash_keys(keys: pa.Array) -> Array:
-    """The murmur2 of each key, as Kafka's clients have it."""
+    """The murmur2 of each key, as Kafka's clients compute it."""
     starts, ends = _borders(keys)
     lengths = ends - starts
     if not len(lengths) or lengths.max() > LONGEST_KEY_IN_COLUMNS or not lengths.max():
@@ -120,7 +120,7 @@ def _lengths(array: pa.Array) -> Array:
 
 
 def cut(records: Outgoing, batch_bytes: int) -> list[Outgoing]:
-    """Records in batches of about so many bytes; one that is larger is a batch alone."""
+    """Records in batches of about this many bytes; a larger record is a batch by itself."""
     sizes = _lengths(records.keys) + _lengths(records.values) + _RECORD_OVERHEAD_BYTES
     if records.headers is not None:
         sizes = sizes + np.array([sum(len(k) + len(v or b"") + 4 for k, v in each) for each in records.headers])

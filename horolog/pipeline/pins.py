@@ -1,4 +1,4 @@
-"""Pins what a read of a folder has planned, so that it is there until it was read: see `horolog.client.pins` for how."""
+"""Pins the files that a read of a folder has planned until they are read: see `horolog.client.pins` for how."""
 
 import errno
 import os
@@ -30,7 +30,7 @@ def plan_and_pin(
     owner_pid: int,
     tell: Callable[[str], None],
 ) -> "tuple[Plan, Tasks]":
-    """A plan, and its tasks with what they read pinned; what the broker removes between the two is planned again."""
+    """A plan, and its tasks with their files pinned; plans again if the broker removes files between the two."""
     for attempt in range(1, _TRIES + 1):
         plan = make_plan(options, wanted)
         tasks = tasks_of(plan)
@@ -98,7 +98,7 @@ def links_of(pieces: Iterable[Piece]) -> list[str]:
 
 
 def release(pieces: Iterable[Piece]) -> None:
-    """The pieces of a task were read."""
+    """The task has read its pieces."""
     links = links_of(pieces)
     if links:
         pins.release_task(list(dict.fromkeys(links)))

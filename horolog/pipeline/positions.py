@@ -1,7 +1,7 @@
-"""Where reading begins and ends: what options say about it, and the ranges of offsets that this comes to.
+"""Where reading begins and ends: the options, and the ranges of offsets that they resolve to.
 
 A time stands for the offset of the first record at or after it, at the end as at the start, in each partition by itself. A
-partition that has none is read up to its end, or from its end, which is nothing; or that is an error, as the strategy says.
+partition without such a record is read up to its end, or from its end, which is nothing; or that is an error, as the strategy says.
 """
 
 import json
@@ -18,11 +18,11 @@ EARLIEST, LATEST = -2, -1
 
 
 class OptionError(ValueError):
-    """An option has a value that cannot be, or options do not go together."""
+    """An option has an invalid value, or options contradict each other."""
 
 
 class DataLoss(Exception):
-    """Offsets that were asked for are gone; `failOnDataLoss=false` reads the rest."""
+    """Requested offsets are gone; `failOnDataLoss=false` reads the rest."""
 
 
 class Position(NamedTuple):
@@ -49,7 +49,7 @@ class OffsetRange(NamedTuple):
 
 
 class Log(Protocol):
-    """What can be asked about partitions, whether a broker answers or the files themselves."""
+    """What a reader asks about partitions, of a broker or of files."""
 
     def ends(self, partitions: Iterable[TopicPartition], which: int) -> dict[TopicPartition, int]: ...
     def at_times(self, times: Mapping[TopicPartition, int]) -> dict[TopicPartition, int | None]: ...
@@ -67,12 +67,12 @@ def parse_moment(option: str, text: str, now_ms: int) -> Position:
 
 
 def show_position(position: Position) -> str:
-    """As people read it: a time with its date."""
+    """As a user reads it: a time with its date."""
     return format_time(position.value, UTC) if position.is_time else str(position.value)
 
 
 def parse_offsets(option: str, text: str, *, unwanted: str) -> Positions:
-    """`earliest`, `latest` or {"topic": {"0": 23, "1": -1}}; one of the two ends makes no sense at each side."""
+    """`earliest`, `latest` or {"topic": {"0": 23, "1": -1}}; `unwanted` is the one that would leave nothing to read."""
     words = {"earliest": EARLIEST, "latest": LATEST}
     word = text.strip().lower()
     if word == unwanted or (unwanted and word in words and words[word] == words[unwanted]):
@@ -137,7 +137,7 @@ def _numbers(option: str, text: str) -> dict[TopicPartition, int]:
 def resolve(
     log: Log, partitions: Iterable[TopicPartition], positions: Positions, option: str, *, no_match_is_error: bool
 ) -> dict[TopicPartition, int]:
-    """The offset that each partition's position comes to."""
+    """The offset that each partition's position resolves to."""
     wanted = _spread(option, sorted(partitions), positions)
     times = {partition: place.value for partition, place in wanted.items() if place.is_time}
     found = log.at_times(times) if times else {}
@@ -180,7 +180,7 @@ def split(ranges: Iterable[OffsetRange], least: int, most_records: int | None) -
 
 
 def pieces_of(whole: OffsetRange, count: int) -> list[OffsetRange]:
-    """A range in so many parts of the same size, as far as it has offsets."""
+    """A range in this many parts of equal size, as far as it has offsets."""
     count = min(count, whole.size)
     borders = [whole.start + whole.size * number // count for number in range(count + 1)]
     return [OffsetRange(whole.partition, *pair) for pair in pairwise(borders)]

@@ -1,8 +1,8 @@
-"""What filters of a query leave of a read: which topics and partitions, which offsets, which times. Pure but for the look-ups asked for.
+"""What a query's filters leave of a read: which topics and partitions, which offsets, which times. Pure except for look-ups.
 
-Every filter is left to Spark too, so a read may bring more than passes, and never less. Records before the first one at or
-after a time are all earlier: a lower bound on `timestamp` is exact however disordered times are. Behind the first record after an
-upper bound earlier ones may follow, so that bound ends a read only where `maxLateness` says how late they come.
+Spark applies every filter again, so a read may return more than passes, and never less. Records before the first one at or
+after a time are all earlier: a lower bound on `timestamp` is exact however disordered times are. After the first record beyond an
+upper bound earlier ones may follow, so that bound ends a read only if `maxLateness` says how late they are at most.
 """
 
 from collections.abc import Callable, Iterable
@@ -35,7 +35,7 @@ class Bounds:
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What a record may have that passes; None stands for any."""
+    """The bounds of records that may pass; None means any."""
 
     times: Bounds = field(default=Bounds())
     offsets: Bounds = field(default=Bounds())
@@ -74,7 +74,7 @@ EVERYTHING = Wanted()
 
 
 def wanted_of(filters: Iterable["Filter"]) -> Wanted:
-    """What all of the filters let pass, as far as columns of the log are compared with values."""
+    """What passes all of the filters, as far as they compare columns of the log with values."""
     return reduce(_and, filters, EVERYTHING)
 
 

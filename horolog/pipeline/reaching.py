@@ -1,4 +1,4 @@
-"""Reaches a broker, or says that there is none within the time that the client has for it, before Spark begins to try again by itself."""
+"""Reaches a broker, or fails within the client's timeout, before Spark begins to retry by itself."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -20,7 +20,7 @@ class Unreachable(Exception):
 
 
 class Reached(Protocol):
-    """What reading and writing options say of the broker."""
+    """What the options of reads and of writes say about the broker."""
 
     @property
     def security(self) -> Security | None: ...
@@ -46,7 +46,7 @@ def client_of(bootstrap: str, options: Reached) -> Client:
 
 
 async def reach(client: Client, options: Reached) -> None:
-    """Return once some broker has answered; Unreachable after the client's own time limit."""
+    """Return once some broker has answered; Unreachable after the client's own timeout."""
     reasons = ["no answer"]
     try:
         async with asyncio.timeout(options.reach_ms / 1000):
@@ -58,7 +58,7 @@ async def reach(client: Client, options: Reached) -> None:
 
 
 async def _until_answered(client: Client, reasons: list[str]) -> None:
-    """Ask until there is an answer; why there was none is added to `reasons`."""
+    """Ask until a broker answers; failures are added to `reasons`."""
     while True:
         try:
             await client.attempt(MetadataRequest(topics=[]))
@@ -74,7 +74,7 @@ async def _until_answered(client: Client, reasons: list[str]) -> None:
 def require_broker(
     bootstrap: str, options: Reached, further: Callable[[Client], Awaitable[None]] | None = None
 ) -> None:
-    """The same from code that is not asynchronous; `further` questions go to the same client."""
+    """The same from code that is not asynchronous; `further` uses the same client."""
 
     async def ask() -> None:
         async with client_of(bootstrap, options) as client:

@@ -1,7 +1,7 @@
 """Decodes the records of many v2 batches together: first where each record begins, then one field of all records at a time.
 
-Where a record begins is known only when the length of the one before has been read. In a run of records of one length
-that is one comparison of every `stride`-th byte; else it is a walk from length to length, which may be compiled. Everything else, all
+A record's start is known only once the length of the record before it is read. In a run of records of one length
+that takes one comparison of every `stride`-th byte; else a walk from length to length, which may be compiled. Everything else, all
 varints and all checks, is done with numpy over all records of a stretch.
 """
 
@@ -80,7 +80,7 @@ def _may_overflow(times: Array, deltas: Array) -> bool:
 
 
 def _bytes_at(data: Array, at: Array) -> tuple[Array, Array, Array]:
-    """Start, end and whether it is null of what lies behind the lengths at these places."""
+    """Start and end of the fields after the lengths at these places, and whether each is null."""
     lengths, start = read_signed(data, at)
     is_null = lengths < 0
     end = start + np.maximum(lengths, 0)
@@ -152,7 +152,7 @@ def _starts_in(data: bytes, place: BatchPlace, parts: list[Array]) -> int:
 
 
 def _run(data: bytes, position: int, left: int, end: int) -> tuple[int, int]:
-    """How many records from `position` on are as long as the first, if they are enough to pay, and how long that is."""
+    """How many records from `position` on are as long as the first, if enough to be worthwhile, and that length."""
     size = data[position]
     width = 1
     if size > 127:

@@ -42,7 +42,7 @@ class Rows(NamedTuple):
 
 
 def check_columns(schema: StructType, topic: str | None) -> None:
-    """Whether the columns can be written; as in Spark's own connector `value` must be there, and other columns are ignored."""
+    """Check that the columns can be written; as in Spark's own connector `value` is required, and other columns are ignored."""
     types = {field.name: field.dataType for field in schema.fields}
     if "value" not in types:
         raise OptionError(f"a column `value` is needed to write; there are {', '.join(types)}")
@@ -70,7 +70,7 @@ def _are_headers(kind: DataType) -> bool:
 
 
 def rows_of(batch: pa.RecordBatch, topic: str | None, now_ms: int) -> list[Rows]:
-    """The rows of an Arrow batch by topic; the option `topic` beats the column. What has no time is of now."""
+    """The rows of an Arrow batch by topic; the option `topic` overrides the column. Rows without a time get the present one."""
     columns = {name: batch.column(name) for name in batch.schema.names}
     count = batch.num_rows
     partitions = _partitions(columns["partition"]) if "partition" in columns else anywhere(count)
@@ -89,7 +89,7 @@ def rows_of(batch: pa.RecordBatch, topic: str | None, now_ms: int) -> list[Rows]
 
 
 def anywhere(count: int) -> Array:
-    """The partitions of so many rows, none of which names one."""
+    """The partitions of this many rows, none of which names one."""
     return np.full(count, -1, np.int64)
 
 

@@ -1,7 +1,7 @@
-"""What waits behind an offset, told by one small fetch: how many bytes an offset takes, and which times come next.
+"""Samples the records after an offset with one small fetch: how many bytes an offset takes, and which times come next.
 
-An estimate of sizes, for what follows may be smaller or larger: good enough to cut ranges for tasks and batches of a stream. It needs
-nothing but the right to read, where sizes of a broker's folders need the right to describe the cluster.
+Sizes are an estimate, because later records may be smaller or larger: good enough to cut ranges for tasks and batches of a stream. It
+needs only the right to read, whereas sizes of a broker's folders need the right to describe the cluster.
 """
 
 import asyncio
@@ -26,7 +26,7 @@ class Sample(NamedTuple):
     position: int
     heads: tuple[Head, ...]
     first_time_ms: int | None
-    """Of the first record at or behind the position; None where it has no time."""
+    """Of the first record at or after the position; None if it has no time."""
 
     @property
     def earliest_ms(self) -> int | None:
@@ -54,7 +54,7 @@ class Sample(NamedTuple):
 async def samples(
     client: Client, positions: Mapping[TopicPartition, int], isolation: str
 ) -> dict[TopicPartition, Sample]:
-    """A sample of each position, without those where nothing came: reading there will tell why."""
+    """A sample of each position, without those where the fetch returned nothing: reading there will report why."""
     bound = asyncio.Semaphore(AT_ONCE)
 
     async def take(partition: TopicPartition, position: int) -> Sample | None:

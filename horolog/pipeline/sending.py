@@ -1,7 +1,7 @@
-"""Sends batches of one task's records, each written once: an idempotent producer with one batch of a partition under way at a time.
+"""Sends batches of one task's records, each written once: an idempotent producer with one batch of a partition in flight at a time.
 
-A batch that got no answer is sent again under the same sequence, by which the broker knows it. A batch that is refused for some of its
-records is sent again without them; where the broker does not say which, in halves. Nothing of a refused batch was
+A batch without a response is sent again with the same sequence, by which the broker recognises it. A batch that is refused for some
+of its records is sent again without them; if the broker does not say which, in halves. Nothing of a refused batch was
 written, so its sequence is still free.
 """
 
@@ -39,7 +39,7 @@ _WRITTEN = frozenset({ErrorCode.NONE, ErrorCode.DUPLICATE_SEQUENCE_NUMBER})
 
 
 class Refused(NamedTuple):
-    """One record that the broker did not take."""
+    """A record that the broker refused."""
 
     topic: str
     record: Outgoing
@@ -75,7 +75,7 @@ class Sending:
         self._producer = self._transaction.owner
 
     async def send(self, partition: TopicPartition, records: Outgoing) -> list[Refused]:
-        """Write the records of one partition, behind those sent to it before; those that were refused come back."""
+        """Write the records of one partition, after those sent to it before; returns those that were refused."""
         refused: list[Refused] = []
         async with self._turns.setdefault(partition, asyncio.Lock()):
             for batch in cut(records, self._options.batch_bytes):
@@ -83,7 +83,7 @@ class Sending:
         return refused
 
     async def _deliver(self, partition: TopicPartition, records: Outgoing) -> list[Refused]:
-        """Write one batch, or what of it is not refused."""
+        """Write one batch, or those of its records that are not refused."""
         refused: list[Refused] = []
         while records.size:
             sequence = self._sequences.get(partition, 0)
@@ -108,7 +108,7 @@ class Sending:
         return refused
 
     async def _request(self, partition: TopicPartition, records: Outgoing, sequence: int) -> PartitionProduceResponse:
-        """The answer to one batch, sent until there is one that is final."""
+        """The response to one batch, which is sent until a response is final."""
         assert self._producer is not None, "begin comes first"
         transaction = self._transaction
         encoded = encode(records, self._codec, self._producer, sequence, transactional=transaction is not None)

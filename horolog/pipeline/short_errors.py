@@ -1,9 +1,9 @@
-"""Errors that a user can correct reach them as one line of Spark's, and not as the end of a traceback.
+"""Shows errors that a user can correct as one line of Spark's, and not as the end of a traceback.
 
-A Python worker sends Spark the traceback of what went wrong, unless its environment says `SPARK_HIDE_TRACEBACK`
-(`spark.sql.execution.pyspark.udf.hideTraceback.enabled`); it looks when the error comes. An error whose message says what happened and what
-to do needs no traceback, so it is set then, in this worker alone, and taken back when the worker begins with something else. Faults that
-nobody foresaw keep their tracebacks.
+A Python worker sends Spark the traceback of an error, unless its environment has `SPARK_HIDE_TRACEBACK`
+(`spark.sql.execution.pyspark.udf.hideTraceback.enabled`) when the error occurs. An error whose message says what happened and what
+to do needs no traceback, so the variable is set then, in this worker only, and reset when the worker begins with something else.
+Unexpected errors keep their tracebacks.
 """
 
 import os

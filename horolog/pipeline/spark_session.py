@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _QUICK_START = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Xshare:auto"
-"""For short runs: half the processor time until the first answer. Long ones do better without, see `quick`."""
+"""For short runs: half the processor time until the first result. Long ones are faster without, see `quick`."""
 
 _LONGEST_SOCKET_FOLDER = 60
 """macOS has 104 bytes for a socket's path; Spark's names take 42 of them."""
@@ -91,7 +91,7 @@ def session(
 
 
 def sockets_in(folder: str) -> dict[str, str]:
-    """Have Spark and its workers on this machine talk by Unix sockets in a folder, which costs less than TCP, where their paths are short enough."""
+    """Have Spark and its local workers use Unix sockets in a folder, which cost less than TCP, if their paths are short enough."""
     if os.name != "posix" or len(os.fsencode(folder)) > _LONGEST_SOCKET_FOLDER:
         return {}
     return {
@@ -122,7 +122,7 @@ def activate(spark: "SparkSession") -> None:
 
 
 def _show_workers_this_package() -> None:
-    """Have workers on this machine find the data source where this process has it, installed or a checkout."""
+    """Have local workers find the data source where this process has it, installed or in a checkout."""
     root = str(Path(__file__).resolve().parents[2])
     paths = [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path]
     if root not in paths:

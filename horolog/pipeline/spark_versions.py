@@ -16,7 +16,7 @@ class UnsupportedSparkError(ImportError):
 
 
 class ReadLimit:
-    """In the place of what Spark 4.2 gives a stream, where it gives nothing."""
+    """Stands for the limits that Spark 4.2 passes to a stream, before that version."""
 
 
 class ReadAllAvailable(ReadLimit):

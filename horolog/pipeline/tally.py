@@ -1,4 +1,4 @@
-"""Counts the rows of a task and digests them, in any order: by that a task that runs again is known to have the same rows."""
+"""Counts the rows of a task and digests them, in any order: shows whether a task that runs again has the same rows."""
 
 from collections.abc import Iterable, Iterator
 from zlib import crc32

@@ -1,6 +1,6 @@
-"""The topics that rows go to: they have to be there, so that a misspelt name does not become a topic.
+"""The topics that rows go to: they must exist, so that a misspelt name does not become a topic.
 
-Kafka's own connector leaves that to the broker, which makes a topic of any name that is written to if its `auto.create.topics.enable` is on.
+Spark's own connector leaves that to the broker, which creates a topic of any name that is written to if `auto.create.topics.enable` is on.
 `createTopics=true` asks for that.
 """
 
@@ -16,14 +16,14 @@ CREATE = "createTopics"
 
 
 async def partitions_of_target(client: "Client", topic: str, *, create: bool) -> list[int]:
-    """The partitions of a topic that is written to; OptionError if it is not there and is not to be made."""
+    """The partitions of a topic that is written to; OptionError if it does not exist and may not be created."""
     if not create and client.partitions_now(topic) is None:
         await require_topic(client, topic)
     return await client.topic(topic, create=create)
 
 
 async def require_topic(client: "Client", topic: str) -> None:
-    """Ask for the list of all topics, which makes none."""
+    """Ask for the list of all topics, which creates none."""
     known = (await client.metadata()).topics
     if topic in known:
         return

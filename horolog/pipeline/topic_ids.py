@@ -1,10 +1,10 @@
-"""The ids of topics: what tells one from another of the same name that was made after it."""
+"""The ids of topics, which distinguish a topic from a later one of the same name."""
 
 from horolog.protocol.uuids import show_uuid
 
 
 def show_topic_id(topic_id: bytes) -> str | None:
-    """In the form that Kafka's tools show; None where the broker is too old for ids."""
+    """In the form that Kafka's tools show; None if the broker is too old for ids."""
     return show_uuid(topic_id) if any(topic_id) else None
 
 

@@ -1,13 +1,13 @@
 """Topics as tables of SQL: a database with a view of each topic, for plain SELECT, SHOW TABLES and DESCRIBE.
 
-Spark takes a catalogue as a class of Java (`spark.sql.catalog.NAME`), and a data source of Python has none. Nor do the options of a
-table that such a source has come to its readers; those behind WITH in a query do. So one table has no options at all, and each view
+Spark takes a catalogue as a Java class (`spark.sql.catalog.NAME`), which a Python data source does not have. Nor does it pass a table's
+options to the readers of such a source, only those after WITH in a query. So one table has no options at all, and each view
 brings its own:
 
     CREATE TABLE horolog.topics (...) USING horolog
     CREATE VIEW log.shop AS SELECT * FROM horolog.topics WITH (`kafka.bootstrap.servers` = ..., `subscribe` = 'shop')
 
-Filters go through views to the source. Whoever may read the database reads the views' text: secrets have no place in it.
+Filters go through views to the source. Every user of the database can read the views' text, so it must have no secrets.
 """
 
 import re
@@ -49,7 +49,7 @@ class Catalogue:
     """By topic why its keys or values are bytes, although the options say a format: the registry has no schema for them."""
 
     def refresh(self) -> "Catalogue":
-        """Make views of topics that are new, and drop those of topics that are gone."""
+        """Create views of new topics, and drop those of topics that are gone."""
         topics = topics_of(parse_read({"subscribePattern": ".*", **self.options}, 0))
         wanted = view_names(topics)
         self.spark.sql(f"CREATE DATABASE IF NOT EXISTS {_quoted(SOURCES)}")
@@ -77,7 +77,7 @@ class Catalogue:
         self.spark.sql(f"CREATE OR REPLACE VIEW {view} COMMENT {note} AS {text}")
 
     def _read_as(self, topic: str) -> tuple[dict[str, str], str]:
-        """The options of a topic's view, and the table to read from: what the registry has no schema for is left undecoded."""
+        """The options of a topic's view, and the table to read from: keys or values without a schema are left undecoded."""
         from horolog.pipeline.source import HorologSource
         from horolog.pipeline.typed.options import without_part
         from horolog.pipeline.typed.preparing import NoSchemaOfTopic
@@ -140,7 +140,7 @@ def topics_of(options: ReadOptions) -> list[str]:
 
 
 def view_names(topics: Iterable[str]) -> dict[str, str]:
-    """Names that Spark takes for views: dots and dashes become _; of topics that come to the same name none is passed over."""
+    """Names that Spark accepts for views: dots and dashes become _; topics that would share a name each get a view."""
     found: dict[str, str] = {}
     for topic in sorted(topics):
         plain = re.sub(r"\W", "_", topic, flags=re.ASCII).lower()

@@ -1,7 +1,7 @@
 """Reads varints at many places of a buffer at once, with numpy.
 
 All the numbers of one kind (all the key lengths, say) are read together: first the byte at each place, and then, only at the places
-where that was not the last byte, the next one. What no writer makes is `Irregular`, and left to the plain decoder to judge.
+where that was not the last byte, the next one. Bytes that no writer produces are `Irregular`, and left to the plain decoder.
 """
 
 from typing import Any

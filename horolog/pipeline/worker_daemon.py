@@ -1,12 +1,12 @@
 """Spark's daemon of Python workers, without a traceback for each query that stops reading before the end (`limit`, `show`, `first`).
 
-Spark hangs up on a worker once it has the rows that it wants. The worker finds the pipe broken when it flushes what it still has, and the
-daemon (since Spark 4.1) prints that as if it were a fault. Nothing is missing: Spark does not read there any more, and the worker ends
-either way. Errors of tasks never come this way: a worker sends them before it flushes, and Spark itself tells of a worker that is gone
+Spark closes the connection to a worker once it has the rows that it wants. The worker gets a broken pipe when it flushes the rest, and the
+daemon (since Spark 4.1) prints that as if it were a fault. Nothing is lost: Spark no longer reads there, and the worker ends
+either way. Errors of tasks are not affected: a worker sends them before it flushes, and Spark itself reports a worker that is gone
 while it still reads.
 
-`pipeline.session()` has its workers started by this module (`spark.python.daemon.module`). Other sessions, and the workers that plan
-queries, are started by Spark's own; there the data source sees to it (`hush_this_process`).
+The workers of `pipeline.session()` are started by this module (`spark.python.daemon.module`). Those of other sessions, and those that
+plan queries, are started by Spark's own; there the data source does the same (`hush_this_process`).
 """
 
 import sys
@@ -34,7 +34,7 @@ def hush(daemon: ModuleType) -> None:
 
 
 def hush_this_process() -> None:
-    """If it is a worker that Spark's daemon has forked."""
+    """Hush this process if it is a worker that Spark's daemon has forked."""
     main = sys.modules["__main__"]
     spec = getattr(main, "__spec__", None)
     if spec is not None and spec.name == DAEMON:

@@ -1,6 +1,6 @@
-"""What Spark's Python workers are spared.
+"""Spares Spark's Python workers the garbage collection of imported modules.
 
-After each task a worker has the garbage collector go through every object, of which most belong to imported modules and live as long
+After each task a worker runs the garbage collector over every object, most of which belong to imported modules and live as long
 as the worker. That takes a fifth of the processor time of tasks that read 32 MB.
 """
 
@@ -11,6 +11,6 @@ _tasks = count(1)
 
 
 def begin_task() -> None:
-    """Leave all that the first task has imported out of later collections. Tasks call this before they begin."""
+    """Exclude everything that the first task has imported from later collections. Tasks call this before they begin."""
     if next(_tasks) == 2:
         gc.freeze()

@@ -1,13 +1,13 @@
 """Writes data frames to topics, each record with its own time.
 
-A record that the broker refuses (for its time, say) fails the task with the broker's reason, or goes to the `rejectedTopic`: that
-record, not its neighbours. There it has its own key, value and headers, the present time, and these headers more:
+A record that the broker refuses (for its time, say) fails the task with the broker's reason, or goes to the `rejectedTopic` without
+its neighbours. There it has its own key, value and headers, the present time, and these additional headers:
 
     horolog.rejected.reason     the broker's words
     horolog.rejected.topic      where it was to go
     horolog.rejected.timestamp  its own time, in milliseconds
 
-What a task sends again is written once (`sending`); a task that Spark runs again writes again, as with Spark's own connector, unless
+A batch that a task retries is written once (`sending`); a task that Spark runs again writes again, as with Spark's own connector, unless
 its rows are in a transaction (`transactional=true`, `exactly_once`).
 """
 
@@ -83,7 +83,7 @@ class BatchWriter(DataSourceArrowWriter):
 
 
 class StreamWriter(DataSourceStreamArrowWriter):
-    """Writes one micro-batch after the other. Spark makes one for each to be written, and another one to end it, which claims nothing."""
+    """Writes one micro-batch. Spark creates a writer to write each batch, and another one to end it, which claims nothing."""
 
     def __init__(self, options: WriteOptions, schema: StructType, *, claims: bool = True) -> None:
         check_columns(schema, options.topic)
@@ -101,14 +101,14 @@ class StreamWriter(DataSourceStreamArrowWriter):
 
     @short_errors()
     def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: ARG002
-        """The batch comes again. What was written stays, except in transactions."""
+        """Spark will repeat the batch. What was written stays, except in transactions."""
         run = run_of(messages)
         if run is not None:
             abort_batch(self.options, run.claim, parts_of(messages))
 
 
 def require_target(options: WriteOptions) -> None:
-    """A broker that answers, and the topic, before tasks begin; topics that a column names are looked for by tasks."""
+    """Check that a broker answers, and the topic, before tasks begin; tasks look for topics that a column names."""
 
     async def ask(client: Client) -> None:
         if options.topic is not None and not options.create_topics:
@@ -133,7 +133,7 @@ def parts_of(messages: list[WriterCommitMessage | None]) -> list[Part]:
 
 
 def say_what_was_written(messages: list[WriterCommitMessage | None]) -> None:
-    """One line by the driver, if anything was rejected: nobody asked for that to happen silently."""
+    """One line by the driver, if anything was rejected."""
     tasks = [message for message in messages if isinstance(message, Written)]
     rejected = sum(task.rejected for task in tasks)
     if rejected:
@@ -167,7 +167,7 @@ async def _write(options: WriteOptions, batches: Iterator[pa.RecordBatch], claim
 
 
 class _Writing:
-    """One task's rows on their way: while one Arrow batch is encoded, the one before is on the wire."""
+    """Sends one task's rows: while one Arrow batch is encoded, the one before is in flight."""
 
     def __init__(self, client: Client, options: WriteOptions, transaction: OpenTransaction | None = None) -> None:
         self._client = client
@@ -207,7 +207,7 @@ class _Writing:
         return tasks
 
     async def _finish(self) -> None:
-        """Wait for the batches on their way, and see to refused records."""
+        """Wait for the batches in flight, and handle refused records."""
         results = await asyncio.gather(*self._under_way)
         self._under_way = []
         refused = [one for each in results for one in each]
