@@ -1,8 +1,8 @@
-"""What was read by the schema of its writer, as the reader's schema has it: Avro's rules of resolution.
+"""Converts values that were read with the writer's schema to the reader's schema: Avro's rules of resolution.
 
-Fields are found by name or alias, fields that the writer does not have get their default, int becomes long, float or double, text and
-bytes become each other. What the two schemas cannot agree on is a DecodingError when they are compared, except in a union:
-there the branch that came decides.
+Fields are matched by name or alias, fields that the writer lacks get their default, int becomes long, float or double, text and
+bytes become each other. Incompatible schemas are a DecodingError when they are compared, except in a union:
+there the branch of the record decides.
 """
 
 from typing import Any
@@ -44,7 +44,7 @@ class _Resolving:
             self._depth -= 1
 
     def _of_branches(self, writer: Schema, reader: Schema) -> Fit:
-        """The writer's branches, each for itself."""
+        """The writer's branches, each resolved by itself."""
         by_branch = [self._if_it_comes(one, reader) for one in writer.branches]
         null = next((fit for one, fit in zip(writer.branches, by_branch, strict=True) if one.type == "null"), None)
         if len(writer.others) < 2:
@@ -59,7 +59,7 @@ class _Resolving:
         return fit
 
     def _if_it_comes(self, writer: Schema, reader: Schema) -> Fit:
-        """A branch that the reader cannot have is a fault of the record that has it."""
+        """A branch that the reader lacks is a fault of the records that use it."""
         try:
             return self.of(writer, reader)
         except DecodingError as error:
@@ -83,7 +83,7 @@ class _Resolving:
         return lambda value: {f"member{place}": fit(value)}
 
     def _branch_for(self, writer: Schema, reader: Schema) -> tuple[int, Schema]:
-        """The first branch of the same type and name, else the first that can be."""
+        """The first branch of the same type and name, else the first compatible one."""
         candidates = list(enumerate(reader.others))
         same = [(n, one) for n, one in candidates if (one.type, one.name, one.logical) == _look(writer)]
         for place, branch in [*same, *candidates]:
@@ -161,7 +161,7 @@ def _fails(why: str) -> Fit:
 
 
 def default_of(field: Field) -> Any:
-    """What a field is where the writer does not have it; JSON has bytes as the characters of their numbers."""
+    """The default of a field that the writer lacks; in JSON bytes are characters with their numbers."""
     if field.default is NO_DEFAULT:
         raise DecodingError(
             f"field {field.name}: it is not in the schema that the record was written with, and has no default"

@@ -1,4 +1,4 @@
-"""Avro schemas as trees, and the Arrow type of each; two of them are compared where a record was written with another schema than the reader's."""
+"""Avro schemas as trees, and the Arrow type of each; two are compared if a record was written with another schema than the reader's."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -36,7 +36,7 @@ _LOGICAL = {
     ("fixed16", "uuid"): pa.string(),
     ("fixed12", "duration"): pa.struct([(name, pa.int64()) for name in ("months", "days", "milliseconds")]),
 }
-"""By the type and the logical type; others are read as their type, as Avro asks for."""
+"""By the type and the logical type; others are read as their type, as Avro requires."""
 
 
 @dataclass(slots=True)
@@ -64,7 +64,7 @@ class Schema:
 
     @property
     def lone(self) -> "Schema":
-        """The one type that there is beside null; a union of several is itself."""
+        """The only type besides null; a union of several is itself."""
         return self.others[0] if self.type == "union" and len(self.others) == 1 else self
 
     @property
@@ -177,7 +177,7 @@ def kind_of(schema: Schema, inside: tuple[str, ...] = ()) -> pa.DataType:
 
 
 def _of_union(schema: Schema, inside: tuple[str, ...]) -> pa.DataType:
-    """As `from_avro` has it: numbers of two sizes are the larger one, others a struct with a member for each branch."""
+    """As `from_avro` does: numbers of two sizes become the larger one, others a struct with a member for each branch."""
     joined = number_of_both(schema)
     if joined is not None:
         return _PRIMITIVES[joined]

@@ -1,8 +1,8 @@
 """Readers of Avro and Protobuf: by a schema that the options name, or by a registry that knows the schema of each record.
 
-The reader's schema is settled on the driver and travels with the reader, so that all tasks have the same columns. With a registry
-tasks ask it for the schemas that records were written with, each once. An id that the registry does not have is a
-fault of the record; a registry that does not answer is none, and ends the task.
+The driver determines the reader's schema, which travels with the reader, so that all tasks have the same columns. With a registry
+tasks ask it once for each schema that records were written with. An id that the registry does not have is a
+fault of the record; a registry that does not answer is not, and fails the task.
 """
 
 import asyncio
@@ -43,7 +43,7 @@ class SchemaText:
 
 
 class _BySchema:
-    """A reader that is opened where it reads first, and travels closed."""
+    """A reader that is opened at its first read, and travels closed."""
 
     def __init__(self, kind: pa.DataType, schema: SchemaText, registry: RegistryAccess | None) -> None:
         self.kind = kind
@@ -87,7 +87,7 @@ def _avro(writer: SchemaText, reader: SchemaText) -> Read:
 
 
 def _own_or_headed(read: Read, behind_head: Callable[[bytes], bytes | None]) -> Read:
-    """Plain bytes of the schema; failing that, those behind the head of a registry's clients, or behind Avro's own."""
+    """Plain bytes of the schema; failing that, those after the header of a registry's clients, or after Avro's own."""
 
     def either(data: bytes) -> Any:
         try:
@@ -115,7 +115,7 @@ def number_of(data: bytes, what: str) -> int:
 
 
 class _ByWriter:
-    """Reads each record by the schema of its writer."""
+    """Reads each record with the schema of its writer."""
 
     def __init__(self, access: RegistryAccess, reader: SchemaText) -> None:
         self._registry = Registry(access)
@@ -150,7 +150,7 @@ def _refusing(why: str) -> Read:
 
 
 class ProtobufReader(_BySchema):
-    """Protobuf by the fields of the reader's message: numbers tell them, whichever schema they were written with. Raises DecodingError."""
+    """Protobuf by the fields of the reader's message: numbers identify them, whatever the writer's schema. Raises DecodingError."""
 
     def __init__(self, schema: SchemaText, message: str | None, *, headed: bool) -> None:
         self._message = message
@@ -189,7 +189,7 @@ def _behind_path(data: bytes) -> bytes | None:
 
 
 def _of_message(data: bytes, protobuf: ProtobufSchema, message: Message) -> bytes:
-    """The bytes behind the head, if that names the message."""
+    """The bytes after the header, if it names the message."""
     number_of(data, "Protobuf")
     path, at = message_path(data, HEADER)
     there = protobuf.types.at(path)

@@ -37,7 +37,7 @@ _TOKEN = re.compile(r"\s*(?:`((?:[^`]|``)*)`|(\w+)|('(?:[^'\\]|\\.|'')*')|([<>()
 
 
 def parse(option: str, text: str) -> pa.DataType:
-    """The struct that the columns are, each of which may be null. Raises OptionError."""
+    """The struct of the columns, each of which may be null. Raises OptionError."""
     parser = _Parser(option, text)
     if parser.is_lone_struct():
         found = parser.kind()

@@ -8,8 +8,8 @@ A letter is the record as it came: bytes of key and value, headers, time. Furthe
     __connect.errors.exception.message              the reason
 
 All letters of a range are one transaction with a note in it, an offset of the group `horolog-dead-letters-<digest>`; the digest stands for
-the range. A task that is run again, or a second look at the same range, finds the note and writes nothing. A task that is killed
-leaves nothing that readers of committed records see, and one that is overtaken by another of the same range is fenced.
+the range. A task that runs again, or another read of the same range, finds the note and writes nothing. A task that is killed
+leaves nothing that readers of committed records see, and a later task for the same range fences an earlier one.
 """
 
 import asyncio
@@ -46,7 +46,7 @@ def post_of(options: ReadOptions, wanted: OffsetRange, topic_id: str | None) -> 
 
 
 def post_of_piece(options: ReadOptions, piece: Piece) -> "RangePost":
-    """Of a range of a segment file, which is the same range wherever the file was copied to."""
+    """Of a range of a segment file, which is the same wherever the file is copied to."""
     topic = _topic_of(options)
     wanted = OffsetRange(piece.partition, piece.first_offset, piece.end_offset)
     return RangePost(options, topic, name_of(topic, wanted, f"file from byte {piece.start} to {piece.end}"))
@@ -59,7 +59,7 @@ def _topic_of(options: ReadOptions) -> str:
 
 
 def name_of(topic: str, wanted: OffsetRange, source: str | None) -> str:
-    """What the letters of a range are known by."""
+    """The name that identifies the letters of a range."""
     said = "\n".join(
         map(str, (topic, wanted.partition.topic, source, wanted.partition.partition, wanted.start, wanted.end))
     )
@@ -67,7 +67,7 @@ def name_of(topic: str, wanted: OffsetRange, source: str | None) -> str:
 
 
 class RangePost:
-    """Takes the letters of one range. Nothing is asked of the broker before the first one."""
+    """Takes the letters of one range. It does not contact the broker before the first one."""
 
     def __init__(self, options: ReadOptions, topic: str, name: str) -> None:
         self._options = options
@@ -123,10 +123,10 @@ class _Open:
         self._cluster = Cluster(self._client, self._place, timeout_ms)
         self._sending = Sending(self._client, _writing(options, topic), self._transaction)
         self._is_written = False
-        """Whether somebody has written the letters of this range before."""
+        """Whether the letters of this range were written before."""
 
     async def begin(self) -> None:
-        """Who is at the same range is fenced first: then the note says for good if it was written."""
+        """Fence other tasks for the same range first: then the note says finally whether the letters were written."""
         try:
             await self._client.topic(self._topic, create=True)
             await self._sending.begin()
@@ -181,7 +181,7 @@ def _writing(options: ReadOptions, topic: str) -> WriteOptions:
 
 
 def outgoing(letters: Letters) -> Outgoing:
-    """The records as they came, with the reasons in further headers."""
+    """The original records, with the reasons in further headers."""
     rows = letters.rows
     times = np.array(rows.column("timestamp").view(pa.int64()), np.int64) // _MICROSECONDS
     given = rows.column("headers").to_pylist()

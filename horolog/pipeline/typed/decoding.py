@@ -1,12 +1,12 @@
-"""Makes typed columns of the keys and values of Arrow batches, and sees to the records that cannot be read.
+"""Decodes the keys and values of Arrow batches to typed columns, and handles the records that cannot be read.
 
     key, value            as their schemas have them, null where they cannot be read
     event_time            with `timestamp.field`: the time that the field has
     lateness_ms           how long after it the record's own time is, which stays the column `timestamp`
     _corrupt              null, or why the record could not be read, with the bytes of its key and value
 
-With `includeRaw` key and value stay the bytes that they are, what they come to is in `key_decoded` and `value_decoded`, and `_corrupt` is the
-reason alone. `_corrupt` is there in the mode permissive. Otherwise broken records are left out and counted, or the first one ends the task.
+With `includeRaw` key and value stay bytes, `key_decoded` and `value_decoded` have the decoded ones, and `_corrupt` is the
+reason only. `_corrupt` exists in the mode permissive. Otherwise broken records are dropped and counted, or the first one fails the task.
 """
 
 import logging
@@ -47,7 +47,7 @@ class Letters(NamedTuple):
 
 
 class Post(Protocol):
-    """Where they go; each task has one, which is closed or given up at its end."""
+    """Where they go; each task has one, which ends with `close` or `give_up`."""
 
     def send(self, letters: Letters) -> None: ...
     def close(self) -> None: ...
@@ -113,7 +113,7 @@ class EventTime:
 
 @dataclass(frozen=True)
 class Decoding:
-    """How the records of a read are decoded; it is made on the driver and travels to tasks."""
+    """How the records of a read are decoded; created on the driver, it travels to tasks."""
 
     key: Reader | None
     value: Reader | None
@@ -230,7 +230,7 @@ def _shown(batch: pa.RecordBatch, row: int, faults: dict[int, tuple[str, str]]) 
 
 
 class _Tally:
-    """Counts what a task leaves out."""
+    """Counts what a task drops."""
 
     def __init__(self) -> None:
         self.rows = 0

@@ -1,8 +1,8 @@
-"""Makes values of Python what an Arrow type takes, or says which field does not fit and why.
+"""Converts Python values to what an Arrow type takes, or says which field does not fit and why.
 
-The rules are those that users of `from_json` know: a string takes any other value as its JSON, a whole number takes no fraction,
-bytes in JSON are base64, a decimal is rounded to its scale, fields that the type does not name are left out, and those that
-are not there are null. Numbers that stand for times are seconds, milli-, micro- or nanoseconds by their size.
+The rules are those of `from_json`: a string takes any other value as its JSON, a whole number takes no fraction,
+bytes in JSON are base64, a decimal is rounded to its scale, fields that the type does not name are left out, and missing
+ones are null. Numbers that stand for times are seconds, milli-, micro- or nanoseconds by their size.
 """
 
 from base64 import b64decode
@@ -37,7 +37,7 @@ class Column(NamedTuple):
 
 
 def column_of(values: Sequence[Any], kind: pa.DataType, problems: dict[int, str]) -> Column:
-    """An Arrow array of fitted values; what Arrow does not take after all is a problem of its row."""
+    """An Arrow array of fitted values; a value that Arrow refuses after all is a problem of its row."""
     try:
         return Column(pa.array(values, kind), problems)
     except (pa.ArrowException, OverflowError, TypeError, ValueError):
@@ -53,7 +53,7 @@ def column_of(values: Sequence[Any], kind: pa.DataType, problems: dict[int, str]
 
 
 def read_rows(values: pa.Array, read: Fit, kind: pa.DataType) -> Column:
-    """Each value read for itself; `read` raises DecodingError."""
+    """Reads each value by itself; `read` raises DecodingError."""
     found: list[Any] = []
     problems: dict[int, str] = {}
     for row, data in enumerate(values.to_pylist()):
@@ -66,7 +66,7 @@ def read_rows(values: pa.Array, read: Fit, kind: pa.DataType) -> Column:
 
 
 def fitter(kind: pa.DataType) -> Fit:
-    """What makes a value fit the type; null is always allowed. It raises DecodingError."""
+    """The function that converts a value to the type; null is always allowed. It raises DecodingError."""
     fit = _fitter(kind)
     return lambda value: None if value is None else fit(value)
 
@@ -118,7 +118,7 @@ def _struct(fields: Iterable[tuple[str, Fit]]) -> Fit:
 
 
 def in_field(name: str, error: DecodingError) -> str:
-    """The sentence with the way to the field before it."""
+    """The sentence, preceded by the path of the field."""
     text = str(error)
     rest = text.removeprefix("field ")
     return f"field {name}.{rest}" if rest != text else f"field {name}: {text}"

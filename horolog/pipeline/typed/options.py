@@ -47,7 +47,7 @@ class PartOptions:
 
 @dataclass(frozen=True, slots=True)
 class TypedOptions:
-    """What becomes of the bytes of records."""
+    """How the bytes of records are decoded."""
 
     key: PartOptions | None
     value: PartOptions | None
@@ -57,7 +57,7 @@ class TypedOptions:
     time_field: str | None
     time_unit: str
     keeps_raw: bool = False
-    """Decoded columns come beside the bytes, not in their place."""
+    """Decoded columns are added to the bytes instead of replacing them."""
 
 
 def without_part(options: Mapping[str, str], part: str) -> dict[str, str]:
@@ -74,7 +74,7 @@ Text = Callable[[str], str | None]
 
 
 def parse_typed(text: Text) -> TypedOptions | None:
-    """None where nothing asks for types. Raises OptionError."""
+    """None if no option asks for types. Raises OptionError."""
     parts = {part: _part(text, part) for part in PARTS}
     if not any(parts.values()):
         for name in sorted(NAMES):
@@ -130,7 +130,7 @@ def _check_schema(part: PartOptions, *, has_registry: bool) -> None:
 
 
 def _mode(text: Text) -> tuple[str, str | None]:
-    """What becomes of broken records: with a topic for them they are left out of the rows, unless permissive is asked for."""
+    """How broken records are treated: with a topic for them they are dropped from the rows, except in the mode permissive."""
     dead_letters = text(DEAD_LETTERS)
     if dead_letters is not None and not dead_letters.strip():
         raise OptionError(f"{DEAD_LETTERS}: {dead_letters!r} is no name of a topic")

@@ -1,4 +1,4 @@
-"""Makes the readers of keys and values that options ask for: finds schemas in files, texts or the registry, once, on the driver."""
+"""Creates the readers of keys and values that options ask for: finds schemas in files, texts or the registry, once, on the driver."""
 
 import asyncio
 from base64 import b64encode
@@ -29,7 +29,7 @@ class NoSchemaOfTopic(OptionError):
 
 
 def prepare(options: TypedOptions, topics: Sequence[str], *, include_headers: bool) -> Decoding:
-    """Raises OptionError. `topics` are those that are named, for the subjects of their schemas."""
+    """Raises OptionError. `topics` are the named ones, for the subjects of their schemas."""
     readers = {
         part.part: _reader(part, options.registry, topics) for part in (options.key, options.value) if part is not None
     }
@@ -70,7 +70,7 @@ def _made(part: PartOptions, registry: RegistryAccess | None, topics: Sequence[s
 
 
 def _registered(part: PartOptions, registry: RegistryAccess | None, topics: Sequence[str]) -> SchemaText:
-    """The reader's schema: of the version that is named, or the newest, of the topic's subject."""
+    """The reader's schema: the named version, or the newest, of the topic's subject."""
     assert registry is not None, "checked with the options"
     subject = part.subject
     if subject is None:

@@ -1,8 +1,8 @@
-"""The Arrow type of a Protobuf message, and what makes it of the values that the decoder reads.
+"""The Arrow type of a Protobuf message, and the conversion to it from the values that the decoder reads.
 
-As `from_protobuf` has it: enums are their names, a field that is not there is null if that can be told and else its default, unknown
-fields and fields of messages without fields are left out. uint64 is a decimal, for no number of Spark's holds it. Google's Timestamp is a
-timestamp, wrappers are what they wrap; Duration and FieldMask are text, Struct, Value, ListValue and Any are JSON.
+As in `from_protobuf`, enums are their names, an absent field is null if presence is tracked and else its default, unknown
+fields and fields of messages without fields are left out. uint64 is a decimal, because no integer of Spark's holds it. Google's Timestamp
+is a timestamp, wrappers are what they wrap; Duration and FieldMask are text, Struct, Value, ListValue and Any are JSON.
 """
 
 from collections.abc import Callable
@@ -34,7 +34,7 @@ _AS_TEXT: Final = frozenset({f"{_GOOGLE}Duration", f"{_GOOGLE}FieldMask", "confl
 
 
 class Typed(NamedTuple):
-    """A type, and how a value becomes one of it."""
+    """A type, and how a value is converted to it."""
 
     kind: pa.DataType
     fit: Fit
@@ -100,12 +100,12 @@ def _text(value: Any) -> Any:
 
 
 def _enum(value: Any) -> Any:
-    """A number that has no name is its digits."""
+    """A number without a name becomes its digits."""
     return str(value)
 
 
 def _map(entry: Message, inside: tuple[str, ...]) -> Typed | None:
-    """The decoder makes text of all keys, as JSON has it."""
+    """The decoder turns all keys into text, as in JSON."""
     key_field, value_field = entry.fields[1], entry.fields[2]
     value = _field(value_field, inside)
     if value is None:

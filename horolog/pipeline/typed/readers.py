@@ -1,7 +1,7 @@
-"""Readers of formats that name no schema in the bytes: text, JSON and MessagePack, by the columns that were asked for.
+"""Readers of formats that name no schema in the bytes: text, JSON and MessagePack, by the requested columns.
 
-Readers are made on the driver, travel to tasks, and have `kind`, the Arrow type of what they read, and `read`, which takes an array of
-bytes and gives as many values.
+Readers are created on the driver, travel to tasks, and have `kind`, the Arrow type of what they read, and `read`, which takes an array of
+bytes and returns as many values.
 """
 
 from collections.abc import Callable
@@ -20,9 +20,9 @@ from horolog.pipeline.typed.fitting import Column, fitter, read_rows
 from horolog.pipeline.varints import Array
 
 HEADER = 5
-"""What clients of a registry write before a value: a zero byte and the id of the schema in four bytes."""
+"""The header that clients of a registry write before a value: a zero byte and the id of the schema in four bytes."""
 _NO_JSON = (b"NaN", b"Inf", b"\xef\xbb\xbf")
-"""What Arrow's reader takes, though it is none, if it is outside of a string: where one is seen, rows are read one by one."""
+"""Arrow's reader accepts these outside strings, although they are not JSON: if one occurs, rows are read one by one."""
 _OPEN, _CLOSE = ord("{"), ord("}")
 _LARGEST = 1 << 30
 _FEW_ROWS = 32
@@ -57,7 +57,7 @@ def _text(data: bytes) -> str:
 
 
 class JsonReader:
-    """JSON objects: those of a batch together by Arrow's reader; where that finds a fault, or cannot tell, one by one."""
+    """JSON objects: Arrow's reader takes all of a batch at once; if it finds a fault, or cannot tell, they are read one by one."""
 
     def __init__(self, kind: pa.DataType) -> None:
         self.kind = kind
@@ -72,7 +72,7 @@ class JsonReader:
         return Column(pa.concat_arrays(parts), problems)
 
     def _read_into(self, values: pa.Array, first: int, parts: list[pa.Array], problems: dict[int, str]) -> None:
-        """By halves around a fault, so that its neighbours are quick all the same."""
+        """Halve the values around a fault, so that its neighbours are still read quickly."""
         found = self._together(values) if len(values) else None
         if found is not None:
             parts.append(found)
@@ -97,8 +97,8 @@ class JsonReader:
     def _together(self, values: pa.Array) -> pa.Array | None:
         """All of them, or None.
 
-        Each begins with { and ends with }, and no string of JSON has a line break in it. So none reaches into the next one, and
-        if there are as many objects as there are values, each value is one.
+        Each begins with { and ends with }, and no JSON string contains a line break. So no value extends into the next one, and
+        if there are as many objects as values, each value is one.
         """
         if values.null_count:
             there = values.drop_null()
@@ -134,7 +134,7 @@ def _is_text(values: pa.Array) -> bool:
 
 
 def _places(values: pa.Array) -> pa.Array:
-    """Where each value is among those that are not null."""
+    """The position of each value among those that are not null."""
     there = np.array(values.is_valid())
     places: Array = np.cumsum(there) - 1
     return pa.array(places, pa.int64(), mask=~there)
