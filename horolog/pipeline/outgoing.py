@@ -24,7 +24,7 @@ from horolog.protocol.records.timestamps import NO_TIMESTAMP
 LONGEST_KEY_IN_COLUMNS = 256
 """Bytes; longer keys are hashed one by one."""
 
-_RECORD_OVERHEAD_BYTES = 24  # about what a record takes beside its key, value and headers
+_RECORD_OVERHEAD_BYTES = 24  # about what a record takes besides its key, value and headers
 _SEED, _FACTOR = np.uint32(0x9747B28C), np.uint32(0x5BD1E995)
 _POSITIVE = 0x7FFF_FFFF
 _SEVEN_BITS = np.uint64(0x7F)

@@ -28,7 +28,7 @@ class BatchPlace(NamedTuple):
 
     start: int
     end: int
-    count: int  # type: ignore[assignment]  # hides tuple.count, which nobody misses here
+    count: int  # type: ignore[assignment]  # hides tuple.count, which is not used here
     base_offset: int
     base_timestamp: int
     max_timestamp: int

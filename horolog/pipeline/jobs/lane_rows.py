@@ -72,7 +72,7 @@ class Tables(Protocol):
 
     @property
     def known(self) -> Counts:
-        """What is known without reading them."""
+        """The counts that are known without reading them."""
 
 
 @dataclass(frozen=True)

@@ -266,7 +266,7 @@ class DeltaFolder:
         old = self._versions(before_ms)
         if old and not dry_run:
             kept = {LOG_RETENTION: f"interval {max(0, _now_ms() - before_ms) // 1000} seconds"}
-            with self._told():  # the offsets stand in the newest commit then, whoever has made the one before
+            with self._told():  # the newest commit then has the offsets, whichever engine made the one before
                 self._seen.alter.set_table_properties(kept, commit_properties=_properties(offsets, self.topic_ids()))
                 self._seen.create_checkpoint()
                 self._seen.cleanup_metadata()

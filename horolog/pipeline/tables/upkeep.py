@@ -1,4 +1,4 @@
-"""What is removed from a table: whole old dates, versions that are no longer needed, files that no commit names."""
+"""Removal from a table: whole old dates, versions that are no longer needed, files that no commit names."""
 
 import datetime as dt
 from collections.abc import Iterable
