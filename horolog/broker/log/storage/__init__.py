@@ -1,7 +1,7 @@
 """The only place with file calls: the disk, the same in memory for tests, and an overlay that keeps changes in memory.
 
-This is the lowest room of the log. Each room shows its front here, in `__init__`: nobody outside imports past it, which a test
-and import-linter keep so.
+This is the lowest room of the log. A room's front is its `__init__`: code outside imports only from there, which a test and
+import-linter enforce.
 """
 
 from horolog.broker.log.storage import aside_names, modes

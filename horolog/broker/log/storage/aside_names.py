@@ -1,10 +1,10 @@
-"""The names of files that hold bytes of a log which were set aside (see `set_aside`, which writes them).
+"""The names of files with bytes of a log that were set aside (`set_aside` writes them).
 
     <segment's base offset, 20 digits>.log.<position>.<first offset>-<last offset>.<crc32c, 8 hex digits>.damaged
     <segment's base offset, 20 digits>.log.<position>.<first offset>.<crc32c, 8 hex digits>.torn
 
-`position` is the place in the log file at which the range began, the checksum that of the bytes. The offsets are those that
-nothing good is left for.
+`position` is the range's start in the log file, the checksum that of the bytes. The offsets are those of which no good batch is
+left.
 """
 
 import re
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 DAMAGED = "damaged"
 TORN = "torn"
 DAMAGED_SUFFIX = f".{DAMAGED}"
-"""Of the copy of a whole small file, too, of which something could not be read."""
+"""Also the suffix of a copy of a whole small file that could not be read completely."""
 
 _NAME = re.compile(
     r"(?P<base>\d{20})\.log\.(?P<position>\d{1,19})\.(?P<first>\d{1,19})(?:-(?P<last>\d{1,19}))?"
@@ -24,7 +24,7 @@ _NAME = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class SetAside:
-    """What the name of a file tells."""
+    """The fields of a file's name."""
 
     name: str
     kind: str
@@ -36,7 +36,7 @@ class SetAside:
 
 
 def parse_name(name: str) -> SetAside | None:
-    """What a file name tells, None for other files."""
+    """The fields of a file name, None for other files."""
     found = _NAME.fullmatch(name)
     if found is None or (found["kind"] == DAMAGED) != (found["last"] is not None):
         return None

@@ -1,11 +1,11 @@
-"""What a disk or file system can do to us, as exceptions."""
+"""The faults of a disk or file system, as exceptions."""
 
 import errno
 import os
 
 
 class StorageFault(Exception):
-    """The disk or the file system failed: the third family of faults, beside theirs and ours."""
+    """The disk or the file system failed: the third family of faults, next to clients' faults and bugs."""
 
     def __init__(self, message: str, *, path: str = "", code: int = 0) -> None:
         super().__init__(message)
@@ -15,7 +15,7 @@ class StorageFault(Exception):
 
 
 class FileMissing(StorageFault):
-    """The file or folder is not there."""
+    """The file or folder does not exist."""
 
 
 class FolderInUse(StorageFault):
@@ -23,11 +23,11 @@ class FolderInUse(StorageFault):
 
 
 class DataFolderError(Exception):
-    """A data folder cannot be used as it is; the message says why and what to do."""
+    """A data folder cannot be used; the message says why and what to do."""
 
 
 def fault(operation: str, path: str, error: OSError) -> StorageFault:
-    """The storage fault that an operating system error is."""
+    """The storage fault for an operating system error."""
     code = error.errno or 0
     kind = FileMissing if code == errno.ENOENT else StorageFault
     return kind(f"{operation} {path}: {os.strerror(code) if code else error}", path=path, code=code)

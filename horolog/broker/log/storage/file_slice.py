@@ -1,4 +1,4 @@
-"""A piece of a file that goes to a socket as it lies there, at once or when the socket takes it."""
+"""Sends a slice of a file to a socket without reading it, at once or when the socket is writable."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SENT_IN_A_TURN_BYTES: Final = 8 * 1024 * 1024
 
 
 class FileSlice(Unread):
-    """A piece of a file that the system sends from its page cache: it is not copied into this process and out again."""
+    """A slice of a file that the kernel sends from its page cache, without copying it through this process."""
 
     __slots__ = ("_edition", "_file", "_kept", "_position", "_size_bytes")
 

@@ -1,4 +1,4 @@
-"""A data folder taken by whoever is to own it: made, looked at, locked. What keeps it from that is told in words for the owner."""
+"""Creates, checks and locks a data folder for its owner; errors are worded for the operator."""
 
 from collections.abc import Callable
 from typing import TypeVar
@@ -16,7 +16,7 @@ Held = TypeVar("Held")
 
 
 def make_folder(storage: Storage, path: str) -> None:
-    """Make a folder that is missing, with those above it, durably. Raises StorageFault."""
+    """Create a missing folder and its parents, durably. Raises StorageFault."""
     missing = []
     above = path
     while not storage.is_dir(above):
@@ -31,7 +31,7 @@ def make_folder(storage: Storage, path: str) -> None:
 
 
 def lock_folder(storage: Storage, path: str, lock: Callable[[str], Held]) -> Held:
-    """The lock that `lock` takes on a folder that can be written. Raises FolderInUse, or StorageFault for its disk."""
+    """Lock a writable folder with `lock`. Raises FolderInUse, or StorageFault for its disk."""
     try:
         storage.check_writable(path)
         return lock(f"{path}/{LOCK_FILE}")

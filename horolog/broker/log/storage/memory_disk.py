@@ -1,4 +1,4 @@
-"""A disk in memory that fails, tears, fills up and loses power on demand: what `memory_storage` serves as a storage.
+"""A disk in memory that fails, tears, fills up and loses power on demand; `memory_storage` makes it a storage.
 
 Faults are asked for with `fail`: the next operations of a kind, on paths that contain a text, raise `StorageFault`;
 a failed write may leave a part of its bytes behind, a failed sync forgets what it should have synced (as a kernel
@@ -21,13 +21,13 @@ from horolog.broker.log.storage.storage import (
 )
 
 ALL = 1 << 62
-"""`times` for a fault that lasts until `heal`."""
+"""The `times` of a fault that lasts until `heal`."""
 
 _CHANGING = frozenset({"create", "write", "truncate", "rename", "remove", "make"})
 
 
 class PowerCut(BaseException):
-    """The machine has stopped; nothing may catch this and go on."""
+    """The machine has stopped; no code may catch this and go on."""
 
 
 @dataclass(slots=True)
@@ -53,9 +53,9 @@ class MemoryDisk:
         self.while_syncing: Callable[[], None] | None = None
         self.capacity_bytes: int | None = None
         self.unwritable: dict[str, int] = {}
-        """Parts of paths that nothing is written to, with the error number that says why."""
+        """Parts of paths that cannot be written, each with the error number."""
         self.operations: dict[str, int] = {}
-        """How often each kind of operation was asked for."""
+        """How often each kind of operation was called."""
 
     # What a test asks for.
 
@@ -77,7 +77,7 @@ class MemoryDisk:
         self._faults.append(_Fault(operation, part, times, code, torn_bytes, evicting))
 
     def heal(self) -> None:
-        """Every fault and the bound on space end."""
+        """End every fault and the bound on space."""
         self._faults.clear()
         self.capacity_bytes = None
         self.unwritable.clear()
@@ -99,13 +99,13 @@ class MemoryDisk:
         memory_tree.crash(self._root, chance, survival)
 
     def die(self) -> None:
-        """The process ends, the machine goes on: everything that was written is there, nobody holds a lock."""
+        """The process ends, the machine goes on: everything written is kept, all locks are free."""
         self._changes_left = ALL
         self._faults.clear()
         self.locks.clear()
 
     def corrupt(self, path: str, position: int, mask: int) -> None:
-        """Flip bits of a byte at rest, also where it is still on its way to the disk; nothing tells that this has happened."""
+        """Flip bits of a byte, at rest or still in unsynced changes; no error shows it."""
         node = self.file_node(path)
         node.data.extend(bytes(max(0, position + 1 - len(node.data))))
         node.data[position] ^= mask
@@ -118,13 +118,13 @@ class MemoryDisk:
         return list(memory_tree.paths(self._root, ""))
 
     def used_bytes(self) -> int:
-        """What all files hold together."""
+        """The size of all files together."""
         return memory_tree.used_bytes(self._root)
 
-    # What the operations share.
+    # Shared by the operations.
 
     def check(self, operation: str, path: str) -> None:
-        """Count the operation and let it fail if a fault is due."""
+        """Count the operation, and raise the fault if one is due."""
         self._fault_for(operation, path)
 
     def _fault_for(self, operation: str, path: str, *, raising: bool = True) -> _Fault | None:
@@ -144,7 +144,7 @@ class MemoryDisk:
         return None
 
     def count_change(self) -> bool:
-        """Whether this change is the one at which the power fails."""
+        """Whether the power fails at this change."""
         self._changes_left -= 1
         return self._changes_left <= 0
 

@@ -42,10 +42,10 @@ class MemoryFile:
         return bytes(node.data[position : position + size]).ljust(size, b"\0")
 
     def unread(self, size: int, position: int) -> None:
-        """It is in memory."""
+        """None: the file is in memory."""
 
     def withdraw(self) -> None:
-        """Nothing is handed out unread."""
+        """Do nothing: no slice is handed out unread."""
 
     def pwritev(self, buffers: Sequence[Buffer], position: int) -> None:
         node = self._opened()
@@ -86,7 +86,7 @@ class _MemoryLock:
 
 
 class MemoryStorage(MemoryDisk):
-    """What the log asks of a storage, from a disk in memory."""
+    """A storage over a disk in memory."""
 
     def open(self, path: str) -> MemoryFile:
         return MemoryFile(self, path, None)
@@ -120,7 +120,7 @@ class MemoryStorage(MemoryDisk):
         return node.size, node.mtime_ns
 
     def set_mtime_ms(self, path: str, mtime_ms: int) -> None:
-        """Make a file as old as told."""
+        """Set the time of a file's last change."""
         self.file_node(path).mtime_ns = mtime_ms * 1_000_000
 
     def rename(self, old: str, new: str) -> None:
@@ -182,7 +182,7 @@ class MemoryStorage(MemoryDisk):
         return _MemoryLock(self.locks, path)
 
     def lock_in_turn(self, path: str) -> _MemoryLock:
-        """Who shares this storage shares the thread: nobody ever waits."""
+        """All users of this storage share one thread, so there is no wait."""
         self.file_node(path)
         return self.lock(path)
 

@@ -1,4 +1,4 @@
-"""The tree of a disk in memory: of each file and folder the state that a reader sees, the one on the disk, and the changes between the two."""
+"""The tree of a disk in memory: each file and folder has the state that readers see, the one on the disk, and the changes in between."""
 
 import random
 from collections.abc import Iterator
@@ -24,13 +24,13 @@ class Node:
         self.changes.append((position, change))
 
     def sync(self) -> None:
-        """What has changed since the last sync gets to the disk, and nothing else does."""
+        """Write the changes since the last sync to the disk, and nothing else."""
         for position, change in self.changes:
             self.durable_size = _apply(self.durable, self.durable_size, position, change)
         self.changes = []
 
     def evict(self) -> None:
-        """The cache gives up what it had: readers see the disk again, and zeros where it has nothing."""
+        """Drop the cache: readers see the disk again, and zeros where it has nothing."""
         self.changes = []
         self.data = bytearray(self.durable[: self.size])
 
@@ -49,7 +49,7 @@ class Folder:
 
 
 def _apply(data: bytearray, size: int, position: int, change: bytes | None) -> int:
-    """Change `data` in place; gives the new size."""
+    """Change `data` in place; returns the new size."""
     if change is None:
         del data[position:]
         return position
@@ -60,7 +60,7 @@ def _apply(data: bytearray, size: int, position: int, change: bytes | None) -> i
 
 
 def flipped(change: bytes | None, place: int, mask: int) -> bytes | None:
-    """A change with a byte of it corrupted, if it has that place."""
+    """A change with one byte corrupted, if it covers that place."""
     if change is None or not 0 <= place < len(change):
         return change
     return change[:place] + bytes([change[place] ^ mask]) + change[place + 1 :]
@@ -87,7 +87,7 @@ def paths(folder: Folder, above: str) -> Iterator[str]:
 
 
 def crash(folder: Folder, chance: random.Random | None, survival: float) -> None:
-    """Lose what was not synced; with `chance` some of it has arrived, in any order, whole or torn."""
+    """Lose unsynced changes; with `chance` some of them have reached the disk, in any order, whole or torn."""
     kept = chance.randint(0, len(folder.changes)) if chance else 0
     for changes in folder.changes[:kept]:
         apply_names(folder.durable, changes)

@@ -1,7 +1,8 @@
-"""Who else on the machine may read what: the modes with which files and folders are made, and which of those that are there are wider.
+"""The modes of new files and folders, which limit access by other users, and the check for existing ones with wider modes.
 
-Folders are for the owner and the group, which may read segments and nothing else of worth. Files that may hold secrets (what the cluster
-knows, and its journal) and the lock, which whoever can open it can hold, are for the owner alone. An umask may narrow this.
+Folders are for the owner and the group, which may read segments and nothing else of value. Files that may hold secrets (the record
+of the cluster and its journal) are for the owner alone, and so is the lock file, because any user that can open it can hold it. An
+umask may narrow this.
 """
 
 # Paths are plain strings, as in the storage.
@@ -19,16 +20,16 @@ FOLDER: Final = 0o750
 FILE: Final = 0o640
 PRIVATE: Final = 0o600
 _PRIVATE_NAMES: Final = ("horolog-", ".lock")
-"""The beginnings: copies that are set aside, and files that are written aside, have an ending more."""
+"""The beginnings of names: copies set aside, and files being written aside, have an additional suffix."""
 
 
 def of_file(path: str) -> int:
-    """The mode with which a file is made."""
+    """The mode of a new file."""
     return PRIVATE if os.path.basename(path).startswith(_PRIVATE_NAMES) else FILE
 
 
 def narrow(descriptor: int, path: str) -> None:
-    """Narrow a file that an earlier process left wider than a new one is. Raises OSError.
+    """Narrow a file that an earlier process left wider than a new one. Raises OSError.
 
     Only its owner may do so. A file of another owner stays as it is, unless it may hold secrets.
     """
@@ -42,7 +43,7 @@ def narrow(descriptor: int, path: str) -> None:
 
 
 def of_folder(path: str) -> dict[str, int]:
-    """What a data folder and the files in it that are for the owner alone may have at most; nothing of one that cannot be read."""
+    """The widest allowed modes of a data folder and of its files for the owner alone; empty if it cannot be read."""
     with suppress(OSError):
         names = [name for name in os.listdir(path) if name.startswith(_PRIVATE_NAMES)]
         files = [f"{path}/{name}" for name in names if not os.path.isdir(f"{path}/{name}")]
@@ -51,7 +52,7 @@ def of_folder(path: str) -> dict[str, int]:
 
 
 def wider(allowed: Mapping[str, int]) -> dict[str, int]:
-    """Those of the paths that are there and have a wider mode, with the one they have."""
+    """The existing paths with a wider mode than allowed, with that mode."""
     found = {}
     for path, most in allowed.items():
         with suppress(OSError):
@@ -62,7 +63,7 @@ def wider(allowed: Mapping[str, int]) -> dict[str, int]:
 
 
 def advice(found: Iterable[str], allowed: Mapping[str, int]) -> str:
-    """The command that makes them as narrow as they may be."""
+    """The command that narrows them to the allowed modes."""
     by_mode: dict[int, list[str]] = {}
     for path in found:
         by_mode.setdefault(allowed[path], []).append(shlex.quote(path))
@@ -70,7 +71,7 @@ def advice(found: Iterable[str], allowed: Mapping[str, int]) -> str:
 
 
 def told(allowed: Mapping[str, int]) -> str | None:
-    """One line about all that others on this machine may read and should not, with the command that narrows them."""
+    """One line about paths that other users should not be able to read, with the command that narrows them."""
     found = wider(allowed)
     if not found:
         return None

@@ -1,10 +1,10 @@
-"""A storage over another one: it reads what lies there, and keeps every change in memory.
+"""A storage over another one: it reads that one's files, and keeps every change in memory.
 
-Recovery can be tried out on it and seen at work, a folder that nobody may write to is served through it, and a partition
-whose disk is full is read over it until there is room. Bytes written again as they are take no memory;
-files that recovery sets aside (`aside_names` knows their names) are kept as sizes only, so that memory does not depend on the damage.
+It serves to try out and inspect recovery, to serve a read-only folder, and to read a partition whose disk is full until
+there is room. Bytes rewritten unchanged take no memory; of files that recovery sets aside (`aside_names` has their names)
+only the size is kept, so that memory does not depend on the damage.
 
-Files are named by their paths: a file that was opened sees later changes under its path, also through another overlay that
+Files are identified by their paths: an open file sees later changes under its path, also through another overlay that
 shares the changes (`over`).
 """
 
@@ -28,7 +28,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(slots=True)
 class Changed:
-    """A file that is not as it lies below: the first `kept_bytes` of `source`, and what was written over them."""
+    """A file that differs from the one below: the first `kept_bytes` of `source`, and the writes over them."""
 
     source: str | None
     kept_bytes: int
@@ -58,11 +58,11 @@ Changes = dict[str, Changed | None]
 
 class NoLock:
     def release(self) -> None:
-        """Nothing is held."""
+        """Do nothing: no lock is held."""
 
 
 class OverlayFile:
-    """A file of an overlay; like a real one it is a name until it is used."""
+    """A file of an overlay; like a real one it is only a name until it is used."""
 
     __slots__ = ("_below", "_storage", "path")
 
@@ -88,10 +88,10 @@ class OverlayFile:
         return bytes(data)
 
     def unread(self, size: int, position: int) -> None:
-        """Changes are in memory."""
+        """None: changes are in memory."""
 
     def withdraw(self) -> None:
-        """Nothing is handed out unread."""
+        """Do nothing: no slice is handed out unread."""
 
     def _source(self, path: str) -> File:
         if self._below is None or self._below.path != path:
@@ -131,12 +131,12 @@ class OverlayFile:
 
 
 def _held_by_nobody_else(_storage: "OverlayStorage", _path: str) -> Lock:
-    """The changes that a memory keeps nobody else has."""
+    """Changes kept in memory cannot be locked by another process."""
     return NoLock()
 
 
 class OverlayStorage:
-    """See the module's docstring. With `frees`, removals and renames are made below as well, where that is possible."""
+    """See the module's docstring. With `frees`, removals and renames are made below as well, if possible."""
 
     def __init__(self, below: Storage, changed: Changes | None = None, *, frees: bool = False) -> None:
         self.below = below
@@ -149,13 +149,13 @@ class OverlayStorage:
         return f"<OverlayStorage over {self.below!r}: {len(self.changed)} files changed>"
 
     def over(self, below: Storage) -> "OverlayStorage":
-        """The same files by other descriptors: for a worker thread."""
+        """The same files with other descriptors, for a worker thread."""
         other = OverlayStorage(below, self.changed, frees=self._frees)
         other._made = self._made
         return other
 
     def changing(self, path: str) -> Changed:
-        """The file, as one that is about to change."""
+        """The file's entry for a change, created if missing."""
         if path not in self.changed:
             size_bytes, modified_ns = self.below.stat(path)
             self.changed[path] = Changed(path, size_bytes, size_bytes, modified_ns)
@@ -169,7 +169,7 @@ class OverlayStorage:
         self.changed[path] = new = Changed(None, 0, 0, self.now_ns(), hollow=hollow)
         new.write(data, 0)
 
-    # -- what the log asks of a storage
+    # -- the interface of a storage
 
     def open(self, path: str) -> OverlayFile:
         return OverlayFile(self, path)
@@ -208,7 +208,7 @@ class OverlayStorage:
         return changed.size_bytes, changed.modified_ns
 
     def set_mtime_ms(self, path: str, mtime_ms: int) -> None:
-        """Make a file as old as told."""
+        """Set the time of a file's last change."""
         self.changing(path).modified_ns = mtime_ms * 1_000_000
 
     def read_all(self, path: str) -> bytes:
@@ -224,7 +224,7 @@ class OverlayStorage:
         self._new(path, data)
 
     def _done_below(self, path: str, change: Callable[[], None]) -> bool:
-        """Whether a change of names was made below: of a file that is as it lies there, if it lets us."""
+        """Try a change of names below, for a file that is unchanged there; whether it was made."""
         if not self._frees or path in self.changed:
             return False
         try:
@@ -270,10 +270,10 @@ class OverlayStorage:
         return self.below.disk_space(path)
 
     def check_writable(self, path: str) -> None:
-        """Memory is."""
+        """Do nothing: memory is writable."""
 
     def lock(self, path: str) -> Lock:
-        """Who only reads shares the folder with others who do; where nothing can be locked nobody is kept out."""
+        """Readers share the folder with other readers; if it cannot be locked, no process is kept out."""
         try:
             return self.below.lock(path)
         except FolderInUse:
@@ -284,10 +284,10 @@ class OverlayStorage:
 
     lock_in_turn = _held_by_nobody_else
 
-    # -- what has become of it
+    # -- the changes
 
     def differences(self) -> Iterator[tuple[str, Changed | None]]:
-        """Files that are not as they lie below, None for those that are gone. Files that came and went are left out."""
+        """Files that differ from those below, None for removed ones. Files created and removed again are left out."""
         for path, content in sorted(self.changed.items()):
             if content is not None or self.below.exists(path):
                 yield path, content

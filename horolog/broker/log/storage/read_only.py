@@ -1,7 +1,7 @@
-"""The storage of who only looks: it opens files for reading, so that it needs no more rights, and refuses everything else.
+"""The storage of read-only callers: it opens files for reading, so that it needs no other rights, and refuses everything else.
 
-What would change something raises StorageFault; with an overlay over it changes stay in memory. A broker may write the files
-meanwhile: each is as large as it was when that was first asked.
+Every change raises StorageFault; with an overlay over it changes stay in memory. A broker may write the files meanwhile:
+each keeps the size that it had when its size was first read.
 """
 
 # Paths are plain strings here, as in `storage`.
@@ -19,7 +19,7 @@ from horolog.broker.log.storage.storage import (
 
 
 class ReadOnlyFile:
-    """A file that is open from its first read until `close`, or until nobody has it any more; counts the bytes read."""
+    """A file that is open from its first read until `close`, or until it is garbage-collected; counts the bytes read."""
 
     __slots__ = ("_descriptor", "_storage", "path")
 
@@ -47,16 +47,16 @@ class ReadOnlyFile:
         return data
 
     def unread(self, size: int, position: int) -> None:
-        """Bytes read are counted."""
+        """None: bytes read are counted."""
 
     def withdraw(self) -> None:
-        """Nothing is handed out unread."""
+        """Do nothing: no slice is handed out unread."""
 
     def size(self) -> int:
         return self._storage.stat(self.path)[0]
 
     def check_in_place(self) -> None:
-        """A single look does not wait for files to go."""
+        """Do nothing: a single look does not watch for removed files."""
 
     def close(self) -> None:
         if self._descriptor >= 0:
@@ -80,7 +80,7 @@ class ReadOnlyFile:
 
 
 class ReadOnlyStorage(DiskLooks):
-    """See the module's docstring. `bytes_read` says how much was read of each file."""
+    """See the module's docstring. `bytes_read` has the bytes read of each file."""
 
     def __init__(self) -> None:
         self.bytes_read: dict[str, int] = {}
@@ -107,7 +107,7 @@ class ReadOnlyStorage(DiskLooks):
         return data
 
     def end_of_data(self, path: str) -> int:
-        """Where the room begins that was taken in advance and never written to; the file's size where the system tells no holes."""
+        """Where the preallocated, unwritten part of a file begins; the file's size if the system reports no holes."""
         try:
             descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
             try:

@@ -1,4 +1,4 @@
-"""One sync of a folder for all who need one: thousands of partitions lie in one folder, and each name in it has to be on the disk."""
+"""Shares syncs of a folder among all callers: thousands of partitions lie in one folder, and each name in it has to be on the disk."""
 
 import threading
 
@@ -6,9 +6,9 @@ from horolog.broker.log.storage.storage import Storage
 
 
 class SharedSyncs:
-    """Counts the syncs of each folder. One that began after a name was made covers that name, whoever asked for it.
+    """Counts the syncs of each folder. A sync that began after a name was created covers it, whichever caller requested the sync.
 
-    Safe in worker threads. A failed sync covers nothing: the next one who asks tries again.
+    Safe in worker threads. A failed sync covers nothing: the next caller retries.
     """
 
     __slots__ = ("_folders", "_storage")
@@ -18,11 +18,11 @@ class SharedSyncs:
         self._folders: dict[str, _Folder] = {}
 
     def begun(self, path: str) -> int:
-        """To be asked once the name is made, and told to `sync`."""
+        """The argument for `sync`; call this once the name is created."""
         return self._folder(path).begun
 
     def sync(self, path: str, begun: int) -> None:
-        """Have on the disk what names the folder held when `begun` syncs of it had begun."""
+        """Sync the names that the folder held when `begun` syncs of it had begun."""
         folder = self._folder(path)
         with folder.guard:
             if folder.covered > begun:

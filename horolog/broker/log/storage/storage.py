@@ -1,29 +1,29 @@
-"""The only place with file calls: what the log asks of a file system, and the real one behind it.
+"""The only place with file calls: the log's interface to a file system, and the real one behind it.
 
-`Storage` and `File` are what the rest of `broker.log` knows. `RealStorage` is here; `memory_storage.MemoryStorage`
-has the same semantics, remembers what has been synced, and fails on demand.
+The rest of `broker.log` uses `Storage` and `File`. `RealStorage` is here; `memory_storage.MemoryStorage` has the same
+semantics, remembers what has been synced, and fails on demand.
 
-Choices that the rest of the log leans on:
+Choices that the rest of the log relies on:
 
-- Reads are `pread`, never a memory map: a truncated file or a bad sector is an error that one request gets, not a
-  signal that ends the process. A long slice that goes to a reader as it lies there is not read at all (`unread`): the kernel
-  sends it from its page cache. Where that fails the connection ends, and that file is read from then on. A slice may have to
-  wait for its reader, during which the file stays open, whatever becomes of its name (`keep`). It is never sent where its
-  bytes may have become others meanwhile: the file was cut before its end, a sync failed, or the log was opened again (`withdraw`).
-- `pread` gives exactly what was asked for or raises; `pwritev` writes everything or raises. After a failed
+- Reads are `pread`, never a memory map: a truncated file or a bad sector is an error of one request, not a signal that ends
+  the process. A long slice that is sent unchanged is not read at all (`unread`): the kernel sends it from its page cache. If
+  that fails, the connection ends, and the file is read from then on. A slice may have to wait for its reader; meanwhile the
+  file stays open, even if its name changes (`keep`). A slice is not sent if its bytes may have changed: the file was cut
+  before its end, a sync failed, or the log was opened again (`withdraw`).
+- `pread` returns exactly the requested bytes or raises; `pwritev` writes everything or raises. After a failed
   write the bytes behind `position` are unknown and the caller truncates.
-- A `File` is a name until it is used: its descriptor is opened on first use, and when more than `max_open_files` are
-  open the ones that have not been used for longest are closed (and opened again when needed). Thousands of idle
-  partitions therefore hold no descriptors.
+- A `File` is only a name until it is used: its descriptor is opened on first use, and when more than `max_open_files` are
+  open, the least recently used ones are closed (and opened again when needed). So thousands of idle partitions hold no
+  descriptors.
 - `File.datasync` may run in a worker thread. It holds the descriptor meanwhile: closing the file waits for the sync, so that
-  it cannot sync a stranger that got the same number. A duplicate would do as well, but costs two more calls, at each of which
-  the worker gives up the interpreter and has to wait for it. Of a file that is not open a fresh descriptor is synced: the
-  kernel reports a failed write-back there if nobody has seen it yet.
-- `open_apart` gives a file with a descriptor that nothing else closes: for a worker thread that reads and writes.
-- A file that may be read and not written is opened for reading; what would write to it fails with the reason.
-- A file knows which one it was when it was first opened: `check_in_place` tells when its name is gone or another's, and it is not
-  opened again as that other.
-- When the process or the machine has no descriptors left, idle files are closed to make room, and the call is tried once more.
+  it cannot sync another file that got the same number. A duplicate would do as well, but costs two more calls, at each of which
+  the worker releases the interpreter lock and has to wait for it. For a file that is not open a fresh descriptor is synced: the
+  kernel reports a failed write-back there if it was not reported yet.
+- `open_apart` returns a file with a descriptor that nothing else closes, for a worker thread that reads and writes.
+- A file that may only be read is opened for reading; writes to it fail with the reason.
+- A file remembers its identity from its first opening: `check_in_place` detects that its name is gone or stands for another file,
+  and it is never opened again as that other file.
+- When the process or the machine has no descriptors left, idle files are closed to make room, and the call is retried once.
 - Every fault of the operating system becomes a `StorageFault`.
 """
 
@@ -47,29 +47,29 @@ Buffer = bytes | bytearray | memoryview
 CAN_SEND = hasattr(os, "sendfile")
 
 MAX_OPEN_FILES = 4096
-"""Open descriptors of one storage, unless the process may have fewer (then half of what it may have)."""
+"""Open descriptors of one storage, or half of the process's limit if that is lower."""
 
 NO_DESCRIPTORS = frozenset({errno.EMFILE, errno.ENFILE})
 
 NOT_WRITABLE = frozenset({errno.EROFS, errno.EACCES, errno.EPERM})
-"""What can be read here, if anything, cannot be written."""
+"""Errors of files that can be read at most, not written."""
 CANNOT_WRITE = NOT_WRITABLE | {errno.ENOSPC, errno.EDQUOT}
-"""Nothing can be written now: what a write would have put there can be kept in memory, and reads go on."""
+"""Errors while nothing can be written: changes can be kept in memory, and reads go on."""
 _NOT_OPEN_FOR_WRITING = frozenset({errno.EBADF, errno.EINVAL})
 CLOSED_TO_MAKE_ROOM = 8
-"""So many idle files are closed when there are no descriptors left."""
+"""The number of idle files closed when there are no descriptors left."""
 
 KEPT_SHARE = 4
-"""One in so many descriptors may be kept for slices that wait, beside those that are open."""
+"""One in this many descriptors may be kept for waiting slices, in addition to the open ones."""
 
 MAX_BUFFERS_PER_WRITE = 1024
-"""What one `pwritev` takes (IOV_MAX on Linux)."""
+"""The limit of one `pwritev` (IOV_MAX on Linux)."""
 
 T = TypeVar("T")
 
 TURN_LOOKS = 2_000
 TURN_PAUSE_S = 0.001
-"""A lock that is taken in turn is looked at so often, and free again after one append: whoever holds it for longer hangs."""
+"""How often a lock that is taken in turn is tried; it is free again after one append, unless its holder hangs."""
 
 JOIN_BELOW_BYTES = 32 * 1024
 """Many small buffers are joined up to this size: one copy is cheaper than a long vector."""
@@ -82,11 +82,11 @@ class File(Protocol):
 
     def pread(self, size: int, position: int) -> bytes: ...
     def unread(self, size: int, position: int) -> Unread | None:
-        """The same bytes for who carries them to a socket; None where they have to be read."""
+        """The same bytes as a slice to send to a socket; None if they have to be read."""
         ...
 
     def withdraw(self) -> None:
-        """What was handed out unread and has not left is not sent any more: those bytes may become others."""
+        """Stop sending slices that were handed out unread: their bytes may change."""
         ...
 
     def pwritev(self, buffers: Sequence[Buffer], position: int) -> None: ...
@@ -132,7 +132,7 @@ class Storage(Protocol):
 
 
 def parent_of(path: str) -> str:
-    """The folder a path lies in."""
+    """The folder of a path."""
     return path.rpartition("/")[0] or ("/" if path.startswith("/") else ".")
 
 
@@ -167,11 +167,11 @@ class RealFile:
         self._unwritable = 0
         """Why it is open for reading only: the operating system's error number."""
         self._may_be_sent = CAN_SEND
-        """Until that has failed once: then it is read, and the fault known before an answer begins."""
+        """Until sending has failed once: then the file is read, so that a fault is known before a response begins."""
         self._shown_bytes = 0
-        """How far slices have been handed out."""
+        """The end of the furthest slice handed out."""
         self.edition = 0
-        """Of what slices are made of: those of an older one are not sent."""
+        """The edition that slices belong to: those of an older one are not sent."""
         self.path = path
         self.used = False
 
@@ -213,7 +213,7 @@ class RealFile:
         self._shown_bytes = 0
 
     def keep(self) -> int:
-        """A descriptor for `let_go`; -1 where so many are kept that this file is opened by its name again."""
+        """A descriptor to pass to `let_go`; -1 if too many are kept, and this file is opened by its name again."""
         if self._descriptor < 0:
             self._open()
         return self._storage.keep(self)
@@ -222,7 +222,7 @@ class RealFile:
         self._storage.let_go(descriptor)
 
     def read_kept(self, kept: int, size: int, position: int) -> bytes:
-        """As `pread`, of a descriptor that is kept, if one is."""
+        """Like `pread`, from the kept descriptor if there is one."""
         if kept < 0:
             return self.pread(size, position)
         try:
@@ -231,11 +231,11 @@ class RealFile:
             raise fault("read", self.path, error) from error
 
     def cannot_be_sent(self) -> None:
-        """From now on it is read, and a fault known before an answer begins."""
+        """Read the file from now on, so that a fault is known before a response begins."""
         self._may_be_sent = False
 
     def send(self, socket: int, size: int, position: int, kept: int = -1) -> int:
-        """How many bytes the socket has taken; none where it is full or broken. Of a descriptor that is kept, if one is."""
+        """Send, from the kept descriptor if there is one; returns the bytes sent, 0 if the socket is full or broken."""
         descriptor = self._descriptor if kept < 0 else kept
         if descriptor < 0:
             descriptor = self._open()
@@ -278,7 +278,7 @@ class RealFile:
             raise self._not_written("truncate", error) from error
 
     def allocate(self, size: int) -> None:
-        """Reserve blocks up to `size`, so that later writes cannot fail for want of space."""
+        """Reserve blocks up to `size`, so that later writes cannot fail for lack of space."""
         descriptor = self._descriptor if self._descriptor >= 0 else self._open()
         try:
             os.posix_fallocate(descriptor, 0, size)
@@ -293,7 +293,7 @@ class RealFile:
             finally:
                 self._storage.let_go(descriptor)
         except OSError as error:
-            self.withdraw()  # the kernel may have given up what it could not write
+            self.withdraw()  # the kernel may have dropped pages that it could not write
             raise fault("sync", self.path, error) from error
 
     def size(self) -> int:
@@ -330,7 +330,7 @@ class RealFile:
 
     # Called by RealStorage only.
     def open_by_name(self, *, read_only: bool) -> int:
-        """A descriptor, of the very file that was opened before if one was; for reading if it may not be written."""
+        """A descriptor, for the same file as before if it was opened before; for reading if it may not be written."""
         try:
             descriptor = -1 if read_only else os.open(self.path, os.O_RDWR | os.O_CLOEXEC)
         except OSError as error:
@@ -393,12 +393,12 @@ class _RealLock:
             self._descriptor = -1
 
     def fileno(self) -> int:
-        """The descriptor that holds the lock: a process that inherits it holds the lock, too."""
+        """The descriptor that holds the lock: a process that inherits it also holds the lock."""
         return self._descriptor
 
 
 class DiskLooks:
-    """What a storage over the disk is asked without opening a file for long; nothing of it changes anything."""
+    """The read-only operations of a storage over the disk that keep no file open."""
 
     now_ns = staticmethod(time.time_ns)
 
@@ -430,7 +430,7 @@ class DiskLooks:
             raise fault("read", path, error) from error
 
     def disk_space(self, path: str) -> tuple[int, int]:
-        """Bytes of the file system: all, and those that this user may still fill."""
+        """The total bytes of the file system, and those that this user may still use."""
         try:
             status = os.statvfs(path)
         except OSError as error:
@@ -447,9 +447,9 @@ class RealStorage(DiskLooks):
         self._open_files: dict[RealFile, None] = {}
         self._guard = threading.Lock()
         self._held: dict[int, int] = {}
-        """How many workers use a descriptor."""
+        """The number of users of each held descriptor."""
         self._dropped: set[int] = set()
-        """Of these, the ones that whoever lets them go last has to close."""
+        """The held descriptors that their last user has to close."""
 
     def __repr__(self) -> str:
         return f"<RealStorage {len(self._open_files)} of {self.max_open_files} files open>"
@@ -462,7 +462,7 @@ class RealStorage(DiskLooks):
         return RealFile(self, path)
 
     def create(self, path: str) -> RealFile:
-        """An empty file, which was not there or is emptied."""
+        """An empty file, created or truncated."""
         flags = os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
         try:
             descriptor = self._with_room(lambda: os.open(path, flags, modes.of_file(path)))
@@ -496,7 +496,7 @@ class RealStorage(DiskLooks):
         return file
 
     def _with_room(self, call: Callable[[], T]) -> T:
-        """Do what takes a descriptor; if there is none left, close idle files and do it again."""
+        """Make a call that needs a descriptor; if none is left, close idle files and retry."""
         try:
             return call()
         except OSError as error:
@@ -515,7 +515,7 @@ class RealStorage(DiskLooks):
             self._close_idlest(file)
 
     def _close_idlest(self, spare: RealFile | None) -> None:
-        """Second chance: a file that was used since we last came by is passed over once."""
+        """Close one idle file by second chance: a file used since the last pass is skipped once."""
         for _ in range(2 * len(self._open_files)):
             candidate = next(iter(self._open_files))
             del self._open_files[candidate]
@@ -539,7 +539,7 @@ class RealStorage(DiskLooks):
         return file.open_by_name(read_only=self.read_only)
 
     def keep(self, file: RealFile) -> int:
-        """As `hold`, of a file that is open, unless so many descriptors are held already: -1."""
+        """Like `hold`, for an open file; -1 if too many descriptors are held already."""
         with self._guard:
             descriptor, held = file.descriptor(), self._held
             if descriptor in held or len(held) < max(1, self.max_open_files // KEPT_SHARE):
@@ -559,7 +559,7 @@ class RealStorage(DiskLooks):
         os.close(descriptor)
 
     def _is_put_off(self, descriptor: int) -> bool:
-        """Whether a worker closes a descriptor that no file has any more, once it lets it go; called under the lock."""
+        """Whether the last user of a descriptor without a file closes it later; called under the lock."""
         if descriptor in self._held:
             self._dropped.add(descriptor)
             return True
@@ -575,7 +575,7 @@ class RealStorage(DiskLooks):
             os.close(descriptor)
 
     def set_mtime_ms(self, path: str, mtime_ms: int) -> None:
-        """Make a file as old as another one that it stands for."""
+        """Give a file the time of the one that it replaces."""
         try:
             os.utime(path, ns=(mtime_ms * 1_000_000, mtime_ms * 1_000_000))
         except OSError as error:
@@ -616,7 +616,7 @@ class RealStorage(DiskLooks):
             raise fault("sync", path, error) from error
 
     def write_atomically(self, path: str, data: bytes) -> None:
-        """Write aside, sync, rename over the old file, sync the folder: old or new after a crash, never a mixture."""
+        """Write aside, sync, rename over the old file, sync the folder: after a crash the file is old or new, never a mixture."""
         aside = path + ".tmp"
         try:
             descriptor = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, modes.of_file(path))
@@ -632,7 +632,7 @@ class RealStorage(DiskLooks):
         self.sync_dir(parent_of(path))
 
     def check_writable(self, path: str) -> None:
-        """Raises StorageFault if this user may not write to a file or folder, or nobody may."""
+        """Raises StorageFault if this user, or any user, may not write to a file or folder."""
         if os.access(path, os.W_OK, effective_ids=os.access in os.supports_effective_ids):
             return
         try:
@@ -643,10 +643,10 @@ class RealStorage(DiskLooks):
         raise fault("write", path, OSError(code, os.strerror(code)))
 
     def lock(self, path: str) -> _RealLock:
-        """Hold `path` until released or until the process ends: alone, or with others who only read.
+        """Lock `path` until released or until the process ends: exclusively, or shared with other readers.
 
-        Two locks are taken: `flock`, which also refuses a second broker inside one process, and the POSIX record lock that
-        a real Kafka takes on the same file, so that neither opens a folder under the other. See `file_locks` for who is waited for.
+        Two locks are taken: `flock`, which also refuses a second broker inside one process, and the POSIX record lock that Kafka
+        takes on the same file, so that neither opens a folder that the other uses. `file_locks` says when the call waits.
         """
         flags, kind = (os.O_RDONLY, fcntl.LOCK_SH) if self.read_only else (os.O_RDWR | os.O_CREAT, fcntl.LOCK_EX)
         try:
@@ -665,9 +665,9 @@ class RealStorage(DiskLooks):
         return _RealLock(descriptor)
 
     def lock_in_turn(self, path: str) -> Lock:
-        """Hold a file that is there once nobody else does; each holds it for one short step. Raises FolderInUse if that takes too long.
+        """Lock an existing file once it is free; each holder needs it for one short step. Raises FolderInUse if that takes too long.
 
-        Whoever holds it may put another file in its place: who has waited for the old one waits for that.
+        A holder may replace the file: a caller that has waited for the old one then waits for the new one.
         """
         for _ in range(TURN_LOOKS):
             try:
