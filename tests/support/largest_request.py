@@ -1,4 +1,4 @@
-"""The largest requests that are lawful: of every API and version, one array full of as much as a request of some megabytes may name."""
+"""The largest valid requests: for every API and version, one array filled up to a request of some megabytes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ DISTINCT = 2_000
 
 
 def arrays_of(key: ApiKey, version: int) -> list[Path]:
-    """The arrays of a request that can be made long, from the outermost inwards; an empty path where there is none."""
+    """The arrays of a request that can be long, from the outermost inwards; an empty path if there is none."""
     return list(_arrays(API[key].request, version, ())) or [()]
 
 
@@ -35,7 +35,7 @@ def _arrays(struct_: Any, version: int, path: Path) -> Iterator[Path]:
 def largest_frame(
     key: ApiKey, version: int, path: Path, *, elements: int, size_bytes: int, rng: random.Random
 ) -> bytes:
-    """A frame whose array at `path` has so many elements, or as many as fit the size; half of the time they all have one name."""
+    """A frame whose array at `path` has the given number of elements, or as many as fit the size; half of the time all have one name."""
     builder = _Builder(key, version, elements, size_bytes, rng)
     body = builder.body(path)
     header = struct.pack(">hhih4s", key, version, 1, 4, b"many")
@@ -56,7 +56,7 @@ class _Builder:
         return encode([self._holder(self._request, path, ())])
 
     def _holder(self, struct_: Any, path: Path, above: Path) -> Any:
-        """One element of each array on the way, and many in the last."""
+        """One element in each array on the path, and many in the last."""
         made = _filled(struct_, self._version, 0)
         if not path:
             return made
@@ -123,7 +123,7 @@ FIXED = {
 
 
 def _value(name: str, type_: Any, number: int) -> Any:
-    """Something that is lawful where it stands; numbers tell elements apart."""
+    """A valid value for its place; numbers tell elements apart."""
     if name in FIXED:
         return FIXED[name]
     if type_ is string:

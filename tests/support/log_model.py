@@ -1,4 +1,4 @@
-"""A partition beside a plain list of what it should hold: the oracle of the log's property tests."""
+"""A partition and a plain list of its expected content: the oracle of the log's property tests."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Row = tuple[int, int, bytes | None]  # offset, timestamp, value
 
 
 def small_config(**changes: object) -> TopicConfig:
-    """Segments of a few batches, indexes of a few entries."""
+    """A config with segments of a few batches and indexes of a few entries."""
     config = resolve({}, load(None, {}, {})[0])
     small = {
         "segment_bytes": 1200,
@@ -58,7 +58,7 @@ def new_storage() -> MemoryStorage:
 
 
 class Model:
-    """`rows` is what the partition must hold; those before `synced` must survive a power cut."""
+    """`rows` is the content the partition must have; rows before `synced` must survive a power cut."""
 
     def __init__(self, config: TopicConfig | None = None) -> None:
         self.config = config or small_config()
@@ -103,12 +103,12 @@ class Model:
         self.reopen(was_clean=True)
 
     def kill_and_open(self) -> None:
-        """The process ends: what was not written is gone."""
+        """Kill the process: unwritten data is lost."""
         self.forget_unwritten()
         self.reopen(was_clean=False)
 
     def cut_power_and_open(self, chance: random.Random) -> None:
-        """What was synced is there; of the rest anything may be, and nothing else is."""
+        """Cut the power: synced data remains; of the rest any part may remain, and nothing else."""
         self.storage.crash(chance)
         self.reopen(was_clean=False)
         survived = read_all(self.partition)
@@ -142,7 +142,7 @@ class Model:
 
 
 def send(model: Model, sequence: int, producer_id: int = 7, epoch: int = 0) -> int:
-    """An idempotent producer's batch of two records; where it is."""
+    """Append an idempotent producer's batch of two records; returns its offset."""
     records = [Record(n, NOW_MS, 0, b"k", b"v%d" % sequence) for n in range(2)]
     data = bytes(encode_batch(records, producer_id=producer_id, producer_epoch=epoch, base_sequence=sequence))
     base_offset = model.partition.append(data, NOW_MS, produce_version=NEW).base_offset

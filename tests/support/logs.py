@@ -1,4 +1,4 @@
-"""A log manager over a folder, for tests that look at partitions without a server around them."""
+"""A log manager over a folder, for tests of partitions without a server."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -43,13 +43,13 @@ def open_logs(
 
 
 def marks_of(checked: Validated) -> Sequence[Mark]:
-    """Where index entries may point to; one batch or wrapper is one place."""
+    """The valid targets of index entries; one batch or wrapper is one place."""
     first, last = checked.first_offset, checked.last_offset
     return checked.marks or [Mark(0, first, last, checked.max_timestamp, checked.max_timestamp_offset)]
 
 
 def read_all(partition: Partition, start: int | None = None) -> list[Record]:
-    """Every record that is data, from the log's start on; markers are walked over."""
+    """Every data record, from the log's start on; markers are skipped."""
     records: list[Record] = []
     offset = partition.log_start_offset if start is None else start
     while offset < partition.high_watermark:
@@ -65,7 +65,7 @@ def _records_of(data: bytes, offset: int) -> tuple[list[Record], int]:
 
 
 def next_offset(data: bytes) -> int:
-    """The offset behind the last whole batch or message in `data`."""
+    """The offset after the last whole batch or message in `data`."""
     position, behind = 0, -1
     while position + 17 <= len(data):
         base = int.from_bytes(data[position : position + 8], "big")

@@ -1,4 +1,4 @@
-"""A whole broker in memory, without sockets: real frames go in, decoded answers come out, and the test sets the clock."""
+"""A whole broker in memory, without sockets: real frames go in, decoded responses come out, and the test sets the clock."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ NOW_MS = 1_700_000_000_000
 
 
 def still() -> float:
-    """A clock for conversations: it is always their turn."""
+    """A clock for conversations that always gives them their turn."""
     return 0.0
 
 
@@ -57,7 +57,7 @@ class Wire(Onlooker):
         return self._last_id
 
     def answers(self) -> int:
-        """How many answers have come and were not taken."""
+        """How many responses have arrived and were not taken."""
         count = position = 0
         while position + 4 <= len(self.received):
             position += 4 + struct.unpack_from(">i", self.received, position)[0]
@@ -65,7 +65,7 @@ class Wire(Onlooker):
         return count
 
     async def take(self, request: Message, version: int, timeout_s: float = 5.0) -> Any:
-        """The next answer, which must be to this request."""
+        """The next response, which must be to this request."""
         api = next(api for api in API.values() if api.name + "Request" == type(request).__name__)
         async with asyncio.timeout(timeout_s):
             while not self.answers():

@@ -1,7 +1,7 @@
-"""Brokers of one process that ask each other: real frames, no sockets. Each is delivered by the loop of whom it goes to.
+"""Brokers of one process that send each other requests: real frames, no sockets, delivered by the receiver's loop.
 
-A connection keeps the order of frames, as a socket does. When a broker leaves, what was on its way to it or from it is gone,
-and whoever waits for its answer is told None.
+A connection keeps the order of frames, as a socket does. When a broker leaves, frames in flight to it or from it are lost,
+and requests that wait for its response get None.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class _Line(Onlooker):
             self.questions.receive(data)
 
     def cut(self, *, by_asker: bool) -> None:
-        """One end is gone: the other notices."""
+        """Drop one end: the other notices."""
         self.is_open = False
         if by_asker:
             self._conversation.lost()
@@ -72,7 +72,7 @@ class _Member:
 
 
 class PeerNetwork:
-    """Who is there, and the connections between them. `deliver` may be replaced by one that takes its time."""
+    """The members, and the connections between them. `deliver` may be replaced by a slower one."""
 
     def __init__(self) -> None:
         self._members: dict[int, _Member] = {}
@@ -83,13 +83,13 @@ class PeerNetwork:
         self._members[node] = _Member(dispatcher, limits, loop)
 
     def leave(self, node: int) -> None:
-        """A broker has ended."""
+        """Remove a broker that has ended."""
         self._members.pop(node, None)
         for ends in [ends for ends in self._lines if node in ends]:
             self._lines.pop(ends).cut(by_asker=ends[0] == node)
 
     def cut(self, asker: int, target: int) -> None:
-        """A connection breaks, and both ends notice."""
+        """Break a connection; both ends notice."""
         line = self._lines.pop((asker, target), None)
         if line is not None:
             line.cut(by_asker=True)
@@ -109,7 +109,7 @@ def _at_once(loop: Loop, receive: Callable[[bytes], None], data: bytes) -> None:
 
 
 class MemoryPeers:
-    """The others of one broker; a number that is no broker's asks as a client would."""
+    """One broker's view of the others; a number that is not a broker's sends requests as a client would."""
 
     def __init__(self, network: PeerNetwork, me: int, loop: Loop) -> None:
         self._network = network

@@ -12,7 +12,7 @@ LETTERS = "abcxyz-._ßéλ€漢😀"
 
 
 def every_message() -> list[type[Message]]:
-    """All message classes there are."""
+    """All message classes."""
     families = (consumer_protocol, coordinator_records, headers)
     others = [each for family in families for each in vars(family).values() if _is_message(each)]
     return [each for api in API.values() for each in (api.request, api.response)] + others

@@ -1,4 +1,4 @@
-"""Runs the programs of a page one after the other in one interpreter, as a reader types them, and says what each has printed.
+"""Runs the programs of a page one after the other in one interpreter, as a reader types them, and reports what each printed.
 
 Its input is a JSON list of programs; its output a line of `MARK` before what each prints. A failure ends it.
 """

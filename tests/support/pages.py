@@ -1,13 +1,13 @@
-"""The pages that people read, as blocks of code in order, and how each is run as a reader would run it.
+"""Splits documentation pages into blocks of code, and runs each as a reader would.
 
-A block is fenced, or indented by four blanks behind an empty line or a heading. Its language is the fence's; an indented one that begins with
-`$ ` is a console, anything else of it has no language and is not run. Languages that are run:
+A block is fenced, or indented by four blanks after an empty line or a heading. Its language is the fence's; an indented one that begins
+with `$ ` is a console, any other has no language and is not run. Languages that are run:
 
-- `console`: lines that begin with `$ ` are commands of a shell (a here-document belongs to its command), the others what they print;
+- `console`: lines that begin with `$ ` are shell commands (a here-document belongs to its command), the others are their output;
 - `sh`: commands, none of which may fail;
-- `python`: a program, or tests for pytest if it defines any; a block of `text` right behind it is what it prints.
+- `python`: a program, or tests for pytest if it defines any; a block of `text` right after it is its output.
 
-In printed lines `...` stands for anything: inside a line for at least one character, on a line of its own for any lines.
+In output `...` stands for anything: inside a line for at least one character, on a line of its own for any lines.
 """
 
 import os
@@ -63,10 +63,10 @@ def blocks_of(path: Path) -> list[Block]:
 
 
 def blocks_in(text: str, page: str) -> list[Block]:
-    """All blocks, in order; a block of `text` behind a program goes into that one."""
+    """All blocks, in order; a block of `text` after a program becomes part of it."""
     fenced = list(_FENCED.finditer(text))
     bare = _FENCED.sub(lambda found: re.sub(r"[^\n]", "`", found[0]), text)
-    bare = _HEADING.sub(lambda found: "\n" * len(found[0]), bare)  # a block may stand right below one
+    bare = _HEADING.sub(lambda found: "\n" * len(found[0]), bare)  # a block may come right below a heading
     spots = [(found.start(), found.end(), found[1], found[2]) for found in fenced]
     for found in _INDENTED.finditer(bare):
         inside = re.sub("^    ", "", found[0], flags=re.MULTILINE).rstrip() + "\n"
@@ -103,14 +103,14 @@ def steps(text: str) -> list[Step]:
 
 
 def commands(text: str) -> Iterator[str]:
-    """The commands of a block of `sh`, one to a line unless a backslash goes on, without comments of whole lines."""
+    """The commands of a block of `sh`, one a line unless a backslash continues it, without whole-line comments."""
     for line in text.replace("\\\n", " ").splitlines():
         if line.strip() and not line.startswith("#"):
             yield line
 
 
 def prints(expected: list[str], printed: str) -> bool:
-    """Whether what was printed is what the page shows."""
+    """Whether the output matches what the page shows."""
     lines = [line.rstrip() for line in printed.rstrip("\n").splitlines()]
     pattern = "".join(r"(?:.*\n)*" if line.strip() == "..." else f"{_pattern_of(line)}\n" for line in expected)
     return re.fullmatch(pattern, "".join(f"{line}\n" for line in lines)) is not None
@@ -121,7 +121,7 @@ def _pattern_of(line: str) -> str:
 
 
 class Reader:
-    """Somebody who follows a page in an empty folder, with the command `horolog` and a broker."""
+    """A reader who follows a page in an empty folder, with the command `horolog` and a broker."""
 
     def __init__(self, folder: Path, address: str) -> None:
         self.folder = folder
@@ -140,7 +140,7 @@ class Reader:
         }
 
     def follow(self, block: Block) -> None:
-        """Run a block; AssertionError where it fails, or prints something else."""
+        """Run a block; AssertionError if it fails, or prints something else."""
         {"console": self._console, "sh": self._sh, "python": self._python}[block.language](block)
 
     def _run(self, words: list[str]) -> tuple[int, str]:
@@ -176,7 +176,7 @@ class Reader:
             assert code == 0, f"{block.page}: {command}\n{printed}"
 
     def _serve(self, block: Block, command: str) -> None:
-        """Start what the page starts, on a port that is free, and end it once it is ready."""
+        """Start the page's server on a free port, and end it once it is ready."""
         words, _, comment = command.partition("  #")
         text = f"{words} --set listeners=PLAINTEXT://127.0.0.1:0 #{comment}".replace("/var/lib/", f"{self.folder}/")
         with subprocess.Popen(

@@ -1,6 +1,6 @@
-"""Fetch as plainly as it can be said, on messages as objects: what the broker's own handler is held against.
+"""The simplest possible Fetch, on messages as objects: the reference for the broker's own handler.
 
-Every partition is looked at every time, and nothing is remembered from one look to the next but what a session is.
+Every partition is read every time, and nothing is kept between two looks except the session.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def is_news(position: FetchPosition, answer: PartitionData) -> bool:
 
 
 class AnyChange:
-    """Stands by one partition for one request."""
+    """Watches one partition for one request."""
 
     def __init__(self, wait: Wait) -> None:
         self.wait = wait
@@ -120,7 +120,7 @@ class PlainFetch:
         return ErrorCode.UNKNOWN_TOPIC_ID if by_id else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
     def look(self) -> bool:
-        """Look at everything; whether it is enough for an answer."""
+        """Look at everything; returns whether it is enough for a response."""
         self.answers = {}
         size_bytes, is_done, is_here = 0, False, False
         room = self.context.connection.room_for_answer_bytes
@@ -149,7 +149,7 @@ class PlainFetch:
         return is_done or not is_here or is_enough
 
     def ahead(self) -> int:
-        """What lies ahead of the reader, were it not for the limit of the whole answer; without end where segments follow."""
+        """What lies ahead of the reader, ignoring the limit of the whole response; unbounded if segments follow."""
         ahead_bytes = 0
         for key, position in self.positions.items():
             partition, answer = self.find(key), self.answers[key]
@@ -177,7 +177,7 @@ class PlainFetch:
             raise Refusal(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE)
 
     def diverging(self, partition: Partition, position: FetchPosition) -> EpochEndOffset | None:
-        if position.last_fetched_epoch == -1 or self.version < 12:  # the session may be one of a newer version
+        if position.last_fetched_epoch == -1 or self.version < 12:  # the session may be from a newer version
             return None
         epoch, end_offset = lookups.end_offset_for_epoch(partition, position.last_fetched_epoch)
         if epoch == -1:
@@ -269,7 +269,7 @@ class PlainFetch:
         return responses
 
     def wait(self) -> None:
-        """Look again whenever a partition has changed, and for the last time when the time is up."""
+        """Look again whenever a partition has changed, and a last time at the timeout."""
         waiting = self.broker.waiting
         watched: list[tuple[Partition, AnyChange]] = []
 

@@ -1,6 +1,6 @@
-"""Produce as plainly as it can be said, on messages as objects: what the broker's own handler is held against.
+"""The simplest possible Produce, on messages as objects: the reference for the broker's own handler.
 
-Nothing is remembered from one request to the next, every rule is asked at its place, and each answer is sent by itself.
+Nothing is kept from one request to the next, every rule is checked in its place, and each response is sent separately.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ Place = tuple[str, bytes, int]
 
 
 def asked(request: ProduceRequest) -> dict[tuple[str, bytes], dict[int, PartitionProduceData]]:
-    """Each topic once, and of each partition what the request says last."""
+    """Each topic once, and for each partition the last entry of the request."""
     topics: dict[tuple[str, bytes], dict[int, PartitionProduceData]] = {}
     for topic in request.topic_data:
         partitions = topics.setdefault((topic.name, topic.topic_id), {})

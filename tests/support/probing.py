@@ -1,4 +1,4 @@
-"""Asks one broker again and again with one record each, over raw frames, and knows when it was answered: who is away, and for how long."""
+"""Probes one broker repeatedly with one record each, over raw frames, to measure when it is away and for how long."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Probe:
         self.beats: list[Beat] = []
         records = frames.batch([b"x" * 100], time.time_ns() // 1_000_000)
         self._frame = frames.produce(PRODUCE_VERSION, topic, records, acks=1, partition=partition)
-        self._error_at = frames.produce_error_at(topic) - 8  # an answer is handed out behind length and correlation id
+        self._error_at = frames.produce_error_at(topic) - 8  # a response comes without length and correlation id
         self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._run)
 
@@ -66,7 +66,7 @@ class Probe:
                 self.beats.append(Beat(sent_s, time.monotonic()))
 
     def absence_s(self, since_s: float) -> float | None:
-        """From that moment until a request that was sent behind it was answered; None: none was so far."""
+        """From that moment until a request sent after it was answered; None: none so far."""
         first = None
         for beat in reversed(self.beats):
             if beat.sent_s < since_s:
@@ -75,7 +75,7 @@ class Probe:
         return None if first is None else first.answered_s - since_s
 
     def between(self, from_s: float, to_s: float) -> list[float]:
-        """Latencies of what was sent in a span, in milliseconds."""
+        """Latencies of requests sent in a span, in milliseconds."""
         return [beat.latency_ms for beat in self.beats if from_s <= beat.sent_s < to_s]
 
 

@@ -1,4 +1,4 @@
-"""Processor time of what a test runs, as a bound that tells linear work from quadratic work on any machine."""
+"""Bounds a test's processor time, which tells linear work from quadratic work on any machine."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def at_most(seconds: float) -> Iterator[None]:
-    """The body takes no more processor time of this process: choose the work so that the fault would take ten times as much."""
+    """Require the body to take no more processor time of this process: choose work for which the fault would take ten times as much."""
     before = time.process_time()
     yield
     took_s = time.process_time() - before

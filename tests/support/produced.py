@@ -1,4 +1,4 @@
-"""Record sets as their producers sent them, taken back out of a golden log: what a broker must be fed to write that log again."""
+"""Restores the record sets that producers sent from a golden log: the input with which a broker writes that log again."""
 
 import struct
 import zlib
@@ -18,11 +18,11 @@ PRODUCE_VERSION = {0: 1, 1: 2, 2: 9}
 
 @dataclass(frozen=True)
 class Produced:
-    """One append: the set, the moment it arrived, and what the topic's configuration was by then."""
+    """One append: the set, the moment it arrived, and the topic's configuration at that time."""
 
     data: bytes
     produce_version: int
-    now_ms: int | None  # none: nothing in the log says when
+    now_ms: int | None  # None: nothing in the log says when
     log_append_time: bool
     stored_magic: int
     leader_epoch: int
@@ -38,16 +38,16 @@ def entries(log: bytes) -> Iterator[bytearray]:
 
 
 def appends(case: Case, stage: str, sent_magic: int | None = None) -> Iterator[Produced]:
-    """One for every batch that the producer's log names and that was appended."""
+    """One append for every batch in the producer's log that was appended."""
     files = case.files(stage)
     stored = [entry for name in sorted(files) if name.endswith(".log") for entry in entries(files[name])]
     position = 0
     for batch in case.batches:
         if not isinstance(batch["acks"][0], list) or not isinstance(batch["acks"][0][0], int):
-            continue  # refused; nothing of it is in the log
+            continue  # refused: not in the log
         if position == len(stored):
             return  # produced after this stage was copied
-        times = [ack[1] if len(ack) > 1 else -1 for ack in batch["acks"]]  # the oldest client is told no time
+        times = [ack[1] if len(ack) > 1 else -1 for ack in batch["acks"]]  # the oldest client gets no time
         taken = len(times) if stored[position][MAGIC_AT] < 2 and batch["codec"] == "none" else 1
         yield as_sent(stored[position : position + taken], times, sent_magic)
         position += taken

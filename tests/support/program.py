@@ -1,4 +1,4 @@
-"""A transactional program over two brokers, of either kind, that sends again whatever was not answered, as a client library does."""
+"""A transactional program over two brokers, of either kind, that retries unanswered requests, as a client library does."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ MOST_TRIES = 600
 
 
 class Program:
-    """`newer` ones leave adding to the brokers, and get a new epoch with every end."""
+    """`newer` programs let the brokers add partitions, and get a new epoch at every end."""
 
     def __init__(self, pair: TwoBrokers, transactional_id: str, group_id: str, *, newer: bool) -> None:
         self._pair = pair
@@ -48,7 +48,7 @@ class Program:
         self._sequences: dict[int, int] = {}
 
     def _ask(self, node: int, request: Message, version: int, codes_of: Callable[[Any], list[int]]) -> Any:
-        """Until there is an answer that a program has to take; any other than NONE is a failure."""
+        """Retry until there is a final response; any code other than NONE is a failure."""
         for _ in range(MOST_TRIES):
             answer = self._pair.ask(node, request, version)
             if answer is not None and not TRY_AGAIN.intersection(codes_of(answer)):
@@ -69,7 +69,7 @@ class Program:
         self._sequences.clear()
 
     def write(self, *values: tuple[int, bytes]) -> None:
-        """One record to each of these partitions."""
+        """Write one record to each of these partitions."""
         if not self._newer:
             self._add([index for index, _ in values])
         for index, value in values:

@@ -1,4 +1,4 @@
-"""Record sets written byte by byte, right or wrong in any field: the second opinion for what reads and checks them."""
+"""Record sets written byte by byte, right or wrong in any field: an independent check of the code that reads and checks them."""
 
 import gzip
 import struct

@@ -1,4 +1,4 @@
-"""One connection to a broker process over which a test says exactly what it wants: a request goes out, its answer comes back."""
+"""One connection to a broker process with full control over the requests: one goes out, its response comes back."""
 
 import socket
 import struct
@@ -13,7 +13,7 @@ TIMEOUT_S = 20.0
 
 
 class RawWire:
-    """Requests in the version that the test names; nothing is tried again."""
+    """Requests in the version that the test names; no retries."""
 
     def __init__(self, address: str) -> None:
         host, _, port = address.rpartition(":")

@@ -1,4 +1,4 @@
-"""A small registry on a loopback port that answers as tests tell it to: by a table of paths, or with raw bytes, slowly or never."""
+"""A small schema registry on a loopback port with scripted responses: by a table of paths, or raw bytes, slowly or never."""
 
 import asyncio
 import json
@@ -10,7 +10,7 @@ from horolog.client.decoding import RegistryAccess
 
 
 class RegistryServer:
-    """`answers` maps a path to a document, a status, or raw bytes; `asked` has the requests that came."""
+    """`answers` maps a path to a document, a status, or raw bytes; `asked` has the requests received."""
 
     def __init__(self, answers=None):
         self.answers = answers or {}
@@ -63,7 +63,7 @@ async def registry_server(answers=None, tls=None) -> AsyncIterator[RegistryServe
 
 
 class RegistryThread:
-    """The same in a thread of its own, for commands that run a loop themselves."""
+    """The same in its own thread, for commands that run a loop themselves."""
 
     def __init__(self, answers):
         self.answers = answers

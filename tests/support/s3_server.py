@@ -1,4 +1,4 @@
-"""A real S3 server on this machine, with conditional writes: versitygw, built by Go's own means into the cache folder."""
+"""Runs a real S3 server on this machine, with conditional writes: versitygw, built with Go into the cache folder."""
 
 import os
 import secrets
@@ -16,7 +16,7 @@ BUCKET = "lake"
 
 
 def program() -> Path:
-    """The server's binary, built if it is not there yet."""
+    """The server's binary, built if missing."""
 
     def install(folder: Path) -> None:
         package = f"github.com/versity/versitygw/cmd/versitygw@{VERSION}"
@@ -27,7 +27,7 @@ def program() -> Path:
 
 @dataclass(frozen=True)
 class S3Server:
-    """One bucket, whose objects lie as files below `root`, so that tests can look at them."""
+    """One bucket, whose objects are files below `root`, so that tests can read them."""
 
     endpoint: str
     root: Path
@@ -43,7 +43,7 @@ class S3Server:
 
     @property
     def options(self) -> dict[str, str]:
-        """As a user of Spark gives them."""
+        """The options as a Spark user gives them."""
         return {
             "fs.s3a.access.key": self.access_key,
             "fs.s3a.secret.key": self.secret_key,

@@ -1,4 +1,4 @@
-"""A peer that proves itself by SASL, written on its own from RFC 5802, and doors whose time the test sets."""
+"""A SASL client, written independently from RFC 5802, and logins whose time the test sets."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def plain_token(user: str, password: str, authorization_id: str = "") -> bytes:
 
 
 class ScramPeer:
-    """The client's side of one login by SCRAM."""
+    """The client's side of one SCRAM login."""
 
     def __init__(
         self, mechanism: str, user: str, password: str, *, gs2: str = "n,,", extensions: str = "", nonce: str = "abc"
@@ -56,7 +56,7 @@ class ScramPeer:
         return f"{unproved},p={base64.b64encode(proof).decode()}".encode()
 
     def believes(self, final: bytes) -> bool:
-        """Whether the server has shown that it knows the user's keys."""
+        """Whether the server has proved that it knows the user's keys."""
         return final == b"v=" + base64.b64encode(self.server_signature)
 
     def _hmac(self, key: bytes, message: bytes) -> bytes:
@@ -64,7 +64,7 @@ class ScramPeer:
 
 
 class Hourglass:
-    """Calls that are due later; the test turns it."""
+    """A scheduler of later calls, run by the test."""
 
     def __init__(self) -> None:
         self.waiting: list[tuple[float, Callable[[], None]]] = []
@@ -75,7 +75,7 @@ class Hourglass:
         return Hourglass._Entry(self, entry)
 
     def run(self) -> list[float]:
-        """Make all calls; how long each had to wait."""
+        """Make all calls; returns how long each had to wait."""
         due, self.waiting = self.waiting, []
         for _, call in due:
             call()
@@ -99,7 +99,7 @@ def door(
     max_receive_bytes: int = 1000,
     audit: AuditTrail | None = None,
 ) -> SaslDoor:
-    """By default alice comes in with the password `secret`, by PLAIN."""
+    """By default alice logs in with the password `secret`, by PLAIN."""
     made = (
         {"PLAIN": lambda: Plain(PlainUsers({"alice": "secret", "bob": "other"}))} if mechanisms is None else mechanisms
     )

@@ -1,4 +1,4 @@
-"""Brokers that ask who comes in, horolog or a real Kafka, both from the same settings."""
+"""Brokers with SASL logins, horolog or a real Kafka, both from the same settings."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MECHANISMS = ("PLAIN", *SCRAM)
 
 
 class Door(NamedTuple):
-    """Where everybody comes in, and where those do who are known."""
+    """The open listener, and the one that requires a login."""
 
     open: str
     closed: str
@@ -38,7 +38,7 @@ def tls_below(certificates: Certificates) -> dict[str, str]:
 
 
 def sasl_settings(**more: str) -> dict[str, str]:
-    """PLAIN with alice, and SCRAM with whoever is added."""
+    """PLAIN with alice, and SCRAM with any users added."""
     return {
         "sasl.enabled.mechanisms": ",".join(MECHANISMS),
         f"{LISTENER}plain.sasl.jaas.config": (

@@ -1,4 +1,4 @@
-"""A scripted broker of one topic that asks for a login first, by the book and independently of the client's code."""
+"""A scripted broker of one topic that requires a login first, by the specification and independently of the client's code."""
 
 import base64
 import hashlib
@@ -23,7 +23,7 @@ _REFUSED = SaslAuthenticateResponse(error_code=ErrorCode.SASL_AUTHENTICATION_FAI
 
 
 class ScriptedLogin(Scripted):
-    """Of one connection at a time; `logins` says how often somebody came in, `events` what was asked in which order."""
+    """Serves one connection at a time; `logins` counts logins, `events` lists the requests in order."""
 
     def __init__(
         self, *, lifetime_ms: int = 0, mechanisms: tuple[str, ...] = ("PLAIN", *DIGESTS, "OAUTHBEARER")
@@ -44,7 +44,7 @@ class ScriptedLogin(Scripted):
         of_login = {ApiKey.API_VERSIONS, ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENTICATE}
         if key not in of_login and (not self.is_in or self.mechanism):
             self.asked.append(ApiKey(key))
-            raise HangUp  # as Kafka does with whoever asks before, or in the middle of a login
+            raise HangUp  # as Kafka does for requests before or during a login
         return super().answer(key, version, correlation_id, body)
 
     def handshake(self, request: SaslHandshakeRequest) -> Message:

@@ -1,4 +1,4 @@
-"""A real Kafka whose listeners ask for TLS, for SASL and for both, with a user of each mechanism."""
+"""A real Kafka with listeners that require TLS, SASL and both, with a user for each mechanism."""
 
 import hashlib
 import shutil
@@ -26,7 +26,7 @@ _OAUTH = f"{_MODULES}.oauthbearer.OAuthBearerLoginModule"
 
 @dataclass(frozen=True)
 class SecuredKafka:
-    """Addresses by what they ask for."""
+    """Addresses by what they require."""
 
     authority: Authority
     client: Issued
@@ -39,7 +39,7 @@ class SecuredKafka:
     """As `sasl`, with sessions of two seconds."""
 
     def properties(self, mechanism: str = "", *, tls: bool = False, password: str = PASSWORD) -> dict[str, str]:
-        """What a client says to come in."""
+        """A client's settings to log in."""
         found = {"security.protocol": f"{'SASL_' * bool(mechanism)}{'SSL' if tls else 'PLAINTEXT'}"}
         if tls:
             found["ssl.truststore.location"] = str(self.authority.trusted)
@@ -132,7 +132,7 @@ def _settings(ports: dict[str, int], authority: Authority, server: Issued) -> di
 
 
 async def add_scram_users(address: str) -> None:
-    """Make the user's passwords known, by the open listener."""
+    """Add the user's passwords through the open listener."""
     salt = b"0123456789abcdef"
     wanted = [
         ScramCredentialUpsertion(
@@ -145,7 +145,7 @@ async def add_scram_users(address: str) -> None:
         for number, digest in SCRAM_KINDS.values()
     ]
     async with Client(address) as client:
-        for one in wanted:  # Kafka takes one change of a user in a request
+        for one in wanted:  # Kafka accepts one change of a user per request
             answer = await client.request(AlterUserScramCredentialsRequest(upsertions=[one]), controller=True)
             assert answer.results[0].error_code == 0, answer.results[0].error_message
 

@@ -1,4 +1,4 @@
-"""Segments over a storage in memory, for the tests of what works on one."""
+"""Segments over a storage in memory, for tests of code that works on one."""
 
 import random
 import struct
@@ -38,7 +38,7 @@ def completed(folder, timestamps=(5, 6, 7, 8)):
 
 
 def reopened(segment):
-    """The same as a start finds it: sealed, and nothing of it in memory."""
+    """The same segment as found at a start: sealed, and nothing of it in memory."""
     seal = segment.seal
     return Segment(segment.folder, seal.base_offset, seal.contents, segment.config, seal.created_ms, seal=seal)
 

@@ -42,7 +42,7 @@ class Function:
 
 
 def tracked_files() -> list[Path]:
-    """The files of the project: what git tracks, or all of a copy that has no history."""
+    """The files of the project: those tracked by git, or all in a copy without history."""
     listed = subprocess.run(["git", "ls-files", "-z"], cwd=PROJECT, capture_output=True, check=False)
     if listed.returncode == 0 and listed.stdout:
         names = [PROJECT / name for name in listed.stdout.decode().split("\0") if name]
@@ -55,7 +55,7 @@ def _hidden(path: Path) -> bool:
 
 
 def python_files() -> list[Path]:
-    """The project's own: vendored files keep the style that they came with."""
+    """The project's own files: vendored ones keep their style."""
     return [path for path in tracked_files() if path.suffix == ".py" and VENDOR not in path.parents]
 
 
@@ -65,7 +65,7 @@ def line_count(path: Path) -> int:
 
 @cache
 def functions(path: Path) -> tuple[Function, ...]:
-    """Kept: several rules, and the summary, are about them."""
+    """The functions of a file, cached: several rules, and the summary, use them."""
     found = (node for node in ast.walk(ast.parse(path.read_bytes())) if isinstance(node, _FUNCTIONS))
     return tuple(
         Function(
@@ -78,24 +78,24 @@ def functions(path: Path) -> tuple[Function, ...]:
 
 
 def nesting(function: ast.AST) -> int:
-    """The deepest block inside; an elif is no deeper than its if, and a function inside counts for itself."""
+    """The deepest block inside; an elif is no deeper than its if, and a nested function counts separately."""
     return max((_depth(child) for child in ast.iter_child_nodes(function)), default=0)
 
 
 def _depth(node: ast.AST, *, is_elif: bool = False) -> int:
     if isinstance(node, (*_FUNCTIONS, ast.ClassDef, ast.expr)):
-        return 0  # no block is part of an expression
+        return 0  # an expression contains no block
     own = 1 if isinstance(node, _BLOCKS) and not is_elif else 0
     inner = 0
     for child in ast.iter_child_nodes(node):
         chained = isinstance(node, ast.If) and isinstance(child, ast.If) and node.orelse == [child]
         inner = max(inner, _depth(child, is_elif=chained))
-    # What hangs on an elif stands as deep as what hangs on its if.
+    # An elif's body is as deep as its if's.
     return own + inner if not is_elif else max(inner, 0)
 
 
 def imported(path: Path) -> Iterator[str]:
-    """The modules that a file imports, by the names that it gives."""
+    """The modules that a file imports, by the names it uses."""
     for node in ast.walk(ast.parse(path.read_bytes())):
         if isinstance(node, ast.Import):
             yield from (one.name for one in node.names)
@@ -104,7 +104,7 @@ def imported(path: Path) -> Iterator[str]:
 
 
 def past_a_front(path: Path) -> Iterator[str]:
-    """Imports of what a room of the log does not show, by a file outside of it."""
+    """Imports of a log room's hidden names by a file outside of it."""
     for node in ast.walk(ast.parse(path.read_bytes())):
         package, room, *behind = _room_of(node.module or "") if isinstance(node, ast.ImportFrom) else ("", "")
         folder = PROJECT / package.replace(".", "/") / room
@@ -136,7 +136,7 @@ def duty(path: Path) -> str | None:
 
 
 def is_sentence(text: str | None) -> bool:
-    """At least three words that begin like a sentence and end like one."""
+    """Whether a text has at least three words, and begins and ends like a sentence."""
     return text is not None and len(text.split()) >= 3 and not text[0].islower() and text[-1] in ".:"
 
 

@@ -1,4 +1,4 @@
-"""Measures what the style rules leave open: methods of a class, arguments of a function, who reads a clock, and what nobody uses."""
+"""Measures what the style rules leave open: methods of a class, arguments of a function, reads of a clock, and unused code."""
 
 import ast
 import re
@@ -17,7 +17,7 @@ _WORD = re.compile(r"\w+")
 
 
 class Measured(NamedTuple):
-    """One thing by its name, and how much of it there is."""
+    """A named thing and its count."""
 
     name: str
     amount: int
@@ -26,7 +26,7 @@ class Measured(NamedTuple):
 def methods(tree: ast.AST) -> Iterator[Measured]:
     """Each class with the number of its methods: every `def` in its body, so properties, their setters and dunders too.
 
-    A nested class counts for itself. What a base class brings is the base class's.
+    A nested class counts separately. Inherited methods count for the base class.
     """
     for node in ast.walk(tree):
         if isinstance(node, ast.ClassDef):
@@ -34,7 +34,7 @@ def methods(tree: ast.AST) -> Iterator[Measured]:
 
 
 def with_repr(tree: ast.AST) -> Iterator[str]:
-    """The classes that say how they are shown."""
+    """The classes that define `__repr__`."""
     for node in ast.walk(tree):
         if isinstance(node, ast.ClassDef) and any(
             isinstance(one, FUNCTIONS) and one.name == "__repr__" for one in node.body
@@ -43,7 +43,7 @@ def with_repr(tree: ast.AST) -> Iterator[str]:
 
 
 def arguments(tree: ast.AST) -> Iterator[tuple[str, int, int]]:
-    """Each function with its arguments: those that may be given by position, and all. `self`, `cls` and `*rest` do not count."""
+    """Each function with its numbers of arguments: positional ones, and all. `self`, `cls` and `*rest` do not count."""
     for owner in ast.walk(tree):
         for node in ast.iter_child_nodes(owner):
             if isinstance(node, FUNCTIONS):
@@ -62,7 +62,7 @@ CLOCKS = {
 
 
 def clock_reads(tree: ast.AST) -> Iterator[str]:
-    """Where a clock of the machine is named, called at once or handed on: `time.monotonic`, `datetime.now`, `self._loop.time`."""
+    """Where a clock of the machine is named, called or passed on: `time.monotonic`, `datetime.now`, `self._loop.time`."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Attribute):
             owner = _last_name(node.value)
@@ -94,11 +94,11 @@ def names_modules(tree: ast.AST) -> Iterator[str]:
             yield from (f"{node.module}.{one.name}" for one in node.names)
         elif isinstance(node, ast.Constant) and isinstance(node.value, str) and _DOTTED.fullmatch(node.value):
             name = node.value.partition(":")[0]
-            yield from (name, name.rpartition(".")[0])  # of a module, or of something in one
+            yield from (name, name.rpartition(".")[0])  # a module, or something in one
 
 
 def dead_modules(trees: Mapping[Path, ast.AST], pages: str) -> Iterator[Path]:
-    """Modules that no other one imports or names, and that nobody is told to run (`python -m NAME`, an entry point)."""
+    """Modules that no other one imports or names, and that no page or entry point runs (`python -m NAME`)."""
     run = set(re.findall(r"(?:-m |\")([\w.]+)", pages))
     users: dict[str, set[Path]] = defaultdict(set)
     for path, tree in trees.items():
@@ -113,7 +113,7 @@ def dead_modules(trees: Mapping[Path, ast.AST], pages: str) -> Iterator[Path]:
 
 
 def lone_definitions(sources: Mapping[Path, str], pages: str) -> Iterator[tuple[Path, str]]:
-    """Functions, methods and classes whose name stands nowhere but where they are defined: no code and no page knows them."""
+    """Functions, methods and classes whose name occurs only in their definition: no code and no page uses them."""
     counted = Counter(word for text in (*sources.values(), pages) for word in _WORD.findall(text))
     for path, text in sources.items():
         for node in ast.walk(ast.parse(text)):

@@ -19,7 +19,7 @@ _MADE = {
 
 
 class Signer:
-    """A key pair; `jwk` is its public half as a JWKS has it."""
+    """A key pair; `jwk` is its public half as in a JWKS."""
 
     def __init__(self, kind: str, key_id: str) -> None:
         make, form = _MADE[kind]
@@ -35,7 +35,7 @@ class Signer:
         )
 
     def sign_by_public_key(self, claims: Mapping[str, Any]) -> str:
-        """As one does who hopes that a public key is taken for a shared secret."""
+        """Sign as an attacker does who hopes that a public key is taken for a shared secret."""
         import base64
         import hashlib
         import hmac

@@ -1,6 +1,6 @@
-"""The transaction coordinator over a log in memory, in virtual time: every tick, sync, kill and power cut comes when the test says.
+"""The transaction coordinator over a log in memory, in virtual time: the test triggers every tick, sync, kill and power cut.
 
-The committer is the real one. Its loop and its workers are lists: `step` runs one of what waits, so that syncs end in any order.
+The committer is the real one. Its loop and its workers are lists: `step` runs one waiting call, so that syncs end in any order.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class SimulatedLoop:
         return future
 
     def step(self, chance: random.Random) -> bool:
-        """Run one thing that waits; False if there is none."""
+        """Run one waiting call; False if there is none."""
         if self.tasks and (not self.callbacks or chance.random() < 0.5):
             task, future = self.tasks.pop(chance.randrange(len(self.tasks)))
             try:
@@ -72,7 +72,7 @@ class SimulatedLoop:
 
 
 class Write:
-    """An append that waits to be acknowledged."""
+    """An append that waits for its acknowledgement."""
 
     def __init__(self, partition: Partition, done: Callable[[bool], None]) -> None:
         self.partitions: Sequence[Partition] = (partition,)
@@ -84,7 +84,7 @@ class Write:
 
 
 class TransactionWorld:
-    """One broker's transactions; everything of it is made anew by a restart. `starts` counts them."""
+    """One broker's transactions; a restart makes all its parts again. `starts` counts the starts."""
 
     def __init__(self, seed: int) -> None:
         self.chance = random.Random(seed)
@@ -109,13 +109,13 @@ class TransactionWorld:
         self.coordinator.open()
 
     def kill(self) -> None:
-        """The process is gone, the machine is not: everything that was written is there."""
+        """Kill the process but not the machine: everything written remains."""
         self.storage.power_off_after(ALL)
         self.logs.abandon()
         self.start()
 
     def cut_power(self) -> None:
-        """What was not synced may be gone, in part or altogether."""
+        """Cut the power: unsynced data may be lost, in part or altogether."""
         self.logs.abandon()
         self.storage.crash(self.chance)
         self.start()
@@ -124,12 +124,12 @@ class TransactionWorld:
         while self.loop.step(self.chance):
             pass
 
-    # -- what clients do
+    # -- clients
 
     def produce(
         self, transactional_id: str, place: Place, records: bytes, version: int, done: Callable[[bool], None]
     ) -> int | None:
-        """Append in a transaction: the offset, or None if it was refused. `done` tells later whether it is on the disk."""
+        """Append in a transaction; returns the offset, or None if refused. `done` says later whether it is on the disk."""
         partition = self.partition(place)
         view = memoryview(records)
         broker: Any = SimpleNamespace(joining=self.coordinator, turns=Turns(), sent_back=SentBack(self.clock.monotonic))
@@ -149,7 +149,7 @@ class TransactionWorld:
         return [(TOPIC, index) for index in range(PARTITIONS)]
 
     def read_committed(self, place: Place, offset: int) -> tuple[list[Row], int]:
-        """What a reader of committed records is shown from an offset on, and where it goes on."""
+        """What a read_committed reader sees from an offset on, and where it continues."""
         partition = self.partition(place)
         stable_offset = partition.last_stable_offset
         rows: list[Row] = []
@@ -164,7 +164,7 @@ class TransactionWorld:
 
 
 def _behind(data: bytes) -> int:
-    """The offset behind the last batch."""
+    """The offset after the last batch."""
     position = behind = 0
     while position < len(data):
         behind = int.from_bytes(data[position : position + 8], "big") + 1

@@ -36,12 +36,12 @@ def batch(values: list[bytes], producer_id: int, epoch: int, sequence: int, time
 
 
 def aborted_in(partition: Partition, from_offset: int, upto: int) -> list[tuple[int, int]]:
-    """(producer id, first offset) of the aborted transactions that a reader is told of."""
+    """(producer id, first offset) of the aborted transactions in a response."""
     return [(one.producer_id, one.first_offset) for one in partition.aborted.overlapping(from_offset, upto)]
 
 
 class Producer:
-    """One transactional producer; every method answers an error code."""
+    """One transactional producer; every method returns an error code."""
 
     def __init__(self, wire: Wire, transactional_id: str = "x", timeout_ms: int = 60_000) -> None:
         self.wire = wire
@@ -115,7 +115,7 @@ class Producer:
 def committed_records(
     data: bytes, aborted: Iterable[tuple[int, int]], from_offset: int = 0
 ) -> list[tuple[int, bytes | None]]:
-    """Offsets and values that a client shows which is told of these aborted (first offset, producer id)."""
+    """Offsets and values that a client shows, given these aborted (first offset, producer id)."""
     waiting = sorted(aborted, reverse=True)
     leaving_out: set[int] = set()
     found: list[tuple[int, bytes | None]] = []
@@ -133,7 +133,7 @@ def committed_records(
 
 
 async def fetch(wire: Wire, name: str, index: int = 0, *, committed: bool, offset: int = 0) -> Any:
-    """The answer for one partition."""
+    """The response for one partition."""
     partition = FetchPartition(partition=index, fetch_offset=offset, partition_max_bytes=1 << 20)
     request = FetchRequest(
         max_wait_ms=0,

@@ -1,8 +1,7 @@
-"""Two brokers of one cluster in one thread and virtual time, which ask each other over connections in memory. Either may end at any step.
+"""Two brokers of one cluster in one thread and virtual time, connected in memory; either may end at any step.
 
-Each has a disk of its own with the same topics; the first leads partitions with even numbers, the second those with odd ones. A broker
-that has ended starts again on its disk at once: killed, with all that was written, or after a power cut with what was synced and some
-of the rest.
+Each has its own disk with the same topics; the first leads even partitions, the second odd ones. A broker that ended restarts at
+once on its disk: after a kill with all that was written, after a power cut with what was synced and some of the rest.
 """
 
 from __future__ import annotations
@@ -61,7 +60,7 @@ def name_in(shard: int, prefix: str = "x") -> str:
 
 
 class Asking(Role):
-    """The role of a broker that asks others, and lies on a disk of its own."""
+    """The role of a broker that sends requests to others, and has its own disk."""
 
     def __init__(self, peers: MemoryPeers, loop: Any) -> None:
         self._peers = peers
@@ -79,7 +78,7 @@ class Asking(Role):
 
 
 class Node:
-    """One broker as it runs now."""
+    """One running broker."""
 
     def __init__(self, pair: TwoBrokers, number: int) -> None:
         self.number = number
@@ -110,7 +109,7 @@ class Node:
         pair.network.join(self.number, Dispatcher(self.broker), ConnectionLimits.of(self.settings), self.loop)
 
     def _form_cluster(self) -> None:
-        """The same topics, with the same ids, before anything else is done; who leads is not on the disk."""
+        """Create the same topics, with the same ids, before anything else; the leaders are not on the disk."""
         cluster = self.broker.cluster
         cluster.nodes = NODES
         names = iter(self._pair.topics)
@@ -127,7 +126,7 @@ class Node:
         cluster.open = open_and_form  # type: ignore[method-assign]
 
     def lead_as(self, leads: Leads, epoch: int = 0) -> None:
-        """Have these partitions led so, in an epoch."""
+        """Set the leaders of these partitions, in an epoch."""
         cluster = self.broker.cluster
         changed = tuple(((cluster.topics[name].id, index), Lead(node, epoch)) for (name, index), node in leads.items())
         assert at_once(cluster.changes.make, lambda _: LeadsChanged(changed)) == {}
@@ -143,7 +142,7 @@ class Node:
 
 
 class TwoBrokers:
-    """See the module's docstring. `before_step` is told the number of each step before it is taken."""
+    """See the module's docstring. `before_step` gets the number of each step before it is taken."""
 
     def __init__(self, seed: int = 0, partitions: int = 4, **settings: object) -> None:
         self.chance = random.Random(seed)
@@ -174,7 +173,7 @@ class TwoBrokers:
     # -- time
 
     def step(self) -> bool:
-        """Let one thing happen at one of the brokers; False if nothing waits."""
+        """Run one waiting thing at one of the brokers; False if nothing waits."""
         busy = [node for node in self.nodes.values() if not node.loop.idle]
         if not busy:
             return False
@@ -207,7 +206,7 @@ class TwoBrokers:
     # -- clients
 
     def begin(self, node: int, request: Message, version: int, client: int = CLIENT) -> list[Any]:
-        """Send a request; the answer, or None where there is none, is put into the list."""
+        """Send a request; the response, or None if there is none, is put into the list."""
         answers: list[Any] = []
         loop = self.nodes[node].loop
         MemoryPeers(self.network, client, loop).ask(node, request, version, answers.append, LONGEST_MS)
@@ -224,10 +223,10 @@ class TwoBrokers:
         raise AssertionError(f"{type(request).__name__} v{version} is never answered")
 
     def coordinator(self, name: str, topic: str = TRANSACTION_STATE) -> int:
-        """Who coordinates a group or a transactional id."""
+        """The coordinator of a group or a transactional id."""
         return self.leads[topic, partition_for(name, SHARDS)]
 
-    # -- looking at it
+    # -- inspection
 
     def partition(self, index: int, topic: str = TOPIC) -> Partition:
         found = self.nodes[self.leads[topic, index]].broker.cluster.topics[topic].find(index)

@@ -1,4 +1,4 @@
-"""A shell at a terminal of its own, in which a test types, and reads what appears."""
+"""A shell at its own terminal, in which a test types and reads the output."""
 
 import os
 import pty
@@ -11,7 +11,7 @@ CONTROL = re.compile(r"\x1b(?:\[[0-9;?>=]*[A-Za-z]|[=>]|\][^\x07]*\x07)|[\r\x07\
 
 
 class TypedShell:
-    """A context: the shell ends with it."""
+    """A context manager: the shell ends with it."""
 
     def __init__(self, words, environ):
         self.words = words
@@ -35,7 +35,7 @@ class TypedShell:
         os.write(self.terminal, text.encode())
 
     def until(self, expected, seconds=20):
-        """What appeared since the last time, once this is in it."""
+        """Wait until this appears; returns the output since the last call."""
         give_up = time.monotonic() + seconds
         while expected not in CONTROL.sub("", self.seen):
             left = give_up - time.monotonic()
@@ -46,7 +46,7 @@ class TypedShell:
         return CONTROL.sub("", found)
 
     def until_after(self, key, expected):
-        """Once this appears after the key, which is pressed again where nothing comes of it."""
+        """Press a key until this appears: the key is pressed again if nothing happens."""
         for attempt in range(5):
             self.type(key)
             try:

@@ -1,8 +1,8 @@
-"""A topic of 100 million records within seconds, through the log's own code; the time of each of them follows by reckoning.
+"""Makes a topic of 100 million records within seconds, through the log's own code; each record's time can be computed.
 
-Two batches are encoded once; each that is appended is one of them under another offset, base time and checksum. Hence a record's time
-is that of its batch and a delta that all batches of its kind share, and the first offset at a time follows by two searches. The
-records of a partition span a year, their times go back again and again, and nothing is written for thirty days in the middle.
+Two batches are encoded once; each appended batch is one of them with another offset, base time and checksum. Hence a record's time
+is that of its batch plus a delta that all batches of its kind share, and two searches find the first offset at a time. A
+partition's records span a year, their times often go back, and there are none for thirty days in the middle.
 """
 
 import random
@@ -42,7 +42,7 @@ _COVERED_FROM, _BASE_TIME_AT = 21, 27
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A batch that is appended many times; record n of it is `deltas[n]` later than its base."""
+    """A batch that is appended many times; its record n is `deltas[n]` later than its base."""
 
     template: bytes
     deltas: list[int]
@@ -78,7 +78,7 @@ def kind(span_ms: int, chance: random.Random) -> Kind:
 
 
 class VastTopic:
-    """What lies in it, told without a look at it."""
+    """The content of the topic, computed without reading it."""
 
     def __init__(self, until_ms: int, *, batches: int = BATCHES, partitions: int = PARTITIONS) -> None:
         chance = random.Random(7)
@@ -99,7 +99,7 @@ class VastTopic:
         return self.partitions * len(self.kinds) * PER_BATCH
 
     def base(self, partition: int, number: int) -> int:
-        """The base time of a batch: partitions are some seconds apart."""
+        """The base time of a batch; partitions are some seconds apart."""
         return self.bases[number] + partition * 7_001
 
     def offset_at(self, partition: int, time_ms: int) -> int:
@@ -112,11 +112,11 @@ class VastTopic:
         return number * PER_BATCH + bisect_left(self.kinds[number].highs, time_ms - self.base(partition, number))
 
     def count(self, since_ms: int, until_ms: int) -> int:
-        """As many records as look-ups at both ends tell."""
+        """The number of records by look-ups at both ends."""
         return sum(self.offset_at(one, until_ms) - self.offset_at(one, since_ms) for one in range(self.partitions))
 
     def times_of(self, partition: int, since_ms: int, until_ms: int) -> list[int]:
-        """The times of all records of a range, late ones too, in the order of times."""
+        """The sorted times of all records of a range, including late ones."""
         first = bisect_left(self.bases, since_ms - YEAR // len(self.bases) * 4 - LATE_MS)
         found = []
         for number in range(first, len(self.bases)):
@@ -127,7 +127,7 @@ class VastTopic:
         return sorted(found)
 
     def write(self, data: Path, name: str) -> None:
-        """Into the folder of a broker that does not run and knows the topic."""
+        """Write it into the folder of a stopped broker that knows the topic."""
         logs = open_logs(data, {"segment.bytes": str(SEGMENT_BYTES), "retention.ms": "-1"})
         try:
             for index in range(self.partitions):

@@ -1,4 +1,4 @@
-"""A data folder in which everything has happened that leaves a file, on a real disk, and what a broker makes of one."""
+"""A data folder on a real disk with every kind of file that a broker leaves, and the state of a broker opened on one."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ ALLOWED, DENIED = (rule_of(acl("alice", "READ", name="t", deny=deny)) for deny i
 
 
 class State(NamedTuple):
-    """What a broker serves, and goes by."""
+    """What a broker serves, and its settings and rules."""
 
     records: Mapping[tuple[str, int], list[bytes]]
     starts: Mapping[tuple[str, int], int]
@@ -58,7 +58,7 @@ class State(NamedTuple):
 
 
 class Life(NamedTuple):
-    """A folder after its life, and what was in it; `before` is what it was in the middle of that."""
+    """A folder after its life, and its content; `before` is its content halfway."""
 
     folder: Path
     before: Path
@@ -67,7 +67,7 @@ class Life(NamedTuple):
 
 
 async def produce(wire: Wire, topic: str, index: int, value: bytes, producer_id: int = -1, sequence: int = -1) -> int:
-    """One batch of one record; its offset."""
+    """Append one batch of one record; returns its offset."""
     epoch = -1 if producer_id < 0 else 0
     record = Record(0, NOW_MS, 0, b"k", value)
     batch = bytes(encode_batch([record], producer_id=producer_id, producer_epoch=epoch, base_sequence=sequence))
@@ -83,7 +83,7 @@ def broker_over(folder: Path, **settings: object) -> MemoryBroker:
 
 
 async def half(memory: MemoryBroker, which: int) -> int:
-    """Of a life: topics, records of all kinds, settings, rules. The last producer."""
+    """Half of a life: topics, records of all kinds, settings, rules. Returns the last producer."""
     cluster, wire = memory.broker.cluster, memory.connect()
     memory.topic(f"made{which}", 1, **SMALL)
     answer = await wire.ask(InitProducerIdRequest(transaction_timeout_ms=0), 4)
@@ -108,7 +108,7 @@ def copied(folder: Path, to: Path) -> Path:
 
 
 async def life_of_one(home: Path) -> dict[str, Life]:
-    """A broker alone on a folder that a Kafka has left, ended by a kill and by a clean stop."""
+    """A lone broker on a folder that Kafka left, ended by a kill and by a clean stop."""
     folder = home / "folder"
     metadata = folder / kraft.FOLDER
     metadata.mkdir(parents=True)
@@ -128,7 +128,7 @@ async def life_of_one(home: Path) -> dict[str, Life]:
 
 
 async def state_of(broker: Broker, wire: Wire, newest_producer: int) -> State:
-    """As clients of a broker meet it."""
+    """The state that clients of a broker see."""
     cluster = broker.cluster
     partitions = {(name, one.index): one for name, topic in cluster.topics.items() for one in topic.led_here}
     of_users = {key: one for key, one in partitions.items() if not key[0].startswith("__")}
@@ -147,7 +147,7 @@ async def state_of(broker: Broker, wire: Wire, newest_producer: int) -> State:
 
 
 async def _knows_duplicates(wire: Wire, partition: Any, producer_id: int) -> bool:
-    """Whether the last batch of the last producer, sent again, is told where it is."""
+    """Whether the last batch of the last producer, sent again, is answered with its offset."""
     end = partition.log_end_offset
     offset = await produce(wire, "t", 0, b"%d of 1" % (BATCHES - 1) + b"v" * 100, producer_id, BATCHES - 1)
     return 0 <= offset < end
@@ -158,7 +158,7 @@ class Refused(NamedTuple):
 
 
 async def opened(folder: Path, newest_producer: int, **settings: object) -> State | Refused:
-    """What a broker makes of a folder, from its start to its end."""
+    """The state of a broker on a folder, from its start to its end."""
     memory = broker_over(folder, **settings)
     loop = asyncio.get_running_loop()
     try:
@@ -176,7 +176,7 @@ async def opened(folder: Path, newest_producer: int, **settings: object) -> Stat
 
 
 def harm(before: State, after: State | Refused) -> str:
-    """What has become of it, in words that the table of docs/durability.md has."""
+    """The harm done, in the words of the table in docs/durability.md."""
     if isinstance(after, Refused):
         return "refused"
     found = []
@@ -206,7 +206,7 @@ def harm(before: State, after: State | Refused) -> str:
 
 
 async def life_of_workers(home: Path) -> dict[str, Life]:
-    """Two workers on such a folder, all of them killed, and all of them stopped without anybody to merge what they have left."""
+    """Two workers on such a folder, both killed, and both stopped without a merge of what they left."""
     alone = await life_of_one(home)
     folder = copied(alone["a clean stop"].folder, home / "workers")
     storage: Any = RealStorage()

@@ -1,4 +1,4 @@
-"""A producer that remembers what was acknowledged, and where; and a reader that holds the log against it."""
+"""A producer that remembers what was acknowledged, and where; and a reader that checks the log against it."""
 
 import threading
 import time
@@ -15,7 +15,7 @@ Place = tuple[int, int]  # partition, offset
 
 
 class Witness:
-    """Produces numbered records to a topic while `producing`; `acknowledged` is what the broker has promised."""
+    """Produces numbered records to a topic while `producing`; `acknowledged` has those that the broker acknowledged."""
 
     def __init__(
         self, address: str, topic: str, *, partitions: int = 1, value_bytes: int = 100, **config: object
@@ -73,7 +73,7 @@ class Witness:
 
     @contextmanager
     def producing(self) -> Iterator["Witness"]:
-        """As fast as it goes, in a thread; at the end records on their way are given time to be answered."""
+        """Produce as fast as possible, in a thread; at the end, wait for records in flight."""
         self._stopping.clear()
         thread = threading.Thread(target=self._work)
         thread.start()
@@ -85,24 +85,24 @@ class Witness:
             self._producer.flush(15)
 
     def send(self, count: int) -> None:
-        """So many, and wait for their answers."""
+        """Send a number of records, and wait for their responses."""
         for _ in range(count):
             self._send_one()
         self._producer.flush(15)
 
     def wait_for(self, count: int, timeout_s: float = 20.0) -> None:
-        """Until so many records more than now are acknowledged."""
+        """Wait until this many more records are acknowledged."""
         wanted = len(self.acknowledged) + count
         wait_until(lambda: len(self.acknowledged) >= wanted, timeout_s, f"{count} more records acknowledged: {self!r}")
 
     def wait_for_error(self, timeout_s: float = 20.0) -> int:
-        """Until one more record is refused; the code."""
+        """Wait until one more record is refused; returns the code."""
         known = len(self.errors)
         wait_until(lambda: len(self.errors) > known, timeout_s, "a record refused")
         return self.errors[known][1]
 
     def check(self, records: dict[Place, int], *, exactly_once: bool = False) -> None:
-        """Everything that was acknowledged is where it was said to be; with idempotence nothing is twice or out of order."""
+        """Check that every acknowledged record is at its offset; with idempotence, none is duplicated or out of order."""
         lost = {number: place for number, place in self.acknowledged.items() if records.get(place) != number}
         assert not lost, (
             f"{len(lost)} of {len(self.acknowledged)} acknowledged records lost: {sorted(lost.items())[:5]}"
@@ -114,7 +114,7 @@ class Witness:
 
 
 def wait_until(condition, timeout_s, what):  # type: ignore[no-untyped-def]
-    """Ask until it is so, in bounded time."""
+    """Poll a condition until it holds, in bounded time."""
     deadline = time.monotonic() + timeout_s
     while not condition():
         assert time.monotonic() < deadline, f"not within {timeout_s} s: {what}"
@@ -139,7 +139,7 @@ def numbers_in(
 def values_in(
     address: str, topic: str, partitions: int = 1, *, timeout_s: float = 30.0, isolation: str = "read_uncommitted"
 ) -> dict[Place, bytes]:
-    """The values of the records, in the same way."""
+    """The values of a topic's records, in the same way."""
     consumer = Consumer(
         {
             "bootstrap.servers": address,

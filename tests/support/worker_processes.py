@@ -1,4 +1,4 @@
-"""A broker of several workers as processes of their own: who they are, and what becomes of them."""
+"""Finds the worker processes of a broker, and waits for what becomes of them."""
 
 import time
 from collections.abc import Callable
@@ -10,7 +10,7 @@ SOON_S = 30.0
 
 
 def until(true: Callable[[], object], within_s: float = SOON_S, what: str = "") -> float:
-    """Wait until something holds; for how long that was."""
+    """Wait until a condition holds; returns how long that took."""
     began = time.monotonic()
     while not true():
         assert time.monotonic() < began + within_s, what or "not in time"
@@ -26,7 +26,7 @@ def is_running(pid: int) -> bool:
 
 
 def workers_of(broker: BrokerProcess) -> dict[int, int]:
-    """The workers' process ids by their numbers."""
+    """The workers' process ids, by worker number."""
     children = Path(f"/proc/{broker.pid}/task/{broker.pid}/children").read_text().split()
     found = {}
     for child in children:
