@@ -1,4 +1,4 @@
-"""Finds the first record at or after a time inside one batch, and remembers what a walk through a large one has found.
+"""Finds the first record at or after a time inside one batch, and caches the findings of a walk through a large one.
 
 Three ways, by what the batch is:
 
@@ -32,10 +32,10 @@ REMEMBERED_TIMES = 1024 * 1024
 """Samples and highs, over all partitions, at 16 bytes each."""
 
 BATCH_COST = 64
-"""What a remembered batch takes beside its times, counted as so many of them."""
+"""The cost of a cached batch in addition to its times, counted in times."""
 
 OPENED_BYTES = 4 * 1024 * 1024
-"""Of records behind their codec, over all partitions."""
+"""The limit of decompressed records, over all partitions."""
 
 SMALL_BATCH_BYTES = 4 * 1024
 RECORDS_PER_SAMPLE = 16
@@ -51,7 +51,7 @@ class Place(NamedTuple):
 
 
 class Opened(NamedTuple):
-    """A compressed batch behind its codec."""
+    """A decompressed batch."""
 
     header: BatchHeader
     records: bytes
@@ -70,7 +70,7 @@ class Highs:
         return len(self.timestamps)
 
     def add(self, timestamp: int, offset: int) -> None:
-        """Note a record; those not later than one before are passed over, and those without a time."""
+        """Note a record; those without a time, or not later than an earlier one, are skipped."""
         if timestamp >= 0 and (not self.timestamps or timestamp > self.timestamps[-1]):
             self.timestamps.append(timestamp)
             self.offsets.append(offset)
@@ -81,7 +81,7 @@ class Highs:
 
 
 class Samples:
-    """Of every 16 records of a v2 batch: where they begin, and the largest time up to and including them.
+    """For every 16 records of a v2 batch: where they begin, and the largest time up to and including them.
 
     They are taken as far as look-ups have come, so that the first one in a batch walks no further than to its answer. Places are
     those in the batch, or in its opened records where it is compressed: `start` is that of the first record.
@@ -97,11 +97,11 @@ class Samples:
         self._left = header.count
 
     def __len__(self) -> int:
-        """How many times there are once all are taken."""
+        """The number of samples once all are taken."""
         return (self.header.count + RECORDS_PER_SAMPLE - 1) // RECORDS_PER_SAMPLE
 
     def lacks(self, timestamp: int) -> bool:
-        """Whether samples that are not taken yet decide where the answer is."""
+        """Whether the answer may be in samples that are not taken yet."""
         timestamps = self.timestamps
         return self._left > 0 and not (timestamps and timestamps[-1] >= timestamp)
 
@@ -116,7 +116,7 @@ class Samples:
             self.timestamps.append(self.header.base_timestamp + self._highest)
 
     def span_for(self, timestamp: int) -> tuple[int, int, int] | None:
-        """(count, start, end) of the records among which the answer is; None if it is not in what has been walked."""
+        """(count, start, end) of the records that contain the answer; None if it is not in the walked part."""
         number = bisect_left(self.timestamps, timestamp)
         if number == len(self.timestamps):
             return None
@@ -125,7 +125,7 @@ class Samples:
 
 
 class TimesCache:
-    """The samples and highs of the batches last looked into, and the records of the compressed ones last opened."""
+    """The samples and highs of recently used batches, and the records of compressed ones recently opened."""
 
     __slots__ = ("_batches", "_count", "_opened", "_opened_bytes", "limit", "opened_limit")
 
@@ -140,7 +140,7 @@ class TimesCache:
         return f"<TimesCache of {len(self._batches)} batches with {self._count} times>"
 
     def get(self, log: int, position: int) -> Highs | Samples | None:
-        """`log` is a number that stands for one log file for as long as the process runs."""
+        """`log` is a number that identifies one log file while the process runs."""
         key = (log, position)
         known = self._batches.pop(key, None)
         if known is not None:
@@ -167,7 +167,7 @@ class TimesCache:
         return batch
 
     def keep_open(self, log: int, position: int, batch: Opened) -> bool:
-        """Whether there is room for it; the longest unused make it."""
+        """Cache a batch, evicting the least recently used ones; False if it is too large."""
         size_bytes = len(batch.records)
         if size_bytes > self.opened_limit:
             return False
@@ -217,7 +217,7 @@ def find_record(data: bytes, position: int, count: int, header: BatchHeader, tim
 
 
 def _delta(timestamp: int, header: BatchHeader) -> int:
-    """A time as records of the batch have it, or the nearest that they can have."""
+    """A time as a delta of the batch's records, or the nearest possible one."""
     return min(max(timestamp - header.base_timestamp, -MAX_INT64), MAX_INT64)
 
 
@@ -230,7 +230,7 @@ def _walk(
     *,
     only_first: bool = False,
 ) -> tuple[int, int]:
-    """`later_records`, with damage told. Raises DecodeError."""
+    """`later_records`, which raises DecodeError for damage."""
     try:
         return later_records(data, position, count, above, found, only_first)
     except IndexError:

@@ -1,4 +1,4 @@
-"""Between which two places of a segment the first record at or after a time lies, as its two indexes say it; the log is not read.
+"""Brackets the first record at or after a time between two places of a segment, from its two indexes alone.
 
 A time entry is considered at every entry of the offset index and tells the largest time up to and with the batch named there (see
 `indexes.time_index`). So with (T, O) the first time entry that is not before the target, the record is at O or before it; and the
@@ -22,7 +22,7 @@ class Bracket(NamedTuple):
 def bracket(
     offset_entries: bytes | bytearray, time_entries: bytes | bytearray, timestamp: int, end: tuple[int, int]
 ) -> Bracket:
-    """Relative to the segment's begin; `end` is the offset and the position behind its last record."""
+    """Relative to the segment's start; `end` is the offset and the position behind its last record."""
     count = len(offset_entries) // offset_index.ENTRY.size
     reaching = time_index.first_at_or_after(time_entries, timestamp)
     if reaching is None:

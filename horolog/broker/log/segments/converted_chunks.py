@@ -1,22 +1,22 @@
-"""Remembers pieces of logs that were converted for readers, the longest unused forgotten first, and those of a log with it."""
+"""Caches pieces of logs that were converted for readers, evicting the least recently used first, and a log's pieces with the log."""
 
 from typing import NamedTuple
 
 from horolog.protocol.records.convert_up import UpBatch
 
 CONVERTED_BYTES = 32 * 1024 * 1024
-"""The bound on remembered bytes, unless the settings say otherwise."""
+"""The default limit of cached bytes."""
 
 
 class Chunk(NamedTuple):
-    """A piece of a log from some place on, as batches, whose ends count from there."""
+    """A piece of a log from some place on, as batches, with ends relative to that place."""
 
     batches: list[UpBatch]
     size_bytes: int
 
 
 class ConvertedChunks:
-    """The chunks last asked for, by the number of their log and where in it they begin."""
+    """The recently used chunks, by the number of their log and their start in it."""
 
     __slots__ = ("_chunks", "limit_bytes", "used_bytes")
 
@@ -29,7 +29,7 @@ class ConvertedChunks:
         return f"<ConvertedChunks: {len(self._chunks)}, {self.used_bytes} of {self.limit_bytes} bytes>"
 
     def get(self, log: int, position: int) -> Chunk | None:
-        """`log` is a number that stands for one log file for as long as the process runs."""
+        """`log` is a number that identifies one log file while the process runs."""
         key = (log, position)
         chunk = self._chunks.pop(key, None)
         if chunk is not None:
@@ -46,7 +46,7 @@ class ConvertedChunks:
             self._drop(next(iter(self._chunks)))
 
     def forget(self, log: int) -> None:
-        """The log is closed, gone or made anew."""
+        """The log is closed, removed or replaced."""
         for key in [key for key in self._chunks if key[0] == log]:
             self._drop(key)
 

@@ -1,4 +1,4 @@
-"""Loads the indexes of a segment when they are needed: from their files, or from the log where the files are not what was sealed."""
+"""Loads the indexes of a segment on demand: from their files, or from the log if the files do not match the seal."""
 
 import logging
 from collections.abc import Iterable
@@ -15,11 +15,11 @@ from horolog.broker.log.storage import CANNOT_WRITE, OverlayStorage, Storage, St
 log = logging.getLogger(__name__)
 
 REBUILD_AT_ONCE_BYTES = 4 * 1024 * 1024
-"""The largest log that is read to make its indexes anew while someone waits; a larger one is left to a worker."""
+"""The largest log that is read to rebuild its indexes while a request waits; a larger one is left to a worker."""
 
 
 def indexes_of(segment: Segment) -> IndexPair:
-    """Both indexes, loaded and verified. Raises BeingRescanned where that is left to a worker."""
+    """Both indexes, loaded and verified. Raises BeingRescanned if that is left to a worker."""
     indexes = segment.indexes
     if indexes is None:
         indexes = segment.indexes = _load(segment)
@@ -29,7 +29,7 @@ def indexes_of(segment: Segment) -> IndexPair:
 
 
 def _load(segment: Segment) -> IndexPair:
-    """Read the index files if they are what the seal says, else make them anew from the log, or have that done."""
+    """Read the index files if they match the seal, else rebuild them from the log, or leave that to a worker."""
     loaded = None if segment.seal is None else sealed_indexes.load(segment, segment.seal)
     if loaded is not None:
         _cut_to_entries(segment.folder.storage, loaded)
@@ -49,9 +49,9 @@ def _load(segment: Segment) -> IndexPair:
 
 
 def _made_anew(segment: Segment, folder: SegmentFolder) -> IndexPair:
-    """Read the log of a complete segment again, make both index files anew in a folder, and seal it again.
+    """Read the log of a complete segment again, rebuild both index files in a folder, and seal it again.
 
-    The segment stays as it is until all of this has gone well: what it holds is known, whatever becomes of its indexes.
+    The segment stays unchanged until all of this has succeeded: its contents are known even if the rebuild fails.
     """
     base_offset = segment.base_offset
     fresh = Segment(folder, base_offset, Contents(0, base_offset), segment.config, segment.created_ms)
@@ -64,13 +64,13 @@ def _made_anew(segment: Segment, folder: SegmentFolder) -> IndexPair:
         fresh.drop_indexes()
         raise
     segment.take_over(seal)
-    segment.sync.begin_with(0)  # nothing of this is synced
+    segment.sync.begin_with(0)  # none of this is synced
     assert fresh.indexes is not None
     return fresh.indexes
 
 
 def _cut_to_entries(storage: Storage, indexes: Iterable[OffsetIndex | TimeIndex]) -> None:
-    """Take back the room that was made for appends which never came. A file that cannot be cut is no reason not to read."""
+    """Cut unused preallocated space. A file that cannot be cut is still read."""
     for index in indexes:
         try:
             if storage.stat(index.path)[0] > len(index.entries):

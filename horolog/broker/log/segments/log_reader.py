@@ -1,4 +1,4 @@
-"""Reads a partition: from an offset to a slice of a segment, remembering where each reader will go on."""
+"""Reads a slice of a segment from an offset of a partition, and remembers where each reader will go on."""
 
 import sys
 
@@ -9,15 +9,15 @@ from horolog.broker.log.segments.verification import verify
 from horolog.protocol.primitives import Unread
 
 READ_HINTS = 64
-"""How many readers' places are remembered in each partition."""
+"""The number of readers' places remembered in each partition."""
 
 
 UNREAD_FROM_BYTES = 64 * 1024
-"""A slice of this length is cheaper to send from the page cache than to read and write."""
+"""From this length on, a slice is cheaper to send from the page cache than to read and write."""
 
 
 class LogReader:
-    """Over the segments of one partition. `forget` must follow whenever segments go, or their contents change."""
+    """Reads the segments of one partition. Call `forget` whenever segments are removed or their contents change."""
 
     __slots__ = ("_hints", "_segments")
 
@@ -39,11 +39,11 @@ class LogReader:
         cuts_first: bool = True,
         upconvert: Allowance | None = None,
     ) -> bytes:
-        """What lies in one segment from the batch that holds `offset` on, nothing at or behind `end_offset`.
+        """The bytes of one segment from the batch that holds `offset` on, none at or behind `end_offset`.
 
-        Cut at `max_bytes`, inside a batch if that is where it falls. A first batch that is larger comes whole with
-        `at_least_one`, else cut with `cuts_first`, else not at all. `written_offset` is where what has been written ends,
-        which is the same unless open transactions hide the end. With `upconvert`, v0 and v1 come as v2, and nothing is cut.
+        Cut at `max_bytes`, even inside a batch. A larger first batch is returned whole with `at_least_one`, else cut with
+        `cuts_first`, else not at all. `written_offset` is the end of the written log, the same unless open transactions
+        hide the end. With `upconvert`, v0 and v1 are returned as v2, and nothing is cut.
         """
         place = self._hints.pop(offset, None) or self._find(offset)
         if place is None:
@@ -59,7 +59,7 @@ class LogReader:
             following = -1
         if upconvert is not None and segment.magics & OLD_FORMATS:
             found = read_converted(segment, position, end, max_bytes, upconvert, at_least_one=at_least_one)
-            if found.data and not segment.holes:  # a hole may follow, and nobody goes on there
+            if found.data and not segment.holes:  # a hole may follow, where no reader goes on
                 self._remember(found.next_offset, segment, found.end)
             return found.data
         if end - position <= max_bytes:
@@ -68,7 +68,7 @@ class LogReader:
         elif not at_least_one and (
             max_bytes <= 0 or (not cuts_first and reader.batch_size(segment, position) > max_bytes)
         ):
-            self._hints[offset] = place  # the reader will ask for the same again
+            self._hints[offset] = place  # the reader will request the same again
             return b""
         else:
             data = _read(segment, position, position + max_bytes)
@@ -82,14 +82,14 @@ class LogReader:
         return data
 
     def unread(self, offset: int, end_offset: int, written_offset: int, max_bytes: int) -> Unread | None:
-        """What `read` would give, where that is long, needs no look and may be sent from its file; else None, and `read` has to.
+        """The result of `read` as a slice of the file, if it is long, verified and needs no conversion; else None: use `read`.
 
-        A slice that is cut has no place remembered where its reader goes on: to find that takes less than a walk through it.
+        The place where the reader of a cut slice goes on is not remembered: finding it again costs less than walking the slice.
         """
         place = self._hints.get(offset) or self._find(offset)
         if place is None:
             return None
-        self._hints[offset] = place  # for `read`, or to be taken below
+        self._hints[offset] = place  # for `read`, or removed below
         segment, position = place
         if segment.holes or segment.unverified is not None or segment.magics & OLD_FORMATS:
             return None
@@ -110,7 +110,7 @@ class LogReader:
         return found
 
     def bytes_ahead(self, offset: int, end_offset: int, written_offset: int) -> int:
-        """How much lies from the batch that holds `offset` up to `end_offset`; where a segment ends before, more than anybody asks for."""
+        """The bytes from the batch that holds `offset` up to `end_offset`; if the segment ends before, more than any request's limit."""
         place = self._hints.get(offset) or self._find(offset)
         if place is None:
             return 0
@@ -123,7 +123,7 @@ class LogReader:
         return max(0, end - position)
 
     def _remember(self, offset: int, segment: Segment, position: int) -> None:
-        """Where the reader that gets these batches will go on. At the end of a complete segment there is nothing to go on."""
+        """Remember where the reader of these batches will go on, except at the end of a complete segment."""
         if position == segment.size_bytes and segment is not self._segments[-1]:
             return
         hints = self._hints
@@ -142,7 +142,7 @@ class LogReader:
 
 
 def _read(segment: Segment, start: int, end: int) -> bytes:
-    """What lies between two places, verified; nothing where the second is not behind the first."""
+    """The verified bytes between two places; none if the second is not behind the first."""
     if end <= start:
         return b""
     if segment.unverified is not None:

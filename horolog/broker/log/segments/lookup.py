@@ -77,7 +77,7 @@ def start_position(offset_entries: bytes | bytearray, time_entries: bytes | byte
 def first_in_segment(
     segment: Segment, timestamp: int, start_offset: int, end_offset: int, cache: TimesCache
 ) -> Found | None:
-    """The first record of a segment at or after a time, among the offsets from `start_offset` up to `end_offset`."""
+    """The first record of a segment at or after a time, in the offsets from `start_offset` up to `end_offset`."""
     offsets, times = indexes_of(segment)
     entries = offsets.entries
     number = start_number(entries, times.entries, timestamp)
@@ -101,7 +101,7 @@ def first_in_segment(
 def _at_entry(
     segment: Segment, entries: bytes | bytearray, number: int, timestamp: int, start_offset: int, cache: TimesCache
 ) -> Found | None:
-    """The first record at or after a time, if the batch at an offset entry is a plain one of some size and tells that it is in it."""
+    """The first record at or after a time, if the batch at an offset entry is a plain one of some size and contains it."""
     if not 0 < number < len(entries) // offset_index.ENTRY.size:
         return None
     position = offset_index.position_of(entries, number)
@@ -126,7 +126,7 @@ def _at_entry(
 def _samples_at(
     segment: Segment, entries: bytes | bytearray, number: int, position: int
 ) -> tuple[Samples | None, bytes | None]:
-    """What samples can be taken of at an offset entry, and its bytes; None if others look into that. Raises DecodeError."""
+    """Empty samples for the batch at an offset entry, and its bytes; None if the batch does not suit. Raises DecodeError."""
     following = number + 1
     is_last = following == len(entries) // offset_index.ENTRY.size
     end = segment.size_bytes  # entries may be of batches that are not written yet
@@ -169,7 +169,7 @@ def _among_highs(segment: Segment, head: Head, timestamp: int, start_offset: int
 
 
 def _among_opened(segment: Segment, head: Head, timestamp: int, cache: TimesCache) -> Place | None:
-    """In a compressed batch of the second version."""
+    """The first record at or after a time in a compressed v2 batch."""
     known = cache.get(segment.number, head.position)
     if isinstance(known, Highs):
         return known.first_at_or_after(timestamp)

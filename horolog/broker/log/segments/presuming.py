@@ -1,11 +1,11 @@
-"""Takes an unsealed segment for what its index files say of it: for who only looks, and for little of it.
+"""Presumes the contents of an unsealed segment from its index files, for read-only callers that need little of it.
 
-Other brokers believe their index files, and so may a look at a folder that one of them writes to, or at the part of a log that is not
-sealed yet. Nothing of a closed segment is read but its indexes and the heads at the ends of them. Of the last segment the end
-is read, because the indexes are written after the log: all that lies behind an entry far enough in front of the end.
+Other brokers believe their index files. A read-only look at a folder that one of them writes to, or at the unsealed part of a log,
+may do so too. Only the indexes of a closed segment and the heads at their ends are read. Of the last segment the end is also read,
+from an entry far enough in front of it, because the indexes are written after the log.
 
-What the indexes say is held against the log at their first and last entries, and every batch that a look-up comes to has its own
-head. Whatever does not fit means that nothing is presumed, and the log is to be read. So is one of format v0 or v1.
+The indexes are checked against the log at their first and last entries, and every batch that a look-up reaches has its own head.
+If anything does not fit, nothing is presumed, and the log has to be read. The same holds for a log of format v0 or v1.
 """
 
 from collections.abc import Iterator
@@ -20,24 +20,24 @@ from horolog.protocol.errors import DecodeError
 from horolog.protocol.records.head import BATCH_MAGIC, HEADER_BYTES, Head, heads
 
 END_BYTES = 1 << 20
-"""Of the last segment at least so much is read: a broker adds the entries of an append, which is no larger, after it."""
+"""The least that is read of the last segment: a broker adds the entries of an append, which is no larger, after the append."""
 _BEHIND_BYTES = 16 << 20
-"""No entry for so many bytes: indexes were lost, or the log has room that was taken in advance."""
+"""If this many bytes have no entry, indexes were lost, or the log has preallocated space."""
 _READ_BYTES = 24 << 10  # whole entries of both kinds
 
 
 class Known(NamedTuple):
-    """Facts of a log file that its indexes do not tell."""
+    """Facts about a log file that are not in its indexes."""
 
     size_bytes: int
     following: int | None
-    """Where the next segment begins; None for the last one."""
+    """The base offset of the next segment; None for the last one."""
     end_offset: int = 0
-    """Offsets up to here were given out in the partition."""
+    """The end of the offsets given out in the partition."""
 
 
 def presume(segment: Segment, known: Known) -> bool:
-    """Have a new segment hold what its index files say; False if they do not tell, and then it is of no use."""
+    """Fill a new segment from its index files; False if they do not tell, and then the segment is useless."""
     try:
         if known.following is None:
             return _hold_last(segment, known)
@@ -47,7 +47,7 @@ def presume(segment: Segment, known: Known) -> bool:
 
 
 def _hold_closed(segment: Segment, known: Known, following: int) -> bool:
-    """One that was rolled: its indexes end with it, and the last time is the largest."""
+    """Fill a rolled segment: its indexes end with it, and the last time is the largest."""
     offsets, times = (_entries(segment, number) for number in (0, 1))
     is_whole = all(
         segment.folder.storage.stat(path)[0] == len(entries)
@@ -66,7 +66,7 @@ def _hold_closed(segment: Segment, known: Known, following: int) -> bool:
 
 
 def _hold_last(segment: Segment, known: Known) -> bool:
-    """One that takes appends: its indexes tell of all but the end, which is read."""
+    """Fill an active segment: its indexes cover all but the end, which is read."""
     offsets, times = _entries(segment, 0), _entries(segment, 1)
     there = _count_below(offsets, known.size_bytes)
     if known.size_bytes - offset_index.position_of(offsets, there - 1) > _BEHIND_BYTES:
@@ -93,7 +93,7 @@ def _hold_last(segment: Segment, known: Known) -> bool:
 
 
 def _read_end(segment: Segment, start: int, entry: int, known: Known) -> bool:
-    """Read a segment from the batch on that an entry names; a batch that is cut short at its end is left out."""
+    """Read a segment from the batch of an entry on; a batch that is cut short at the end is left out."""
     first, last = segment.base_offset, segment.base_offset + LARGEST_RELATIVE_OFFSET
     end = start
     for span in scan(segment.log.pread, known.size_bytes, first_offset=first, end_offset=last, position=start):
@@ -113,7 +113,7 @@ def _read_end(segment: Segment, start: int, entry: int, known: Known) -> bool:
 
 
 def _entries(segment: Segment, number: int) -> bytes:
-    """What an index file holds, without the zeros of the room that was taken in advance."""
+    """The entries of an index file, without preallocated zeros."""
     storage: Storage = segment.folder.storage
     path = segment.files.index_paths[number]
     size = (offset_index.ENTRY.size, time_index.ENTRY.size)[number]
@@ -132,7 +132,7 @@ def _entries(segment: Segment, number: int) -> bytes:
 
 
 def _count_below(offsets: bytes, position: int) -> int:
-    """How many entries of the offset index lie before a place in the log."""
+    """The number of entries of the offset index before a place in the log."""
     count = len(offsets) // offset_index.ENTRY.size
     while count and offset_index.position_of(offsets, count - 1) >= position:
         count -= 1
@@ -163,7 +163,7 @@ def _last_time(indexes: IndexPair) -> tuple[int, int]:
     return timestamp, offset
 
 
-# -- held against the log
+# -- checked against the log
 
 
 def _agrees(segment: Segment, indexes: IndexPair, known: Known) -> bool:

@@ -1,8 +1,8 @@
 """Finds batches in a segment's log file and cuts reads at a batch boundary.
 
 The offset index gives a position to begin at; from there the walk goes from header to header, reading small pieces of
-the file, until the wanted batch or boundary. Damaged ranges (`Segment.holes`) are passed over and never handed out.
-Only what has been written is looked at.
+the file, until the wanted batch or boundary. Damaged ranges (`Segment.holes`) are skipped and never handed out. Only
+written bytes are read.
 """
 
 from collections.abc import Callable, Iterator
@@ -40,7 +40,7 @@ def find(segment: Segment, offset: int) -> int | None:
 
 
 def heads_from(segment: Segment, position: int) -> Iterator[Head]:
-    """The heads of all batches that have been written, from a position on."""
+    """The heads of all written batches from a position on."""
     read = _reads_of(segment)
     try:
         for start, end in good_ranges(segment, position):
@@ -50,7 +50,7 @@ def heads_from(segment: Segment, position: int) -> Iterator[Head]:
 
 
 def _reads_of(segment: Segment) -> Callable[[int, int], bytes]:
-    """What reads a log for a walk over heads: a size that is wrong would lead past some, so it is verified first."""
+    """A function that reads a log for a walk over heads: it verifies first, because a wrong size would skip some."""
     if segment.unverified is None:
         return segment.log.pread
 
@@ -83,16 +83,16 @@ def good_end(segment: Segment, position: int) -> int:
 
 
 def boundary(segment: Segment, data: bytes, position: int, end: int) -> tuple[int, int]:
-    """Where the last whole batch of `data` ends, which was read from `position` on and not as far as `end`.
+    """The end of the last whole batch of `data`, which was read from `position` on and not as far as `end`.
 
-    Also the offset with which the next read will probably come: one that lies in the batch at that boundary and not before it.
+    Also the probable offset of the next read: one that lies in the batch at that boundary and not before it.
     """
     limit = position + len(data)
     offsets, _ = indexes_of(segment)
     start = max(position, offset_index.last_position_up_to(offsets.entries, limit))
 
     def read(size_bytes: int, at: int) -> bytes:
-        """What has been read, but for a head that it ends in."""
+        """From `data`, except for a head that it cuts off."""
         piece = data[at - position : at - position + size_bytes]
         return piece if len(piece) >= START.size else segment.log.pread(size_bytes, at)
 

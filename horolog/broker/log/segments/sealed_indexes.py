@@ -1,4 +1,4 @@
-"""Reads a segment's index files, provided they are what its seal says."""
+"""Reads a segment's index files if they match its seal."""
 
 from horolog.broker.log.indexes import IndexPair, offset_index, time_index
 from horolog.broker.log.integrity import IndexSum, Seal
@@ -7,7 +7,7 @@ from horolog.broker.log.storage import Storage
 
 
 def load(segment: Segment, seal: Seal) -> IndexPair | None:
-    """The index entries that were sealed, None if the files do not begin with them. What follows is left out."""
+    """The sealed index entries, None if the files do not begin with them. Later entries are left out."""
     storage, paths = segment.folder.storage, segment.files.index_paths
     offsets = _sealed(storage, paths[0], seal.offset_index)
     if offsets is None or not offset_index.ends_in_order(offsets):
@@ -24,7 +24,7 @@ def _sealed(storage: Storage, path: str, expected: IndexSum) -> bytes | None:
 
 
 def _start_of(storage: Storage, path: str, size_bytes: int) -> bytes | None:
-    """So much of a file, None if it is not as large; and no more, for the rest of an active segment's index is megabytes of zeros."""
+    """The first bytes of a file, None if it is shorter. The rest is not read: in an active segment's index it is megabytes of zeros."""
     if not storage.exists(path):
         return None
     there_bytes, _ = storage.stat(path)

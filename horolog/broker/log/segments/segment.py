@@ -2,7 +2,7 @@
 
 `append` takes bytes that are ready to be stored, adds the index entries they are due and changes times and offsets at once;
 nothing is written before `flush`, which takes one write for the log and at most one for each index. `roll_back` returns to
-what the last flush left. `size_bytes` is what has been written, `end_bytes` what it will be.
+the state after the last flush. `size_bytes` is the written size, `end_bytes` the size with queued bytes.
 
 Index entries (one is *due* when more than `index.interval.bytes` were appended since the last one) name, by the format of the data,
 what the brokers of its era put there: the first offset for v0 and v1, the last of the batch for v2. A large append of many
@@ -35,16 +35,16 @@ from horolog.protocol.readable import time_and_number
 from horolog.protocol.records.head import BATCH_MAGIC
 
 PROGRESS_BYTES = 8 * 1024 * 1024
-"""An active segment is sealed again when it has grown by so much: reading this takes 10 to 200 ms."""
+"""The growth after which an active segment is sealed again: reading this much takes 10 to 200 ms."""
 
 HAS_PRODUCERS: Final = 0x80
-"""In `magics`: some batch carries a producer id, so the segment tells something about producers."""
+"""In `magics`: some batch carries a producer id, so the segment matters for producers' states."""
 
 _numbers: Final = count()
 
 
 class _Written:
-    """What `roll_back` returns to. One is made for every write, and compiled code makes nothing more quickly."""
+    """The state that `roll_back` restores. One is made for every write, and compiled code makes nothing more quickly."""
 
     __slots__ = (
         "bytes_since_entry",
@@ -122,14 +122,14 @@ class Segment:
         self.files = SegmentFiles(folder, base_offset, suffix)
         self.log: File = folder.storage.open(self.files.path(LOG_SUFFIX))
         self.indexes: IndexPair | None = None
-        """Those of a segment that takes appends are in memory; `index_loading` has those of others."""
+        """An active segment's indexes are in memory; `index_loading` loads those of others."""
         self.config = config
         """As it was when the segment was opened."""
         self.index_interval_bytes = config.index_interval_bytes
         self.created_ms = created_ms
         self.seal = seal
         self.progress: Seal | None = None
-        """While appends go on: the seal of what was there when that was last asked for."""
+        """While appends go on: the seal of the part that `note_progress` sealed last."""
         self.pending: list[Buffer] = []
         self.index_is_full = self._has_new_entries = False
         self.removed = False
@@ -138,7 +138,7 @@ class Segment:
         self.hold(contents, BlockSums() if seal is None else seal.sums(), is_verified=seal is None)
 
     def hold(self, contents: Contents, sums: BlockSums, *, is_verified: bool = True) -> None:
-        """Take this for what the log holds, all of it on the disk, and what it sums up to."""
+        """Set the log's contents, all of them on the disk, and their sums."""
         self.size_bytes = self.end_bytes = contents.size_bytes
         self.next_offset = contents.next_offset
         self.max_timestamp = contents.max_timestamp
@@ -148,7 +148,7 @@ class Segment:
         self.holes = contents.holes
         self.sums = sums
         self.unverified = None if is_verified else bytearray(b"\1") * blocks_in(contents.size_bytes) or None
-        """One byte per block of the log, 1 for those that nobody has held against their sum since it was opened."""
+        """One byte per block of the log, 1 for those not verified against their sums since the segment was opened."""
         self.bytes_since_entry = 0
         self.sync.begin_with(contents.size_bytes)
 
@@ -191,7 +191,7 @@ class Segment:
         return self.indexes
 
     def append(self, appended: Validated) -> None:
-        """Queue bytes that follow what the segment holds."""
+        """Queue bytes at the segment's end."""
         data, size_bytes, first, last, _, highest, highest_at, first_timestamp, _, marks, batches, magic = appended
         assert self.next_offset <= first <= last, f"{self!r} got offsets {first} to {last}"
         if self._written is None:
@@ -219,7 +219,7 @@ class Segment:
             self.note(position, end - mark.position, offset, mark.max_timestamp, mark.max_timestamp_offset)
 
     def note(self, position: int, size_bytes: int, offset: int, timestamp: int, timestamp_offset: int) -> None:
-        """Take notice of bytes at `position`: the largest timestamp, and index entries if they are due."""
+        """Account for bytes at `position`: the largest timestamp, and index entries if they are due."""
         if timestamp > self.max_timestamp:
             self.max_timestamp = timestamp
             self.max_timestamp_offset = timestamp_offset
@@ -248,7 +248,7 @@ class Segment:
         self._written = None
 
     def roll_back(self) -> None:
-        """Forget what was appended since the last flush, in the file too."""
+        """Drop everything appended since the last flush, in the file too."""
         written, self._written = self._written, None
         self.pending = []
         self.end_bytes = self.size_bytes
@@ -267,7 +267,7 @@ class Segment:
     # -- completing
 
     def complete(self) -> Seal:
-        """No more appends: the closing time entry, all files cut to size, and the seal.
+        """End appends: add the closing time entry, cut all files to size, and make the seal.
 
         The seal may be saved once the files have been synced.
         """
@@ -282,7 +282,7 @@ class Segment:
         return self.seal
 
     def note_progress(self) -> bool:
-        """Seal what has been written so far, if that is much more than is sealed. To be saved when the files have been synced."""
+        """Seal the written part if it is much more than the sealed one. The seal may be saved once the files have been synced."""
         sealed_bytes = self.progress.contents.size_bytes if self.progress is not None else 0
         if self.seal is not None or self.pending or self.size_bytes - sealed_bytes < PROGRESS_BYTES:
             return False
@@ -305,12 +305,12 @@ class Segment:
         )
 
     def take_over(self, seal: Seal) -> None:
-        """Go on with what someone else has found in the log, complete and synced."""
+        """Take over the seal that another reader of the log made, complete and synced."""
         if self.seal is not None:
             seal = replace(seal, transaction_index=self.seal.transaction_index)
         self.seal, self.progress = seal, None
         self._forget()
-        self.number = next(_numbers)  # nothing that is remembered of the old contents counts
+        self.number = next(_numbers)  # invalidates everything cached of the old contents
         self.hold(seal.contents, seal.sums())
 
     @property
@@ -328,24 +328,24 @@ class Segment:
     # -- in use and out of use
 
     def suspected(self, reason: str) -> BeingRescanned:
-        """Report the segment, to be read again by a worker; what to raise meanwhile."""
+        """Report the segment for a rescan by a worker; returns the exception to raise meanwhile."""
         self.folder.rescan_queue.report(self.folder.directory, self.base_offset, reason)
         return BeingRescanned(f"{self.log.path}: {reason}; it is read again in the background", path=self.log.path)
 
     @property
     def index_bytes(self) -> int:
-        """What the loaded indexes take in memory."""
+        """The memory of the loaded indexes."""
         return 0 if self.indexes is None else self.indexes.size_bytes
 
     def drop_indexes(self) -> None:
-        """Free the memory of a complete segment's indexes, which are loaded again when needed; of others only the descriptors."""
+        """Free a complete segment's indexes, which are loaded again when needed; for others only close the descriptors."""
         if self.indexes is not None:
             self.indexes.close()
             if self.seal is not None:
                 self.indexes = None
 
     def _forget(self) -> None:
-        """Nothing is remembered any more that was read of the files."""
+        """Drop everything cached from the files."""
         self.drop_indexes()
         self.folder.indexes.forget(self)
         self.folder.converted.forget(self.number)
@@ -355,7 +355,7 @@ class Segment:
         self._forget()
 
     def retire(self, suffix: str) -> None:
-        """Take the segment out of use under another name, of which workers that look for its files know at once."""
+        """Take the segment out of use under another name; workers that look for its files see this at once."""
         self.removed = True
         self.close()
         try:

@@ -1,4 +1,4 @@
-"""The files of one segment: their names, and the steps that all of them take together.
+"""The files of one segment: their names, and the operations on all of them together.
 
 Files are named by the offset of the first record that the segment may hold, in 20 digits, and by their kind: `.log` holds batches
 and messages as they travel, one after the other and nothing else; `.index`, `.timeindex` and `.txnindex` are specified in
@@ -18,7 +18,7 @@ LOG_SUFFIX = ".log"
 OFFSET_INDEX_SUFFIX = ".index"
 TIME_INDEX_SUFFIX = ".timeindex"
 FILE_SUFFIXES = (LOG_SUFFIX, OFFSET_INDEX_SUFFIX, TIME_INDEX_SUFFIX)
-"""Of the files that every segment has."""
+"""The suffixes of the files that every segment has."""
 
 
 def segment_path(directory: str, base_offset: int, suffix: str) -> str:
@@ -26,7 +26,7 @@ def segment_path(directory: str, base_offset: int, suffix: str) -> str:
 
 
 class SegmentFiles:
-    """By kind: one of the suffixes above, or that of the transaction index."""
+    """The files by kind: one of the suffixes above, or that of the transaction index."""
 
     __slots__ = ("_base_offset", "_folder", "suffix")
 
@@ -43,7 +43,7 @@ class SegmentFiles:
 
     @property
     def index_paths(self) -> tuple[str, str]:
-        """Of the offset index and of the time index."""
+        """The paths of the offset index and of the time index."""
         return self.path(OFFSET_INDEX_SUFFIX), self.path(TIME_INDEX_SUFFIX)
 
     def modified_ns(self) -> int:
@@ -51,16 +51,16 @@ class SegmentFiles:
         return self._folder.storage.stat(self.path(LOG_SUFFIX))[1]
 
     def modified_ms(self) -> int:
-        """The same in milliseconds: what tells the age of a segment without any timestamps."""
+        """The same in milliseconds: the age of a segment without timestamps."""
         return self.modified_ns() // 1_000_000
 
     def sum_of_transactions(self) -> IndexSum:
-        """Of the transaction index as it is: it is synced with every entry. Nothing where there is no such file."""
+        """The sum of the current transaction index, which is synced with every entry; that of nothing if there is no file."""
         storage, path = self._folder.storage, self.path(transaction_index.SUFFIX)
         return IndexSum.of(storage.read_all(path) if storage.exists(path) else b"")
 
     def rename(self, suffix: str) -> None:
-        """Give the files, which are closed, another suffix, such as `.deleted`. If the log keeps its name all do, and that is raised.
+        """Give the closed files another suffix, such as `.deleted`. If the log keeps its name, all do, and the fault is raised.
 
         An index that keeps its name without its log is removed at the next start.
         """
@@ -78,7 +78,7 @@ class SegmentFiles:
                 log.warning("%s keeps its name for now: %s", old, fault)
 
     def remove(self) -> None:
-        """Delete the files, which are closed; safe in a worker thread."""
+        """Delete the closed files; safe in a worker thread."""
         storage = self._folder.storage
         for kind in FILE_SUFFIXES:
             if storage.exists(self.path(kind)):

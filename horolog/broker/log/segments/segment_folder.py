@@ -1,4 +1,4 @@
-"""Where segments live and what they share."""
+"""The folder of a partition's segments, and the resources that they share."""
 
 from dataclasses import dataclass, field
 
@@ -11,7 +11,7 @@ from horolog.broker.log.storage import Storage
 
 @dataclass(frozen=True, slots=True)
 class SegmentFolder:
-    """The folder of one partition, and what all segments of the broker have in common."""
+    """The folder of one partition, and the shared resources of all segments of the broker."""
 
     storage: Storage
     directory: str

@@ -1,4 +1,4 @@
-"""Learns from a log file itself what a segment holds, and makes its indexes anew, in memory and in their files."""
+"""Reads a segment's contents from its log file, and rebuilds its indexes, in memory and in their files."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -19,11 +19,11 @@ def recover(
     prefix: Seal | None = None,
     observe: Callable[[Batch], None] | None = None,
 ) -> None:
-    """Read the log. A segment whose recovery fails is of no use any more: begin with another one.
+    """Read the log. A segment whose recovery fails is useless: begin with another one.
 
-    Skips the part that `prefix` seals, provided its index entries load. `observe` is shown every good batch that is read.
+    Skips the part that `prefix` seals, if its index entries load. `observe` is called with every good batch that is read.
     Faults outside of checksums are corrected in the file, damage is set aside. Bytes behind the last good batch are a torn
-    tail and cut off, unless more is known to have been there: then they are damage.
+    tail and cut off, unless more records are known to have been there: then they are damage.
     """
     folder, counters = segment.folder, segment.folder.counters
     known, indexes = _begin(segment, known, prefix)
@@ -55,7 +55,7 @@ def recover(
 
 
 def _begin(segment: Segment, known: Known, prefix: Seal | None) -> tuple[Known, IndexPair]:
-    """Begin with nothing, or with what the prefix vouches for."""
+    """Begin with nothing, or with the part that the prefix vouches for."""
     sealed = None if prefix is None else sealed_indexes.load(segment, prefix)
     if prefix is None or sealed is None:
         max_bytes = segment.config.segment_index_bytes
@@ -79,7 +79,7 @@ def _read_and_sum(segment: Segment, size_bytes: int, position: int) -> bytes:
 
 
 def absorb(segment: Segment, batch: Batch) -> None:
-    """Have a segment hold the batch that follows what it holds."""
+    """Add the next batch to a segment's contents."""
     if not segment.magics:
         segment.first_timestamp = batch.max_timestamp
     offset = batch.last_offset

@@ -1,12 +1,12 @@
-"""How much of a segment is on the disk, and whether a sync of it is due: all of a segment that more than one thread writes.
+"""Tracks how much of a segment is on the disk, and whether a sync is due: the only state of a segment that several threads write.
 
-The partition's thread says what there is to be synced, a worker takes that up and says what came of it. A flag is cleared *before*
-the work it asks for, so that a write meanwhile asks again; `synced_bytes` has one writer at a time.
+The partition's thread requests syncs, a worker takes them up and reports the results. A flag is cleared *before* the work that it
+requests, so that a write meanwhile requests it again; `synced_bytes` has one writer at a time.
 """
 
 
 class SegmentSync:
-    """The attributes are for reading; the methods change them, and are named by the thread that may."""
+    """The attributes are for reading; the methods change them, and are grouped by the thread that may call them."""
 
     __slots__ = ("indexes_are_due", "is_due", "synced_bytes")
 
@@ -14,7 +14,7 @@ class SegmentSync:
         self.is_due = False
         """The segment waits in the queue of its partition's `SyncState`."""
         self.indexes_are_due = False
-        """A seal speaks of entries that may not be on the disk."""
+        """A seal covers entries that may not be on the disk."""
         self.synced_bytes = synced_bytes
         """How much of the log file a successful sync has covered."""
 
@@ -30,7 +30,7 @@ class SegmentSync:
         self.indexes_are_due = True
 
     def begin_with(self, synced_bytes: int) -> None:
-        """The log is another than before, as it was found on the disk."""
+        """The log was replaced by one found on the disk."""
         self.synced_bytes = synced_bytes
 
     # -- in a worker
@@ -44,7 +44,7 @@ class SegmentSync:
         return are_due
 
     def give_back_indexes(self, *, are_due: bool) -> None:
-        """What `take_up_indexes` said is due again: the sync has failed."""
+        """The sync has failed: restore what `take_up_indexes` returned."""
         self.indexes_are_due |= are_due
 
     def reached(self, size_bytes: int) -> None:

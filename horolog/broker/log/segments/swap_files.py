@@ -1,17 +1,17 @@
-"""Puts rewritten segments in the place of old ones by renaming files, and finishes or forgets that after a crash.
+"""Replaces old segments by rewritten ones by renaming files, and finishes or discards that after a crash.
 
 File names, as Kafka has them, `<base offset, 20 digits>` and then:
 
-    .log.cleaned    being written; worth nothing after a crash (so are .index, .timeindex, .txnindex)
+    .log.cleaned    being written; worthless after a crash (also .index, .timeindex, .txnindex)
     .log.swap       complete and on the disk; takes its place even after a crash
     .log            in place
     .log.deleted    out of use, removed after file.delete.delay.ms
 
 The order: the cleaner writes and syncs `.cleaned`; `promote` renames them to `.swap`, last segment first, so that one
 `.cleaned` left behind voids every `.swap` from its base offset on; the old segments become `.deleted`; `install` gives the new ones
-their names. Segments that follow a new one and begin before its last offset are what it was made of: a restart that finds
-the `.swap` removes them. Where the tail of a group has been cleaned away it cannot tell, and leaves those segments to
-the next pass: they hold nothing but superseded records.
+their names. Segments that follow a new one and begin before its last offset are its sources: a restart that finds the `.swap`
+removes them. If the tail of a group has been cleaned away, the restart cannot tell, and leaves those segments to the next
+pass: they hold only superseded records.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -40,7 +40,7 @@ class CleanedSegment:
 
 @dataclass(frozen=True, slots=True)
 class SwapReport:
-    """What a restart found and did."""
+    """The findings and actions of a restart."""
 
     installed: tuple[int, ...] = ()  # base offsets of segments whose replacement was finished
     replaced: tuple[int, ...] = ()  # base offsets of segments that became part of those
@@ -55,7 +55,7 @@ def promote(storage: Storage, directory: str, base_offsets: Iterable[int]) -> No
 
 
 def install(storage: Storage, directory: str, base_offsets: Iterable[int]) -> None:
-    """Give promoted segments their final names; what they replace must be out of the way or is overwritten."""
+    """Give promoted segments their final names; files with these names are overwritten."""
     for base_offset in sorted(base_offsets):
         for suffix in reversed(SUFFIXES):  # the log last: while it waits, a restart does all of this again
             _put_in_place(storage, segment_path(directory, base_offset, suffix))
@@ -63,7 +63,7 @@ def install(storage: Storage, directory: str, base_offsets: Iterable[int]) -> No
 
 
 def discard(storage: Storage, directory: str, base_offsets: Iterable[int]) -> None:
-    """Remove cleaned files that nobody wants any more."""
+    """Remove cleaned files that are no longer needed."""
     for base_offset in base_offsets:
         for suffix in SUFFIXES:
             path = segment_path(directory, base_offset, suffix) + CLEANED
@@ -72,9 +72,9 @@ def discard(storage: Storage, directory: str, base_offsets: Iterable[int]) -> No
 
 
 def recover(storage: Storage, directory: str, next_offset_of: Callable[[str], int]) -> SwapReport:
-    """Finish or forget what a crash interrupted; to be called before the segments of a partition are opened.
+    """Finish or discard an interrupted swap; called before the segments of a partition are opened.
 
-    `next_offset_of(path)` tells the offset behind the last record of a log file, -1 for an empty one.
+    `next_offset_of(path)` returns the offset after the last record of a log file, -1 for an empty one.
     """
     names = storage.list_dir(directory)
     cleaned = [name for name in names if name.endswith(CLEANED)]

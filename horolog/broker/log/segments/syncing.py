@@ -1,4 +1,4 @@
-"""Has a segment's files on the disk; safe in a worker thread."""
+"""Syncs a segment's files; safe in a worker thread."""
 
 from horolog.broker.log.segments.index_loading import REBUILD_AT_ONCE_BYTES
 from horolog.broker.log.segments.segment import Segment
@@ -6,16 +6,16 @@ from horolog.broker.log.storage import FileMissing, StorageFault
 
 
 def datasync(segment: Segment) -> None:
-    """Have what has been written on the disk.
+    """Sync the written files of a segment.
 
-    Of a segment that takes appends only the log: its indexes can be made anew from it, and syncing them would make
-    every acknowledgement wait for three files. Unless they have been sealed as they are, and the log is too large to be
-    read while somebody waits for its indexes: those of a smaller one are held against their seal, whatever a power cut leaves.
+    Of an active segment only the log is synced: its indexes can be rebuilt from it, and syncing them would make every
+    acknowledgement wait for three files. The exception are sealed indexes of a log that is too large to be read while a
+    request waits for its indexes: those of a smaller log are verified against their seal after a power cut.
     """
     with_indexes = segment.sync.take_up_indexes()
     try:
         segment.log.datasync()
-        check_in_place(segment)  # else what was synced has no name, and goes with this process
+        check_in_place(segment)  # otherwise the synced file has no name, and is lost with this process
         is_sealed = with_indexes or segment.seal is not None
         indexes = segment.indexes if is_sealed and segment.size_bytes > REBUILD_AT_ONCE_BYTES else None
         if indexes is not None:

@@ -1,7 +1,7 @@
-"""Looks up times in a partition: passes over segments by their largest timestamp alone, and searches the first that reaches.
+"""Looks up times in a partition: skips segments by their largest timestamp, and searches the first one that reaches the time.
 
-The first segment that reaches a time is found by binary search, so the number of segments plays no part. When nothing is found in
-it, because what it holds there is hidden by the log's start or end, the search goes on to the next.
+The first segment that reaches a time is found by binary search, so the number of segments plays no part. If nothing is found in
+it, because the log's start or end hides the record, the search goes on to the next.
 """
 
 from bisect import bisect_left
@@ -14,7 +14,7 @@ from horolog.broker.log.segments.segment import Segment
 
 
 class TimeSearch:
-    """Over the segments of one partition. `forget` must follow whenever segments come or go."""
+    """Searches the segments of one partition. Call `forget` whenever segments are added or removed."""
 
     __slots__ = ("_cache", "_highs", "_segments")
 
@@ -27,7 +27,7 @@ class TimeSearch:
         self._highs = None
 
     def first_at_or_after(self, timestamp: int, start_offset: int, end_offset: int) -> Found | None:
-        """The first record not before a time, among the offsets from `start_offset` up to but not including `end_offset`."""
+        """The first record not before a time, in the offsets from `start_offset` up to but not including `end_offset`."""
         segments = self._segments
         for number in range(self._first_reaching(timestamp), len(segments)):
             segment = segments[number]
@@ -44,7 +44,7 @@ class TimeSearch:
         return bisect_left(self._running_highs(), timestamp)
 
     def _running_highs(self) -> list[int]:
-        """Of each complete segment the largest timestamp up to its end."""
+        """For each complete segment the largest timestamp up to its end."""
         highs = self._highs
         if highs is None:
             complete = self._segments[:-1]
@@ -69,7 +69,7 @@ class TimeSearch:
     def newest_before(
         self, timestamp: int, max_count: int, start_offset: int, end: tuple[int, int] | None
     ) -> list[int]:
-        """Where segments begin that were last written at or before a time, newest first: -1 asks for all, -2 for the earliest.
+        """The base offsets of segments last written at or before a time, newest first: -1 means all, -2 the earliest.
 
         `end` is an offset and a time that count as a segment of their own.
         """

@@ -1,8 +1,8 @@
-"""Reads v0 and v1 as v2: a piece of a log is converted when it is first asked for, and remembered for the readers that follow.
+"""Reads v0 and v1 as v2: a piece of a log is converted on its first read, and cached for later readers.
 
 A log is converted in chunks, which begin where a reader begins and end with the message that reaches over the next multiple of
-`CHUNK_BYTES`: readers that begin at different places soon share them. Readers that ask for less than a chunk get batches made
-for them. No batch is ever cut, and v2 batches stay as they are.
+`CHUNK_BYTES`: readers that begin at different places soon share them. Reads of less than a chunk get batches of their own. No
+batch is ever cut, and v2 batches stay unchanged.
 """
 
 import sys
@@ -32,7 +32,7 @@ OLD_FORMATS = 0b011
 
 
 class Allowance:
-    """How much a request may still have converted, in bytes of uncompressed messages; it is answered with what that gives.
+    """How much a request may still have converted, in bytes of uncompressed messages; its response has what that gives.
 
     `epoch_of` is that of the partition that is read; `room_bytes` is how much of the answer may still be in memory.
     """
@@ -48,7 +48,7 @@ class Allowance:
 
 
 class ConvertedSlice(NamedTuple):
-    """What a reader gets, the place in the log where it will go on, and the offset that it will ask for then."""
+    """The reader's data, the place in the log where it will go on, and the offset that it will request then."""
 
     data: bytes
     end: int
@@ -61,7 +61,7 @@ _NOTHING = ConvertedSlice(b"", -1, -1)
 def read_converted(
     segment: Segment, position: int, end: int, max_bytes: int, allowance: Allowance, *, at_least_one: bool
 ) -> ConvertedSlice:
-    """Batches made of what lies between two batch boundaries, no more than `max_bytes`, unless the first alone is and must be.
+    """Batches made from the log between two batch boundaries, at most `max_bytes`, unless the first one is larger and required.
 
     Raises BeingRescanned for damage, and DecodeError for a whole batch that cannot be read, whichever comes first.
     """
@@ -99,7 +99,7 @@ def _that_fit(batches: list[UpBatch], room: int) -> list[UpBatch]:
 def _batches_at(
     segment: Segment, position: int, end: int, max_bytes: int, allowance: Allowance, *, needed: bool
 ) -> list[UpBatch]:
-    """The batches of a chunk, or few small ones for who asks for less; none if the allowance is used up, unless they are `needed`."""
+    """The batches of a chunk, or a few small ones for a smaller read; none if the allowance is used up, unless they are `needed`."""
     if max_bytes < CHUNK_BYTES:
         return list(_convert(segment, position, end, allowance, max_bytes))
     chunks = segment.folder.converted

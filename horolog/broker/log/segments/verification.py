@@ -1,4 +1,4 @@
-"""Holds a segment's log against its sums, each block once since the segment was opened and before anybody reads from it."""
+"""Verifies a segment's log against its sums, each block once after the segment was opened and before its first read."""
 
 from crc32c import crc32c
 
@@ -7,7 +7,7 @@ from horolog.broker.log.segments.segment import Segment
 
 
 def verify(segment: Segment, position: int, end: int) -> None:
-    """Verify the blocks that a range lies in, unless they have been. Raises BeingRescanned."""
+    """Verify the blocks of a range, unless they have been verified. Raises BeingRescanned."""
     unverified = segment.unverified
     if unverified is None:
         return
