@@ -28,7 +28,7 @@ T = TypeVar("T")
 
 DEFAULT_MAX_ANSWER_BYTES = 256 << 20
 _ASKS_WITHOUT_MAKING = 4
-"""The version of Metadata from which on a topic that is asked for by its name is not made."""
+"""The first version of Metadata that can ask for a topic by name without creating it."""
 
 
 class Client:

@@ -37,7 +37,7 @@ class Day(NamedTuple):
 class Days(NamedTuple):
     days: tuple[Day, ...]
     why: str | None
-    """The reason why bytes are estimated; None: they are those of the files."""
+    """The reason why bytes are estimated; None: they are exact, from the files."""
 
 
 def midnights(first_ms: int, last_ms: int, zone: tzinfo, at_most: int) -> list[int]:

@@ -15,7 +15,7 @@ _GUARDED = {
     ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED: "transactional id",
     ErrorCode.CLUSTER_AUTHORIZATION_FAILED: "cluster",
 }
-"""What each code says that the client has no right to."""
+"""The kind of thing for which each code says that the client is not authorized."""
 
 
 class KafkaError(Exception):

@@ -19,10 +19,10 @@ from horolog.protocol.readable import format_duration, format_time
 log = logging.getLogger("horolog.client.producer")
 
 RECENT_MS = 60_000
-"""A record no older than this is not worth a question."""
+"""A record no older than this is not worth a request."""
 LOOK_AGAIN_S = 900.0
 SETTLE_S = 2.0
-"""How long the end of a producer waits for settings that were asked for."""
+"""How long closing a producer waits for requested settings."""
 FOR_EVER_MS = 2**63 - 1
 _KEYS = ("cleanup.policy", "message.timestamp.type", "retention.ms")
 
@@ -34,7 +34,7 @@ class Expired(NamedTuple):
     timestamp_ms: int
     kept_ms: int
     edge_ms: int
-    """Records earlier than this go."""
+    """Records earlier than this are deleted."""
 
     def sentence(self, show_time: Callable[[int], str] = format_time) -> str:
         unit = misread_as_ms(self.timestamp_ms)

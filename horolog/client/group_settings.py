@@ -25,4 +25,4 @@ GROUP_SETTINGS: Final = MappingProxyType(
         "streams.session.timeout.ms": (),
     }
 )
-"""Those of Kafka 4.3. Releases before have fewer, and refuse the others; horolog has none."""
+"""Those of Kafka 4.3. Earlier releases have fewer, and refuse the others; horolog has none."""

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from horolog.client.client import Client
 
 FIRST_LOOK_BYTES = 64 << 10
-"""Enough for a batch of the usual size; a larger first batch comes whole all the same."""
+"""Enough for a batch of the usual size; a larger first batch still comes whole."""
 LOOKS_AT_ONCE = 16
 
 
@@ -30,10 +30,10 @@ class Lag(NamedTuple):
     end_offset: int
     records: int | None
     next_timestamp_ms: int | None
-    """Of the first record that was not read."""
+    """The time of the first unread record."""
     seconds: float | None
     member: str | None
-    """The client that reads it now."""
+    """The client that currently reads it."""
 
 
 async def lag_of(admin: "Admin", group: str, now_ms: int, topics: Sequence[str] = ()) -> list[Lag]:

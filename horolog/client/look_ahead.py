@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 QUIET_RECORDS = 1000
-"""So many records in order end the search for late ones."""
+"""This many records in order end the search for late ones."""
 SMALLEST_SHARE_BYTES = 256 << 10
 BEYOND_ALL_MS = 2**63 - 1
 
@@ -26,9 +26,9 @@ class LookAhead:
     """The bounds. None: no bound; without both, partitions are read to the end."""
 
     late_ms: int | None = 600_000
-    """Records that are late by no more than this are found."""
+    """Records late by no more than this are found."""
     most_bytes: int | None = 32 << 20
-    """Of all partitions together, read behind the end of the range."""
+    """Bytes read after the end of the range, over all partitions."""
 
     def share(self, partitions: int) -> int | None:
         """The byte limit of each of this many partitions."""
@@ -44,7 +44,7 @@ class Ended(StrEnum):
 
     AT_END = "end"
     PROVEN = "proven"
-    """The topic takes no record that could be missing."""
+    """The topic accepts no record that could be missing."""
     QUIET = "quiet"
     BYTES = "bytes"
     PASSED_OVER = "passed over"

@@ -41,7 +41,7 @@ class Open(NamedTuple):
     end_offset: int
     ended: Ended
     had_late: bool
-    """Whether times were out of order in what was read of it."""
+    """Whether times were out of order in the part that was read."""
 
 
 class Offsets(NamedTuple):
@@ -59,12 +59,12 @@ class Report:
     hold: Hold
     records: int = 0
     late: int = 0
-    """Records handed out whose time is below a larger one before them in their partition."""
+    """Records returned whose time is below a larger one before them in their partition."""
     most_late_ms: int = 0
     without_time: int = 0
     """Records that have no time, and so are in no range."""
     out_of_place: int = 0
-    """Records handed out behind a later one, because no more could be held."""
+    """Records returned after a later one, because no more could be held."""
     lost: int = 0
     """Offsets that were deleted before they could be read."""
     open: list[Open] = field(default_factory=list)

@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 LONGEST_PATTERN = 1000
 MOST_NODES = 2000
 MOST_STATES = 500
-"""The automaton forgets its states when it has so many, and makes them anew."""
+"""The automaton drops its states when it has this many, and builds them again."""
 DEEPEST = 50
 SHORT_TEXT = 2000
 """Up to this length a pattern with one free repetition costs `re` some milliseconds at worst."""
@@ -52,7 +52,7 @@ class _Node:
 
 
 _Part = tuple[_Node, _Node]
-"""Where a part of the pattern is entered, and where it is left."""
+"""The entry and exit nodes of a part of the pattern."""
 
 
 def compile_pattern(text: str) -> Matches:

@@ -60,7 +60,7 @@ class Scan:
     touched_ms: int
     files: int
     held_bytes: int
-    """Of files that have no other name any more."""
+    """The bytes of files that no longer have another name."""
 
     def is_over(self, now_ms: int) -> bool:
         return (self.owner is not None and self.owner.is_dead) or now_ms - self.touched_ms > IDLE_MS

@@ -13,7 +13,7 @@ from enum import StrEnum
 from horolog.protocol.readable import format_distance, spoken_time
 
 FUTURE_TOLERANCE_MS = 3_600_000
-"""As the broker has it: a record no further ahead comes from a clock that runs fast."""
+"""As in the broker: a record no further ahead comes from a clock that runs fast."""
 DAY_MS = 86_400_000
 FOR_EVER_MS = 2**63 - 1
 NO_CLEANER = "when the cleaner comes is not told over the wire"
@@ -103,7 +103,7 @@ class PartitionFacts:
     held_by: list[str] = field(default_factory=list)
     """What keeps records from being deleted, in sentences."""
     unknown: list[str] = field(default_factory=list)
-    """What the source of these facts cannot tell."""
+    """Facts that the source cannot provide."""
     left: Left | None = None
 
     @property

@@ -33,7 +33,7 @@ STALE_COORDINATOR = frozenset(
     }
 )
 UNKNOWN_TOPIC_ATTEMPTS = 5
-"""A topic made a moment ago is known soon; one that is not known after so many looks does not exist."""
+"""A topic created a moment ago is known soon; one still unknown after this many looks does not exist."""
 
 
 @dataclass(frozen=True, slots=True)

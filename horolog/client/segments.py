@@ -22,10 +22,10 @@ class Segment(NamedTuple):
     largest_offset: int
     created_ms: int
     modified_ms: int | None
-    """Told where times do not say how old it is."""
+    """Set if times do not say how old the segment is."""
     future: bool
     late: bool
-    """Its first batch, or all of it, is earlier than a record of a segment before."""
+    """Whether its first batch, or all of it, is earlier than a record of an earlier segment."""
 
 
 class Bracket(NamedTuple):
@@ -61,7 +61,7 @@ class TopicSegments(NamedTuple):
     id: str
     now_ms: int
     partitions: dict[int, PartitionSegments]
-    """Those that are told; one that is offline, or whose worker is away, is missing."""
+    """The listed partitions; one that is offline, or whose worker is away, is missing."""
 
     def covers(self, partitions: Iterable[int]) -> bool:
         return all(one in self.partitions for one in partitions)

@@ -37,7 +37,7 @@ class HttpAccess:
     """Raises HttpUrlError if the address is invalid."""
 
     url: str | None = None
-    """None: the broker tells it."""
+    """None: found by the broker's settings."""
     token: str | None = field(default=None, repr=False)
     ca_file: str | None = None
     timeout_ms: int = DEFAULT_TIMEOUT_MS

@@ -23,9 +23,9 @@ WAIT_MS = 500
 PROBE_BYTES = 16 << 10
 PROBE_RECORDS = 50
 NEAR_MS = 60_000
-"""Reading goes on so long before the range, where it was looked for by halving."""
+"""How far before the range reading continues after a bisection."""
 LARGEST_RECORD_BYTES = 128 << 20
-"""How far fetches grow for a record that brokers of the first versions cut off."""
+"""How far fetches grow for a record that the oldest brokers cut off."""
 
 
 class Strand:

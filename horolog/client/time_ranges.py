@@ -27,7 +27,7 @@ from horolog.client.times import (
 )
 
 NAMED_BY_AN_INSTANT_MS = 60_000
-"""How much of time a point names where a range is wanted: `now-1h` is a minute then."""
+"""The length of a point in time where a range is expected: `now-1h` is then a minute."""
 
 
 class TimeRange(NamedTuple):

@@ -56,7 +56,7 @@ LATEST = -1
 """ListOffsets' names for the start and the end of a partition."""
 
 RANGE_SEPARATOR = ".."
-"""Between two times: see `time_ranges`. No time has it inside."""
+"""Between two times: see `time_ranges`. No time contains it."""
 EXAMPLES = (
     "3d, 2h30m, 30m-ago, 2026-11-17, 2026-11-17T10:00+02:00, 17 Nov 10:05, today, monday 10:05 Europe/Berlin, last week,"
     " now-1h, @1700000000000"
@@ -70,7 +70,7 @@ _MONTHS = (
 _SHORT_PERIODS_MS = {"minute": UNITS_MS["m"], "hour": UNITS_MS["h"]}
 _PERIODS = ("day", "week", "month", "year", *_SHORT_PERIODS_MS)
 _SHORTEST_NAME = 3
-"""A weekday or a month may be cut to so many letters."""
+"""A weekday or a month may be abbreviated to this many letters."""
 
 _EPOCH = re.compile(r"-?[0-9]+")
 _DATE = re.compile(r"([0-9]{4})([-/])([0-9]{2})\2([0-9]{2})(?![0-9])")
@@ -92,7 +92,7 @@ _CLOCK_AHEAD = r"(?:at\s+)?(?=[0-9]{1,2}(?::|\s*[ap]\.?m\b)|noon|midnight)"
 _BEFORE_CLOCK = re.compile(_CLOCK_AHEAD, re.IGNORECASE)
 _BETWEEN_DAY_AND_CLOCK = re.compile(r"[Tt](?=[0-9]|$)|:(?=[0-9])|\s*,?\s*" + _CLOCK_AHEAD, re.IGNORECASE)
 _NAME_OF_OFFSET = re.compile(r"\s*(?:\([^)]*\)|\[[^\]]*\])|\s+[A-Z]{2,5}(?![A-Za-z0-9/])")
-"""What programs write behind an offset, which says it all."""
+"""What programs write after an offset, and adds nothing to it."""
 _SINCE_START_OF_GO = re.compile(r"\s+m=[+-][0-9.]+")
 _AGO = re.compile(r"(?:\s*-\s*|\s+)ago", re.IGNORECASE)
 
@@ -103,7 +103,7 @@ class Moment(NamedTuple):
     ms: int
     understood: str
     until_ms: int | None = None
-    """The end of what was named, where that is more than a point: a minute, a day, a week."""
+    """The end of the named time, if that is more than a point: a minute, a day, a week."""
     zone: tzinfo | None = None
     """The one that the text is about, if it is about a day."""
 

@@ -5,9 +5,9 @@ from typing import NamedTuple
 from horolog.protocol.records.record import Header
 
 EARLIEST = -2
-"""Stands for the start of a partition where a time is asked for."""
+"""Stands for the start of a partition in place of a time."""
 LATEST = -1
-"""Stands for the end of a partition where a time is asked for."""
+"""Stands for the end of a partition in place of a time."""
 
 
 class TopicPartition(NamedTuple):

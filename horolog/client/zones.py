@@ -22,7 +22,7 @@ ZONE_NAME = re.compile(
     + r")))(?![A-Za-z0-9/])",
     re.IGNORECASE,
 )
-"""A zone by its name behind something else."""
+"""A zone's name after something else."""
 _SHORT_ZONES = {
     **dict.fromkeys(("cet", "cest", "met", "mest"), "Europe/Berlin or +01:00"),
     **dict.fromkeys(("eet", "eest"), "Europe/Athens or +02:00"),

@@ -30,7 +30,7 @@ Change = Callable[[Visit, dict[str, str]], Awaitable[Response]]
 TYPES = {".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml", ".txt": "text/plain"}
 AGAIN_SECONDS = 5
 PASSING = {502, 504}
-"""A broker that is away comes back: pages that have no answer for its absence ask again by themselves."""
+"""Statuses after which a page reloads by itself, since a broker that is away may come back."""
 WRONG_TOKEN = "that is not the token"  # noqa: S105 - the response to a wrong one
 WRONG_PASSWORD = "the broker does not know this user by this password"  # noqa: S105
 _log = logging.getLogger(__name__)

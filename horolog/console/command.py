@@ -21,7 +21,7 @@ DEFAULT_LISTEN = "127.0.0.1:8080"
 LOGINS = ("none", "token", "sasl")
 MECHANISMS = ("SCRAM-SHA-256", "SCRAM-SHA-512", "PLAIN")
 PARENT_SECONDS = 1.0
-"""How often it looks whether the broker that it came with is there."""
+"""How often it checks that its broker's process is still alive."""
 TOKEN_BYTES = 24
 OTHERS_MAY_READ = 0o044
 

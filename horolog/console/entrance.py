@@ -13,7 +13,7 @@ from typing import Any, Final, Protocol
 AT_ONCE: Final = 200
 PER_ADDRESS: Final = 100
 FIRST_REQUEST_S: Final = 10.0
-"""From the beginning of a connection, or the first byte after an answer, to the end of a request's head."""
+"""From the start of a connection, or the first byte after a response, to the end of a request's head."""
 
 
 class Visitor(Protocol):

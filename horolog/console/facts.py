@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 RATE_MS = 60_000
 SIZES_SECONDS = 15.0
 ORDERS_AT_MOST = 64
-"""Partitions that are looked at for a page."""
+"""How many partitions are examined for a page."""
 ORDER_SECONDS = 30.0
 WINDOWS = 16
-"""Of a topic's page: places that are looked at, over all partitions."""
+"""How many places are read for a topic's page, over all partitions."""
 WINDOWS_AT_ONCE = 8
 WINDOW_RECORDS = 200
 WINDOW_BYTES = 64 << 10
@@ -41,7 +41,7 @@ class PartitionFacts(NamedTuple):
     last_offset: int | None = None
     in_last_minute: int | None = None
     late_ms: int | None = None
-    """How far the latest of the records that were looked at lies behind a larger time; 0: they are in order."""
+    """How late the latest of the records read is; 0: they are in order."""
     size_bytes: int | None = None
     order: "Order | None" = None
 
@@ -182,7 +182,7 @@ class Order(NamedTuple):
     late: int = 0
     most_late_ms: int = 0
     is_all: bool = False
-    """Whether these are all that there are."""
+    """Whether these are all records."""
 
 
 async def _orders(client: "Client", partitions: Sequence[PartitionFacts], windows: int) -> dict[TopicPartition, Order]:

@@ -33,7 +33,7 @@ VALUE_SHOWN = 240
 VALUE_AT_MOST = 16 << 10
 VALUE_PARTS = 1000
 PAGE_PARTS = 30_000
-"""Of values that are folded open: fields and items."""
+"""Parts of values to fold open: fields and items."""
 NAMES_AT_MOST = 2000
 DOWNLOADED_AT_MOST = 100_000
 
@@ -45,7 +45,7 @@ class Row(NamedTuple):
     key: str | None
     value: str | None
     whole: str | None
-    """The whole value where `value` is a part of it."""
+    """The whole value if `value` is only a part of it."""
     headers: tuple[tuple[str, str], ...]
     problem: str
     late_ms: int

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 ROWS = 50
 PLACES_AT_MOST = 1000
-"""Partitions that are looked at for one page."""
+"""How many partitions are examined for one page."""
 FREE_AT_LEAST = 0.1
 NAMED = 5
 SORTS = ("name", "size", "partitions")

@@ -14,13 +14,13 @@ SESSIONS_AT_MOST = 64
 SESSION_IDLE_S = 3600.0
 SESSION_LONGEST_S = 12 * 3600.0
 LOGINS_A_MINUTE = 10
-"""Failed ones of one user from one address, those that are being tried among them."""
+"""Failed logins of one user from one address, including those in progress."""
 LOGINS_OF_AN_ADDRESS = 30
 """The same for all users together."""
 PAGES_AT_ONCE = 8
 FOLLOWERS_AT_ONCE = 16
 ANSWER_SECONDS = 8.0
-"""A page is given up after that time."""
+"""The timeout of a page."""
 
 
 class Login(Enum):
@@ -39,7 +39,7 @@ class Cluster:
     bootstrap: str
     security: "Security | None" = field(default=None, repr=False)
     http: "HttpAccess | None" = field(default=None, repr=False)
-    """Where it tells its segments, if that is named, and the token."""
+    """The HTTP port that lists its segments, if given, and the token."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,10 +55,10 @@ class Options:
     zone: tzinfo = UTC
     zone_name: str = "UTC"
     hosts: frozenset[str] = frozenset({"localhost", "127.0.0.1", "::1"})
-    """Names under which browsers may ask for it: a page of somebody else whose name leads here has another one."""
+    """Allowed Host names: a foreign page whose name resolves to this console has another one."""
     any_host: bool = False
     is_secure: bool = False
-    """Over TLS: cookies are then for TLS alone."""
+    """Whether pages are served over TLS: cookies are then for TLS only."""
     timeout_ms: int = 5000
 
     def cluster(self, name: str) -> Cluster | None:

@@ -32,13 +32,13 @@ PIECE_ROWS = 20
 LOOKED_AT_MOST = 50_000
 SECONDS_AT_MOST = 6.0
 FILTERED_SECONDS_AT_MOST = 2.0
-"""Of a page with a filter: its search goes on when it is open."""
+"""For a page with a filter: its search continues while it is open."""
 HELD_RECORDS = 4000
 HELD_BYTES = 8 << 20
 FETCHED_BYTES = 256 << 10
 """At once, of all partitions: some hundred records are wanted."""
 RECORD_BYTES = 128
-"""So much is fetched at once for each record of a stretch."""
+"""The bytes fetched at once for each record of a stretch."""
 LATE_MS = 600_000
 LATE_BYTES = 4 << 20
 

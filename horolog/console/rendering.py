@@ -27,7 +27,7 @@ _UNSEEN: Final = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
     "\ud800-\udfff\U000e0000-\U000e007f]"
 )
-"""Controls, signs that turn others round or have no width, and halves of surrogate pairs; those that join letters stay."""
+"""Controls, characters that reverse others or have no width, and lone surrogates; those that join letters stay."""
 
 
 class CompiledTemplates(BytecodeCache):

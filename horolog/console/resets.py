@@ -36,7 +36,7 @@ class Step(NamedTuple):
     """None: nothing is committed."""
     after: int | None
     timestamp_ms: int | None
-    """Of the record there."""
+    """The time of the record there."""
     start: int
     end: int
 

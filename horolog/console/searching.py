@@ -67,7 +67,7 @@ class Way:
     wanted: int
     looked_at: int = 0
     rows: list[Shown] = field(default_factory=list)
-    """Found, and not sent yet."""
+    """Rows found but not sent yet."""
 
     async def step(self, reader: Reader) -> bool:
         """Read the next piece; whether there is more in this direction."""

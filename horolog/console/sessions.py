@@ -88,7 +88,7 @@ class Sessions:
         self._sessions: dict[str, Session] = {}
         self._guesses: dict[tuple[str, str], Guesses] = {}
         self.everybody = self._new("")
-        """With a token, too, all share the console's own connections."""
+        """With a token, too, all sessions share the console's own connections."""
 
     def __len__(self) -> int:
         return len(self._sessions)

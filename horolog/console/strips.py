@@ -36,7 +36,7 @@ class Listed(NamedTuple):
     active: bool
     due: bool
     behind_ms: int | None
-    """How much earlier it begins than a record before it; None: it is in order."""
+    """How much earlier it begins than a record before it; None: in order."""
 
 
 class Strip(NamedTuple):
@@ -45,7 +45,7 @@ class Strip(NamedTuple):
     late: tuple[Piece, ...]
     ahead: tuple[Piece, ...]
     listed: tuple[Listed, ...]
-    """Those of the shown times, the newest first."""
+    """The segments of the shown times, the newest first."""
     not_listed: int
     shown: int
     """How many lie in these times."""

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from horolog.client.segments import TopicSegments
 
     Ask = Callable[[Sequence[int], Sequence[int]], Awaitable[tuple[TopicSegments | None, str]]]
-    """For partitions and times: their segments, or the reason why they are not told."""
+    """For partitions and times: their segments, or the reason why there is no list."""
 
 BUCKETS = 120
 PARTITIONS_AT_MOST = 64
@@ -42,9 +42,9 @@ class Chart:
     """The largest time of all."""
     future_records: int
     left_out: int = 0
-    """Partitions that are not counted, because there are too many."""
+    """Partitions not counted, because there are too many."""
     marks: dict[str, int] = field(default_factory=dict)
-    """Times that are drawn as lines, by what they are."""
+    """Times drawn as lines, by their meaning."""
     segments: "TopicSegments | None" = None
     why_estimated: str = ""
 

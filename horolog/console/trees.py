@@ -17,7 +17,7 @@ from horolog.console.rendering import short, visible
 
 DEEPEST = 30
 OPEN_LEVELS = 2
-"""Deeper ones begin folded."""
+"""Deeper parts are folded at first."""
 LONGEST_TEXT = 1000
 LONGEST_NAME = 120
 

@@ -14,7 +14,7 @@ from typing import Any
 from horolog.client.times import parse_duration, parse_time
 
 Moment = int | float | datetime | str
-"""Milliseconds since the epoch, a date with its time zone, or a text as `horolog consume --since` takes it, in UTC."""
+"""Milliseconds since the epoch, a date with its time zone, or a text as for `horolog consume --since`, in UTC."""
 
 Span = timedelta | str
 """A text is one of `horolog.client.times`: "3 days", "1h30m", "250ms"."""

@@ -37,7 +37,7 @@ TEST_SETTINGS: Mapping[str, str] = {
     "transaction.state.log.num.partitions": "1",
 }
 """Differences from a broker's defaults: a free port, groups that do not wait for more members, small internal topics,
-and a clock that is believed whatever it says."""
+and a clock that is always trusted."""
 
 
 class Offsets(NamedTuple):

@@ -51,7 +51,7 @@ class Fault:
         self.number = 0
         self.is_armed = True
         self.held: dict[Timer, None] = {}
-        """Requests and answers that it keeps."""
+        """Held requests and responses."""
         self.on_spent: Callable[[], None] = lambda: None
         self.on_end: Callable[[], None] = lambda: None
 

@@ -44,11 +44,11 @@ LED = frozenset(
         *DESCRIBING,
     }
 )
-"""What the leader of a partition is asked, and what tells who that is."""
+"""Requests to a partition's leader, and requests that show the leader."""
 OF_SESSIONS = frozenset({ErrorCode.FETCH_SESSION_ID_NOT_FOUND, ErrorCode.INVALID_FETCH_SESSION_EPOCH})
 DROPPED = "a fault of a test"
 MUTED_LONGER_S = 1.0
-"""Requests behind one that is held are let go with it, and not by their own timer."""
+"""Requests after a held one continue with it, not by their own timer."""
 NO_NODE = -1
 
 

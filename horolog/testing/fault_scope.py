@@ -26,7 +26,7 @@ INDEXES = ("partition_index", "partition", "index")
 PLACE_OF_SESSION = 7
 """Of `session_id` in a Fetch."""
 NOT_STRUCK_UNASKED = frozenset({ApiKey.API_VERSIONS, ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENTICATE})
-"""A fault without an API leaves these alone: no client gets further without them."""
+"""A fault without an API does not strike these: no client gets further without them."""
 
 
 class Named(NamedTuple):

@@ -27,7 +27,7 @@ TARGET_SETTINGS: dict[str, str] = {
 """The configuration under which the real brokers' answers of `tests/wire` were recorded."""
 
 WORKERS, WORKER_PORTS, WORKERS_VARIABLE = "horolog.workers", "horolog.worker.ports", "HOROLOG_TEST_WORKERS"
-"""How many workers brokers have that do not say so themselves: `pytest --workers` sets the variable."""
+"""The default number of a broker's workers: `pytest --workers` sets the variable."""
 
 
 class BrokerNotReadyError(Exception):

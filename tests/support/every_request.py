@@ -441,7 +441,7 @@ PARTS = (
     *("name", "topic", "topic_id", "topic_name", "group_id", "transactional_id", "key"),
     *("resource_name", "partition_index", "partition", "index", "partition_id"),
 )
-"""Fields by which answers name their parts."""
+"""Fields by which responses name their parts."""
 
 
 def request_of(key: ApiKey, world: World, version: int) -> Message:

@@ -18,7 +18,7 @@ from tests.support.guarded_broker import STANDARD_AUTHORIZER
 from tests.support.raw_wire import RawWire
 
 Addresses = tuple[str, str]
-"""Of the open listener, and of the one that asks for a user, whose password is his name."""
+"""The addresses of the open listener, and of the one that requires a login, where the password is the user's name."""
 
 
 def settings(open_port: int, users_port: int, users: Sequence[str]) -> dict[str, str]:

@@ -41,7 +41,7 @@ class Write:
     offset: int | None = None
     """None: not acknowledged."""
     sender: str | None = None
-    """Who asked for its values to be in order."""
+    """The sender that required its values to be in order."""
     number: int = 0
 
 

@@ -116,7 +116,7 @@ class MemoryPeers:
         self._me = me
         self._loop = loop
         self.asked: list[tuple[int, Message]] = []
-        """Everything that was asked, for tests that count."""
+        """All requests sent, for tests that count them."""
 
     def ask(self, node: int, request: Message, version: int, done: Done, timeout_ms: int) -> None:
         self.asked.append((node, request))

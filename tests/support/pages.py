@@ -44,7 +44,7 @@ class Block(NamedTuple):
     language: str
     text: str
     prints: str | None = None
-    """What the block behind a program says that it prints."""
+    """The program's expected output, from the block after it."""
 
     @property
     def first(self) -> str:

@@ -25,7 +25,7 @@ class Door(NamedTuple):
     open: str
     closed: str
     ca: str = ""
-    """The authority that has signed the broker's certificate, where TLS lies below."""
+    """The authority that signed the broker's certificate, if over TLS."""
 
 
 def tls_below(certificates: Certificates) -> dict[str, str]:

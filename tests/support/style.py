@@ -16,7 +16,7 @@ MAX_NESTING = 4
 LINKS = frozenset({"broker", "client", "pipeline", "protocol"})
 """Names that are importable only below `horolog`."""
 VENDOR = PROJECT / "tests" / "vendor"
-"""Tools taken over as they are: no rule of style is about them."""
+"""Vendored tools: no rule of style applies to them."""
 
 _ROOMS = "horolog.broker.log"
 _HEAD_FORMAT = re.compile(r">qi[a-zA-Z0-9]*b[a-zA-Z0-9]*|>qi|>iIb[a-zA-Z]*")

@@ -9,7 +9,7 @@ from confluent_kafka import Consumer, KafkaError, Message, Producer, TopicPartit
 from confluent_kafka.admin import AdminClient, NewTopic
 
 WINDOW = 400
-"""Records on their way at a time."""
+"""Records in flight at a time."""
 
 Place = tuple[int, int]  # partition, offset
 

@@ -12,10 +12,10 @@ from statistics import median
 from typing import NamedTuple
 
 PAUSE_FACTOR = 8
-"""A stretch so many times as long as the median one is a pause."""
+"""A stretch this many times as long as the median one is a pause."""
 GAP_FACTOR = 2
 GAP_BUCKETS = 2
-"""A gap has at least so many empty buckets, and so many times those that are usually between records."""
+"""A gap has at least this many empty buckets, and this many times as many as usual between filled ones."""
 FEW_STEPS = 2
 MAX_BUCKETS = 10_000
 SECOND, MINUTE, HOUR, DAY = 1000, 60_000, 3_600_000, 86_400_000

@@ -43,7 +43,7 @@ class Place(NamedTuple):
     """What the word being typed is."""
 
     kind: str
-    """Empty: nothing that could be named here."""
+    """Empty: nothing can be named here."""
     choices: tuple[str, ...] = ()
     among: str = "topic"
     """Whose settings are meant."""
@@ -172,7 +172,7 @@ class Setting(NamedTuple):
 
     words: Sequence[str] = ()
     is_list: bool = False
-    """Whether it may be several of them, joined by commas."""
+    """Whether several values may be joined by commas."""
 
 
 def settings(place: Place, written: str) -> list[str]:

@@ -20,7 +20,7 @@ from horolog.client.cli.common.exit_codes import ExitCode
 from horolog.client.cli.completing import kind_of
 
 FILE_METAVARS = ("FILE", "DIR", "DATA_FOLDER", "PATH")
-"""Arguments that are called so are completed with names of files."""
+"""Arguments with these names are completed with file names."""
 
 
 class Option(NamedTuple):
@@ -29,7 +29,7 @@ class Option(NamedTuple):
     takes_value: bool
     choices: tuple[str, ...]
     asks: bool = False
-    """Whether its values are names that horolog is asked for."""
+    """Whether horolog is called for its values."""
 
 
 class Spec(NamedTuple):
@@ -39,10 +39,10 @@ class Spec(NamedTuple):
     sentence: str
     options: tuple[Option, ...]
     choices: tuple[str, ...]
-    """Words that may come as arguments: names of actions, or choices."""
+    """Possible arguments: names of actions, or choices."""
     takes_files: bool
     asks: bool = False
-    """Whether one of its arguments is a name that horolog is asked for."""
+    """Whether horolog is called for the names of one of its arguments."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

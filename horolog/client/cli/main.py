@@ -27,7 +27,7 @@ exit codes: 0 done, 1 failed, 2 wrong usage, 3 found what it watches for (lag, d
 5 no broker answered, 130 interrupted, 141 nobody reads the output, 143 terminated
 """
 COMPLETE = "_complete"
-"""No command of its own: the scripts of `horolog completion` ask by it."""
+"""A hidden command, called by the scripts of `horolog completion`."""
 
 
 def main(argv: Sequence[str] | None = None, console: Console | None = None) -> int:

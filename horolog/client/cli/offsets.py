@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from horolog.client.types import Found, TopicPartition
 
 LOOK_AHEAD_BYTES = 256 << 10
-"""How much of the log behind an answer is read to see whether times are out of order there."""
+"""How much of the log after a found offset is read to check whether times are out of order there."""
 
 
 class Answer(NamedTuple):

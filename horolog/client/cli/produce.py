@@ -20,7 +20,7 @@ UNITS = ("s", "ms", "us", "ns")
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 SHOWN_REFUSALS = 20
 PATIENCE_MS = 30_000
-"""How long at least a record is tried for when the broker goes away meanwhile: it may only be starting anew."""
+"""The minimum time for retrying a record if the broker goes away: it may only be restarting."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

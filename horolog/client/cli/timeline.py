@@ -22,7 +22,7 @@ COLUMNS_OF_PICTURE = 240
 GAPS_SHOWN = 5
 DISORDER_SHOWN = 5
 LARGEST_BORDER = 2**63 - 1
-"""Nothing is later: the look-up gives the end of a partition."""
+"""Later than any record: the look-up gives the end of a partition."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

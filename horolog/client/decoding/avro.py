@@ -14,12 +14,12 @@ from uuid import UUID
 from horolog.client.decoding.values import DEEPEST, DecodingError, Instant, clock, day, deeper_than
 
 Read = Callable[[bytes, int], tuple[Any, int]]
-"""Bytes and a place in them to the value there and the place behind it."""
+"""From bytes and a position to the value there and the position after it."""
 
 MOST_EMPTY_ITEMS = 10_000
 LONGEST_DECIMAL = 1000
 SINGLE_OBJECT = b"\xc3\x01"
-"""Before a fingerprint of eight bytes, where a value is written as a single object."""
+"""Precedes a fingerprint of eight bytes, in the single-object encoding."""
 _TOO_EARLY = "no Avro of this schema: it ends too early"
 _FLOAT = Struct("<f")
 _DOUBLE = Struct("<d")
@@ -187,7 +187,7 @@ _LOGICAL: dict[tuple[str, str], Callable[[Any], Any]] = {
     ("fixed16", "uuid"): _uuid,
     ("fixed12", "duration"): _duration,
 }
-"""By the type and the logical type; others are read as their type, as Avro asks for."""
+"""By type and logical type; others are read as their type, as Avro requires."""
 
 
 # -- schemas
@@ -202,7 +202,7 @@ class _Compiling:
         self.empty_items = 0
         """Of the message that is read."""
         self.is_recursive = False
-        """Whether a record may be inside of one of its own type: only then values may nest deeper than their schema."""
+        """Whether a record may contain one of its own type: only then may values nest deeper than their schema."""
         self.open: set[str] = set()
         self.depth = 0
 

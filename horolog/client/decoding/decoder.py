@@ -47,7 +47,7 @@ class Part(NamedTuple):
 
     value: Any
     format: str
-    """The format that it was read as; `text` or `hex` where that could not be."""
+    """The format as which it was read; `text` or `hex` if that failed."""
     schema: str | None = None
     problem: str | None = None
 

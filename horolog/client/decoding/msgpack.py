@@ -38,7 +38,7 @@ _LENGTH_BYTES = {
     0xDE: 2,
     0xDF: 4,
 }
-"""After which of the first bytes a length follows, in how many bytes."""
+"""The first bytes that are followed by a length, and the size of that length."""
 _SECONDS_AND_NS = Struct(">Iq")
 
 

@@ -21,7 +21,7 @@ class Field:
     oneof: int
     """-1: of none."""
     fills: bool
-    """Whether a field that is not in the bytes has its default: nobody can tell the two apart."""
+    """Whether an absent field has its default, since the two cannot be told apart."""
     message: "Message | None" = None
     names: Mapping[int, str] = field(default_factory=dict)
     """Of the values of an enum."""

@@ -19,7 +19,7 @@ from horolog.client.decoding.values import DecodingError, Instant, fraction
 
 DEEPEST: Final = 100
 MOST_PACKINGS: Final = 3
-"""How often a message of any type is looked into inside of another one."""
+"""How deep `Any` messages inside each other are decoded."""
 LONGEST_DECIMAL: Final = 1000
 _VARINT, _FIXED64, _SIZED, _GROUP, _GROUP_END, _FIXED32 = range(6)
 _SIGN_64: Final = 1 << 63

@@ -32,7 +32,7 @@ class RegisteredSchema:
     """AVRO, PROTOBUF or JSON."""
     text: str
     references: dict[str, str] = field(default_factory=dict)
-    """The texts of other schemas by the names that this one has for them, those that are needed first at the start."""
+    """The texts of referenced schemas by the names used in this one, dependencies first."""
 
 
 class RegistryUnavailable(DecodingError):

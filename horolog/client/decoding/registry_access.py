@@ -27,7 +27,7 @@ class RegistryAccess:
     token: str | None = field(default=None, repr=False)
     ca_file: str | None = None
     timeout_ms: int = DEFAULT_TIMEOUT_MS
-    """For each question to the registry, from the connection to the last byte."""
+    """The timeout of each request to the registry, from the connection to the last byte."""
 
     def __post_init__(self) -> None:
         if self.scheme not in {"http", "https"} or not self.host:

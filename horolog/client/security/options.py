@@ -16,7 +16,7 @@ PROTOCOL: Final = "security.protocol"
 PROTOCOLS: Final = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 MECHANISMS: Final = ("PLAIN", *DIGESTS, "OAUTHBEARER")
 PREFIXES: Final = ("security.", "ssl.", "sasl.", "enable.ssl.", "enable.sasl.", "horolog.sasl.")
-"""A name that begins so is about security, and must be known."""
+"""A name with such a prefix is about security, and must be known."""
 
 KINDS: Final = ("PEM", "PKCS12")
 JKS_ADVICE: Final = (
@@ -82,7 +82,7 @@ _NO_EFFECT: Final = frozenset(
         *(f"sasl.login.{part}.timeout.ms" for part in ("connect", "read")),
     }
 )
-"""They tune how Java renews its tokens; here one is asked for when a login needs it."""
+"""They tune how Java renews its tokens; here a token is fetched when a login needs it."""
 NAMES: Final = frozenset({PROTOCOL}) | _OF_TLS | _OF_SASL | _NO_EFFECT
 SECRETS: Final = frozenset(
     {

@@ -17,7 +17,7 @@ from typing import Final
 DIGESTS: Final = {"SCRAM-SHA-256": "sha256", "SCRAM-SHA-512": "sha512"}
 MIN_ITERATIONS: Final = 4096
 MAX_ITERATIONS: Final = 1_000_000
-"""A server asks for so many at most: each costs the client time, and nobody has proved anything yet."""
+"""The most iterations a server may ask for: each costs the client time, before the server has proved anything."""
 _GS2: Final = "n,,"
 _FIRST: Final = re.compile(r"r=([\x21-\x2b\x2d-\x7e]+),s=([A-Za-z0-9+/=]+),i=([0-9]{1,10})(?:,.*)?")
 _SIGNED: Final = re.compile(r"v=([A-Za-z0-9+/=]+)(?:,.*)?")

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 
 TokenSource = Callable[[], Awaitable[str]]
-"""Where a bearer token comes from: called for each login."""
+"""The source of a bearer token: called for each login."""
 
 
 class SecurityError(ValueError):
@@ -21,7 +21,7 @@ class Store:
     """The setting that names it, for messages."""
     location: str
     kind: str | None = None
-    """PEM or PKCS12; None: as its content says."""
+    """PEM or PKCS12; None: detected by its content."""
     password: str | None = field(default=None, repr=False)
 
 

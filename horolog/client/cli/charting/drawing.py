@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 EIGHTHS = " ▏▎▍▌▋▊▉"
 FULL = "█"
 FOLDED_FROM = 4
-"""So many empty buckets in a row are folded into one line."""
+"""This many empty buckets in a row are folded into one line."""
 
 
 def bar(value: float, largest: float, width: int) -> str:

@@ -32,13 +32,13 @@ class PartitionTimes:
     stretches: list[Stretch] = field(default_factory=list)
     disorder: list[Disorder] = field(default_factory=list)
     behind_latest: int = 0
-    """Records behind the latest one of their segment: they are late, or of the same time."""
+    """Records after the latest one of their segment: they are late, or of the same time."""
     untold: int = 0
-    """Records that no index tells anything of."""
+    """Records that no index covers."""
     latest: int = -1
     """The largest time of all."""
     before: int = -1
-    """The largest time of the segment that was read last."""
+    """The largest time of the segment read last."""
     segments: int = 0
 
 

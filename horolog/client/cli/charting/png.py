@@ -31,7 +31,7 @@ _GLYPHS = {
     ".": "00002",
     ",": "00024",
 }
-"""Five rows of three pixels, each row an octal digit; whatever is not here is a space."""
+"""Five rows of three pixels, each row an octal digit; other characters are spaces."""
 _SIGNATURE = b"\x89PNG\r\n\x1a\n"
 
 

@@ -40,9 +40,9 @@ class Console:
         self.environ = os.environ if environ is None else environ
         self.now_ms = now_ms
         self.command = "horolog"
-        """The words of the command that runs, before every message on standard error."""
+        """The running command's words, before every message on standard error."""
         self.as_json = False
-        """`-o json`: the result is to be written with `json` or `json_line` and nothing else."""
+        """`-o json`: the result is to be written only with `json` or `json_line`."""
         self.zone_name: str | None = None
         self._zone: tzinfo | None = None
 

@@ -6,20 +6,20 @@ from enum import IntEnum
 class ExitCode(IntEnum):
     OK = 0
     FAILED = 1
-    """The work was not done, or not all of it; standard error says why."""
+    """The work failed, at least in part; standard error says why."""
     USAGE = 2
-    """The arguments make no sense; nothing was done."""
+    """The arguments are invalid; nothing was done."""
     ALERT = 3
     """The command did its work and found what it watches for: a lag beyond the limit, damage, an unhealthy broker."""
     NOT_FOUND = 4
-    """The topic, partition, group or file that was named does not exist."""
+    """The named topic, partition, group or file does not exist."""
     UNREACHABLE = 5
-    """No broker answered, or not in time; trying again may help."""
+    """No broker answered in time; a retry may help."""
     BUSY = 6
-    """Somebody else is doing the same; nothing was done, and trying again later is right."""
+    """Another process is doing the same; nothing was done, and a later retry is right."""
     INTERRUPTED = 130
-    """Ctrl-C, as shells have it."""
+    """Ctrl-C, as in shells."""
     BROKEN_PIPE = 141
-    """The reader of the output has stopped reading, as shells have it."""
+    """The reader of the output has stopped reading, as in shells."""
     TERMINATED = 143
-    """SIGTERM came, and what was open was closed; as shells have it."""
+    """SIGTERM was received, and everything open was closed; as in shells."""

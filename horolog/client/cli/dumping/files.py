@@ -26,7 +26,7 @@ class Question:
     deep: bool = False
     with_data: bool = False
     decoder: str | None = None
-    """A name of `records.DECODERS`, `raw` for none, None for what the folder's name tells."""
+    """A name of `records.DECODERS`, `raw` for none, None to decide by the folder's name."""
     max_batch_bytes: int | None = None
     max_bytes: int | None = None
     entries: bool = True

@@ -33,7 +33,7 @@ OF_WORKERS = {
     checkpoints.CLEANER_OFFSETS: "offset-checkpoint",
     checkpoints.CLEAN_SHUTDOWN: "clean-shutdown",
 }
-"""Where several workers serve a folder each has a file of its own, with its number behind the name."""
+"""If several workers serve a folder, each has its own file, with its number after the name."""
 _BY_SUFFIX = {
     ".log": "log",
     ".index": "offset-index",

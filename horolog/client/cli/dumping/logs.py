@@ -24,7 +24,7 @@ class Asked:
     max_batch_bytes: int | None = None
     """Batches larger than this are a problem."""
     max_bytes: int | None = None
-    """Stop behind the batch that ends at or behind this many bytes."""
+    """Stop after the batch that ends at or after this many bytes."""
 
 
 @dataclass(slots=True)

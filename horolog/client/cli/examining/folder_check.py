@@ -35,7 +35,7 @@ class PartitionReport:
     findings: list[Item] = field(default_factory=list)
     set_aside: list[str] = field(default_factory=list)
     actions: list[Item] = field(default_factory=list)
-    """The actions of recovery on the files, done or foretold."""
+    """Recovery's actions on the files, done or predicted."""
     messages: list[str] = field(default_factory=list)
     """The messages of recovery."""
 

@@ -27,7 +27,7 @@ from horolog.client.types import EARLIEST, LATEST, TopicPartition
 T = TypeVar("T")
 
 PATIENCE_MS = 0
-"""Files that have no records where they should be will not have them later."""
+"""Records missing from the files will not appear later."""
 
 
 class FolderSource:

@@ -29,7 +29,7 @@ class Asked(NamedTuple):
 
     config: "TopicConfig"
     other: "TopicConfig | None"
-    """What these would leave is told, too."""
+    """Other settings, to report what they would leave too."""
     now_ms: int
 
 

@@ -12,7 +12,7 @@ from horolog.client.cli.dumping.logs import all_zeros
 INDEX_FILES = {"offset-index": ".index", "time-index": ".timeindex"}
 
 KNOWN = "known damage"
-"""Damage that recovery has dealt with: passed over, and set aside."""
+"""Damage that recovery has dealt with: skipped, and set aside."""
 DAMAGE = "damage"
 TORN = "torn tail"
 INDEX = "index"
@@ -29,7 +29,7 @@ class SegmentReport:
     latest: int = -1
     latest_offset: int = -1
     epochs: list[tuple[int, int]] = field(default_factory=list)
-    """Leader epochs that its batches carry, each with the first offset of it."""
+    """Leader epochs in its batches, each with its first offset."""
     findings: list[Item] = field(default_factory=list)
 
 
@@ -44,7 +44,7 @@ class SegmentPlace:
     is_last: bool
     seal: Seal | None
     kept: tuple[aside_names.SetAside, ...] = ()
-    """The bytes of this partition that were set aside."""
+    """The bytes of this partition set aside."""
     has_times: bool = True
     """Some segment of the folder has a time index; brokers before 0.10 made none."""
 

@@ -27,7 +27,7 @@ SOURCES = {
     8: "DYNAMIC_GROUP_CONFIG",
 }
 OWN_SOURCES = {"topic": (1,), "broker": (2, 3), "group": (8,)}
-"""Where a setting comes from that was given to the thing itself."""
+"""The source of a setting that was set on the entity itself."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

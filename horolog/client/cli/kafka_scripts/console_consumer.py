@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from horolog.client.types import TopicPartition
 
 PATIENCE_MS = 86_400_000
-"""How long one poll waits where nobody has set a limit; then it polls again."""
+"""How long one poll waits if no limit is set; then it polls again."""
 COMMIT_MS = 5_000
 DEFAULT_FORMATTERS = ("kafka.tools.DefaultMessageFormatter", "org.apache.kafka.tools.consumer.DefaultMessageFormatter")
 

@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     DecodedWriter = Callable[[ConsumerRecord, Decoded], bytes]
 
 FORMATS = ("auto", "text", "json", "avro", "protobuf", "msgpack", "hex")
-"""As `horolog.client.decoding` has them; that is not imported for a help page."""
+"""The same as in `horolog.client.decoding`, which is not imported for a help page."""
 MOST_WARNINGS = 5
 MOST_REASONS = 1000
-"""So many are told apart: most of them have a place in the bytes in them."""
+"""This many reasons are told apart: most contain a position in the bytes."""
 
 
 def add_decoding(parser: argparse.ArgumentParser) -> None:
@@ -63,7 +63,7 @@ class Lens:
         self.warn = warn
         self.shows_decoded = shows_decoded
         self.problems: Counter[str] = Counter()
-        """How often each reason kept something from being decoded."""
+        """How often each reason prevented decoding."""
 
     async def decoded(self, record: "ConsumerRecord") -> "tuple[bool, Decoded | None]":
         """Whether the record is wanted, and the decoded record if it is to be shown."""

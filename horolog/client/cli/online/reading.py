@@ -22,9 +22,9 @@ POLL_MS = 500
 RECORDS_AT_ONCE = 2000
 HANDFUL = 200
 LOOK_AHEAD_BYTES = 256 << 10
-"""How much of the log behind the end of a range is looked at for records that came late."""
+"""How much of the log after the end of a range is searched for late records."""
 QUIET_POLLS = 2
-"""A member of a group that does not follow ends after so many polls without a record at the end of its partitions."""
+"""A group member that does not follow ends after this many polls without a record at the end of its partitions."""
 
 
 @dataclass(slots=True)

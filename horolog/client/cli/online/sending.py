@@ -14,9 +14,9 @@ from horolog.client.producer import Producer
 from horolog.client.types import Sent
 
 LINES_BETWEEN_YIELDS = 500
-"""The event loop must turn now and then, so that answers are taken while a large file is read."""
+"""The event loop must turn now and then, so that responses are handled while a large file is read."""
 MAX_REFUSALS = 10_000
-"""How many refusals are remembered; the rest is counted."""
+"""How many refusals are remembered; the rest are only counted."""
 
 
 class Refusal(NamedTuple):
