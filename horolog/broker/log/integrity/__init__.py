@@ -1,4 +1,4 @@
-"""How bytes are known to be those that were written, and what becomes of those that are not."""
+"""Verifies that bytes are those that were written, and deals with those that are not."""
 
 from horolog.broker.log.integrity import losses, seals, set_aside
 from horolog.broker.log.integrity.block_sums import BLOCK_BYTES, BlockSums, blocks_in, extend_from

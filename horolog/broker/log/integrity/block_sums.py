@@ -1,7 +1,7 @@
-"""Checksums of a log file, block by block, so that a part of it can be held against what was written without reading all of it.
+"""Checksums of a log file, block by block, so that a part of it can be verified without reading all of it.
 
-A log is divided into blocks of 1 MiB, the last one shorter. The sum of a block is the crc32c of its bytes, whatever they hold:
-so it also tells of what no batch's own checksum covers. Sums grow with the log and are kept in seals.
+A log is divided into blocks of 1 MiB, the last one shorter. The sum of a block is the crc32c of all its bytes, so it also covers
+bytes that no batch's own checksum covers. Sums grow with the log and are kept in seals.
 """
 
 from typing import Final
@@ -20,7 +20,7 @@ class BlockSums:
     __slots__ = ("_complete", "_last", "size_bytes")
 
     def __init__(self, size_bytes: int = 0, sums: bytes = b"") -> None:
-        """As `encode` gave them for a log of that size. Raises ValueError if they are not of that size."""
+        """`sums` as `encode` returned them for a log of that size. Raises ValueError if they do not fit the size."""
         if len(sums) != _SUM_BYTES * blocks_in(size_bytes):
             raise ValueError(f"{len(sums)} bytes are no sums of {size_bytes} bytes")
         self.size_bytes = size_bytes
@@ -38,7 +38,7 @@ class BlockSums:
         return bytes(self._complete)
 
     def extend(self, data: Buffer) -> None:
-        """Take in bytes that follow."""
+        """Add the bytes that follow."""
         size = len(data)
         room = BLOCK_BYTES - self.size_bytes % BLOCK_BYTES
         if size < room:
@@ -71,7 +71,7 @@ def blocks_in(size_bytes: int) -> int:
 
 
 def extend_from(sums: BlockSums, file: File, end: int) -> None:
-    """Take in what the file has up to `end`."""
+    """Add the file's bytes up to `end`."""
     while sums.size_bytes < end:
         size = min(BLOCK_BYTES, end - sums.size_bytes)
         sums.extend(file.pread(size, sums.size_bytes))

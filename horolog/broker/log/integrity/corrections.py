@@ -1,9 +1,9 @@
 """Corrects fields that no checksum covers: the offset, the size and the magic of a batch whose own checksum is right.
 
-A batch's checksum tells nothing about where the batch lies and how long it is; its neighbours do. A damaged range is *one batch* if
-the checksum inside of it fits all that follows up to the range's end. Then its size is that of the range, and its offset is
-its own if that fits between the neighbours; else the one that the batch before it leaves, if the next one begins right behind.
-Where nothing follows, in a log without gaps, an offset that is one bit off is corrected too. Everything else is damage.
+A batch's checksum does not cover its offset and size; its neighbours determine these. A damaged range is *one batch* if the
+checksum inside of it fits all bytes that follow up to the range's end. Then its size is that of the range. Its offset is its
+own if that fits between the neighbours; else the next one after the previous batch, if the following batch begins right behind.
+If nothing follows, in a log without gaps, an offset that is one bit off is corrected too. Everything else is damage.
 """
 
 import zlib
@@ -37,7 +37,7 @@ from horolog.protocol.records.head import (
 )
 
 MAX_BATCH_BYTES = 128 * 1024 * 1024
-"""A larger range is no batch: nothing that large is taken from a producer."""
+"""A larger range is not a batch: none that large is accepted from a producer."""
 
 _FAR = 1 << 62
 
@@ -51,10 +51,10 @@ def corrected(
     end_offset: int = _FAR,
     as_named: bool = False,
 ) -> bytes | None:
-    """The batch that a damaged range is when its offset, size and magic are corrected; None if that cannot be told.
+    """A damaged range as a batch with corrected offset, size and magic; None if these cannot be determined.
 
-    `expected` is the offset behind the batch before, `following` the first one of the batch behind, None if there is nothing.
-    In a log that is not `dense` the end says itself where it belongs, unless it says a place at or behind `end_offset`.
+    `expected` is the offset after the previous batch, `following` the first one of the next batch, None if there is none.
+    In a log that is not `dense` the last batch keeps its own offset, unless that is at or behind `end_offset`.
     A batch that begins `as_named` by its file has the offset `expected`.
     """
     magic = _magic_of(data)
@@ -77,7 +77,7 @@ def corrected(
 
 
 def moved(batch: Batch, expected: int) -> bytes | None:
-    """The last batch of a log without gaps, put where the batch before it ends, if its own offset is one bit away."""
+    """The last batch of a log without gaps, moved to the end of the previous batch, if its own offset is one bit away."""
     data = bytes(batch.data)
     count = _offsets_in(data, batch.magic)
     if count is None or not _one_bit_apart(batch.last_offset - count + 1, expected, count, batch.magic):
@@ -101,7 +101,7 @@ def with_epoch(batch: Batch, epoch: int) -> bytes:
 
 
 def as_batch(data: bytes, position: int) -> Batch | None:
-    """The batch that is all of `data`, None if it is none after all."""
+    """The batch that is all of `data`, None if that is not a batch."""
     found = check(Window(lambda size, at: data[at : at + size], len(data)), 0, 0, _FAR)
     if isinstance(found, str) or found.size_bytes != len(data):
         return None
@@ -121,7 +121,7 @@ def _magic_of(data: bytes) -> int | None:
 
 
 def _offsets_in(data: bytes, magic: int) -> int | None:
-    """How many offsets a batch takes; None if it does not say."""
+    """How many offsets a batch takes; None if that is unknown."""
     if magic >= 2:
         count = DELTA.unpack_from(data, DELTA_AT)[0] + 1
         return count if count > 0 else None
@@ -148,7 +148,7 @@ def _first_offset(
 
 
 def _one_bit_apart(first: int, expected: int, count: int, magic: int) -> bool:
-    """Whether the number that the file holds (the last offset in the old formats) is one bit away from the right one."""
+    """Whether the stored number (the last offset in the old formats) is one bit away from the right one."""
     if magic >= 2:
         return (first ^ expected).bit_count() == 1
     return ((first + count - 1) ^ (expected + count - 1)).bit_count() == 1

@@ -1,4 +1,4 @@
-"""Deals with what a survey has found wrong in a log file: corrections are written, damage is set aside, and all of it is told."""
+"""Acts on the faults that a survey found in a log file: writes corrections, sets damage aside, and logs all of it."""
 
 import logging
 from collections.abc import Iterable
@@ -18,7 +18,7 @@ _LATEST_SHOWN_MS = 253_402_300_799_999  # the year 9999
 
 
 def correct(file: File, corrections: Iterable[Correction], counters: LogCounters) -> None:
-    """Write into the log file what its neighbours say of a batch. Raises StorageFault."""
+    """Write corrections of batches into the log file. Raises StorageFault."""
     for one in corrections:
         old = file.pread(len(one.data), one.position)
         file.pwritev([one.data], one.position)
@@ -29,7 +29,7 @@ def correct(file: File, corrections: Iterable[Correction], counters: LogCounters
 def keep_damage(
     storage: Storage, directory: str, file: File, base_offset: int, losses: Iterable[Loss], counters: LogCounters
 ) -> None:
-    """Set ranges aside that good batches or known records follow, and log which offsets are missing because of them."""
+    """Set ranges aside that good batches or known records follow, and log the offsets that are missing because of them."""
     for loss in losses:
         last_offset = max(loss.first_offset, (loss.following_offset or 0) - 1)
         what = Range(base_offset, loss.start, loss.end, loss.first_offset, last_offset)
@@ -71,7 +71,7 @@ def keep_torn(
 
 
 def own_words(file: File, loss: Loss) -> str:
-    """What a damaged range says of itself, as far as it can be read."""
+    """The header fields of a damaged range, as far as they are readable."""
     if loss.end - loss.start < HEADER_BYTES:
         return "too short for a batch"
     header = BatchHeader(*HEADER.unpack_from(file.pread(HEADER_BYTES, loss.start)))

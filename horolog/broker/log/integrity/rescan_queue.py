@@ -1,17 +1,17 @@
-"""Segments that are to be looked at again: what was read of them is not what was written, or their index files are not theirs.
+"""Queues segments for a rescan: their bytes are not those that were written, or their index files do not match.
 
-Whoever comes upon one reports it here and raises `BeingRescanned`; a worker reads the log again (see `recovery.rescan`).
+Code that meets such a segment reports it here and raises `BeingRescanned`; a worker reads the log again (see `recovery.rescan`).
 """
 
 from horolog.broker.log.storage import StorageFault
 
 
 class BeingRescanned(StorageFault):
-    """The segment is damaged and is about to be rescanned; asking again helps."""
+    """The segment is damaged and about to be rescanned; a retry helps."""
 
 
 class RescanQueue:
-    """Reported and not yet taken, oldest first; each once."""
+    """Segments reported and not yet taken, oldest first; each once."""
 
     __slots__ = ("_reported",)
 
@@ -28,7 +28,7 @@ class RescanQueue:
         self._reported.setdefault((directory, base_offset), reason)
 
     def take(self) -> tuple[str, int, str] | None:
-        """Directory, base offset and what was found; None if nothing waits."""
+        """Directory, base offset and reason; None if the queue is empty."""
         for key, reason in self._reported.items():
             del self._reported[key]
             return (*key, reason)

@@ -1,8 +1,8 @@
-"""Reads a log file from end to end and tells good batches from damage; decides nothing about what to do with it.
+"""Reads a log file from end to end and tells good batches from damage, without deciding what to do about damage.
 
-`scan` is pure but for the reads it is given: it yields `Batch` for every batch or message whose checksum is right and
-whose place fits its neighbours, and `Damage` for every stretch between such. Memory is bounded by one chunk or one
-batch. These are checked too, because a checksum alone does not tell:
+`scan` is pure except for its `read`: it yields `Batch` for every batch or message whose checksum is right and whose place
+fits its neighbours, and `Damage` for every range between them. Memory is bounded by one chunk or one batch. These are
+checked, because a checksum alone is not enough:
 
 - the size, which no checksum covers: at least a header, not beyond the end of the file;
 - the checksum (crc32 for v0 and v1, crc32c for v2) and the magic;
@@ -45,26 +45,26 @@ from horolog.protocol.records.message_set import offsets_in_wrapper, read_messag
 
 CHUNK_BYTES = 1 << 20
 _LARGEST_CHECKED_FACTOR = 16
-"""How many times the file's size may be spent on checksums of places that only looked like a batch."""
+"""How many times the file's size may be spent on checksums of places that only look like a batch."""
 
 
 Read = Callable[[int, int], bytes]
-"""(size, position) -> exactly so many bytes."""
+"""(size, position) -> exactly `size` bytes."""
 
 _NO_DATA = memoryview(b"")
 
 
 @dataclass(slots=True)
 class Batch(Head):
-    """A good batch or message, whose first offset is known even where it is a wrapper."""
+    """A good batch or message, whose first offset is known even for a wrapper."""
 
     data: memoryview = _NO_DATA
-    """All of it; valid until the next one is asked for."""
+    """The whole batch; valid until the next one is requested."""
 
 
 @dataclass(frozen=True, slots=True)
 class Damage:
-    """Bytes that are no batch, and the first thing that is wrong with them."""
+    """Bytes that are not a batch, and their first fault."""
 
     position: int
     end: int
@@ -98,7 +98,7 @@ class Window:
 
 
 def scan(read: Read, size_bytes: int, *, first_offset: int, end_offset: int, position: int = 0) -> Iterator[Span]:
-    """The spans of a file from a batch boundary on. Offsets from `first_offset` up to but not including `end_offset` may be there."""
+    """The spans of a file from a batch boundary on. Possible offsets are `first_offset` up to but not including `end_offset`."""
     window = Window(read, size_bytes)
     held: Batch | None = None  # the last good batch, not yet yielded: its offset may prove too far ahead
     expected = first_offset  # of what follows the batch before `held`
@@ -137,14 +137,14 @@ def _without(held: Batch, expected: int, window: Window, position: int, end_offs
 
 
 def _fits(window: Window, batch: Batch, end_offset: int) -> bool:
-    """Whether the batch behind this one goes on from it, or nothing is behind it."""
+    """Whether the batch behind this one continues its offsets, or nothing is behind it."""
     if batch.end >= window.size_bytes:
         return True
     return isinstance(check(window, batch.end, batch.last_offset + 1, end_offset), Batch)
 
 
 def _quick_check(window: Window, position: int, first_offset: int, end_offset: int) -> Batch | None:
-    """The v2 batch at `position` if it is in memory and good, as nearly all are; otherwise `check` tells."""
+    """The v2 batch at `position` if it is in memory and good, as nearly all are; otherwise call `check`."""
     data, at = window.data, position - window.start
     if at < 0 or at + HEADER_BYTES > len(data) or data[at + MAGIC_AT] != BATCH_MAGIC:
         return None
@@ -204,7 +204,7 @@ def _check_message(data: memoryview, position: int, offset: int, crc: int) -> Ba
         return "the checksum is wrong"
     batch = read_head(data, 0, position, Batch)
     batch.base_offset, batch.data = offset, data
-    if batch.is_compressed:  # the messages inside tell the wrapper's offset, which no checksum covers
+    if batch.is_compressed:  # the messages inside determine the wrapper's offset, which no checksum covers
         with suppress(DecodeError):
             batch.base_offset, batch.last_offset = offsets_in_wrapper(read_message(data))
     if batch.last_offset != offset:
@@ -233,7 +233,7 @@ def _next_good(window: Window, position: int, first_offset: int, end_offset: int
 
 
 def _candidates(first_offset: int, end_offset: int) -> re.Pattern[bytes]:
-    """Where a batch may begin: an offset in range as far as its high bytes tell, a size, a magic."""
+    """A pattern of possible beginnings of a batch: an offset in range by its high bytes, a size, a magic."""
     first, last = first_offset.to_bytes(8, "big"), (end_offset - 1).to_bytes(8, "big")
     same = next((n for n in range(8) if first[n] != last[n]), 8)
     low_high = (

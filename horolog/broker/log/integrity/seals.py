@@ -1,8 +1,8 @@
-"""Seals: how a broker knows, without reading a log again, that a log and its index files are those that it wrote.
+"""Reads and writes seals, which prove without reading a log that the log and its index files are those that were written.
 
 Kafka's index files carry no checksum and nothing that ties them to a log, so a missing, emptied, swapped or plausibly
 wrong one is believed, and look-ups go wrong. Here each partition folder has one more file, `horolog-seals`, which Kafka
-leaves alone. It says of every segment that is complete what the log holds and what the bytes of its indexes sum up to.
+leaves alone. For every complete segment it has the contents of the log and the checksums of its indexes.
 
 Text, lines ended by a newline, fields parted by a space, numbers decimal unless said otherwise:
 
@@ -18,18 +18,20 @@ A segment's line has these 18 fields:
     holes: damaged ranges of the log, `start-end` joined by commas, `-` if there are none
     sums of the log's blocks of 1 MiB (crc32c, 8 hex digits each, joined; see `block_sums`), `-` for an empty log
 
-**When it is written.** After a segment has been rolled *and* its log has been synced, with its indexes where the log is too large
-to make them anew at once (in a worker, see `Partition.sync`), after retention and compaction, and at a clean stop, when the active segment is sealed like the others. While it
-grows the active segment is sealed *up to where it has been synced* with every checkpoint, if it has grown by some megabytes. Always
-aside, synced and renamed. A seal never gets ahead of the log: what it says of that is on the disk before it is.
+**When it is written.** After a segment has been rolled *and* its log has been synced, with its indexes if the log is too large to
+rebuild them at once (in a worker, see `Partition.sync`), after retention and compaction, and at a clean stop, when the active
+segment is sealed like the others. A growing active segment is sealed *up to its synced end* with every checkpoint, if it has grown
+by some megabytes. The file is always written aside, synced and renamed. A seal never gets ahead of the log: the sealed part of the
+log is on the disk first.
 
-**Trust.** On opening, a segment whose log has the sealed size is not read. If its mtime is the sealed one too
-nothing more is looked at; after a copy, when every mtime is new, the ends of the log are checked against the
-fingerprint. If the log is longer than its seal says and begins as it was sealed, only what was added is read: what a seal describes
-never changes in place. A seal that was made while the log grew (its mtime is -1) is read like that even if nothing was added. If it is shorter, the seal still tells up to where offsets have been given out. The index files are held
-against size and crc when they are first used: thousands of partitions open without reading one. The log's blocks are held against
-their sums when they are first read, and again and again by the scrub. Whatever does not fit — no file, a damaged one, a segment
-without a line, another fingerprint — is scanned, its indexes are made anew from the log, and it is sealed again.
+**Trust.** On opening, a segment whose log has the sealed size is not read. If its mtime is the sealed one too, nothing more is
+checked; after a copy, when every mtime is new, the ends of the log are checked against the fingerprint. If the log is longer than
+sealed and begins with the sealed bytes, only the added part is read: sealed bytes never change in place. A log whose seal was made
+while it grew (mtime -1) is treated like this even if nothing was added. If the log is shorter, the seal still tells up to where
+offsets have been given out. The index files are checked against size and crc on first use: thousands of partitions open without
+reading one. The log's blocks are verified against their sums when they are first read, and repeatedly by the scrub. Everything
+that does not fit — no file, a damaged one, a segment without a line, another fingerprint — is scanned, its indexes are rebuilt
+from the log, and it is sealed again.
 """
 
 from collections.abc import Iterable
@@ -43,14 +45,14 @@ from horolog.broker.log.storage import File, FileMissing, Storage
 SEALS = "horolog-seals"
 FINGERPRINT_BYTES = 4096
 NEVER_MODIFIED = -1
-"""In the seal of a log that goes on growing: the time of its file tells nothing, and its index files have room for more."""
+"""In the seal of a growing log: the time of its file means nothing, and its index files have preallocated space."""
 _HEAD = "horolog-seals 2"
 _CHECKSUM = "checksum "
 _FIELDS = 18
 
 
 class SealsDamaged(ValueError):
-    """The file is not what it should be: all its segments count as unsealed."""
+    """The file is damaged: all its segments count as unsealed."""
 
 
 Hole = tuple[int, int]
@@ -59,7 +61,7 @@ Hole = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """What a log file holds."""
+    """The contents of a log file."""
 
     size_bytes: int
     next_offset: int
@@ -72,7 +74,7 @@ class Contents:
 
 @dataclass(frozen=True, slots=True)
 class IndexSum:
-    """What the bytes of an index file sum up to."""
+    """The size and checksum of an index file."""
 
     size_bytes: int
     crc: int
@@ -84,7 +86,7 @@ class IndexSum:
 
 @dataclass(frozen=True, slots=True)
 class Seal:
-    """All that is recorded of one complete segment."""
+    """The record of one complete segment."""
 
     base_offset: int
     contents: Contents
@@ -94,12 +96,12 @@ class Seal:
     offset_index: IndexSum
     time_index: IndexSum
     transaction_index: IndexSum = IndexSum(0, 0)
-    """Nothing where there is no such file."""
+    """Empty if there is no such file."""
     block_sums: bytes = b""
-    """As `block_sums.BlockSums.encode` gives them."""
+    """As `block_sums.BlockSums.encode` returns them."""
 
     def sums(self) -> BlockSums:
-        """The sums of the log's blocks, which go on from here."""
+        """The sums of the log's blocks, to be extended."""
         return BlockSums(self.contents.size_bytes, self.block_sums)
 
 
@@ -112,7 +114,7 @@ def fingerprint(log: File, size_bytes: int) -> int:
 
 
 def contradiction(seal: Seal) -> str | None:
-    """Why no segment can be as the seal says. Asserted of seals that are written, and damage in those that are read."""
+    """Why a seal is impossible, None if it is not. Asserted on writing, damage on reading."""
     holds, sums = seal.contents, seal.block_sums
     if len(sums) != 4 * blocks_in(holds.size_bytes):
         return f"{len(sums)} bytes are no sums of {holds.size_bytes} bytes"
@@ -203,7 +205,7 @@ def save(storage: Storage, directory: str, seals: Iterable[Seal]) -> None:
 
 
 def save_unsynced(storage: Storage, directory: str, seals: Iterable[Seal]) -> None:
-    """For a log that is empty or short: seals that a power cut takes or garbles cost a look at it."""
+    """For an empty or short log: if a power cut loses or garbles its seals, the log is read again."""
     file = storage.create(f"{directory}/{SEALS}")
     file.pwritev([encode(seals)], 0)
     file.close()

@@ -1,4 +1,4 @@
-"""Keeps damaged bytes of a log in files beside it, so that nothing is lost for good by what a recovery decides.
+"""Keeps damaged bytes of a log in separate files, so that no decision of a recovery loses anything for good.
 
 A file in the partition's folder holds the very bytes of the damaged range, nothing else, and its name tells the rest (`aside_names`).
 
@@ -28,14 +28,14 @@ COPY_BYTES = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """A range of a log file that holds no good batches, and the offsets that are missing because of it."""
+    """A range of a log file without good batches, and the offsets that are missing because of it."""
 
     base_offset: int
     start: int
     end: int
     first_offset: int
     last_offset: int | None
-    """None for a torn tail: nobody knows what was in it."""
+    """None for a torn tail, whose contents are unknown."""
 
 
 def file_name(what: Range, crc: int) -> str:
@@ -45,15 +45,15 @@ def file_name(what: Range, crc: int) -> str:
 
 
 def in_folder(storage: Storage, directory: str) -> list[SetAside]:
-    """All that has been set aside in a partition's folder, by position."""
+    """The set-aside ranges in a partition's folder, by position."""
     found = [one for one in map(parse_name, storage.list_dir(directory)) if one is not None]
     return sorted(found, key=lambda one: (one.base_offset, one.position, one.name))
 
 
 def keep(storage: Storage, directory: str, read: Read, what: Range) -> str | None:
-    """Copy a range into a file of its own, durably; its name, or None if nothing needs to be or can be kept, which is told.
+    """Copy a range into a file of its own, durably; its name, or None if nothing needs to be or can be kept, which is logged.
 
-    Raises StorageFault if the range itself cannot be read, or if there is no room for a torn tail: it is about to be cut off.
+    Raises StorageFault if the range itself cannot be read, or if there is no room for a torn tail, which is about to be cut off.
     """
     crc, only_zeros = _look_at(read, what)
     if what.last_offset is None and (only_zeros or not _has_room_for_torn(storage, directory, what)):

@@ -1,13 +1,13 @@
-"""The policy about damage: what a scan found is kept, corrected, cut or set aside.
+"""Decides about the findings of a scan: they are kept, corrected, cut or set aside.
 
-- A batch of which only something outside its checksum is wrong (offset, size, magic, leader epoch), and whose neighbours tell what
-  it must be, is corrected (`corrections.corrected`); the file is to be corrected with what `Survey.corrections` says.
+- A batch with a fault only outside of its checksum (offset, size, magic, leader epoch) is corrected if its neighbours determine
+  the right value (`corrections.corrected`); `Survey.corrections` has to be written into the file.
 - A torn tail is damage with nothing good behind it: what a crash leaves of the last write. It may be cut.
-- Damage with good batches behind it is a hole: it is left where it is, copied aside (`set_aside`), never deleted with what
-  follows, and readers pass over it as over a gap that the cleaner has left.
+- Damage with good batches behind it is a hole: it is left in place, copied aside (`set_aside`), never deleted with the batches
+  behind it, and readers skip it like a gap that the cleaner has left.
 
-Leader epochs never go down from one batch to the next. One that is above the next batch's, or behind the end of the log above
-all epochs that are on record, is none: the batch gets that of the one before.
+Leader epochs never go down from one batch to the next. An epoch above the next batch's, or in the last batch above all recorded
+epochs, is wrong: the batch gets the epoch of the previous one.
 """
 
 from collections.abc import Callable
@@ -28,14 +28,14 @@ class Loss:
     reason: str
     first_offset: int
     following_offset: int | None
-    """The first offset that is there again; None if nothing good follows."""
+    """The first offset that is present again; None if nothing good follows."""
     time_before: int = -1
     time_after: int = -1
 
 
 @dataclass(frozen=True, slots=True)
 class Correction:
-    """What has to be written into the log file, and why."""
+    """The bytes to write into the log file, and why."""
 
     position: int
     data: bytes
@@ -44,32 +44,32 @@ class Correction:
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """Facts about a log file that its bytes do not tell."""
+    """Facts about a log file that are not in its bytes."""
 
     first_offset: int
-    """Of the first batch at `start` at the earliest."""
+    """The lowest possible offset of the first batch at `start`."""
     end_offset: int
-    """The first one that cannot be in it."""
+    """The first offset that cannot be in it."""
     border: int | None = None
-    """Where the next file's name says that it begins. What goes on beyond, without a gap, is good if that file is a stray."""
+    """The base offset in the next file's name. Batches that continue beyond it without a gap are good if that file is a stray."""
     stray_follows: Callable[[], bool] = lambda: False
     start: int = 0
-    """From where on it is to be looked at."""
+    """The position to begin at."""
     is_last: bool = False
     """Nothing follows: the end of the file is the end of the log."""
     dense: bool = False
-    """It has no gaps: it was never cleaned."""
+    """It was never cleaned, so it has no gaps."""
     begins_as_named: bool = False
-    """Its first batch has the offset that the file is named by: it was made for appends, and never cleaned."""
+    """Its first batch has the offset of the file's name: it was made for appends, and never cleaned."""
     next_offset: int | None = None
-    """Where the log ended when that was last put on record."""
+    """The last recorded end of the log."""
     newest_epoch: int | None = None
-    """The newest leader epoch on record."""
+    """The newest recorded leader epoch."""
 
 
 @dataclass(slots=True)
 class Survey:
-    """What was found in a log file."""
+    """The findings in a log file."""
 
     file_bytes: int
     good_bytes: int = 0
@@ -84,12 +84,12 @@ class Survey:
         return self.file_bytes - self.good_bytes
 
     def holes_to(self, end: int) -> tuple[Hole, ...]:
-        """The holes, with the torn tail as the last one."""
+        """The holes, with the torn tail last."""
         return self.holes if self.good_bytes == end else (*self.holes, (self.good_bytes, end))
 
 
 def survey(read: Read, file_bytes: int, known: Known, absorb: Callable[[Batch], None]) -> Survey:
-    """Scan a log file, show every good batch to `absorb` in order, and say what else there is."""
+    """Scan a log file, call `absorb` with every good batch in order, and return the other findings."""
     run = _Survey(read, file_bytes, known, absorb)
     spans = scan(read, file_bytes, first_offset=known.first_offset, end_offset=known.end_offset, position=known.start)
     for span in spans:
@@ -118,11 +118,11 @@ class _Survey:
 
     @property
     def _expected(self) -> int:
-        """The offset behind the batch that is held."""
+        """The offset after the held batch."""
         return self._known.first_offset if self._held is None else self._held.last_offset + 1
 
     def damaged(self, span: Damage) -> None:
-        """Nothing is decided before what follows is known; two ranges next to each other are one."""
+        """Note damage, to be decided once the next batch is known; two adjacent ranges are one."""
         first = self._damage
         self._damage = span if first is None else Damage(first.position, span.end, first.reason)
 
@@ -154,7 +154,7 @@ class _Survey:
         self._hold(batch)
 
     def _is_plain(self, held: Batch, batch: Batch) -> bool:
-        """Whether there is nothing to decide about a batch and the one behind it."""
+        """Whether a batch and the one behind it need no decision."""
         return (
             held.leader_epoch == batch.leader_epoch == self._epoch
             and self._damage is None
@@ -175,7 +175,7 @@ class _Survey:
             self._held = None
 
     def _settle(self, following: int | None, behind: Batch | None) -> None:
-        """Decide about the damage between the batch that is held and what follows."""
+        """Decide about the damage between the held batch and the next one."""
         damage, self._damage = self._damage, None
         if damage is None:
             return

@@ -1,4 +1,4 @@
-"""What a partition knows of its idempotent and transactional producers, and the files that keep it."""
+"""The state of a partition's idempotent and transactional producers, and the files that keep it."""
 
 from horolog.broker.log.producers import producers_file, snapshot_file
 from horolog.broker.log.producers.producer_state import (

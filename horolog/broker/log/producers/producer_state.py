@@ -10,14 +10,14 @@ transaction began. The rules, as real brokers have them:
 - A newer epoch starts at sequence 0, anything else: OUT_OF_ORDER_SEQUENCE_NUMBER.
 - In the known epoch the first sequence follows the last one; behind 2^31-1 comes 0. Anything else, also a batch that was seen
   in part or too long ago to be recognised: OUT_OF_ORDER_SEQUENCE_NUMBER. After nothing but a marker comes 0.
-- A producer nobody knows may begin with any sequence: its state may have expired, or its records been deleted.
+- An unknown producer may begin with any sequence: its state may have expired, or its records been deleted.
 - A plain batch inside a producer's open transaction: INVALID_TXN_STATE. A marker from an older coordinator:
   TRANSACTION_COORDINATOR_FENCED.
 
-`check` only asks, `update` records what was appended, and `undo_unwritten` takes back what did not reach the disk.
+`check` changes nothing, `update` records an append, and `undo_unwritten` rolls back appends that were not written.
 Producers that have been idle for `expiration_ms` are forgotten, counted from their last append on the broker's clock (or from
-the start), not from the records' own times: someone who loads last year's data is not idle. A transaction in progress keeps
-its producer. At most `max_producers` are remembered; one more makes the longest idle one be forgotten early.
+startup), not from the records' own times: a producer that loads last year's data is not idle. A transaction in progress keeps
+its producer. At most `max_producers` are remembered; beyond that the longest idle one is forgotten early.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -37,7 +37,7 @@ _new_tuple: Final = tuple.__new__  # a third of the cost of a named tuple's own 
 
 
 class ProducerBatch(NamedTuple):
-    """What the state needs to know of one batch that carries a producer id."""
+    """The facts about one batch with a producer id that the state needs."""
 
     producer_id: int
     producer_epoch: int
@@ -51,7 +51,7 @@ class ProducerBatch(NamedTuple):
 
 
 class Producer(NamedTuple):
-    """The state of one producer. Replaced as a whole by every change, so that a change can be taken back."""
+    """The state of one producer. Every change replaces it as a whole, so that changes can be rolled back."""
 
     epoch: int
     batches: tuple[Appended, ...]  # oldest first; empty when only markers of this epoch are known
@@ -71,7 +71,7 @@ class Producer(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Duplicate:
-    """The batch is in the log already, here."""
+    """The offsets of a batch that is in the log already."""
 
     first_offset: int
     last_offset: int
@@ -95,7 +95,7 @@ class Completed:
     last_stable_offset: int  # everything before it was decided when the marker had been appended
 
     def index_entry(self) -> AbortedTransaction:
-        """What the transaction index keeps if the transaction was aborted."""
+        """The entry of the transaction index, if the transaction was aborted."""
         return AbortedTransaction(self.producer_id, self.first_offset, self.last_offset, self.last_stable_offset)
 
 
@@ -114,7 +114,7 @@ class ProducerStates:
         self._open: dict[int, int] = {}  # producer id -> first offset of its open transaction, ascending
         self._completed: list[Completed] = []  # whose markers have not been written yet
         self.unwritten: list[tuple[int, Producer | None]] = []
-        """Who has changed since the last `written`, and what each was before."""
+        """The producers changed since the last `written`, with their states before."""
 
     def __repr__(self) -> str:
         return f"<ProducerStates of {len(self._producers)} producers, {len(self._open)} with an open transaction>"
@@ -129,7 +129,7 @@ class ProducerStates:
         return self._producers.get(producer_id)
 
     def check(self, batch: ProducerBatch) -> Duplicate | Rejected | None:
-        """Whether this batch may be appended (None), has been already, or must not be."""
+        """None if this batch may be appended; else the duplicate, or why it is rejected."""
         producer = self._producers.get(batch.producer_id)
         if producer is None:
             return self._check_newcomer()
@@ -149,7 +149,7 @@ class ProducerStates:
         return Rejected(ErrorCode.UNKNOWN_PRODUCER_ID, message)
 
     def update(self, batch: ProducerBatch, now_ms: int) -> Completed | None:
-        """Record a batch that is appended: nothing is checked here."""
+        """Record an appended batch, without checks."""
         producer_id = batch.producer_id
         before = self._producers.pop(producer_id, None)
         self.unwritten.append((producer_id, before))
@@ -164,7 +164,7 @@ class ProducerStates:
         return None
 
     def replay(self, batch: ProducerBatch, now_ms: int) -> Completed | None:
-        """Record a batch that is read again from the log, where it cannot be undone."""
+        """Record a batch read again from the log, which cannot be undone."""
         completed = self.update(batch, now_ms)
         self.written()
         return completed
@@ -191,7 +191,7 @@ class ProducerStates:
 
     @property
     def first_undecided_offset(self) -> int | None:
-        """Where the earliest transaction begins that is open, or whose end has not been written yet. None: there is none."""
+        """The start of the earliest transaction that is open, or whose end is not written yet; None if there is none."""
         first = next(iter(self._open.values()), None)
         for completed in self._completed:
             if first is None or completed.first_offset < first:
@@ -199,12 +199,12 @@ class ProducerStates:
         return first
 
     def written(self) -> None:
-        """Everything that was recorded has reached the log."""
+        """Everything recorded so far has been written to the log."""
         self.unwritten.clear()
         self._completed.clear()
 
     def undo_unwritten(self) -> None:
-        """Take back every update since the last `written`: the appends failed."""
+        """Roll back every update since the last `written`: the appends failed."""
         while self.unwritten:
             producer_id, before = self.unwritten.pop()
             self._producers.pop(producer_id, None)
@@ -218,7 +218,7 @@ class ProducerStates:
         self._open = {producer_id: start for start, producer_id in sorted(starts)}
 
     def expire(self, now_ms: int) -> int:
-        """Forget producers that have been idle for too long; says how many."""
+        """Forget producers that have been idle for too long; returns how many."""
         idle_since = now_ms - self.expiration_ms
         expired = [
             producer_id
@@ -244,22 +244,22 @@ class ProducerStates:
         self._find_open()
 
     def restore_missing(self, entries: Iterable[SnapshotEntry], now_ms: int) -> None:
-        """Of a snapshot, take those producers that the log behind it says nothing of."""
+        """Add the producers of a snapshot that the log behind it does not have."""
         for entry in entries:
             self._producers.setdefault(entry.producer_id, _from_snapshot(entry, now_ms))
         self._find_open()
 
     def snapshot(self) -> list[SnapshotEntry]:
-        """What to save, by producer id."""
+        """The entries to save, by producer id."""
         return [_to_snapshot(producer_id, self._producers[producer_id]) for producer_id in sorted(self._producers)]
 
     def remembered(self) -> list[Remembered]:
-        """What a snapshot has no room for, by producer id: the last batches of those that have more than one."""
+        """The state that a snapshot has no room for, by producer id: the last batches of producers with more than one."""
         several = [(one_id, one) for one_id, one in sorted(self._producers.items()) if len(one.batches) > 1]
         return [Remembered(producer_id, one.epoch, one.batches) for producer_id, one in several]
 
     def recall(self, remembered: Mapping[int, Remembered]) -> None:
-        """Put the batches in place again that come before the oldest one known."""
+        """Restore the batches before the oldest known one."""
         for producer_id, kept in remembered.items():
             producer = self._producers.get(producer_id)
             if producer is None or producer.epoch != kept.epoch or not producer.batches:
@@ -271,12 +271,12 @@ class ProducerStates:
                 self._producers[producer_id] = producer._replace(batches=batches[-BATCHES_REMEMBERED:])
 
     def last_records(self) -> Mapping[int, tuple[int, int]]:
-        """Per producer its last data offset (-1: none) and epoch: what the cleaner must leave a trace of."""
+        """The last data offset (-1: none) and epoch of each producer, of which the cleaner must keep a trace."""
         return {producer_id: (one.last_data_offset, one.epoch) for producer_id, one in self._producers.items()}
 
 
 def _goes_on(producer: Producer, batch: ProducerBatch) -> bool:
-    """Whether a batch is the very next of its producer, with no transaction in play: what all but a few are."""
+    """Whether a batch is the very next one of its producer, outside of transactions, as nearly all are."""
     epoch, batches, _, _, transaction_start, _ = producer
     _, producer_epoch, base_sequence, last_sequence, _, _, _, _, marker = batch
     return (

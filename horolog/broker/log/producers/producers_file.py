@@ -1,7 +1,7 @@
 """Reads and writes `horolog-producers`: the last five batches of a partition's producers, of which Kafka's snapshot keeps one.
 
-A producer may have five batches on their way. When the broker ends after it has appended them and before the answers have arrived,
-all five are sent again: each must be known as a duplicate, for a batch that is neither a duplicate nor the next one is refused
+A producer may have five batches in flight. If the broker ends after it has appended them and before the responses have arrived,
+all five are sent again. Each must be recognised as a duplicate: a batch that is neither a duplicate nor the next one is refused
 with OUT_OF_ORDER_SEQUENCE_NUMBER, which ends the producer.
 
 Version 1, big-endian; a folder has one such file, and a Kafka leaves it alone:
@@ -49,12 +49,12 @@ class Appended(NamedTuple):
 
     @property
     def place(self) -> tuple[int, int, int, int]:
-        """What tells it from others. Its time does not: a snapshot gives the last batch that of a marker behind it."""
+        """The batch's identity. Its time is no part of it: in a snapshot the last batch has the time of a marker behind it."""
         return self[:4]
 
 
 class Remembered(NamedTuple):
-    """The batches of one producer that are remembered, the oldest first."""
+    """The remembered batches of one producer, the oldest first."""
 
     producer_id: int
     epoch: int

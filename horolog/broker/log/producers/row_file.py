@@ -1,4 +1,4 @@
-"""The form that files about producers have: a version, a checksum, and rows of one size. Big-endian:
+"""The format of files about producers: a version, a checksum, and rows of one size. Big-endian:
 
 version      int16
 crc          uint32  CRC-32C of everything behind it

@@ -71,7 +71,7 @@ def file_name(offset: int) -> str:
 
 
 def offset_of(name: str) -> int | None:
-    """The offset that a file name says, None for other files."""
+    """The offset in a file name, None for other files."""
     stem = name.removesuffix(SUFFIX)
     if stem == name or len(stem) != 20 or not (stem.isascii() and stem.isdigit()):
         return None
@@ -85,7 +85,7 @@ def offsets_in(storage: Storage, directory: str) -> list[int]:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """The newest usable snapshot and the faults of newer ones. Offset -1: none, the whole log has to be read."""
+    """The newest usable snapshot, and the faults of newer ones. Offset -1: there is none, the whole log has to be read."""
 
     offset: int
     entries: list[SnapshotEntry]
@@ -113,7 +113,7 @@ def load_newest(storage: Storage, directory: str, *, not_before: int, not_after:
 
 
 def _of_offset(entries: list[SnapshotEntry], offset: int) -> list[SnapshotEntry]:
-    """Raises RowFileError if the entries know of anything behind the offset that the name says: another's file, or a stale name."""
+    """Raises RowFileError if the entries go beyond the offset in the name: it is another partition's file, or a stale name."""
     ahead = ahead_of(entries, offset)
     if ahead:
         raise RowFileError(f"it knows of offset {max(one.last_offset for one in ahead)}, behind {offset}")
@@ -121,7 +121,7 @@ def _of_offset(entries: list[SnapshotEntry], offset: int) -> list[SnapshotEntry]
 
 
 def ahead_of(entries: Iterable[SnapshotEntry], offset: int) -> list[SnapshotEntry]:
-    """Producers of whom a snapshot of this offset cannot know as much. Asserted of those that are written, damage in those that are read."""
+    """Entries that go beyond the snapshot's offset. Asserted to be none on writing, damage on reading."""
     return [one for one in entries if max(one.last_offset, one.current_txn_first_offset) >= offset]
 
 
@@ -131,21 +131,21 @@ def save(storage: Storage, directory: str, offset: int, entries: Sequence[Snapsh
 
 
 def remove(storage: Storage, directory: str, offset: int) -> None:
-    """Remove one, if it is there."""
+    """Remove a snapshot, if it exists."""
     path = f"{directory}/{file_name(offset)}"
     if storage.exists(path):
         storage.remove(path)
 
 
 def remove_superseded(storage: Storage, directory: str, before: int, base_offsets: Collection[int]) -> None:
-    """Remove snapshots from inside of segments that a newer one makes useless."""
+    """Remove snapshots of offsets inside of segments that a newer one supersedes."""
     for offset in offsets_in(storage, directory):
         if offset < before and offset not in base_offsets:
             remove(storage, directory, offset)
 
 
 def remove_outside(storage: Storage, directory: str, *, not_before: int, not_after: int) -> list[int]:
-    """Remove snapshots of offsets that the log does not reach, after truncation or retention; says which."""
+    """Remove snapshots of offsets outside of the log, after truncation or retention; returns their offsets."""
     removed = [offset for offset in offsets_in(storage, directory) if not not_before <= offset <= not_after]
     for offset in removed:
         storage.remove(f"{directory}/{file_name(offset)}")
