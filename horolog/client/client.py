@@ -243,7 +243,7 @@ class Client:
         """The coordinator of a group or a transactional id; `kind` is "group" or "transaction"."""
         return await self.retry(lambda: self._finder.coordinator(kind, key))
 
-    # Records as they lie in the log
+    # Undecoded records
 
     async def fetch_raw(
         self,

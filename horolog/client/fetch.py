@@ -25,7 +25,7 @@ class RawFetch:
     last_stable_offset: int  # -1: the version has none
     log_start_offset: int  # -1: the version has none
     aborted: list[tuple[int, int]]  # (producer id, first offset) of aborted transactions
-    records: memoryview  # batches and messages as they lie in the log; the last one may be cut off
+    records: memoryview  # batches and messages in log format; the last one may be cut off
 
 
 def isolation_level(name: str) -> int:

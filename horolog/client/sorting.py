@@ -8,7 +8,7 @@ from typing import NamedTuple
 from horolog.client.types import ConsumerRecord
 
 OVERHEAD_BYTES = 200
-"""Of a record in memory, beside its key and value; roughly."""
+"""The rough size of a record in memory, besides its key and value."""
 
 
 class Placed(NamedTuple):

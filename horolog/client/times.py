@@ -540,7 +540,7 @@ def _bare_number(source: TimeText, zone: tzinfo) -> str:
 _EPOCH_START = datetime(1970, 1, 1, tzinfo=UTC)
 _LEAP_YEAR = 2000
 _YEARS_TO_ANY_DAY = 41
-"""In so many years each date comes on each weekday, 29 February around 1900 as well."""
+"""Within this many years each date falls on each weekday, even 29 February around 1900."""
 
 
 def _start_ms(day: date, zone: tzinfo) -> int:

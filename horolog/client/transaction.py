@@ -188,7 +188,7 @@ class Transactions:
             for each in topic.results_by_partition
             if each.partition_error_code
         ]
-        # The one that names the fault comes first: those it keeps from being tried are told so.
+        # The code that names the fault comes first: partitions not tried because of it have OPERATION_NOT_ATTEMPTED.
         for code, topic in sorted(codes, key=lambda one: one[0] == ErrorCode.OPERATION_NOT_ATTEMPTED):
             raise error_of(code, transactional_id=self._id, topic=topic)
 

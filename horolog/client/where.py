@@ -68,11 +68,11 @@ _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "'": "'", '"': '"', "\\": "\\"}
 
 
 class WhereError(ValueError):
-    """The text is no expression; the message says where it stopped being one and which words would do."""
+    """The text is not an expression; the message says where it went wrong and what would be valid."""
 
 
 class Contents(Protocol):
-    """What keys and values were decoded to; `horolog.client.decoding.Decoded` is one."""
+    """Decoded keys and values; `horolog.client.decoding.Decoded` is one."""
 
     @property
     def key(self) -> Any: ...
@@ -88,7 +88,7 @@ class _Missing:
 
 
 class Untyped(str):
-    """A text that may stand for a number: nobody has said what it is."""
+    """A text without a type, which may stand for a number."""
 
     __slots__ = ()
 
@@ -98,7 +98,7 @@ MISSING: Final = _Missing()
 
 @dataclass(frozen=True, slots=True)
 class Where:
-    """Whether a record is wanted; what keys and values were decoded to is looked at only if `needs_decoding` says so."""
+    """Whether a record is wanted; decoded keys and values are used only if `needs_decoding` is set."""
 
     text: str
     needs_decoding: bool
@@ -109,7 +109,7 @@ class Where:
 
 
 def compile_where(text: str, now_ms: int, zone: tzinfo) -> Where:
-    """The expression as a test. Raises WhereError. Times are read now: `now-1h` does not move while records are read."""
+    """The expression as a test. Raises WhereError. Times are evaluated once: `now-1h` does not move while records are read."""
     source = _Source(text, now_ms, zone)
     test = source.expression()
     if source.token.kind != "end":
@@ -128,7 +128,7 @@ class _Token(NamedTuple):
 
 
 class _Operand(NamedTuple):
-    """One side of a test: how to get it, and whatever is known beforehand."""
+    """One side of a test: how to get it, and what is known beforehand."""
 
     get: Callable[[ConsumerRecord, Contents | None], Any]
     root: str
@@ -137,7 +137,7 @@ class _Operand(NamedTuple):
 
 
 class _Source:
-    """An expression that is read from left to right."""
+    """An expression, read from left to right."""
 
     def __init__(self, text: str, now_ms: int, zone: tzinfo) -> None:
         if len(text) > LONGEST_TEXT:
@@ -313,7 +313,7 @@ class _Source:
         return _among(left.get, [self.timed(item, left).get for item in items], wanted=not negated)
 
     def timed(self, operand: _Operand, other: _Operand) -> _Operand:
-        """A text as it is compared: beside a timestamp it must be a time, beside a field it may be one."""
+        """A text for a comparison: with a timestamp it must be a time, with a field it may be one."""
         if operand.root or not isinstance(operand.literal, str) or not other.root:
             return operand
         try:
@@ -328,14 +328,14 @@ class _Source:
 
 
 class _TextOrTime(str):
-    """A text of the expression that is a time, too."""
+    """A text of the expression that is also a time."""
 
     __slots__ = ("ns",)
     ns: int
 
 
 def _number(text: str) -> int | float | Decimal:
-    """2.50 is exactly that; 1e9 is what a computer makes of it."""
+    """2.50 is an exact decimal; 1e9 is a float."""
     if text.lstrip("-").isdecimal():
         return int(text)
     return float(text) if "e" in text.lower() else Decimal(text)
@@ -372,7 +372,7 @@ def _field(value: Any, step: str | int) -> Any:
 
 
 def _headers(record: ConsumerRecord, _: Contents | None) -> dict[str, Any]:
-    """The last one of each name counts."""
+    """The headers by name; the last one of each name counts."""
     return {_shown(key): None if value is None else Untyped(_shown(value)) for key, value in record.headers}
 
 
@@ -446,10 +446,10 @@ def _is_number(value: Any) -> bool:
 
 
 def comparable(one: Any, other: Any) -> tuple[Any, Any] | None:
-    """Two values of one kind; None if they are of two kinds."""
+    """Two values of the same kind, such as numbers; None if their kinds differ."""
     one, other = _beside(one, other), _beside(other, one)
     if _is_number(one) and _is_number(other):
-        # A decimal that is no number is in no order, and Python says so by an error.
+        # A NaN decimal has no order, and comparing it raises an error.
         return None if any(isinstance(each, Decimal) and each.is_nan() for each in (one, other)) else (one, other)
     if isinstance(one, str) and isinstance(other, str):
         return str(one), str(other)
@@ -457,7 +457,7 @@ def comparable(one: Any, other: Any) -> tuple[Any, Any] | None:
 
 
 def _beside(value: Any, other: Any) -> Any:
-    """A value as it counts beside another one: times become numbers beside times, untyped texts beside numbers."""
+    """A value for a comparison with another: times become numbers next to times, untyped texts next to numbers."""
     if isinstance(value, bytes):
         return readable_bytes(value) if not isinstance(other, bytes) else value
     if isinstance(value, (Instant, _TextOrTime)):

@@ -1,8 +1,8 @@
-"""The grammar of time zones, the same wherever one may be given; pure but for the machine's own zone.
+"""The grammar of time zones, the same everywhere; pure except for the machine's own zone.
 
 zone       := "Z" | "UTC" | "GMT" | [("UTC" | "GMT")] (+|-)HH[[:]MM] | IANA name
 
-Abbreviations are no zones: several zones use each, or one uses it for half of the year.
+Abbreviations are not zones: several zones use each, or one uses it for half the year.
 """
 
 import os
@@ -65,7 +65,7 @@ def _zones_like(text: str) -> str:
 
 
 def take_offset(source: TimeText) -> tzinfo | None:
-    """An offset from UTC as it may stand behind a time."""
+    """An offset from UTC, as it may follow a time."""
     found = source.take(_OFFSET)
     if found is None:
         return None
@@ -80,7 +80,7 @@ def take_offset(source: TimeText) -> tzinfo | None:
 
 
 def zone_instead_of(abbreviation: str) -> str | None:
-    """The zones that an abbreviation may stand for."""
+    """The zones for which an abbreviation may stand."""
     return _SHORT_ZONES.get(abbreviation.lower())
 
 

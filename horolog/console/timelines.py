@@ -36,7 +36,7 @@ class Chart:
 
     timeline: Timeline
     bytes: list[float] | None
-    """Of the files where `segments` are told; else estimated: the records of each partition have its mean size."""
+    """From the files if there are `segments`; else estimated: each record has its partition's mean size."""
     first_ms: int
     last_ms: int
     """The largest time of all."""
