@@ -1,4 +1,4 @@
-"""What the log counts; the application shows these among its metrics."""
+"""The log's counters, which the application shows among its metrics."""
 
 from dataclasses import dataclass, field
 
@@ -15,38 +15,38 @@ class LogCounters:
     segments_rolled: Counter = field(default_factory=Counter)
     segments_expired: Counter = field(default_factory=Counter)
     segments_scanned: Counter = field(default_factory=Counter)
-    """Read from end to end on opening, because no seal vouched for them."""
+    """Segments read from end to end on opening, because no seal vouched for them."""
     segments_kept_by_future: Counter = field(default_factory=Counter)
-    """Whose largest timestamp lies in the future and keeps them, and everything behind them, from expiring."""
+    """Segments whose largest timestamp lies in the future and keeps them, and everything behind them, from expiring."""
     indexes_rebuilt: Counter = field(default_factory=Counter)
-    """Index files that were not those of their log, found when first used."""
+    """Indexes rebuilt because their files did not match the log, found on first use."""
     torn_bytes_cut: Counter = field(default_factory=Counter)
     damaged_ranges: Counter = field(default_factory=Counter)
     damaged_bytes: Counter = field(default_factory=Counter)
-    """In the middle of logs, left where they are, set aside and passed over."""
+    """Damaged ranges in the middle of logs, left in place, copied aside and skipped."""
     batches_put_right: Counter = field(default_factory=Counter)
-    """Whose offset, size, magic or leader epoch was wrong, as their neighbours told."""
+    """Batches whose offset, size, magic or leader epoch was wrong, judged by their neighbours."""
     blocks_scrubbed: Counter = field(default_factory=Counter)
     segments_mended: Counter = field(default_factory=Counter)
-    """Read again while running, because of their log or their index files."""
+    """Segments read again while running, because of their log or their index files."""
     write_failures: Counter = field(default_factory=Counter)
     sync_failures: Counter = field(default_factory=Counter)
     lookups_by_time: Counter = field(default_factory=Counter)
     appends_from_future: Counter = field(default_factory=Counter)
-    """Whose largest timestamp is ahead of the broker's clock."""
+    """Appends whose largest timestamp is ahead of the broker's clock."""
     appends_far_ahead: Counter = field(default_factory=Counter)
     """Of those: by more than a day."""
     appends_behind_retention: Counter = field(default_factory=Counter)
-    """Whose largest timestamp is older than what retention.ms keeps."""
+    """Appends whose largest timestamp is older than retention.ms."""
     appends_out_of_order: Counter = field(default_factory=Counter)
-    """Whose largest timestamp is before one that their segment has already."""
+    """Appends whose largest timestamp is before one that their segment has already."""
     timestamps_too_early: Counter = field(default_factory=Counter)
     timestamps_too_late: Counter = field(default_factory=Counter)
     timestamps_invalid: Counter = field(default_factory=Counter)
     """Of a type that producers may not set, or no time at all."""
 
     def note_refusal(self, refused: Refused) -> None:
-        """Count record by record what was refused for its time."""
+        """Count the records refused for their time."""
         if refused.code != ErrorCode.INVALID_TIMESTAMP:
             return
         for _, text in refused.record_errors or [(0, refused.message)]:

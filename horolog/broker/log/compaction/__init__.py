@@ -1,4 +1,4 @@
-"""Compaction: of every key the last record stays."""
+"""Compaction: the last record of every key is kept."""
 
 from horolog.broker.log.compaction.cleaner import Cleaned
 from horolog.broker.log.compaction.compaction import Compactor, Pass

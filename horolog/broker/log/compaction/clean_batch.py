@@ -1,7 +1,7 @@
-"""Decides what compaction leaves of one v2 batch, and makes the bytes of it.
+"""Decides what compaction keeps of one v2 batch, and makes the resulting bytes.
 
-A record stays if it is the last one of its key as far as the map knows, and if it is no tombstone whose time is up. Records without
-a key go: they should not be there. The remaining records keep their offsets, its timestamps and the batch's frame:
+A record stays if it is the last one of its key in the map, and not an expired tombstone. Records without a key are removed: there
+should be none. The remaining records keep their offsets, their timestamps and the batch's frame:
 
 - Nothing removed: the same bytes.
 - Something removed: a batch with the same base offset, last offset, producer, sequence and codec, so that a producer's next
@@ -36,7 +36,7 @@ DELETE_HORIZON_BIT = 0x40
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """What one pass knows."""
+    """The facts of one pass."""
 
     offsets: OffsetMap
     now_ms: int
@@ -57,7 +57,7 @@ class Kept:
 
 
 def keeps(record_offset: int, key: bytes | None, offsets: OffsetMap) -> bool:
-    """Whether a record is the last of its key; those that the map has not seen stay."""
+    """Whether a record is the last of its key; records that the map has not seen stay."""
     if record_offset > offsets.latest_offset:
         return True
     return key is not None and record_offset >= offsets.get(key)
@@ -125,7 +125,7 @@ def _horizon_passed(header: BatchHeader, now_ms: int) -> bool:
 
 
 def _is_last_of_producer(header: BatchHeader, rules: Rules) -> bool:
-    """Whether this batch is what tells, after a restart, how far a producer had come or which epoch it has."""
+    """Whether a producer's last sequence or epoch is restored from this batch after a restart."""
     last = rules.last_records.get(header.producer_id) if header.producer_id >= 0 else None
     if last is None:
         return False
@@ -155,7 +155,7 @@ def _rewritten(header: BatchHeader, records: list[Record], horizon: int | None) 
 
 
 def _emptied(header: BatchHeader) -> Kept:
-    """The header alone. It keeps the largest timestamp as real brokers do, but it carries no time any more."""
+    """The header alone. It keeps the largest timestamp as in Kafka, but it carries no time any more."""
     attributes = header.attributes & ~(CODEC_MASK | DELETE_HORIZON_BIT) | Codec.NONE
     changed = header._replace(attributes=attributes, base_timestamp=NO_TIMESTAMP, count=0)
     return Kept(assemble(changed, b""), 0, header.base_offset, header.last_offset)

@@ -1,8 +1,8 @@
-"""Decides what compaction leaves of one v0 or v1 message, or of the set inside a wrapper, and makes the bytes of it.
+"""Decides what compaction keeps of one v0 or v1 message, or of the set inside a wrapper, and makes the resulting bytes.
 
-A plain message stays as it is or goes. A wrapper that loses some of its messages is made anew from the rest, with the same codec and
-version, the offsets and times that they had, and as its own time the largest of theirs. These formats have no place for a
-delete horizon: whether tombstones still stay is decided for a whole segment (`clean_plan.tombstone_horizon_ms`).
+A plain message stays unchanged or is removed. A wrapper that loses some of its messages is rebuilt from the rest, with the same codec
+and version, their old offsets and times, and the largest of these times as its own. These formats have no field for a delete
+horizon: whether tombstones stay is decided for a whole segment (`clean_plan.tombstone_horizon_ms`).
 """
 
 from horolog.broker.log.compaction.clean_batch import Kept, keeps

@@ -19,7 +19,7 @@ NO_LIMIT_MS = 2**63 - 1
 
 @dataclass(frozen=True, slots=True)
 class SegmentFacts:
-    """What cleaning needs to know of one segment."""
+    """The facts about one segment that cleaning needs."""
 
     base_offset: int
     next_offset: int  # the base offset of the following segment; of the active one, the log end offset
@@ -52,7 +52,7 @@ def plan(
     last_stable_offset: int,
     now_ms: int,
 ) -> Plan | None:
-    """What to clean, or None when it is not worth it. `segments` are all of the partition, the active one last."""
+    """The segments to clean, or None if it is not worth it. `segments` are all of the partition, the active one last."""
     active = segments[-1]
     first_dirty = log_start_offset if checkpoint is None else checkpoint
     wrong = not log_start_offset <= first_dirty <= active.base_offset
@@ -99,12 +99,12 @@ def _overdue(dirty: Sequence[SegmentFacts], config: TopicConfig, now_ms: int) ->
 
 
 def tombstone_horizon_ms(plan: Plan, config: TopicConfig, now_ms: int) -> int:
-    """Tombstones of formats v0 and v1 go from segments whose time is not later than this; -1: from none.
+    """Tombstones of formats v0 and v1 are removed from segments whose time is not later than this; -1: from none.
 
-    They carry no mark of when they became deletable, as v2 batches do, so the time of the last clean segment stands in:
-    it was cleaned before, so whatever is older by `delete.retention.ms` has been readable for as long as that. Segments
-    with timestamps go by these and never by their files' times, which a copy changes; a timestamp from the future
-    counts as now.
+    Unlike v2 batches they have no mark of when they became deletable, so the time of the last clean segment is used: it
+    was cleaned before, so everything older by `delete.retention.ms` has been readable for that long. Segments with
+    timestamps are judged by these, never by their files' times, which a copy changes; a timestamp in the future counts
+    as now.
     """
     clean = [one for one in plan.segments if one.next_offset <= plan.first_dirty_offset]
     if not clean:
@@ -115,7 +115,7 @@ def tombstone_horizon_ms(plan: Plan, config: TopicConfig, now_ms: int) -> int:
 def group(
     segments: Sequence[SegmentFacts], max_size_bytes: int, max_index_bytes: int, end_offset: int
 ) -> list[list[SegmentFacts]]:
-    """Neighbours that together fit into one segment: by size before cleaning, by both indexes, and by offset range."""
+    """Groups of neighbours that fit into one segment: by size before cleaning, by both indexes, and by offset range."""
     max_size_bytes = min(max_size_bytes, LARGEST_SEGMENT_BYTES)
     groups: list[list[SegmentFacts]] = []
     size_bytes = index_bytes = time_index_bytes = 0
@@ -137,6 +137,6 @@ def group(
 
 
 def _in_range(first: SegmentFacts, segment: SegmentFacts, end_offset: int) -> bool:
-    """Whether the offsets of `segment` can be told relative to the base offset of `first`."""
+    """Whether the offsets of `segment` can be expressed relative to the base offset of `first`."""
     last_offset = min(segment.next_offset, end_offset) - 1
     return segment.size_bytes == 0 or last_offset - first.base_offset <= LARGEST_RELATIVE_OFFSET

@@ -1,8 +1,8 @@
-"""Tells the cleaner which batches belong to aborted transactions and which markers nobody needs any more.
+"""Tells the cleaner which batches belong to aborted transactions and which markers are no longer needed.
 
-A marker is needed as long as records of its transaction are in the log. The log is walked in order, so when a marker comes by it is
-known whether records came before it. A marker without records is not removed at once: as with tombstones, a reader may be
-in the middle of the transaction, so it gets a delete horizon first (see `clean_batch`).
+A marker is needed as long as records of its transaction are in the log. The log is walked in order, so at a marker it is known
+whether records came before it. A marker without records is not removed at once: as with tombstones, a reader may be in the
+middle of the transaction, so it gets a delete horizon first (see `clean_batch`).
 """
 
 from collections import deque
@@ -17,7 +17,7 @@ class CleanedTransactions:
     __slots__ = ("_aborted", "_committed", "_pending", "_seen")
 
     def __init__(self, aborted: Iterable[AbortedTransaction] = ()) -> None:
-        """`aborted` names the transactions with records or markers in the segments to be walked; others do no harm."""
+        """`aborted` are the transactions with records or markers in the segments to be walked; others do no harm."""
         self._pending = deque(sorted(aborted, key=lambda one: one.first_offset))
         self._aborted: dict[int, AbortedTransaction] = {}  # by producer, from first record to marker
         self._seen: set[int] = set()  # producers whose open aborted transaction still has batches
@@ -36,7 +36,7 @@ class CleanedTransactions:
         return False
 
     def end(self, producer_id: int, last_offset: int, committed: bool | None) -> AbortedTransaction | bool:
-        """A marker comes by: True when it is not needed; otherwise the aborted transaction to index again, or False.
+        """The walk meets a marker: True if it is not needed; otherwise the aborted transaction to index again, or False.
 
         `committed` is None for a control batch that was emptied before.
         """

@@ -1,15 +1,15 @@
-"""Compacts the closed segments of a partition: of every key the last record stays, in new segments under the old offsets.
+"""Compacts the closed segments of a partition: the last record of every key is copied to new segments under the old offsets.
 
-`clean` runs in a worker thread. It reads segments that nobody changes any more and writes new files beside them, named
-`.cleaned` and synced at the end; the partition is not touched. What comes back says which segments the new ones stand for;
-`partition.exchange` puts them in place on the loop's thread, if the old ones are still there by then.
+`clean` runs in a worker thread. It reads segments that no longer change and writes new files next to them, named `.cleaned`
+and synced at the end; the partition is not touched. The result says which segments the new ones replace; `partition.exchange`
+puts them in place on the loop's thread, if the old ones still exist then.
 
 Two walks: over the dirty part to learn the last offset of each key (`OffsetMap`, bounded; when it is full, the pass ends
-there and the rest stays dirty), then over everything from the start to copy what stays. A worker brings a storage of its own,
+there and the rest stays dirty), then over everything from the start to copy the remaining records. A worker has its own storage,
 because a shared one may close a file's descriptor between two calls.
 
-A segment with damage in it is not cleaned, nor are its neighbours: `CleaningRefused`. What a damaged batch held is not
-known, and a key that is only there would lose its last value.
+A partition with a damaged segment in the pass is not cleaned: `CleaningRefused`. The contents of a damaged batch are unknown,
+and a key that is only there would lose its last value.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -40,16 +40,16 @@ FLUSH_BYTES = 1 << 20
 
 
 class CleaningRefused(Exception):
-    """The partition cannot be cleaned as it is; the message says why."""
+    """The partition cannot be cleaned; the message says why."""
 
 
 class CleaningStopped(Exception):
-    """Someone asked the worker to stop."""
+    """The worker was told to stop."""
 
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
-    """What a pass needs from the partition, taken on the loop's thread."""
+    """The inputs of a pass from the partition, taken on the loop's thread."""
 
     plan: Plan
     config: TopicConfig
@@ -61,7 +61,7 @@ class Inputs:
 
 @dataclass(frozen=True, slots=True)
 class Cleaned:
-    """The result of a pass. Up to `first_dirty_offset` the partition is clean: that goes into the checkpoint."""
+    """The result of a pass. Up to `first_dirty_offset`, which goes into the checkpoint, the partition is clean."""
 
     segments: tuple[CleanedSegment, ...]
     first_dirty_offset: int
@@ -136,7 +136,7 @@ def _belongs_to_aborted(batch: Batch, transactions: CleanedTransactions) -> bool
 
 
 def _batches(folder: SegmentFolder, segment: SegmentFacts, stop: Callable[[], bool]) -> Iterator[Batch]:
-    """The batches of a closed segment; every checksum is looked at."""
+    """The batches of a closed segment; every checksum is checked."""
     file = folder.storage.open(segment_path(folder.directory, segment.base_offset, LOG_SUFFIX))
     try:
         spans = scan(file.pread, segment.size_bytes, first_offset=segment.base_offset, end_offset=segment.next_offset)
@@ -151,7 +151,7 @@ def _batches(folder: SegmentFolder, segment: SegmentFacts, stop: Callable[[], bo
 
 
 class _Pass:
-    """The second walk: what it knows, and the transactions it has come by."""
+    """The second walk: its inputs, and the transactions that it has met."""
 
     __slots__ = ("_folder", "_horizon_ms", "_inputs", "_rules", "_stop", "_transactions")
 
@@ -194,7 +194,7 @@ class _Pass:
         return clean_message(batch.data, self._rules.offsets, keeps_tombstones=keeps_tombstones)
 
     def _complete(self, target: Segment, modified_ms: int) -> Seal:
-        """Close the segment. It is as old as the last one it stands for: that decides when nothing in it has a time."""
+        """Close the segment. It gets the file time of the last one that it replaces, which is its age if no record has a time."""
         if target.pending:
             target.flush()
         seal = target.complete()

@@ -1,9 +1,9 @@
-"""Keeps compacted partitions compacted: picks the one that needs it most, has it cleaned, puts the result in place.
+"""Keeps compacted partitions compacted: picks the one that needs it most, cleans it, and puts the result in place.
 
-One pass at a time. `next_pass` and `finish` belong to the loop's thread, `run` to a worker, with a storage of its own. How far each
-partition is clean is kept in `cleaner-offset-checkpoint` of its data folder (see `checkpoints`): one that is missing or damaged costs a pass
-over everything, nothing else. A partition that could not be cleaned because of what its files hold is left alone until the
-next start; one that failed for want of a disk is tried again.
+One pass at a time. `next_pass` and `finish` run in the loop's thread, `run` in a worker, with a storage of its own. The clean end of
+each partition is kept in `cleaner-offset-checkpoint` of its data folder (see `checkpoints`): a missing or damaged file costs only
+a pass over everything. A partition whose contents prevent cleaning is left alone until the next start; after a disk fault
+cleaning is retried.
 """
 
 import itertools
@@ -26,7 +26,7 @@ from horolog.protocol.errors import ProtocolError
 log = logging.getLogger(__name__)
 
 UNKNOWN_ID = b""
-"""Of what the checkpoint says, until the partition has been seen."""
+"""The topic's id of entries from the checkpoint, until the partition has been seen."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class Compactor:
         data_dirs: list[str],
         file_name: str = checkpoints.CLEANER_OFFSETS,
     ) -> None:
-        """Several processes on one folder write each a file of its own; what Kafka's says is what there was before."""
+        """Each of several processes on one folder writes its own file; Kafka's file has the state from before."""
         self._storage = storage
         self._worker_storage = worker_storage
         self._data_dirs = data_dirs
@@ -55,13 +55,13 @@ class Compactor:
         self._stopping = False
         self._refused: set[tuple[str, int]] = set()
         self._known: dict[tuple[str, int], tuple[bytes | None, int]] | None = None
-        """Up to where partitions are clean, and the topic's id: an older topic of that name says nothing of a new one."""
+        """The clean end of partitions, and the topic's id: the entry of an older topic of the same name does not count."""
 
     def __repr__(self) -> str:
         return f"<Compactor of {len(self._known or ())} partitions, {len(self._refused)} refused>"
 
     def _clean_up_to(self, partition: Partition) -> int | None:
-        """The file is read when it is first asked for: whatever was deleted until then is out of it."""
+        """The clean end of a partition. The file is read on first use: partitions deleted before are no longer in it."""
         name = _name(partition)
         if self._known is None:
             self._known = {one: (UNKNOWN_ID, offset) for one, offset in self._load().items()}
@@ -88,7 +88,7 @@ class Compactor:
         return offsets
 
     def next_pass(self, partitions: Iterable[Partition], now_ms: int, memory_bytes: int) -> Pass | None:
-        """The partition that is most in need: one that has waited too long, else the dirtiest; None if none is due."""
+        """The partition to clean next: one that has waited too long, else the dirtiest; None if none is due."""
         best: tuple[Plan, Partition] | None = None
         for partition in partitions:
             if (
@@ -131,7 +131,7 @@ class Compactor:
             return None
 
     def run(self, task: Pass) -> Cleaned | None:
-        """Clean; None if that was not possible, which has been told. Belongs into a worker."""
+        """Clean; None if that failed, which is logged. Runs in a worker."""
         partition = task.partition
         counters = partition.folder.counters
         folder = SegmentFolder(self._worker_storage, partition.directory, IndexCache(), counters)
@@ -147,12 +147,12 @@ class Compactor:
         return None
 
     def _gives_way_or_stops(self, partition: Partition) -> bool:
-        """Asked between two batches: whoever waits for the interpreter's lock gets it now, not some milliseconds later."""
+        """Called between two batches: yields the interpreter's lock to waiting threads; whether to stop."""
         time.sleep(0)
         return self._stopping or partition.condition.fault is not None
 
     def finish(self, task: Pass, cleaned: Cleaned, now_ms: int) -> bool:
-        """Put the new segments in place; False if the partition has changed or gone meanwhile."""
+        """Put the new segments in place; False if the partition was changed or removed meanwhile."""
         partition = task.partition
         if self._stopping or partition.condition.fault is not None:
             return False
@@ -179,7 +179,7 @@ class Compactor:
         return True
 
     def checkpoint_job(self, partitions: Collection[Partition]) -> Callable[[], None]:
-        """What writes the checkpoints as things are now, without partitions that are gone; may run in a worker."""
+        """A job that writes the current checkpoints, without removed partitions; may run in a worker."""
         there = {_name(one): parent_of(one.directory) for one in partitions}
         online = {parent_of(one.directory) for one in partitions if one.condition.fault is None}
         self._known = {name: known for name, known in (self._known or {}).items() if name in there}
@@ -194,12 +194,12 @@ class Compactor:
         return write
 
     def stop(self) -> None:
-        """Have a pass end soon, without a result; nothing is put in place any more."""
+        """End a pass soon, without a result; nothing is put in place any more."""
         self._stopping = True
 
 
 def segment_facts(partition: Partition) -> list[SegmentFacts]:
-    """What cleaning needs to know of the segments of a partition, the active one last."""
+    """The facts about a partition's segments that cleaning needs, the active one last."""
     following = [one.base_offset for one in partition.segments[1:]] + [partition.log_end_offset]
     return [_facts(one, next_offset) for one, next_offset in zip(partition.segments, following, strict=True)]
 

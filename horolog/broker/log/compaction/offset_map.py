@@ -1,4 +1,4 @@
-"""Remembers the last offset of each key of the dirty part of a log, in bounded memory.
+"""Maps each key of the dirty part of a log to its last offset, in bounded memory.
 
 Keys of fewer than 16 bytes stand for themselves; longer ones for a digest of 16 bytes, of which two are alike by
 chance less often than the memory that holds them fails.
@@ -28,7 +28,7 @@ class OffsetMap:
         return len(self._offsets)
 
     def put(self, key: bytes | memoryview, offset: int) -> bool:
-        """Remember the offset of a key; False when there is no room for another key."""
+        """Set the offset of a key; False if there is no room for another key."""
         name = _name(key)
         if len(self._offsets) >= self.max_keys and name not in self._offsets:
             return False
@@ -36,7 +36,7 @@ class OffsetMap:
         return True
 
     def get(self, key: bytes | memoryview) -> int:
-        """The last offset of a key, -1 when the dirty part does not have it."""
+        """The last offset of a key, -1 if the dirty part does not have it."""
         return self._offsets.get(_name(key), -1)
 
 

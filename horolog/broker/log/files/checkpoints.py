@@ -1,4 +1,4 @@
-"""Reads and writes the small text files in which a broker remembers offsets, topic ids and that it stopped cleanly.
+"""Reads and writes the small text files in which a broker keeps offsets, topic ids and the mark of a clean stop.
 
 Offset checkpoints (`recovery-point-offset-checkpoint`, `replication-offset-checkpoint`, `log-start-offset-checkpoint`,
 `cleaner-offset-checkpoint`, one each per data folder): lines ended by a newline,
@@ -18,9 +18,9 @@ Offset checkpoints (`recovery-point-offset-checkpoint`, `replication-offset-chec
 `.kafka_cleanshutdown` exists only between a clean stop and the next start. Brokers before 3.8 leave it empty, later ones
 write `{"version":0,"brokerEpoch":365}`. That it is there is what counts, whatever it holds.
 
-None of these files is needed to have the data: one that is missing, empty or damaged costs work (a longer recovery, a
-second compaction), never a start. Hence `Loaded`: what could be read, and the fault to report if not everything could.
-An empty file is no fault: Kafka creates offset checkpoints empty.
+No data depends on these files: a missing, empty or damaged one costs work (a longer recovery, a second compaction), but does
+not prevent a start. Hence `Loaded`: the readable part, and the fault to report if there is one. An empty file is not a fault:
+Kafka creates offset checkpoints empty.
 """
 
 import json
@@ -46,19 +46,19 @@ TopicPartition = tuple[str, int]
 
 
 class CheckpointError(ValueError):
-    """The file does not hold what its name promises; the message says where."""
+    """The file is malformed; the message says where."""
 
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """What an offset checkpoint told. With a fault there is nothing else: half a checkpoint is not to be trusted."""
+    """The contents of an offset checkpoint. With a fault there are none: half a checkpoint is not trusted."""
 
     offsets: dict[TopicPartition, int] = field(default_factory=dict)
     fault: str | None = None
 
 
 def load_offsets(storage: Storage, path: str) -> Loaded:
-    """Read an offset checkpoint; a missing one is the same as an empty one."""
+    """Read an offset checkpoint; a missing one counts as empty."""
     try:
         return Loaded(decode_offsets(storage.read_all(path)))
     except FileMissing:
@@ -78,7 +78,7 @@ def encode_offsets(offsets: Mapping[TopicPartition, int]) -> bytes:
 
 
 def is_possible(topic: str, index: int, offset: int) -> bool:
-    """Whether a partition can be called so and have the offset. Asserted of lines that are written, damage in those that are read."""
+    """Whether the partition and the offset are valid. Asserted on writing, damage on reading."""
     return bool(topic) and 0 <= index <= LARGEST_INDEX and 0 <= offset <= LARGEST_OFFSET
 
 
@@ -94,7 +94,7 @@ def decode_offsets(data: bytes) -> dict[TopicPartition, int]:
 
 
 def frame_lines(lines: Iterable[str]) -> bytes:
-    """Version, count and lines, as every checkpoint of this family is laid out."""
+    """Version, count and lines: the layout of every checkpoint of this family."""
     rows = list(lines)
     return "".join(f"{row}\n" for row in ("0", str(len(rows)), *rows)).encode()
 
@@ -144,7 +144,7 @@ def decode_partition_metadata(data: bytes) -> bytes:
 
 
 def load_topic_id(storage: Storage, directory: str) -> bytes | None:
-    """The topic id in a partition's folder; None when there is none, as before Kafka 2.8. Raises CheckpointError."""
+    """The topic id in a partition's folder; None if there is none, as before Kafka 2.8. Raises CheckpointError."""
     try:
         return decode_partition_metadata(storage.read_all(f"{directory}/{PARTITION_METADATA}"))
     except FileMissing:
@@ -160,7 +160,7 @@ def encode_clean_shutdown(broker_epoch: int) -> bytes:
 
 
 def decode_clean_shutdown(data: bytes) -> int | None:
-    """The broker epoch, if the file tells one: nothing depends on it."""
+    """The broker epoch, if the file has one; nothing depends on it."""
     try:
         content = json.loads(data)
     except ValueError:

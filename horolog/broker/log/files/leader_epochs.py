@@ -1,4 +1,4 @@
-"""Remembers at which offset each leader epoch began, and answers up to where an epoch reaches.
+"""Keeps the start offset of each leader epoch, and finds the end offset of an epoch.
 
 `leader-epoch-checkpoint` in a partition's folder has the frame of `checkpoints` and one `epoch start_offset` per line, both
 growing from line to line:
@@ -23,7 +23,7 @@ from horolog.broker.log.files.checkpoints import (
 from horolog.broker.log.storage import FileMissing, Storage, StorageFault
 
 UNDEFINED = (-1, -1)
-"""Epoch and offset of the answer to a question about an epoch that this log knows nothing of."""
+"""Epoch and offset of the result for an epoch that is unknown to this log."""
 
 
 def encode(entries: Iterable[tuple[int, int]]) -> bytes:
@@ -42,7 +42,7 @@ def decode(data: bytes) -> list[tuple[int, int]]:
 
 
 class LeaderEpochs:
-    """The epochs of one partition, in memory; every change says whether there is something new to save."""
+    """The epochs of one partition, in memory; every change returns whether there is something new to save."""
 
     __slots__ = ("_epochs", "_starts")
 
@@ -61,11 +61,11 @@ class LeaderEpochs:
 
     @property
     def latest(self) -> int:
-        """The newest epoch, -1 when there is none."""
+        """The newest epoch, -1 if there is none."""
         return self._epochs[-1] if self._epochs else -1
 
     def append(self, epoch: int, start_offset: int) -> bool:
-        """An epoch begins. What an abandoned leader claimed at or behind this offset, or in a later epoch, is void."""
+        """An epoch begins. Entries of an abandoned leader at or behind this offset, or of a later epoch, are void."""
         if epoch < 0 or (epoch == self.latest and start_offset >= self._starts[-1]):
             return False
         while self._epochs and (self._epochs[-1] >= epoch or self._starts[-1] >= start_offset):
@@ -75,7 +75,7 @@ class LeaderEpochs:
         return True
 
     def begin(self, epoch: int, start_offset: int, storage: Storage, directory: str) -> None:
-        """An epoch begins and is on record; if that fails it has not begun."""
+        """Begin an epoch and record it; if that fails, it has not begun."""
         if self.append(epoch, start_offset):
             try:
                 self.save(storage, directory)
@@ -84,7 +84,7 @@ class LeaderEpochs:
                 raise
 
     def epoch_of(self, offset: int) -> int:
-        """The epoch in which an offset was written, -1 when it lies before all that is known."""
+        """The epoch in which an offset was written, -1 if it lies before all known epochs."""
         position = bisect_right(self._starts, offset) - 1
         return self._epochs[position] if position >= 0 else -1
 
@@ -120,7 +120,7 @@ class LeaderEpochs:
 
     @classmethod
     def load(cls, storage: Storage, directory: str) -> "LeaderEpochs":
-        """What the partition's folder says, nothing when it says nothing; raises CheckpointError."""
+        """The epochs in the partition's folder, none if there is no file; raises CheckpointError."""
         try:
             return cls(decode(storage.read_all(f"{directory}/{LEADER_EPOCHS}")))
         except FileMissing:
