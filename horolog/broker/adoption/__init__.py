@@ -1,1 +1,1 @@
-"""Takes over a data folder that a Kafka has written: reads what its controller knew, and decides which settings each topic has."""
+"""Takes over a data folder written by Kafka: reads its controller's metadata, and decides the settings of each topic."""

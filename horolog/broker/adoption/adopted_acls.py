@@ -1,6 +1,6 @@
-"""The access list of a Kafka's metadata comes into force with its folder: its entries become rules of the cluster, as those made here are.
+"""Adopts the access list of Kafka's metadata with its folder: its entries become rules of the cluster, like those created here.
 
-What a Kafka has changed of it since the folder was taken over counts; all other rules stay as they are here.
+Changes that Kafka has made since the folder was taken over count; all other rules stay unchanged.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from horolog.protocol.acl_types import Operation, PatternType, Permission, Resou
 
 
 def with_acls(rules: Rules, before: KraftState | None, now: KraftState) -> dict[RuleId, StoredRule]:
-    """The rules with the access list of the metadata. `before` is what it said when the folder was taken over, if it ever was."""
+    """The rules with the metadata's access list. `before` is the metadata at the takeover, if there was one before."""
     known = _acls(before) if before is not None else {}
     found = _acls(now)
     gone = known.keys() - found.keys()
@@ -21,7 +21,7 @@ def with_acls(rules: Rules, before: KraftState | None, now: KraftState) -> dict[
 
 
 def _acls(state: KraftState) -> dict[RuleId, StoredRule]:
-    """An entry of words that are not known here says nothing that anybody asks for."""
+    """Entries with unknown terms are skipped: no check would use them."""
     every = (
         Acl(
             ResourceType(said.resource_type),

@@ -1,7 +1,7 @@
-"""Keeps what a folder's KRaft controller knew when the folder was taken over, in the file `horolog-adopted` beside `horolog-cluster`.
+"""Keeps the state of a folder's KRaft controller at the takeover, in the file `horolog-adopted` next to `horolog-cluster`.
 
-Should a Kafka work on the folder again, what it has changed since is told from what was changed here. The form is that of
-`horolog-cluster`, a checksum before each line:
+If Kafka uses the folder again, its later changes can be told from changes made here. The format is the one of `horolog-cluster`,
+a checksum before each line:
 
     {"version": 1, "lines": <number of other lines>, "end_offset": ..., "epoch": ..., "written": "<the log's fingerprint>"}
     {"topic": "<name>", "id": "<topic id>", "partitions": <count>, "configs": {"<key>": "<value>"}}
@@ -10,7 +10,8 @@ Should a Kafka work on the folder again, what it has changed since is told from 
     {"acl": "<id>", "resource_type", "resource_name", "pattern_type", "principal", "host", "operation", "permission_type"}
     {"quota": [["<entity type>", "<name, or null for the default>"]], "values": {"<key>": <number>}}
 
-Its secrets are those that Kafka's own log holds, in the same clear form: protect the folder as before. Lines that cannot be trusted are left out and told.
+Its secrets are those of Kafka's own log, in the same clear form: protect the folder as before. Lines that cannot be trusted are
+left out and reported.
 """
 
 import base64
@@ -40,7 +41,7 @@ _SECRETS = ("salt", "stored_key", "server_key")
 
 @dataclass(slots=True)
 class Adopted:
-    """`state` as it was; `written` is the fingerprint of the log that it was read from."""
+    """`state` at the takeover; `written` is the fingerprint of the log that it was read from."""
 
     state: KraftState = field(default_factory=KraftState)
     written: str = ""
@@ -92,7 +93,7 @@ def _contents(state: KraftState) -> Iterator[dict[str, Any]]:
 
 
 def parse(data: bytes) -> Adopted:
-    """Everything of the file that can be trusted, and what could not."""
+    """The trusted contents of the file, and the faults of the rest."""
     adopted = Adopted()
     expected: int | None = None
     read = 0

@@ -1,6 +1,6 @@
-"""The quotas of a Kafka's metadata come into force with its folder: they become rules of the cluster, as quotas made here are.
+"""Adopts the quotas of Kafka's metadata with its folder: they become rules of the cluster, like quotas created here.
 
-What a Kafka has changed of them since the folder was taken over counts; all others stay as they are here.
+Changes that Kafka has made since the folder was taken over count; all other quotas stay unchanged.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from horolog.broker.stored_rules import RuleId, Rules, StoredRule
 
 
 def with_quotas(rules: Rules, before: KraftState | None, now: KraftState) -> dict[RuleId, StoredRule]:
-    """The rules with the quotas of the metadata. `before` is what it said when the folder was taken over, if it ever was.
+    """The rules with the metadata's quotas. `before` is the metadata at the takeover, if there was one before.
 
-    An older release took folders over and left their quotas aside: without the rule that says otherwise all of them come into force.
+    An older release took folders over without their quotas: unless a rule records their adoption, all of them are adopted.
     """
     known = _quotas(before) if before is not None and ADOPTED.id in rules else {}
     quotas = _quotas(now)

@@ -1,6 +1,6 @@
-"""The SCRAM users of a Kafka's metadata come into force with its folder: they become rules of the cluster, as users made here are.
+"""Adopts the SCRAM users of Kafka's metadata with its folder: they become rules of the cluster, like users created here.
 
-What a Kafka has changed of them since the folder was taken over counts; all others stay as they are here.
+Changes that Kafka has made since the folder was taken over count; all other users stay unchanged.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from horolog.broker.stored_rules import USER, RuleId, Rules, StoredRule
 
 
 def with_users(rules: Rules, before: KraftState | None, now: KraftState) -> dict[RuleId, StoredRule]:
-    """The rules with the users of the metadata. `before` is what it said when the folder was taken over, if it ever was.
+    """The rules with the metadata's users. `before` is the metadata at the takeover, if there was one before.
 
-    An older release took folders over and left their users aside: where no rule of a user was ever made all of them come into force.
+    An older release took folders over without their users: if no rule of a user was ever made, all of them are adopted.
     """
     known = _users(before) if before is not None and (USER, NAMES_WITHOUT_USER) in rules else {}
     users = _users(now)
@@ -31,7 +31,7 @@ def _users(state: KraftState) -> dict[RuleId, StoredRule]:
 
 
 def _rules(state: KraftState) -> Iterator[StoredRule]:
-    """A user of a mechanism that is not known here cannot come in."""
+    """The users' rules; users of unknown mechanisms are skipped."""
     for (name, number), said in state.scram.items():
         kind = BY_NUMBER.get(number)
         if kind is not None and name:

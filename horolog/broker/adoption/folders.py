@@ -1,7 +1,7 @@
-"""Which partition folders lie in the data folders, whose they are, and which of them have to change their names.
+"""Finds the partition folders in the data folders, the topics that they belong to, and those that have to be renamed.
 
-A folder that belongs to no topic that is served is set aside as Kafka does it: `<topic>-<n>.<32 hex digits>-stray`. Nobody deletes it; a
-Kafka that meets a topic made here, of which its own log knows nothing, has renamed its folders so, and they get their names back.
+A folder of no served topic is set aside as in Kafka: `<topic>-<n>.<32 hex digits>-stray`. It is never deleted. Kafka renames the
+folders of topics created here like this, because its own log does not have them; they get their names back.
 """
 
 import re
@@ -48,14 +48,14 @@ class Renaming:
 
 @dataclass(slots=True)
 class Folders:
-    """By topic and partition."""
+    """The folders by topic and partition."""
 
     found: dict[str, dict[int, Folder]]
     strays: dict[str, dict[int, list[Folder]]]
 
 
 def look(storage: Storage, data_dirs: Sequence[str]) -> Folders:
-    """A partition of which several data folders have a folder counts where it is met first."""
+    """Find all partition folders; a partition with folders in several data folders counts where it is found first."""
     folders = Folders({}, {})
     for data_dir in data_dirs:
         for name in sorted(storage.list_dir(data_dir)):
@@ -72,7 +72,7 @@ def look(storage: Storage, data_dirs: Sequence[str]) -> Folders:
 
 
 def count_and_foreign(stored_count: int, found: Iterable[int]) -> tuple[int, list[int]]:
-    """How many partitions a topic has by the record and by its folders, and the folders that cannot be its partitions."""
+    """The partition count of a topic by its record and its folders, and the folders that cannot be its partitions."""
     numbers = sorted(found)
     limit = stored_count + len(numbers) + MAX_FILLED_PARTITIONS
     foreign = [number for number in numbers if number >= limit]
@@ -80,7 +80,7 @@ def count_and_foreign(stored_count: int, found: Iterable[int]) -> tuple[int, lis
 
 
 def topic_id_of(storage: Storage, folder: Folder) -> bytes | None:
-    """None also where it cannot be read."""
+    """The topic's id in a folder; None also if it cannot be read."""
     try:
         return checkpoints.load_topic_id(storage, folder.path)
     except (CheckpointError, StorageFault):
@@ -88,7 +88,7 @@ def topic_id_of(storage: Storage, folder: Folder) -> bytes | None:
 
 
 def is_blank(storage: Storage, folder: Folder) -> bool:
-    """Whether it has neither an id nor records, as when the power went before anything was written there."""
+    """Whether a folder has neither an id nor records, as after a power cut before anything was written."""
     try:
         if checkpoints.load_topic_id(storage, folder.path) is not None:
             return False

@@ -1,4 +1,4 @@
-"""Foretells what retention would delete soon, by the rules of `broker.log.partition.retention` themselves."""
+"""Forecasts what retention would delete soon, by the rules of `broker.log.partition.retention`."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ SOON_MS = 3_600_000
 
 @dataclass(frozen=True, slots=True)
 class Expiring:
-    """What would go of one partition; `newest_ms` is the latest time in it, -1 without one."""
+    """What would be deleted of one partition; `newest_ms` is the latest time in it, -1 if there is none."""
 
     topic: str
     index: int
@@ -22,7 +22,7 @@ class Expiring:
 
 
 def expiring(partitions: Iterable[Partition], now_ms: int) -> list[Expiring]:
-    """What would be gone an hour from now if nothing else came."""
+    """What would be deleted an hour from now if nothing else is written."""
     found = []
     for partition in partitions:
         if partition.condition.fault is None and (partition.config.delete or partition.log_start_offset > 0):

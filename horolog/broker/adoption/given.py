@@ -1,4 +1,4 @@
-"""Reads the settings of topics that their owner gives: what tools print of them, or JSON.
+"""Parses the settings of topics that the operator gives: the output of tools, or JSON.
 
 These forms are known, of several topics each:
 
@@ -10,8 +10,8 @@ These forms are known, of several topics each:
     {"orders": [{"key": "retention.ms", "value": "-1", "source": "topic"}]}                horolog configs list -o json, under the topic's name
     [{"topic": "orders", "configs": {"retention.ms": "-1"}}]                               horolog topics describe -o json
 
-A list of keys and values alone, as `horolog configs list -o json` prints it, names no topic: it comes under the name "".
-A value that the topic did not have of its own, but from its broker, is one of `inherited`.
+A list of keys and values alone, as `horolog configs list -o json` prints it, names no topic: it is returned under the name "".
+A value that the topic had not itself, but from its broker, is in `inherited`.
 """
 
 import json
@@ -44,7 +44,7 @@ class Given:
 
 
 def parse(text: str) -> dict[str, Given]:
-    """By topic. Raises GivenError."""
+    """The settings by topic. Raises GivenError."""
     if text.lstrip().startswith(("{", "[")):
         try:
             return _from_json(json.loads(text))
@@ -82,7 +82,7 @@ def _new(found: dict[str, Given], topic: str, number: int) -> Given:
 
 
 def _pairs(text: str, number: int) -> dict[str, str]:
-    """`a=b,c=d`, where a value may have commas of its own."""
+    """Parse `a=b,c=d`, where values may contain commas."""
     pairs: dict[str, str] = {}
     for pair in _BEFORE_KEY.split(text.strip()) if text.strip() else ():
         key, equals, value = pair.partition("=")

@@ -1,4 +1,4 @@
-"""Gives settings to the topics of a takeover that have none, and refuses what a topic cannot have, by its name."""
+"""Gives settings to the topics of a takeover that have none, and names settings that a topic cannot have."""
 
 from collections.abc import Mapping
 
@@ -16,7 +16,7 @@ class RefusedSettings(Exception):
 
 
 def give(taken: Takeover, given: Mapping[str, Given], settings: Settings) -> list[str]:
-    """Complete the takeover with what the owner says; what was not used, and why. Raises RefusedSettings."""
+    """Complete the takeover with the operator's settings; returns what was not used, and why. Raises RefusedSettings."""
     given = _with_name(taken, given)
     checked = {topic: _overrides(topic, said, settings) for topic, said in given.items()}
     notes = []
@@ -36,7 +36,7 @@ def give(taken: Takeover, given: Mapping[str, Given], settings: Settings) -> lis
 
 
 def _with_name(taken: Takeover, given: Mapping[str, Given]) -> Mapping[str, Given]:
-    """Settings that name no topic are for the only one that has none."""
+    """Settings without a topic's name are for the only topic without settings."""
     if NO_NAME not in given:
         return given
     unknown = taken.unknown
@@ -49,7 +49,7 @@ def _with_name(taken: Takeover, given: Mapping[str, Given]) -> Mapping[str, Give
 
 
 def _overrides(topic: str, said: Given, settings: Settings) -> dict[str, str]:
-    """The topic's own settings, and those that it had from its broker and would not have from this one."""
+    """The topic's own settings, and those inherited from its old broker that differ here."""
     for values in (said.own, said.inherited):
         for key, value in values.items():
             _check(topic, key, value)

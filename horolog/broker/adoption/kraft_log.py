@@ -1,11 +1,11 @@
-"""Reads the log of a KRaft controller, `__cluster_metadata-0`, and its snapshots, and proves batch by batch which parts are whole.
+"""Reads the log of a KRaft controller, `__cluster_metadata-0`, and its snapshots, and verifies them batch by batch.
 
 A snapshot `<end offset, 20 digits>-<leader epoch, 10 digits>.checkpoint` holds all that counts below its end offset, as batches between a
 control batch of type 3 and one of type 4; without the last it was not finished. The segments `<base offset>.log` hold the
 records from there on, without gaps. Everything is v2 batches; a record's value is a frame (see `protocol.messages.metadata_records`).
 
-Damage is passed over and reported: the batches behind it are found again by their checksums. Bytes at the very end of the
-last segment in which no batch is found are a write that was cut short: no controller has ever counted on that.
+Damage is skipped and reported: the batches behind it are found by their checksums. Bytes at the very end of the last segment
+without a batch are a write that was cut short, which no controller has ever relied on.
 """
 
 import re
@@ -35,17 +35,17 @@ _MAGIC = 2
 
 
 class MetadataDamaged(Exception):
-    """A snapshot that cannot be believed."""
+    """A damaged snapshot."""
 
 
 @dataclass(slots=True)
 class MetadataLog:
-    """What was read: records in order, and what stands in the way of believing that they are all."""
+    """The records in order, and the damage because of which some may be missing."""
 
     snapshot_offset: int = 0
     end_offset: int = 0
     epoch: int = 0
-    """Of the newest leader that has written."""
+    """The epoch of the newest leader that has written."""
     records: list[Record] = field(default_factory=list)
     damages: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
@@ -64,7 +64,7 @@ def is_there(storage: Storage, data_dir: str) -> bool:
 
 
 def fingerprint(storage: Storage, data_dir: str) -> str:
-    """Equal as long as nothing was written into the log; the newest segment says it."""
+    """A value, from the newest segment, that stays the same until the log is written to."""
     segments = _segments(storage.list_dir(f"{data_dir}/{FOLDER}"))
     if not segments:
         return ""
@@ -73,7 +73,7 @@ def fingerprint(storage: Storage, data_dir: str) -> str:
 
 
 def read(storage: Storage, data_dir: str) -> MetadataLog:
-    """Everything that can be proved good. Raises nothing: what cannot be read is damage."""
+    """Read everything that can be verified. Raises nothing: unreadable parts are damage."""
     found = MetadataLog()
     folder = f"{data_dir}/{FOLDER}"
     try:
@@ -117,7 +117,7 @@ def _read_newest_snapshot(storage: Storage, folder: str, names: Sequence[str], f
 
 
 def _snapshot_records(data: bytes) -> list[Record]:
-    """Whole or not at all."""
+    """The records of a snapshot, all or none."""
     records: list[Record] = []
     kinds: list[int] = []
     end = 0
@@ -136,7 +136,7 @@ def _snapshot_records(data: bytes) -> list[Record]:
 
 
 def _read_segment(storage: Storage, path: str, found: MetadataLog, *, is_last: bool) -> None:
-    """Where a batch lies says which offset it has: the number in its head is under no checksum."""
+    """Read a segment; the offset of a batch follows from its place, because no checksum covers the number in its head."""
     try:
         data = storage.read_all(path)
     except StorageFault as fault:
@@ -159,7 +159,7 @@ def _read_segment(storage: Storage, path: str, found: MetadataLog, *, is_last: b
 
 
 def _good_batch(data: bytes, position: int) -> int:
-    """The size of the batch at a position that is whole and has the right checksum, else 0."""
+    """The size of the batch at a position if it is whole and has the right checksum, else 0."""
     if position + head.HEADER_BYTES > len(data) or data[position + MAGIC_AT] != _MAGIC:
         return 0
     size_bytes = PREFIX.unpack_from(data, position)[1] + LENGTH_ENDS_AT
@@ -179,7 +179,7 @@ def _tell_tail(path: str, data: bytes, position: int, found: MetadataLog, *, is_
 
 
 def _take_batch(data: bytes, position: int, size_bytes: int, offset: int, found: MetadataLog) -> int:
-    """Take what a snapshot has not said already; the offset of the next batch."""
+    """Add records that are not in a snapshot already; returns the offset of the next batch."""
     entry = next(heads_in(memoryview(data)[: position + size_bytes], position))
     following = offset + entry.last_offset - entry.base_offset + 1
     if following <= found.end_offset:

@@ -1,8 +1,8 @@
-"""What a KRaft controller knew: the records of its log, replayed.
+"""The state of a KRaft controller: the records of its log, replayed.
 
-Records between BeginTransactionRecord and EndTransactionRecord count together, at the end; without an end, or after an
-AbortTransactionRecord, they never were. A type of record that is not declared is passed over and counted: nothing
-kept here depends on it. A newer version of one that is declared cannot be read: everything it speaks of counts as not known.
+Records between BeginTransactionRecord and EndTransactionRecord are applied together, at the end; without an end, or after an
+AbortTransactionRecord, they are dropped. An undeclared type of record is skipped and counted: nothing kept here depends on it.
+A newer version of a declared type cannot be read: everything that it covers counts as unknown.
 """
 
 from collections import Counter
@@ -24,13 +24,13 @@ FRAME_VERSION = 1
 TOPIC, BROKER = 2, 4
 ALL_BROKERS = ""
 NO_DIRECTORY = bytes(15)
-"""What begins like this is no id of a folder: it stands for one that is not assigned, or lost."""
+"""An id with this prefix is not a folder's: it stands for an unassigned or lost one."""
 
 OF_NO_CONCERN = frozenset({0, 1, 7, 8, 10, 17, 20, 21, 26, 27, 28})
-"""Brokers, controllers, delegation tokens and the records that only keep a log going."""
+"""Types for brokers, controllers, delegation tokens, and records that only keep a log going."""
 
 _OF_SETTINGS = (records.TopicRecord, records.RemoveTopicRecord, records.ConfigRecord)
-"""Where one of these cannot be read, the settings of topics are not known."""
+"""If one of these cannot be read, the settings of topics are unknown."""
 
 Configs = dict[str, str]
 
@@ -53,7 +53,7 @@ class KraftTopic:
         return sorted(index for index, brokers in self.replicas.items() if node_id in brokers)
 
     def folders_of(self, node_id: int) -> dict[str, list[int]]:
-        """The partitions of a node by the ids of the data folders that they were put into, as far as these are known."""
+        """The partitions of a node by the ids of their data folders, as far as these are known."""
         found: dict[str, list[int]] = {}
         for index in self.partitions_of(node_id):
             for broker, directory in zip(self.replicas[index], self.directories.get(index, ()), strict=False):
@@ -64,7 +64,7 @@ class KraftTopic:
 
 @dataclass(slots=True)
 class KraftState:
-    """`damages` is empty where the settings are known to be whole; `notes` is what else its reader should hear."""
+    """`damages` is empty if the settings are known to be complete; `notes` has other remarks for the operator."""
 
     end_offset: int = 0
     epoch: int = 0
@@ -86,7 +86,7 @@ class KraftState:
 
 
 def load(storage: Storage, data_dir: str) -> KraftState | None:
-    """What the folder's controller knew; None where there was none."""
+    """The state of the folder's controller; None if there was none."""
     if not kraft_log.is_there(storage, data_dir):
         return None
     return replay(kraft_log.read(storage, data_dir))
@@ -105,7 +105,7 @@ def replay(log: MetadataLog) -> KraftState:
 
 
 def decode_record(value: bytes) -> tuple[int, int, Message | None]:
-    """Type and version of a record, and the message where its type and version are declared. Raises DecodeError."""
+    """Type and version of a record, and the message if its type and version are declared. Raises DecodeError."""
     frame, position = decode_unsigned_varint(value, 0)
     if frame != FRAME_VERSION:
         raise DecodeError(f"frame version {frame} is not known")
@@ -118,7 +118,7 @@ def decode_record(value: bytes) -> tuple[int, int, Message | None]:
 
 
 class _Replay:
-    """Carries out records one by one."""
+    """Applies records one by one."""
 
     def __init__(self, state: KraftState) -> None:
         self._state = state
@@ -159,7 +159,7 @@ class _Replay:
             handler(self, message)
 
     def end(self) -> None:
-        """Put the settings where they belong: they may have come before, and stay behind, what they are of."""
+        """Assign the settings to their topics and brokers: settings may precede and outlast a topic."""
         state = self._state
         state.topics = {topic.name: topic for topic in self._by_id.values()}
         for (kind, name), configs in self._configs.items():

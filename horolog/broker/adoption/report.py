@@ -1,4 +1,4 @@
-"""Says in few words what was taken over: what the broker's start prints, and the words that others share."""
+"""Summarises a takeover: the lines that the broker's start prints, and shared wordings."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -16,7 +16,7 @@ UNKNOWN_MEANS = (
 
 
 def summary(taken: Takeover, partitions: Iterable[Partition], now_ms: int) -> Iterator[str]:
-    """Lines for the log of a start that takes something over; none for any other start."""
+    """Lines for the log of a start with a takeover; none for any other start."""
     adopted = taken.adopted
     changed = [name for name, origin in taken.origins.items() if origin is Origin.CHANGED]
     yield from taken.notes

@@ -1,19 +1,19 @@
-"""Decides what a data folder's topics are and which settings each of them has, from all that was written about them.
+"""Decides a data folder's topics and their settings, from all records about them.
 
-Who is believed, for a topic:
+The sources for a topic, in this order:
 
-1. `horolog-cluster`, where it has the topic's line. Has a Kafka worked on the folder since (its metadata log has grown, see `adopted_file`),
-   what that Kafka has changed counts: each key that differs from what it was when the folder was taken over, a
-   topic deleted, a topic made anew. What it knows nothing of (topics made here, settings changed here) stays.
-2. The KRaft metadata, where the topic is not on record here, and all of its log can be read.
+1. `horolog-cluster`, if it has the topic's line. If Kafka has used the folder since (its metadata log has grown, see
+   `adopted_file`), its changes count: each key that differs from its value at the takeover, a topic deleted, a topic created
+   again. Things unknown to Kafka (topics created here, settings changed here) stay.
+2. The KRaft metadata, if the topic is not recorded here and all of its log can be read.
 3. Kafka's own settings for its internal topics.
 4. Otherwise the settings are unknown: known ones count, and nothing is deleted or compacted.
 
-`horolog-cluster` that is gone, while `horolog-adopted` says that it was there, or that is damaged, makes the settings of the topics that it no
-longer has unknown, whatever an older source says. Without its head the settings that all topics share are gone, too.
+If `horolog-cluster` is damaged, or gone although `horolog-adopted` shows that it existed, the settings of the topics that it no
+longer has are unknown, whatever an older source says. Without its head the settings that all topics share are gone, too.
 
-A topic that Kafka's metadata has and this folder has nothing of is made only if this node was to have a partition of it, and if it
-was not deleted here. Nothing here writes; `Takeover.renamings` are the folders that have to change their names.
+A topic of Kafka's metadata without anything in this folder is created only if this node was assigned a partition of it, and if
+it was not deleted here. This module writes nothing; `Takeover.renamings` are the folders to be renamed.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -41,7 +41,7 @@ Configs = dict[str, str]
 
 
 class Origin(StrEnum):
-    """Where the settings of a topic come from."""
+    """The source of a topic's settings."""
 
     RECORD = "horolog-cluster"
     CHANGED = "horolog-cluster, and what Kafka has changed since"
@@ -53,7 +53,7 @@ class Origin(StrEnum):
 
 @dataclass(slots=True)
 class Takeover:
-    """`topics` and `broker_configs` are what `horolog-cluster` is to say; `kraft` is None where there never was a KRaft controller."""
+    """`topics` and `broker_configs` are for `horolog-cluster`; `kraft` is None if there never was a KRaft controller."""
 
     topics: dict[str, StoredTopic] = field(default_factory=dict)
     origins: dict[str, Origin] = field(default_factory=dict)
@@ -62,14 +62,14 @@ class Takeover:
     renamings: list[Renaming] = field(default_factory=list)
     kraft: KraftState | None = None
     is_news: bool = False
-    """Whether the metadata has something that `horolog-adopted` has not."""
+    """Whether the metadata has something that is not in `horolog-adopted`."""
     written: str = ""
     is_record_lost: bool = False
     """Whether `horolog-cluster` is gone though this folder was ours before."""
     places: dict[tuple[str, int], str] = field(default_factory=dict)
-    """The folder of each partition, as it is called now."""
+    """The folder of each partition, by its present name."""
     absent: list[str] = field(default_factory=list)
-    """Topics of the metadata of which this folder has nothing."""
+    """Topics of the metadata without anything in this folder."""
     notes: list[str] = field(default_factory=list)
 
     @property
@@ -82,7 +82,7 @@ class Takeover:
 
     @property
     def adopted(self) -> list[str]:
-        """Topics that were not on record."""
+        """Topics that were not recorded here."""
         return sorted(name for name, origin in self.origins.items() if origin not in (Origin.RECORD, Origin.CHANGED))
 
 
@@ -93,7 +93,7 @@ def plan(
     settings: Settings,
     new_topic_id: Callable[[], bytes],
 ) -> Takeover:
-    """Raises StorageFault where not even the folders can be listed."""
+    """Raises StorageFault if not even the folders can be listed."""
     return _Planning(storage, data_dirs, stored, settings, new_topic_id).plan()
 
 
@@ -116,7 +116,7 @@ class _Planning:
         self._result = Takeover()
         self._used_ids = {topic.id for topic in stored.topics.values()}
         self._deleted_ids: set[bytes] = set()
-        """Of topics that a Kafka has deleted."""
+        """Ids of topics that Kafka has deleted."""
         notes = [one for each in data_dirs if (one := adopted_file.load(storage, each)) is not None]
         self._before: Adopted | None = notes[0] if notes else None
         was_here = bool(notes) or any(storage.exists(f"{each}/{log_starts.LOG_STARTS}") for each in data_dirs)
@@ -140,7 +140,7 @@ class _Planning:
 
     @property
     def _record_is_whole(self) -> bool:
-        """Whether a topic that is not on record never was, or was deleted here."""
+        """Whether the record is complete: a topic that is not in it never was, or was deleted here."""
         return not self._stored.damages and (self._stored.found or self._before is None)
 
     def plan(self) -> Takeover:
@@ -159,7 +159,7 @@ class _Planning:
         return result
 
     def _plan_rules(self) -> None:
-        """Of metadata that cannot be read whole nobody knows which rules are gone: those on record count."""
+        """If the metadata cannot be read completely, deleted rules are unknown: the recorded ones count."""
         kraft, before = self._result.kraft, self._before
         self._result.rules = rules = self._stored.rules
         if kraft is not None and kraft.is_whole:
@@ -202,7 +202,7 @@ class _Planning:
         self._take(StoredTopic(name, topic.id, count, overrides, places), origin)
 
     def _places(self, theirs: KraftTopic, ours: StoredTopic | None = None) -> Mapping[str, Sequence[int]]:
-        """In which data folders partitions lie: as recorded here; for the others, as Kafka says."""
+        """The data folders of partitions: as recorded here; for the others, as in Kafka's metadata."""
         places = {one: list(indexes) for one, indexes in (ours.folders if ours is not None else {}).items()}
         recorded = {index for indexes in places.values() for index in indexes}
         for one, indexes in theirs.folders_of(self._settings.node_id).items():
@@ -216,7 +216,7 @@ class _Planning:
         return known is not None and known.id == topic.id
 
     def _merged(self, name: str, ours: Configs, theirs: Configs) -> Configs:
-        """Keys that Kafka has changed since the takeover count as it has them. Without a note of it, ours count first."""
+        """Keys that Kafka has changed since the takeover get its values. Without a record of the takeover, ours take precedence."""
         before = self._before
         if before is None or before.damages:
             return settled({**theirs, **ours}, theirs)
@@ -260,13 +260,13 @@ class _Planning:
         return topic_id in ids
 
     def _is_removed(self, found: Mapping[int, folders.Folder]) -> bool:
-        """Whether these are the leavings of a topic that a Kafka has deleted."""
+        """Whether these are leftovers of a topic that Kafka has deleted."""
         if not self._deleted_ids:
             return False
         return any(folders.topic_id_of(self._storage, one) in self._deleted_ids for one in found.values())
 
     def _is_wanted(self, theirs: KraftTopic) -> bool:
-        """Whether a topic without a folder has to be there all the same: made by a Kafka that did not live to make the folder."""
+        """Whether a topic without a folder must exist: Kafka created it, but ended before it made the folder."""
         if not self._result.is_news or not self._record_is_whole or not theirs.partitions_of(self._settings.node_id):
             return False
         known = self._before.state.topics.get(theirs.name) if self._before is not None else None
@@ -325,7 +325,7 @@ class _Planning:
                     result.places[name, index] = mine[0].path
 
     def _is_of_no_topic(self, folder: folders.Folder) -> str | None:
-        """Why a folder is not the partition that its name says, None if it is."""
+        """Why a folder is not the partition of its name, None if it is."""
         topic = self._result.topics.get(folder.topic)
         topic_id = folders.topic_id_of(self._storage, folder)
         if topic is None:
@@ -359,7 +359,7 @@ def three_ways(
 
 
 def _decides_alone(name: str, overrides: Mapping[str, str], settings: Settings) -> bool:
-    """Whether nothing that brokers share has a say in what of this topic goes."""
+    """Whether no broker-wide setting affects what of this topic is deleted."""
     if internal_topics.overrides_of(name, settings) is not None:
         return True
     policy = overrides.get("cleanup.policy")
