@@ -1,9 +1,9 @@
-"""Where logs start, kept so that damage is seen: `horolog-log-starts`, beside Kafka's `log-start-offset-checkpoint`.
+"""Keeps the start offsets of logs so that damage is detected: `horolog-log-starts`, next to Kafka's `log-start-offset-checkpoint`.
 
-Kafka's file has no checksum: a digit that flips is believed, and hides records or shows deleted ones. So the same is
-written to a file of ours, one per data folder, before Kafka's: what Kafka's tells is never without a witness. Where Kafka's is
-damaged it is written first: as long as that fails, ours goes on telling what it was. Text, lines ended by a newline, fields parted
-by a space:
+Kafka's file has no checksum: a flipped digit is believed, and hides records or shows deleted ones. So the same is written to
+our own file, one per data folder, before Kafka's: Kafka's contents always have a second copy. If Kafka's file is damaged, it is
+written first: as long as that fails, our file keeps the old values. Text, lines ended by a newline, fields separated by a
+space:
 
     horolog-log-starts 1
     <topic> <partition> <offset>    one line per partition whose start the name of its first segment does not tell
@@ -34,13 +34,13 @@ _CHECKSUM = "checksum "
 
 @dataclass(frozen=True, slots=True)
 class LoadedStarts(Loaded):
-    """What the two files told."""
+    """The contents of the two files."""
 
     kafkas_is_damaged: bool = False
 
 
 def encode(starts: Mapping[TopicPartition, int], record: int = 0) -> bytes:
-    """`record` is the number of the record of the cluster; 0 where nobody knows it."""
+    """`record` is the number of the record of the cluster; 0 if it is unknown."""
     lines = (
         f"{_HEAD_WITH_RECORD}{record}" if record else _HEAD,
         *(f"{topic} {index} {offset}" for (topic, index), offset in starts.items()),
@@ -55,7 +55,7 @@ def decode(data: bytes) -> dict[TopicPartition, int]:
 
 
 def record_in(storage: Storage, data_dir: str) -> int:
-    """How often the record of the cluster had been written at least; 0 where nothing tells."""
+    """How often the record of the cluster had been written at least; 0 if it is unknown."""
     try:
         return _decode(storage.read_all(f"{data_dir}/{LOG_STARTS}"))[1]
     except (FileMissing, ValueError, StorageFault):
@@ -75,7 +75,7 @@ def _decode(data: bytes) -> tuple[dict[TopicPartition, int], int]:
 
 
 def load(storage: Storage, data_dir: str) -> LoadedStarts:
-    """Where logs start, as far as it can be told; the fault to report is that of the file that is damaged."""
+    """The known starts of logs; the fault to report is that of the damaged file."""
     kafkas_path = f"{data_dir}/{checkpoints.LOG_START_OFFSETS}"
     kafkas = _load_kafkas(storage, kafkas_path)
     try:
@@ -104,7 +104,7 @@ def _load_kafkas(storage: Storage, path: str) -> Loaded:
 
 
 def _is_damaged(storage: Storage, path: str, written: bytes) -> bool:
-    """Whether a file holds nothing, or what we wrote but for one byte: no Kafka would leave that."""
+    """Whether a file is missing or empty, or differs from our bytes in at most one: Kafka would not leave that."""
     try:
         data = storage.read_all(path)
     except FileMissing:
@@ -113,7 +113,7 @@ def _is_damaged(storage: Storage, path: str, written: bytes) -> bool:
 
 
 def _is_misspelt(storage: Storage, data_dir: str, kafkas: Loaded, ours: Mapping[TopicPartition, int]) -> bool:
-    """Whether it names a partition that is not there in the place of one that is: no Kafka would, whatever else it has changed."""
+    """Whether it names a missing partition in place of an existing one: Kafka would not, whatever else it has changed."""
     missing = ours.keys() - kafkas.offsets.keys()
     if not missing:
         return False

@@ -12,8 +12,8 @@ The format is Java's properties: `#` comments, `key=value` lines, backslash esca
 Version 0 (0.9 to 2.x, and 3.x beside ZooKeeper) says `broker.id` for `node.id`; it may lack the cluster id (before 0.10.1)
 and the directory id (before 3.7).
 
-A file that a power cut or a full disk has left empty, cut or garbled does not keep a broker from its data: it is kept as
-`meta.properties.damaged`, what can be read of it still counts, and a new one is written. Only a version that is not known is refused.
+A file that a power cut or a full disk has left empty, cut or garbled does not prevent a start: it is kept as
+`meta.properties.damaged`, its readable part still counts, and a new one is written. Only an unknown version is refused.
 """
 
 import re
@@ -34,7 +34,7 @@ _ID = re.compile(r"[A-Za-z0-9_-]{22}")
 
 @dataclass(frozen=True, slots=True)
 class MetaProperties:
-    """Whose folder this is. Values that nobody knows are kept in `others` and written back."""
+    """The folder's ids. Unknown values are kept in `others` and written back."""
 
     version: int = 1
     node_id: int | None = None
@@ -58,11 +58,11 @@ def encode(meta: MetaProperties, now_ms: int) -> bytes:
 
 
 class MetaDamaged(CheckpointError):
-    """The file lacks what every version of it has: something has happened to it."""
+    """The file lacks a value that every version has: it is damaged."""
 
 
 def decode(data: bytes) -> MetaProperties:
-    """The values; raises MetaDamaged where a version, a node id or, in version 1, a cluster id is not to be found."""
+    """The values; raises MetaDamaged if a version, a node id or, in version 1, a cluster id is missing."""
     values = parse_text(data.decode("latin-1"), salvage=True)
     version = values.pop("version", "")
     if version.isascii() and version.isdigit() and version not in {"0", "1"}:
@@ -82,7 +82,7 @@ def decode(data: bytes) -> MetaProperties:
 
 
 def salvage(data: bytes) -> MetaProperties:
-    """What can be read of a damaged file: ids that look like ids."""
+    """The readable part of a damaged file: values that look like ids."""
     values = parse_text(data.decode("latin-1"), salvage=True)
     try:
         node_id = _node_id(values.get(NODE_KEY[1], values.get(NODE_KEY[0])))
@@ -93,7 +93,7 @@ def salvage(data: bytes) -> MetaProperties:
 
 
 def load(storage: Storage, data_dir: str) -> MetaProperties | None:
-    """The folder's meta.properties, None when it has none; raises CheckpointError."""
+    """The folder's meta.properties, None if it has none; raises CheckpointError."""
     try:
         return decode(storage.read_all(f"{data_dir}/{FILE_NAME}"))
     except FileMissing:

@@ -1,4 +1,4 @@
-"""Index files: of offsets, times and aborted transactions, each format in its module, and the memory that they share."""
+"""Index files of offsets, times and aborted transactions, each format in its module, and their shared cache."""
 
 from horolog.broker.log.indexes import offset_index, time_index, transaction_index
 from horolog.broker.log.indexes.index_cache import INDEX_CACHE_BYTES, IndexCache

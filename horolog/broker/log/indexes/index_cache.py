@@ -1,4 +1,4 @@
-"""Bounds the memory that the indexes of complete segments take: the longest unused are dropped and read again when needed."""
+"""Bounds the memory of the indexes of complete segments: the least recently used are dropped and read again when needed."""
 
 from typing import Protocol
 
@@ -12,7 +12,7 @@ class HasIndexes(Protocol):
 
 
 class IndexCache:
-    """Whose indexes are in memory, longest unused first."""
+    """The segments with indexes in memory, least recently used first."""
 
     __slots__ = ("_sizes", "limit_bytes", "used_bytes")
 
@@ -25,7 +25,7 @@ class IndexCache:
         return f"<IndexCache of {len(self._sizes)} segments, {self.used_bytes} of {self.limit_bytes} bytes>"
 
     def touch(self, segment: HasIndexes) -> None:
-        """Note a use. Others make room; the one just used always stays."""
+        """Note a use, and evict others if needed; the segment just used always stays."""
         size_bytes = segment.index_bytes
         self.used_bytes += size_bytes - self._sizes.pop(segment, 0)
         self._sizes[segment] = size_bytes
@@ -35,5 +35,5 @@ class IndexCache:
             idle.drop_indexes()
 
     def forget(self, segment: HasIndexes) -> None:
-        """The segment is active, closed or gone: its indexes no longer count."""
+        """The segment is active, closed or removed: its indexes no longer count."""
         self.used_bytes -= self._sizes.pop(segment, 0)

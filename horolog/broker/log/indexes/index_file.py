@@ -1,4 +1,4 @@
-"""What both index files of a segment share: fixed-size big-endian entries, held in memory as the very bytes of the file.
+"""The common base of a segment's two index files: fixed-size big-endian entries, held in memory as the bytes of the file.
 
 A file is only ever appended to. While its segment is active it is preallocated, with zeros, to `segment.index.bytes`
 rounded down to whole entries; on roll and on close it is cut to its entries. So a file has one of two sizes: as
@@ -41,7 +41,7 @@ class IndexFile:
         return len(self.entries) // self.ENTRY.size
 
     def create(self) -> None:
-        """Make the file anew, preallocated."""
+        """Create the file again, preallocated."""
         self._file = self._storage.create(self.path)
         self._file.truncate(self.max_bytes)
         self._written = 0
@@ -51,7 +51,7 @@ class IndexFile:
         self._opened().truncate(max(self.max_bytes, len(self.entries)))
 
     def flush(self) -> None:
-        """Write the entries that the file does not have."""
+        """Write the entries that are not in the file yet."""
         if self._written != len(self.entries):
             self._opened().pwritev([bytes(memoryview(self.entries)[self._written :])], self._written)
             self._written = len(self.entries)
@@ -62,24 +62,24 @@ class IndexFile:
         self._opened().truncate(len(self.entries))
 
     def rewrite(self) -> None:
-        """Put the entries into the file whatever it holds; it is made if it is missing."""
+        """Overwrite the file with the entries; it is created if it is missing."""
         self._file = self._storage.create(self.path)
         self._written = 0
         self.flush()
 
     def cut_back(self, size_bytes: int) -> None:
-        """Forget the entries behind `size_bytes`; what the file has of them is overwritten or cut off later."""
+        """Drop the entries behind `size_bytes`; those in the file are overwritten or cut off later."""
         self._written = min(self._written, size_bytes)
         del self.entries[size_bytes:]
 
     def datasync(self) -> None:
-        """Have the file on the disk; safe in a worker thread."""
+        """Sync the file; safe in a worker thread."""
         file = self._file
         if file is not None:
             file.datasync()
 
     def close(self) -> None:
-        """Give the descriptor back; the next use opens it again."""
+        """Close the descriptor; the next use opens it again."""
         if self._file is not None:
             self._file.close()
             self._file = None

@@ -17,7 +17,7 @@ class IndexPair(NamedTuple):
     def at(
         cls, storage: Storage, paths: tuple[str, str], max_bytes: int, entries: tuple[bytes, bytes] = (b"", b"")
     ) -> "IndexPair":
-        """Each of the two with its path, the entries that its file has, and how large the file may become."""
+        """Make both, each with its path, the entries in its file, and the maximum size of the file."""
         (offsets_at, times_at), (offset_entries, time_entries) = paths, entries
         return cls(
             OffsetIndex(storage, offsets_at, max_bytes, offset_entries),
@@ -30,11 +30,11 @@ class IndexPair(NamedTuple):
 
     @property
     def size_bytes(self) -> int:
-        """What both take in memory."""
+        """The memory of both."""
         return len(self.offsets.entries) + len(self.times.entries)
 
     def create(self) -> None:
-        """Make both files anew, preallocated."""
+        """Create both files again, preallocated."""
         self.offsets.create()
         self.times.create()
 
@@ -50,12 +50,12 @@ class IndexPair(NamedTuple):
             self.times.append(timestamp, timestamp_offset)
 
     def flush(self) -> None:
-        """Write the entries that the files do not have."""
+        """Write the entries that are not in the files yet."""
         self.offsets.flush()
         self.times.flush()
 
     def cut_back(self, offset_bytes: int, time_bytes: int) -> None:
-        """Forget the entries behind these sizes."""
+        """Drop the entries behind these sizes."""
         self.offsets.cut_back(offset_bytes)
         self.times.cut_back(time_bytes)
 
@@ -65,16 +65,16 @@ class IndexPair(NamedTuple):
         self.times.trim()
 
     def rewrite(self) -> None:
-        """Put the entries into the files whatever they hold."""
+        """Overwrite the files with the entries."""
         self.offsets.rewrite()
         self.times.rewrite()
 
     def datasync(self) -> None:
-        """Have both files on the disk; safe in a worker thread."""
+        """Sync both files; safe in a worker thread."""
         self.offsets.datasync()
         self.times.datasync()
 
     def close(self) -> None:
-        """Give the descriptors back."""
+        """Close the descriptors."""
         self.offsets.close()
         self.times.close()

@@ -1,4 +1,4 @@
-"""Keeps, beside each segment, which transactions were aborted in it, so that readers can leave their records out.
+"""Keeps the aborted transactions of each segment in a file, so that readers can leave their records out.
 
 `<base offset>.txnindex` exists only where a transaction was aborted. Entries of 34 bytes, big-endian, one per abort marker
 in the segment, in the order of the markers:
@@ -27,7 +27,7 @@ _ENTRY = struct.Struct(">hqqqq")
 
 
 class TransactionIndexError(ValueError):
-    """The file breaks its own rules; the message says where."""
+    """The file violates the rules of its format; the message says where."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +90,7 @@ _guard = threading.RLock()
 class TransactionIndex:
     """The aborted transactions of one segment: in memory, and in a file as soon as there is one.
 
-    Aborts are rare, so the entries are held in memory. `append` only queues the entry; `flush` writes it, and is to come
+    Aborts are rare, so the entries are held in memory. `append` only queues the entry; `flush` writes it, and must be called
     before the recovery point passes the marker.
     """
 
@@ -110,7 +110,7 @@ class TransactionIndex:
 
     @classmethod
     def load(cls, storage: Storage, path: str, base_offset: int) -> "TransactionIndex":
-        """The index as the file has it, empty when there is no file; raises TransactionIndexError."""
+        """The index in the file, empty if there is no file; raises TransactionIndexError."""
         try:
             data = storage.read_all(path)
         except FileMissing:
@@ -123,7 +123,7 @@ class TransactionIndex:
         self.entries.append(entry)
 
     def truncate(self, end_offset: int) -> None:
-        """Forget transactions whose marker lies at or behind `end_offset`."""
+        """Drop transactions whose marker lies at or behind `end_offset`."""
         kept = len(self.entries)
         while kept and self.entries[kept - 1].last_offset >= end_offset:
             kept -= 1
@@ -150,7 +150,7 @@ class TransactionIndex:
             self._written = max(self._written, end)
 
     def reset(self) -> None:
-        """Forget everything, on disk too: the index is about to be rebuilt from the log."""
+        """Drop everything, on disk too: the index is about to be rebuilt from the log."""
         self.entries.clear()
         self._written = 0
         if self._storage.exists(self.path):

@@ -1,4 +1,4 @@
-"""Whether a record set is taken: pure, from the bytes and the configuration to the bytes to store or the refusal."""
+"""Validates record sets: pure, from the bytes and the configuration to the bytes to store or the refusal."""
 
 from horolog.broker.log.validation import validate
 from horolog.broker.log.validation.own_batch import own_batch

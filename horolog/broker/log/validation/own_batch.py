@@ -18,7 +18,7 @@ from horolog.protocol.records.timestamps import NO_TIMESTAMP
 
 _MAGIC = 2
 NEWEST_PRODUCE_VERSION = 13
-_FIRST_SEQUENCE = 0  # coordinators count nothing, and nobody compares
+_FIRST_SEQUENCE = 0  # coordinators number nothing, and the number is not compared
 _new_tuple = tuple.__new__  # a third of the cost of a named tuple's own constructor
 
 
@@ -34,7 +34,7 @@ def own_batch(
 ) -> Validated:
     """Keys and values as one batch of this time, inside of a producer's transaction if its id and epoch are given.
 
-    Raises Refused where that is larger than the topic takes, and than `largest_bytes`.
+    Raises Refused if that exceeds both the topic's limit and `largest_bytes`.
     """
     if largest_bytes > config.max_message_bytes:
         config = replace(config, max_message_bytes=largest_bytes)

@@ -197,7 +197,7 @@ def _no_batch(view: memoryview) -> Refused:
 
 
 def _size_of_only_batch(view: memoryview, magic: int, length: int) -> int:
-    """The size of the batch that something follows: only bytes that are no second batch are passed over, as Kafka does."""
+    """The size of a batch with bytes behind it: these are ignored if they are not a second batch, as in Kafka."""
     size_bytes = length + LENGTH_ENDS_AT
     if magic != _MAGIC or not HEADER_BYTES <= size_bytes <= len(view):
         raise _no_batch(view)
@@ -212,7 +212,7 @@ def _size_of_only_batch(view: memoryview, magic: int, length: int) -> int:
 
 
 def _check_header(header: BatchHeader, view: memoryview, config: TopicConfig, *, zstd_is_known: bool) -> None:
-    """The header's rules one by one, in Kafka's order: the first that is broken is the one that it names."""
+    """Check the header's rules one by one, in Kafka's order: the first violated one is reported."""
     if header.attributes & CODEC_MASK == Codec.ZSTD and not zstd_is_known:
         raise Refused(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, "zstd needs Produce v7 or newer")
     if header.base_offset != 0:
@@ -232,7 +232,7 @@ def _check_header(header: BatchHeader, view: memoryview, config: TopicConfig, *,
 
 
 def _check_records(payload: bytes, header: BatchHeader, config: TopicConfig, times: Accepted) -> None:
-    """Look at every record by itself: its key, and under CreateTime its time; name all that are wrong."""
+    """Check the key of every record, and under CreateTime its time; report all that are wrong."""
     untimely: list[RecordError] = []
     keyless: list[RecordError] = []
     try:
@@ -255,7 +255,7 @@ def _with_own_times(header: BatchHeader) -> BatchHeader:
 
 
 def _store_changed(batch: bytearray, payload: bytes, header: BatchHeader, scan: Scan, config: TopicConfig) -> Validated:
-    """Store the batch with other bytes than came: another codec or format, or corrected offsets.
+    """Store the batch with other bytes than it arrived with: another codec or format, or corrected offsets.
 
     Offsets out of order are refused in compressed batches, and kept in plain ones where nothing else makes it necessary to write
     the records anew, as Kafka does, but only inside of the range that the batch claims.
@@ -295,7 +295,7 @@ def _renumbered(payload: bytes, header: BatchHeader) -> list[Record]:
 
 
 def _store_older(payload: bytes, header: BatchHeader, config: TopicConfig) -> Validated:
-    """Store the records in the message format that the topic asks for, if it can say what they say."""
+    """Store the records in the topic's message format, if it can express them."""
     records = _renumbered(payload, header)
     if header.producer_id >= 0 or header.is_transactional or any(record.headers for record in records):
         raise Refused(

@@ -76,7 +76,7 @@ def check_set(records: Buffer, next_offset: int, config: TopicConfig, now_ms: in
 
 
 def _check_in_place(records: Buffer, next_offset: int, config: TopicConfig, now_ms: int) -> Validated | None:
-    """The short way, for faultless v1 sets that keep their bytes; None for all others."""
+    """The fast path, for valid v1 sets that keep their bytes; None for all others."""
     if config.stored_magic not in (None, 1) or len(records) <= MESSAGE_ATTRIBUTES_AT or records[MAGIC_AT] != 1:
         return None
     if records[MESSAGE_ATTRIBUTES_AT] & CODEC_MASK:
@@ -87,7 +87,7 @@ def _check_in_place(records: Buffer, next_offset: int, config: TopicConfig, now_
 
 
 def refuse_bytes(error: DecodeError, code: ErrorCode) -> Refused:
-    """The refusal for bytes that cannot be read: with `code`, unless the codec or the size is to blame."""
+    """The refusal of unreadable bytes: with `code`, unless the codec or the size is the cause."""
     if isinstance(error, UnknownCodecError):
         code = ErrorCode.UNSUPPORTED_COMPRESSION_TYPE
     elif isinstance(error, TooMuchDataError):
@@ -154,14 +154,14 @@ def _check_wrapper(data: bytes, next_offset: int, config: TopicConfig, now_ms: i
 
 
 def _is_untimely(timestamps: Sequence[int], config: TopicConfig, now_ms: int) -> bool:
-    """Whether some time may not be acceptable, to be looked at closer."""
+    """Whether some time may be unacceptable and needs a closer check."""
     earliest = min(timestamps)
     bounds = config.before_max_ms, config.after_max_ms
     return earliest < NO_TIMESTAMP or not all_accepted(earliest, max(timestamps), now_ms, *bounds)
 
 
 def _check_any(records: Buffer, next_offset: int, config: TopicConfig, now_ms: int, leader_epoch: int) -> Validated:
-    """The long way: every message becomes a value, the rules are looked at one by one, and mostly the set is written anew."""
+    """The slow path: every message becomes a value, the rules are checked one by one, and the set is mostly rewritten."""
     data = bytes(records)
     outer = _split(data, config)
     append_time = now_ms if config.log_append_time else None
@@ -291,7 +291,7 @@ def _store_plain(records: list[Record], magic: int, append_time: int | None, con
 def _stored_whole(
     data: Buffer, first_offset: int, last_offset: int, timestamp: int, append_time: int | None, *, magic: int
 ) -> Validated:
-    """The verdict on records that are stored as one wrapper or batch."""
+    """The result for records stored as one wrapper or batch."""
     return Validated(
         data,
         len(data),
@@ -318,7 +318,7 @@ def _stored(
     *,
     magic: int = 1,
 ) -> Validated:
-    """The verdict on records that are stored as plain messages, which begin at `starts` and have these times."""
+    """The result for records stored as plain messages, which begin at `starts` and have these times."""
     last_offset = first_offset + len(starts) - 1
     if starts[-1] <= config.index_interval_bytes:  # one place, as of most sets
         marks: Sequence[Mark] = ()

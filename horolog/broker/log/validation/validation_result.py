@@ -1,4 +1,4 @@
-"""What validation says of a record set: the bytes to store and what they hold, or why they were refused."""
+"""The result of validating a record set: the bytes to store and their contents, or why they were refused."""
 
 from collections.abc import Sequence
 from typing import Final, NamedTuple
@@ -15,7 +15,7 @@ RecordError = tuple[int, str]  # the record's place in its set, and its fault
 
 
 class Refused(Exception):
-    """The whole set is turned away: nothing of it is stored."""
+    """The whole set is refused: none of it is stored."""
 
     def __init__(self, code: ErrorCode, message: str, record_errors: list[RecordError] | None = None) -> None:
         super().__init__(message)
@@ -56,7 +56,7 @@ class Validated(NamedTuple):
 
 
 def nothing(next_offset: int, append_time: int, stored_magic: int) -> Validated:
-    """The verdict on an empty set, which old producers may send."""
+    """The result for an empty set, which old producers may send."""
     return Validated(
         b"", 0, next_offset, next_offset - 1, 0, NO_TIMESTAMP, -1, NO_TIMESTAMP, append_time, (), (), stored_magic
     )
