@@ -249,7 +249,7 @@ class _Planning:
     def _is_going(self, folder: folders.Folder) -> bool:
         """Whether the folder was left behind by a deletion that the start finishes.
 
-        The power may have failed before its id was on the disk. A topic that was made anew would be on record, if that is whole.
+        The power may have failed before its id was on the disk. A topic created again would be recorded, if the record is whole.
         """
         ids = self._stored.deleting.get(folder.topic)
         if ids is None:

@@ -6,7 +6,7 @@ should be none. The remaining records keep their offsets, their timestamps and t
 - Nothing removed: the same bytes.
 - Something removed: a batch with the same base offset, last offset, producer, sequence and codec, so that a producer's next
   sequence and a reader's next offset come out the same. Its largest timestamp is computed again.
-- A tombstone, or a marker that nobody needs, is seen for the first time: the batch gets a *delete horizon*, `delete.retention.ms`
+- A tombstone, or a marker no longer needed, is seen for the first time: the batch gets a *delete horizon*, `delete.retention.ms`
   from now, in the place of its base timestamp (attribute bit 6); the timestamp deltas count from it. When it has passed, they
   go.
 - Nothing left, but it is a producer's last batch: an empty batch, a header alone that keeps the sequence. Else nothing.

@@ -9,12 +9,12 @@ space:
     <topic> <partition> <offset>    one line per partition whose start the name of its first segment does not tell
     checksum <crc32c of everything before this line, 8 hex digits>
 
-Behind a head of version 2, `horolog-log-starts 2 <number>`, stands how often `horolog-cluster` had been written by then: a file of that name
-that says less is an older copy, and what was changed since is not in it.
+A head of version 2, `horolog-log-starts 2 <number>`, has the number of times that `horolog-cluster` had been written by then: a
+file of that name with a lower number is an older copy, without the changes since.
 
 **Which file is believed.** Our file, if its checksum holds, unless Kafka's file is readable and differs by more than one byte
-or one name of a partition. If it does, a Kafka has been at work here since: then the lower of the two starts counts, so that no
-record is hidden that one of them shows. Without ours, or if it is damaged, Kafka's file is believed.
+or one name of a partition. If it does, Kafka has used the folder since: then the lower of the two starts counts, so that no
+record is hidden that one of them shows. Without our file, or if it is damaged, Kafka's file is believed.
 """
 
 from collections.abc import Mapping

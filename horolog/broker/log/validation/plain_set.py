@@ -105,7 +105,7 @@ def number(data: bytearray, starts: Sequence[int], first_offset: int) -> None:
 
 
 def stamp(data: bytearray, starts: Sequence[int], append_time: int) -> None:
-    """Write the append time and its type into every message, and the crc anew."""
+    """Write the append time and its type into every message, and recompute the crc."""
     view, crc32 = memoryview(data), crc32_of_messages()
     stops = [*starts[1:], len(data)]
     for start, stop in zip(starts, stops, strict=True):

@@ -1,6 +1,6 @@
 """Checks a v2 batch as 3.9 and 4.3 do, and gives it its place in the log.
 
-Base offset and leader epoch are set in place; the crc does not cover them. It is computed anew only when something that it
+Base offset and leader epoch are set in place; the crc does not cover them. It is recomputed only when something that it
 covers is corrected: the max timestamp, which is what the records say, or the timestamp type. Compressed records are opened
 once to be checked and stored as they came, unless the topic asks for another codec or the producer numbered them wrongly.
 """

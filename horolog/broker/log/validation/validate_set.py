@@ -4,7 +4,7 @@
   and crc anew.
 - One v1 wrapper whose inner offsets count from 0 keeps its compressed bytes: it gets the offset of its last message and the
   largest of the inner times, or the append time.
-- Everything else is written anew: v0 becomes v1 (unless the topic keeps v0), several messages of which one is a wrapper become
+- Everything else is rewritten: v0 becomes v1 (unless the topic keeps v0), several messages of which one is a wrapper become
   one wrapper with the last one's codec, and so does what the topic wants compressed otherwise.
 - A message that the set's end cuts off is passed over, as clients of the time asked of brokers.
 
