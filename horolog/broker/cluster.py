@@ -51,6 +51,11 @@ def random_topic_id() -> bytes:
     return uuid.uuid4().bytes
 
 
+Overrides = Mapping[str, str]
+Edit = Callable[[Overrides], Overrides]
+"""Gives new overrides for present ones. Called again if changes by other brokers came first; raises ClusterError."""
+
+
 class Cluster(ServedTopics):
     """Topics, their configurations and the producer ids, as one broker serves them."""
 
@@ -227,17 +232,19 @@ class Cluster(ServedTopics):
         )
 
     def alter_topic_configs(
-        self, changes: Mapping[str, Mapping[str, str]], done: Callable[[ClusterError | None], None]
+        self, changes: Mapping[str, Overrides | Edit], done: Callable[[ClusterError | None], None]
     ) -> None:
-        """Replace the overrides of known topics with one entry; they take effect at once."""
+        """Change the overrides of known topics with one entry; they take effect at once."""
 
-        def decide(_: ClusterState) -> Entry | ClusterError:
+        def decide(state: ClusterState) -> Entry | ClusterError:
             try:
-                for overrides in changes.values():
+                known = {name: state.topics[name].overrides for name in changes if name in state.topics}
+                changed = {name: _edited(changes[name], self._configs.usable(name, known[name])) for name in known}
+                for overrides in changed.values():
                     self.topic_config(overrides)
             except ClusterError as error:
                 return error
-            return TopicConfigsChanged(changes)
+            return TopicConfigsChanged(changed)
 
         self.changes.make(decide, lambda outcome: done(_error_of(outcome)))
 
@@ -253,12 +260,13 @@ class Cluster(ServedTopics):
         return self._configs.with_dynamic(self.broker_configs, node)
 
     def alter_broker_configs(
-        self, node: str, configs: Mapping[str, str], done: Callable[[ClusterError | None], None]
+        self, node: str, change: Overrides | Edit, done: Callable[[ClusterError | None], None]
     ) -> None:
-        """Replace the dynamic configuration of a broker or of all; it takes effect at once."""
+        """Change the dynamic configuration of a broker or of all; it takes effect at once."""
 
-        def decide(_: ClusterState) -> Entry | ClusterError:
+        def decide(state: ClusterState) -> Entry | ClusterError:
             try:
+                configs = _edited(change, state.broker_configs.get(node, {}))
                 self.check_broker_configs(node, configs)
             except ClusterError as error:
                 return error
@@ -324,3 +332,8 @@ def _outcome_of(topic: StoredTopic, outcome: Failures | ClusterError) -> StoredT
 
 def _error_of(outcome: Failures | ClusterError) -> ClusterError | None:
     return outcome if isinstance(outcome, ClusterError) else None
+
+
+def _edited(change: Overrides | Edit, present: Overrides) -> Overrides:
+    """A mapping replaces what is there."""
+    return change(present) if callable(change) else change

@@ -24,7 +24,7 @@ from functools import partial
 from typing import NamedTuple, TypeVar
 
 from horolog.broker import group_settings, stored_rules, topic_settings
-from horolog.broker.cluster import Cluster
+from horolog.broker.cluster import Cluster, Edit, Overrides
 from horolog.broker.cluster_errors import ClusterError
 from horolog.broker.cluster_state import RulesChanged
 from horolog.broker.coordination.turns import gather
@@ -32,6 +32,8 @@ from horolog.broker.handlers.context import BrokerView, RequestContext
 from horolog.broker.listeners import HTTP_LISTEN, with_port
 from horolog.broker.new_topics import check_name, unknown_topic
 from horolog.broker.setting_types import ConfigEntry, ConfigSource, ConfigType, SettingsError
+from horolog.broker.settings import Settings
+from horolog.broker.stored_rules import Rules
 from horolog.broker.topic import Topic
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.messages.configs import (
@@ -214,11 +216,11 @@ def _bad_request(message: str) -> ClusterError:
 
 @dataclass(frozen=True, slots=True)
 class Alteration:
-    """One resource and the whole set of overrides that it is to have."""
+    """One resource, and how its overrides change."""
 
     type: int
     name: str
-    overrides: Mapping[str, str]
+    edit: Edit
 
 
 Outcome = dict[tuple[int, str], ClusterError | None]
@@ -248,7 +250,7 @@ def incremental_alter_configs(
 def _alter(
     broker: BrokerView,
     resources: Sequence[AnyResource],
-    overrides_of: Callable[[BrokerView, AnyResource], Mapping[str, str]],
+    edited: Callable[[Settings, AnyResource, Overrides], Overrides],
     done: Callable[[Outcome], None],
     *,
     validate_only: bool,
@@ -263,8 +265,8 @@ def _alter(
             if counts[key] > 1:
                 raise _bad_request("the request names this resource more than once")
             _check_keys(resource)
-            alteration = Alteration(*key, overrides_of(broker, resource))
-            _check(broker.cluster, alteration)
+            alteration = Alteration(*key, partial(edited, broker.settings, resource))
+            _check(broker.cluster, alteration, alteration.edit(_current(broker, resource)))
             accepted.append(alteration)
         except ClusterError as error:
             outcome[key] = error
@@ -292,33 +294,37 @@ def _check_keys(resource: Resource) -> None:
         raise _bad_request("the request names a key of this resource more than once")
 
 
-def _check(cluster: Cluster, alteration: Alteration) -> None:
+def _check(cluster: Cluster, alteration: Alteration, overrides: Overrides) -> None:
     if alteration.type == ResourceType.TOPIC:
-        cluster.topic_config(alteration.overrides)
+        cluster.topic_config(overrides)
     elif alteration.type == ResourceType.GROUP:
-        try:
-            group_settings.check(alteration.overrides, cluster.settings)
-        except SettingsError as error:
-            raise ClusterError(ErrorCode.INVALID_CONFIG, str(error)) from error
+        _check_group(cluster, overrides)
     else:
-        cluster.check_broker_configs(alteration.name, alteration.overrides)
+        cluster.check_broker_configs(alteration.name, overrides)
+
+
+def _check_group(cluster: Cluster, overrides: Overrides) -> None:
+    try:
+        group_settings.check(overrides, cluster.settings)
+    except SettingsError as error:
+        raise ClusterError(ErrorCode.INVALID_CONFIG, str(error)) from error
 
 
 def _carry_out(
     cluster: Cluster, accepted: Sequence[Alteration], outcome: Outcome, done: Callable[[Outcome], None]
 ) -> None:
     """Change topics together, then each broker, then groups together; `done` gets the outcome of all changes."""
-    topics = {each.name: each.overrides for each in accepted if each.type == ResourceType.TOPIC}
-    groups = {each.name: each.overrides for each in accepted if each.type == ResourceType.GROUP}
+    topics = {each.name: each.edit for each in accepted if each.type == ResourceType.TOPIC}
+    groups = {each.name: each.edit for each in accepted if each.type == ResourceType.GROUP}
     brokers = [each for each in accepted if each.type == ResourceType.BROKER]
-    changes = [partial(cluster.alter_broker_configs, each.name, each.overrides) for each in brokers]
+    changes = [partial(cluster.alter_broker_configs, each.name, each.edit) for each in brokers]
     keys = [[(each.type, each.name)] for each in brokers]
     if topics:
         changes.insert(0, partial(cluster.alter_topic_configs, topics))
         keys.insert(0, [(int(ResourceType.TOPIC), name) for name in topics])
 
     if groups:
-        changes.append(partial(cluster.change_rules, lambda _: _rules_changed(groups)))
+        changes.append(partial(cluster.change_rules, partial(_groups_changed, cluster, groups)))
         keys.append([(int(ResourceType.GROUP), name) for name in groups])
 
     def made(errors: list[ClusterError | None]) -> None:
@@ -330,8 +336,14 @@ def _carry_out(
     gather(changes, made)
 
 
-def _rules_changed(groups: Mapping[str, Mapping[str, str]]) -> RulesChanged:
+def _groups_changed(cluster: Cluster, edits: Mapping[str, Edit], rules: Rules) -> RulesChanged | ClusterError:
     """A group without settings of its own has no rule."""
+    groups = {name: edit(group_settings.overrides_of(rules, name)) for name, edit in edits.items()}
+    try:
+        for overrides in groups.values():
+            _check_group(cluster, overrides)
+    except ClusterError as error:
+        return error
     put = tuple(group_settings.rule_of(name, overrides) for name, overrides in groups.items() if overrides)
     return RulesChanged(
         put, frozenset((stored_rules.GROUP, name) for name, overrides in groups.items() if not overrides)
@@ -347,10 +359,10 @@ def _required(key: str, value: str | None) -> str:
 # -- AlterConfigs
 
 
-def _replaced(broker: BrokerView, resource: AlterConfigsResource) -> Mapping[str, str]:
+def _replaced(_: Settings, resource: AlterConfigsResource, present: Overrides) -> Overrides:
     """The set that replaces the old one."""
     overrides = {config.name: _required(config.name, config.value) for config in resource.configs}
-    if topic_settings.is_unknown(_current(broker, resource)) and topic_settings.SETTINGS_UNKNOWN not in overrides:
+    if topic_settings.is_unknown(present) and topic_settings.SETTINGS_UNKNOWN not in overrides:
         return topic_settings.settled(topic_settings.as_unknown(overrides), overrides)
     return overrides
 
@@ -370,10 +382,10 @@ def _current(broker: BrokerView, resource: Resource) -> Mapping[str, str]:
 # -- IncrementalAlterConfigs
 
 
-def _changed(broker: BrokerView, resource: IncrementalResource) -> Mapping[str, str]:
+def _changed(settings: Settings, resource: IncrementalResource, present: Overrides) -> Overrides:
     """The old set with the changes made."""
-    overrides = dict(_current(broker, resource))
-    settings, is_topic = broker.settings, resource.resource_type == ResourceType.TOPIC
+    overrides = dict(present)
+    is_topic = resource.resource_type == ResourceType.TOPIC
     for config in resource.configs:
         key = config.name
         if config.config_operation == Change.DELETE:

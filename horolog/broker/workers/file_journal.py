@@ -49,8 +49,6 @@ from horolog.broker.workers.entry_lines import (
 
 log = logging.getLogger(__name__)
 
-SCARCE_BYTES = 64 * 1024
-
 GROWTH_BYTES = 1 << 20
 """A journal is shortened when its lines take more than this, and more than the state that it began with."""
 
@@ -105,11 +103,6 @@ def not_begun(data_dir: str, head: Head) -> Found:
     """A journal that there was no room for: appends fail until a worker has begun it."""
     lines = encode_head(head)
     return Found(f"{data_dir}/{JOURNAL}", head, lines, None, Read([], len(lines), []), [], sum=crc32(lines))
-
-
-def lacks_room(storage: Storage, data_dir: str) -> bool:
-    """Whether the disk may have no room for a journal."""
-    return storage.disk_space(data_dir)[1] < SCARCE_BYTES
 
 
 def could_begin(storage: Storage, found: Found) -> bool:

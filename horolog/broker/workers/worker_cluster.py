@@ -56,7 +56,7 @@ class WorkerCluster(Cluster):
         """Whether there is a journal: on a full disk there may be none at first."""
         if found is None:
             stored = file.load()
-            if stored.has_journal or not stored.found or not file_journal.lacks_room(logs.resources.storage, paths[0]):
+            if stored.has_journal or not stored.found or _was_closed_alone(logs.resources.storage, paths):
                 raise DataFolderError(f"{', '.join(paths)}: no worker has settled what lies there")
             found = file_journal.not_begun(paths[0], Head(stored.number + 1, context.nodes))
         journal = FileJournal(
@@ -292,3 +292,8 @@ def _remove(storage: Storage, directory: str) -> None:
         doom(storage, directory)
     except StorageFault as fault:
         log.error("%s is deleted and cannot be removed: %s", directory, fault)
+
+
+def _was_closed_alone(storage: Storage, data_dirs: Iterable[str]) -> bool:
+    """Whether a broker alone has closed the folders, and no worker has settled them since: `settle` takes the mark away."""
+    return any(storage.exists(f"{path}/{checkpoints.CLEAN_SHUTDOWN}") for path in data_dirs)

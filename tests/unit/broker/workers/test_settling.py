@@ -619,6 +619,23 @@ class TestFullDisks:
         assert set(Alone(crew).cluster.topics) == {"a", "late"}
 
 
+    @pytest.mark.parametrize("killed", [(1,), (2,), (1, 2)])
+    def test_workers_that_are_killed_before_there_is_a_journal_come_back_once_there_is_room(self, crew, killed):
+        alone = Alone(crew)
+        alone.cluster.create_topic("a", 3, {})
+        alone.close()
+        crew.storage.capacity_bytes = crew.storage.used_bytes()
+        crew.start()
+        crew.kill(*killed)
+        crew.storage.capacity_bytes = None
+        for node in killed:
+            crew.begin(node)
+        for node in (2, 1, 2, 1):
+            crew.clusters[node].check_record()
+        crew.clusters[2].create_topic("late", 1, {})
+        assert "late" in crew.clusters[1].topics
+
+
 def test_how_far_workers_have_compacted_is_kept(crew):
     filled(crew)
     crew.stop()

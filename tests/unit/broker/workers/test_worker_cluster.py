@@ -77,6 +77,26 @@ def test_every_worker_comes_to_the_same_state(crew):
     assert crew.clusters[1].settings_of("1") is crew.clusters[1].settings
 
 
+def test_a_change_of_settings_goes_on_from_what_another_worker_has_changed_meanwhile(crew):
+    """Both decide on the settings that they know; neither may take away what the other was told is done."""
+    create(crew, "t", 2)
+
+    def with_setting(key, value):
+        return lambda present: {**present, key: value}
+
+    crew.at_once = False
+    crew.clusters[1].alter_topic_configs({"t": with_setting("retention.ms", "5")}, lambda _: None)
+    crew.clusters[2].alter_topic_configs({"t": with_setting("segment.ms", "7")}, lambda _: None)
+    crew.clusters[2].alter_broker_configs("", with_setting("log.retention.ms", "7"), lambda _: None)
+    crew.clusters[1].alter_broker_configs("", with_setting("log.segment.bytes", "9000"), lambda _: None)
+    crew.at_once = True
+    crew.deliver()
+    for node in (1, 2):
+        crew.clusters[node].catch_up()
+        assert crew.clusters[node].topics["t"].overrides == {"retention.ms": "5", "segment.ms": "7"}
+        assert crew.clusters[node].broker_configs[""] == {"log.retention.ms": "7", "log.segment.bytes": "9000"}
+
+
 def test_settings_of_any_worker_are_checked(crew):
     with pytest.raises(ClusterError):
         crew.clusters[1].check_broker_configs("2", {"log.retention.ms": "soon"})
