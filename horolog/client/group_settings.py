@@ -1,4 +1,4 @@
-"""Kafka's group settings and their enumerated values: for people who write them; the broker decides what is valid."""
+"""Kafka's group settings and their enumerated values: for people who write them; the broker decides which are valid."""
 
 from types import MappingProxyType
 from typing import Final

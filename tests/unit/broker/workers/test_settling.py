@@ -618,7 +618,6 @@ class TestFullDisks:
         assert crew.merge()
         assert set(Alone(crew).cluster.topics) == {"a", "late"}
 
-
     @pytest.mark.parametrize("killed", [(1,), (2,), (1, 2)])
     def test_workers_that_are_killed_before_there_is_a_journal_come_back_once_there_is_room(self, crew, killed):
         alone = Alone(crew)
