@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 
 from horolog.broker.log.files import checkpoints
+from horolog.broker.log.storage import StorageFault
 from horolog.broker.log.storage.memory_disk import ALL, PowerCut
 from horolog.broker.workers import worker_checkpoints
 from horolog.protocol.errors import ErrorCode
@@ -141,11 +142,14 @@ class WorkersSimulation(Simulation):
         return producer.commit()
 
     def has_stopped_well(self, *, is_calm: bool) -> bool:
-        """As the files say that the next start goes by."""
+        """As the files say that the next start goes by; not if the disk does not let them be read."""
         storage, world = self.world.storage, self.workers_world
-        if world.count == 1:
-            return storage.exists(f"{DATA}/{checkpoints.CLEAN_SHUTDOWN}")
-        found = worker_checkpoints.load_all(storage, DATA).found
+        try:
+            if world.count == 1:
+                return storage.exists(f"{DATA}/{checkpoints.CLEAN_SHUTDOWN}")
+            found = worker_checkpoints.load_all(storage, DATA).found
+        except StorageFault:
+            return False
         return len(found) == world.count and all(one.has_stopped for one in found.values())
 
     def _transact(self) -> None:
