@@ -335,5 +335,5 @@ def _error_of(outcome: Failures | ClusterError) -> ClusterError | None:
 
 
 def _edited(change: Overrides | Edit, present: Overrides) -> Overrides:
-    """A mapping replaces what is there."""
+    """A mapping replaces the present overrides."""
     return change(present) if callable(change) else change

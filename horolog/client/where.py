@@ -128,7 +128,7 @@ class _Token(NamedTuple):
 
 
 class _Operand(NamedTuple):
-    """One side of a test: how to get it, and what is known beforehand."""
+    """One side of a test: how to get it, and all that is known before a record is read."""
 
     get: Callable[[ConsumerRecord, Contents | None], Any]
     root: str
