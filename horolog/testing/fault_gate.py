@@ -261,7 +261,7 @@ def _throttled(key: ApiKey, fault: Fault, handle: HandlerFunction) -> HandlerFun
 
 
 class _TellingToWait:
-    """The route of one throttled request: its client is told to wait, and not read from meanwhile."""
+    """The route of one throttled request: the response asks its client to wait, and its connection is not read meanwhile."""
 
     __slots__ = (
         "_connection",

@@ -196,7 +196,7 @@ def _join_static(turn: Turn, event: JoinGroup) -> None:
 def _new_id_stored(turn: Turn, event: NewIdStored) -> None:
     """A static member is back unchanged, and its new id is written: it gets the current generation.
 
-    A leader of a recent version is told to skip the assignment; an older one is told that another member leads.
+    The response to a leader of a recent version asks it to skip the assignment; to an older one it names another member as leader.
     """
     group, member = turn.group, event.member
     if event.code:

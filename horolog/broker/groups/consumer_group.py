@@ -41,7 +41,7 @@ FIRST_COMMIT_WITH_MEMBER_EPOCH = 9
 class ClassicPart:
     """The additional state of a member that speaks the classic protocol in a group of the newer one.
 
-    `comeback` runs from when it is told to join or sync until it does.
+    `comeback` runs from a response that asks it to join or sync until it does.
     """
 
     __slots__ = ("comeback", "protocols", "session_timeout_ms")

@@ -1,8 +1,8 @@
 """Serves members that speak the classic protocol in a group of the newer one: while a group migrates, it has both.
 
-Such a member is told to rejoin whenever its assignment can change. Joining moves it as far towards its target as a heartbeat of the
+Such a member is asked to rejoin whenever its assignment can change. Joining moves it as far towards its target as a heartbeat of the
 newer protocol would, the generation is its epoch, the group has no leader, and syncing gives it its current assignment. A member
-that is told to rejoin is removed if it does not within its rebalance timeout.
+that was asked to rejoin is removed if it does not within its rebalance timeout.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Connects a command to its broker, and turns the client library's errors into one sentence and an exit code."""
 
 import argparse
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Collection, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -101,13 +101,18 @@ async def partitions_of(client: "Client", topic: str, wanted: Sequence[int] | No
 
 async def why_no_topic(client: "Client", topic: str) -> CommandError:
     """Why a topic cannot be used; a list of all topics leaves out those that this user may not see."""
-    from difflib import get_close_matches
-
     names = list((await client.metadata()).topics)
     refused = await client.withheld(topic)
     if refused is not None:
         return command_error(refused, ", ".join(f"{host}:{port}" for host, port in client.addresses))
-    close = get_close_matches(topic, names, n=1)
+    return no_such("topic", topic, names)
+
+
+def no_such(kind: str, name: str, names: Collection[str]) -> NotFoundError:
+    """The error for an unknown topic or group, with the name of one that is spelled alike."""
+    from difflib import get_close_matches
+
+    close = get_close_matches(name, names, n=1)
     return NotFoundError(
-        f"there is no topic {topic!r}", f"do you mean {close[0]!r}?" if close else "`horolog topics list` names them"
+        f"there is no {kind} {name!r}", f"do you mean {close[0]!r}?" if close else f"`horolog {kind}s list` names them"
     )

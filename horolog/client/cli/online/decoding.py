@@ -24,7 +24,7 @@ FORMATS = ("auto", "text", "json", "avro", "protobuf", "msgpack", "hex")
 """The same as in `horolog.client.decoding`, which is not imported for a help page."""
 MOST_WARNINGS = 5
 MOST_REASONS = 1000
-"""This many reasons are told apart: most contain a position in the bytes."""
+"""At most this many different reasons are kept: most contain a position in the bytes."""
 
 
 def add_decoding(parser: argparse.ArgumentParser) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from horolog.client.cli.common.errors import CommandError, NotFoundError
-from horolog.client.cli.online.connecting import why_no_topic
+from horolog.client.cli.online.connecting import no_such, why_no_topic
 
 if TYPE_CHECKING:
     from horolog.client.admin import Admin
@@ -31,13 +31,8 @@ async def require_looked_at(
 
 
 async def why_no_group(admin: "Admin", group: str) -> CommandError:
-    """The error for an unknown group, with the name of one that is spelled alike."""
-    from difflib import get_close_matches
-
-    close = get_close_matches(group, await _names(admin), n=1)
-    return NotFoundError(
-        f"there is no group {group!r}", f"do you mean {close[0]!r}?" if close else "`horolog groups list` names them"
-    )
+    """The error for an unknown group."""
+    return no_such("group", group, await _names(admin))
 
 
 def _of(topics: Sequence[str]) -> str:
