@@ -10,7 +10,7 @@ the start finishes what was begun (`broker.cluster_start`).
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 
 from horolog.broker.changes import Changes, Company, Failures
@@ -36,7 +36,15 @@ from horolog.broker.journal import Journal, WholeFile
 from horolog.broker.left_folders import merge_what_workers_left
 from horolog.broker.log.manager import LogManager
 from horolog.broker.log.partition import Partition
-from horolog.broker.new_topics import UNSET, NewPartitions, NewTopic, Planner, leads_of_grown, leads_of_new
+from horolog.broker.new_topics import (
+    UNSET,
+    NewPartitions,
+    NewTopic,
+    Planner,
+    leads_of_grown,
+    leads_of_new,
+    unknown_topic,
+)
 from horolog.broker.served_topics import ServedTopics
 from horolog.broker.settings import Settings
 from horolog.broker.stored_rules import Rules, StoredRule
@@ -173,24 +181,28 @@ class Cluster(ServedTopics):
 
         self.changes.make(decide, made)
 
-    def delete_topics(self, names: Iterable[str], done: Callable[[Failures], None]) -> None:
-        """Delete known topics with one entry; `done` gets those that could not be deleted."""
-        doomed = tuple(dict.fromkeys(names))
+    def delete_topics(self, doomed: Mapping[str, bytes], done: Callable[[Failures], None]) -> None:
+        """Delete topics, by name and id, with one entry; `done` gets those that could not be deleted.
+
+        A topic of the same name that was created after the caller looked has another id: it stays.
+        """
         if not doomed:
             done({})
             return
-        removed: set[tuple[str, bytes]] = set()
+        found: set[str] = set()
 
-        def decide(state: ClusterState) -> Entry:
-            removed.update((name, state.topics[name].id) for name in doomed if name in state.topics)
-            return TopicsDeleted(doomed)
+        def decide(state: ClusterState) -> Entry | None:
+            found.clear()
+            found.update(name for name in doomed if name in state.topics and state.topics[name].id == doomed[name])
+            return TopicsDeleted(tuple(name for name in doomed if name in found)) if found else None
 
         def made(outcome: Failures | ClusterError) -> None:
             if isinstance(outcome, ClusterError):
                 done(dict.fromkeys(doomed, outcome))
                 return
-            self._note_removed({one for one in removed if one[0] not in outcome})
-            done({})
+            if found:
+                self._note_removed({(name, doomed[name]) for name in found if name not in outcome})
+            done({name: unknown_topic(name) for name in doomed if name not in found})
 
         self.changes.make(decide, made)
 

@@ -24,5 +24,5 @@ def delete_topic(cluster: Cluster, name: str) -> None:
     """Delete one topic; raises ClusterError."""
     if name not in cluster.topics:
         raise unknown_topic(name)
-    for error in at_once(cluster.delete_topics, [name]).values():
+    for error in at_once(cluster.delete_topics, {name: cluster.topics[name].id}).values():
         raise error

@@ -141,6 +141,7 @@ def delete_topics(broker: BrokerView, request: DeleteTopicsRequest, context: Req
         asked = [DeleteTopicState(name=name, topic_id=NO_TOPIC_ID) for name in request.topic_names]
     answers: list[DeletableTopicResult] = []
     doomed: dict[str, bytes] = {}
+    by_id: set[str] = set()
     twice = duplicates(_name_of(cluster, each) for each in asked)
     for each in {(each.name, each.topic_id): each for each in asked}.values():
         name = _name_of(cluster, each) or ""
@@ -149,6 +150,8 @@ def delete_topics(broker: BrokerView, request: DeleteTopicsRequest, context: Req
             error = THROTTLED
         if error is None:
             doomed[name] = cluster.topics[name].id
+            if each.name is None:
+                by_id.add(name)
         else:
             answers.append(_not_deleted(each.name, each.topic_id, error))
     partitions = [partition for name in doomed for partition in cluster.topics[name].led_here]
@@ -157,7 +160,8 @@ def delete_topics(broker: BrokerView, request: DeleteTopicsRequest, context: Req
         for name, topic_id in doomed.items():
             failure = failures.get(name)
             if failure is not None:
-                answers.append(_not_deleted(name, topic_id, failure))
+                is_gone = name in by_id and failure.code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+                answers.append(_not_deleted(name, topic_id, UNKNOWN_ID if is_gone else failure))
             else:
                 answers.append(DeletableTopicResult(name=name, topic_id=topic_id, error_code=ErrorCode.NONE))
         broker.waiting.changed(partitions)

@@ -148,7 +148,7 @@ async def test_what_is_deleted_meanwhile_is_not_there_afterwards(memory):
     producer, late = await begin(memory)
     wire = memory.connect()
     wire.send(request(producer, (0, 0)), 12)
-    memory.broker.cluster.delete_topics(["t"], lambda failures: None)
+    memory.broker.cluster.delete_topics({"t": memory.broker.cluster.topics["t"].id}, lambda failures: None)
     late.refuse(NONE)
     assert codes(await wire.take(request(producer, (0, 0)), 12)) == [ErrorCode.UNKNOWN_TOPIC_OR_PARTITION]
 

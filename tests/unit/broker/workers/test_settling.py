@@ -390,7 +390,7 @@ class TestTopicsThatNobodyHasOnRecord:
         filled(crew)
         topic_id = crew.clusters[1].topics["b"].id
         crew.storage.fail("rename", "b-0")
-        crew.clusters[1].delete_topics(["b"], lambda _: None)
+        crew.clusters[1].delete_topics({"b": topic_id}, lambda _: None)
         assert crew.storage.is_dir("/data/b-0")
         assert crew.clusters[1].state.deleting == {"b": {topic_id}}
         crew.kill()

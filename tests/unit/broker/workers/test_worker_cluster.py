@@ -50,6 +50,14 @@ def create(crew, name, count=4, node=1, **overrides):
     return at_once(crew.clusters[node].create_topics, [NewTopic(name, count, overrides=overrides)])
 
 
+def begin_to_delete(crew, name, node=1):
+    """The list of outcomes, which is empty until the others have removed their folders."""
+    told = []
+    cluster = crew.clusters[node]
+    cluster.delete_topics({name: cluster.topics[name].id}, told.append)
+    return told
+
+
 def test_what_one_creates_all_have_and_each_leads_a_part(crew):
     create(crew, "t", 4, node=2)
     assert sorted(led_by_all(crew, "t")) == [0, 1, 2, 3]
@@ -125,7 +133,7 @@ def test_a_topic_that_was_made_meanwhile_is_there(crew):
 def test_who_makes_and_removes_many_folders_says_so_at_each(crew):
     crew.clusters[1].create_topics([NewTopic("t", 10)], lambda _: None)
     assert [tie.parts_done for tie in crew.ties.values()] == [5, 5]
-    crew.clusters[1].delete_topics(["t"], lambda _: None)
+    begin_to_delete(crew, "t")
     assert [tie.parts_done for tie in crew.ties.values()] == [10, 10]
 
 
@@ -165,7 +173,7 @@ class TestDeletion:
     def test_while_one_has_folders_left_no_topic_of_that_name_is_made(self, crew):
         create(crew, "t")
         crew.at_once = False
-        crew.clusters[1].delete_topics(["t"], lambda _: None)
+        begin_to_delete(crew, "t")
         told = []
         crew.clusters[1].create_topics([NewTopic("t", 4)], told.extend)
         assert [one.code for one in told] == [ErrorCode.REQUEST_TIMED_OUT]
@@ -173,6 +181,27 @@ class TestDeletion:
         crew.deliver()
         create(crew, "t")
         assert sorted(led_by_all(crew, "t")) == [0, 1, 2, 3]
+
+    def test_a_topic_that_two_delete_is_deleted_for_one_of_them(self, crew):
+        create(crew, "t")
+        crew.at_once = False
+        told = {node: begin_to_delete(crew, "t", node) for node in (1, 2)}
+        crew.at_once = True
+        crew.deliver()
+        assert told[1] == [{}]
+        ((name, refusal),) = told[2][0].items()
+        assert (name, refusal.code) == ("t", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+
+    def test_a_topic_that_was_created_since_the_caller_looked_stays(self, crew):
+        create(crew, "t")
+        looked_at = crew.clusters[2].topics["t"].id
+        delete_topic(crew.clusters[1], "t")
+        create(crew, "t")
+        before = crew.clusters[2].change_count
+        refusal = at_once(crew.clusters[2].delete_topics, {"t": looked_at})["t"]
+        assert refusal.code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        assert sorted(led_by_all(crew, "t")) == [0, 1, 2, 3]
+        assert crew.clusters[2].change_count == before
 
     def test_a_worker_that_was_away_removes_its_folders_when_it_comes_back(self, crew):
         create(crew, "t")
