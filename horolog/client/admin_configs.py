@@ -124,6 +124,14 @@ def _resource(kind: str | Resource) -> Resource:
     return kind if isinstance(kind, Resource) else Resource[kind.upper()]
 
 
+def own_source(kind: str | Resource, name: str) -> int:
+    """The source of what is set on this one alone; a broker without a name stands for all brokers."""
+    resource = _resource(kind)
+    if resource is Resource.BROKER:
+        return 2 if name else 3
+    return {Resource.TOPIC: 1, Resource.BROKER_LOGGER: 6, Resource.CLIENT_METRICS: 7, Resource.GROUP: 8}[resource]
+
+
 def _where(resource: Resource, name: str) -> dict[str, Any]:
     """A broker's settings come from that broker."""
     own = resource in {Resource.BROKER, Resource.BROKER_LOGGER} and name.isdigit()

@@ -24,7 +24,6 @@ import confluent_kafka
 
 from benchmarks import kafka
 from horolog.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
-from horolog.protocol.messages.topics import CreatableTopic, CreateTopicsRequest
 from horolog.protocol.records.compression import Codec
 from horolog.protocol.records.convert import encode
 from horolog.protocol.records.record import Record
@@ -77,26 +76,32 @@ def theirs(release: str) -> Iterator[str]:
         yield node.address
 
 
-def filled(address: str, rng: random.Random, magic: int) -> tuple[str, bytes]:
-    """A topic with something in each partition, and its id."""
+@contextmanager
+def with_topic(address: str, partitions: int) -> Iterator[tuple[RawWire, str, bool]]:
+    """A connection to the broker that leads all of a new topic, its name, and whether topics have ids."""
     host, _, port = address.rpartition(":")
     context = Ctx(Target(host, int(port)), Case("limits", "", None, {}, "", False))
-    topic: str = context.topic(PARTITIONS)
+    topic = context.topic(partitions)
     has_ids = context.t.has("Metadata", 10)
     context.close()
-    with RawWire(address) as wire:
-        for index in range(PARTITIONS):
-            for one in some_batches(rng, magic, LARGEST_BYTES, CODECS):
-                answer = wire.ask(produce(topic, index, one), 8 if magic == 2 else 2)
-                assert answer.responses[0].partition_responses[0].error_code == 0
-        if not has_ids:
-            return topic, bytes(16)
-        return topic, wire.ask(MetadataRequest(topics=[MetadataRequestTopic(name=topic)]), 10).topics[0].topic_id
+    with RawWire(f"{context.t.host}:{context.t.port}") as wire:
+        yield wire, topic, has_ids
+
+
+def append(wire: RawWire, topic: str, index: int, batch: bytes, version: int = 8) -> None:
+    answer = wire.ask(produce(topic, index, batch), version)
+    assert answer.responses[0].partition_responses[0].error_code == 0
 
 
 def follows_the_rule(address: str, rng: random.Random, versions: Sequence[int]) -> None:
-    topic, topic_id = filled(address, rng, 2 if versions[0] >= FIRST_V2_VERSION else 1)
-    with RawWire(address) as wire:
+    magic = 2 if versions[0] >= FIRST_V2_VERSION else 1
+    with with_topic(address, PARTITIONS) as (wire, topic, has_ids):
+        for index in range(PARTITIONS):
+            for one in some_batches(rng, magic, LARGEST_BYTES, CODECS):
+                append(wire, topic, index, one, 8 if magic == 2 else 2)
+        topic_id = bytes(16)
+        if has_ids:
+            topic_id = wire.ask(MetadataRequest(topics=[MetadataRequestTopic(name=topic)]), 10).topics[0].topic_id
 
         def ask(parts: Sequence[Part], version: int, limit: int) -> dict[int, bytes]:
             isolation = {"isolation_level": rng.choice((0, 1))} if version >= FIRST_V2_VERSION else {}
@@ -133,16 +138,13 @@ def test_a_real_broker_follows_the_rule(release: str) -> None:
 @pytest.fixture(scope="module")
 def behind(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str]]:
     """The address of a broker, and a topic that its readers have to catch up with."""
-    topic = "behind"
-    with ours(tmp_path_factory.mktemp("behind")) as address, RawWire(address) as wire:
-        made = CreatableTopic(name=topic, num_partitions=MANY_PARTITIONS, replication_factor=1)
-        assert wire.ask(CreateTopicsRequest(topics=[made]), 4).topics[0].error_code == 0
+    folder = tmp_path_factory.mktemp("behind")
+    with ours(folder) as address, with_topic(address, MANY_PARTITIONS) as (wire, topic, _):
         record = Record(0, BASE_MS, TimestampType.CREATE_TIME, None, random.Random(1).randbytes(VALUE_BYTES))
         batch = bytes(encode([record], 2, Codec.NONE))
         for index in range(MANY_PARTITIONS):
             for _ in range(BATCHES_EACH):
-                answer = wire.ask(produce(topic, index, batch), 8)
-                assert answer.responses[0].partition_responses[0].error_code == 0
+                append(wire, topic, index, batch)
         yield address, topic
 
 

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 KINDS = ("topic", "broker", "group")
 ALL_BROKERS = "all"
+KNOWN_WITHIN_SECONDS, LOOK_AGAIN_SECONDS = 5.0, 0.05
+"""How long a change that is accepted may take to reach the broker that shows it: in Kafka it comes there by a log."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -164,7 +166,7 @@ async def _change(arguments: argparse.Namespace, changes: dict[str, str | None],
         await _require(admin, arguments)
         before = await admin.describe_configs(kind, name, list(changes))
         await admin.alter_configs(kind, name, changes, validate_only=arguments.dry_run)
-        after = before if arguments.dry_run else await admin.describe_configs(kind, name, list(changes))
+        after = before if arguments.dry_run else await _once_known(admin, kind, name, changes)
     rows = [
         {
             "key": key,
@@ -181,6 +183,29 @@ async def _change(arguments: argparse.Namespace, changes: dict[str, str | None],
             [(row["key"], _shown(str(row["key"]), row["from"]), _shown(str(row["key"]), row["to"])) for row in rows],
         )
     return ExitCode.OK
+
+
+async def _once_known(admin: "Admin", kind: str, name: str, changes: dict[str, str | None]) -> dict[str, "Config"]:
+    """The settings that were changed; the broker that answers may hear of the change a moment after it is accepted."""
+    import asyncio
+    import time
+
+    from horolog.client.admin_configs import own_source
+
+    own = own_source(kind, name)
+
+    def is_known(key: str, value: str | None) -> bool:
+        config = found.get(key)
+        if config is None:
+            return value is None
+        return config.source != own if value is None else config.sensitive or config.value == value
+
+    deadline = time.monotonic() + KNOWN_WITHIN_SECONDS
+    while True:
+        found = await admin.describe_configs(kind, name, list(changes))
+        if all(is_known(key, value) for key, value in changes.items()) or time.monotonic() > deadline:
+            return found
+        await asyncio.sleep(LOOK_AGAIN_SECONDS)
 
 
 ACTIONS = (
