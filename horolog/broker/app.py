@@ -23,8 +23,8 @@ from horolog.broker.cluster import Cluster
 from horolog.broker.cluster_errors import ClusterError
 from horolog.broker.cluster_file import ClusterFile
 from horolog.broker.committer import Committer
+from horolog.broker.coordination.keyed_queue import KeyedQueue, RetryGuard
 from horolog.broker.coordination.timers import LoopTimers
-from horolog.broker.coordination.turns import SentBack, Turns
 from horolog.broker.expiry_clock import ExpiryClock
 from horolog.broker.first_topics import parse as parse_first_topics
 from horolog.broker.groups.coordinator import GroupCoordinator
@@ -145,8 +145,8 @@ class Broker:
         )
         self._loop = loop
         self.hand_overs = role.hand_overs(self.cluster, self.placement, self.committer, self.workers)
-        self.turns = Turns()
-        self.sent_back = SentBack(clock.monotonic)
+        self.turns = KeyedQueue()
+        self.sent_back = RetryGuard(clock.monotonic)
         self.quotas = ClientQuotas(settings, clock.monotonic, self.metrics, role.parts)
         self.cluster.rule_watchers.append(self.quotas.take)
         self.limits = ConnectionLimits.of(self.settings, self.quotas)

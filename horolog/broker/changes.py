@@ -1,7 +1,7 @@
 """Changes the cluster, one change at a time: decide on the present state, journal the entry, apply it, do what it asks of this broker.
 
 If another broker's entry came first, the decision is made again on the state that it left. This loop, in any broker, does what Kafka's
-controller does. Other brokers are notified (`Company`), and the caller of a change is answered once they have applied it.
+controller does. Other brokers are notified (`JournalFollowers`), and the caller of a change is answered once they have applied it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import NamedTuple, Protocol
 
 from horolog.broker.cluster_errors import ClusterError
 from horolog.broker.cluster_state import ClusterState, Entry, Step, transitions
-from horolog.broker.journal import Appended, Journal
+from horolog.broker.journal import AppendOutcome, Journal
 from horolog.protocol.errors import ErrorCode
 
 log = logging.getLogger(__name__)
@@ -32,7 +32,7 @@ NO_FAILURES: Failures = {}
 NOT_WRITTEN = ClusterError(ErrorCode.KAFKA_STORAGE_ERROR, "the cluster file could not be written")
 
 
-class Company(Protocol):
+class JournalFollowers(Protocol):
     """The brokers that share a journal with this one."""
 
     def journal_is_at(self, number: int, done: Callable[[], None]) -> None:
@@ -61,7 +61,7 @@ class Changes:
         journal: Journal,
         me: int,
         carry_out: Callable[[Sequence[Step]], Failures],
-        company: Company | None = None,
+        company: JournalFollowers | None = None,
     ) -> None:
         self.state = ClusterState()
         self._journal = journal
@@ -122,11 +122,11 @@ class Changes:
                 break
         self._end(change, NO_FAILURES if decided is None else decided)
 
-    def _appended(self, change: _Change, entry: Entry, outcome: Appended) -> None:
-        if outcome is Appended.TAKEN:
+    def _appended(self, change: _Change, entry: Entry, outcome: AppendOutcome) -> None:
+        if outcome is AppendOutcome.TAKEN:
             self._follow_others()
             self._try(change)
-        elif outcome is Appended.WRITTEN:
+        elif outcome is AppendOutcome.WRITTEN:
             self._written(change, self._apply(entry))
         elif change.is_so and self._company is None:
             log.warning(BEHIND, self._journal)

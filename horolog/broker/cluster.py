@@ -13,7 +13,7 @@ import uuid
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 
-from horolog.broker.changes import Changes, Company, Failures
+from horolog.broker.changes import Changes, Failures, JournalFollowers
 from horolog.broker.cluster_errors import ClusterError
 from horolog.broker.cluster_file import ClusterFile, StoredTopic
 from horolog.broker.cluster_start import Start, identify, is_unread, record_of
@@ -76,7 +76,7 @@ class Cluster(ServedTopics):
         new_topic_id: Callable[[], bytes] = random_topic_id,
         *,
         journal: Journal | None = None,
-        company: Company | None = None,
+        company: JournalFollowers | None = None,
     ) -> None:
         """`journal` and `company` are given if several brokers change the cluster (`workers.worker_cluster`)."""
         super().__init__(settings, logs)
@@ -114,7 +114,7 @@ class Cluster(ServedTopics):
         state = start.run(now_ms, self._take_settings)
         self.topics = start.topics
         self.by_id = {topic.id: topic for topic in self.topics.values()}
-        self.led.clear()
+        self.partition_cache.clear()
         self._logs.record_number = lambda: self._file.number
         self._foreign = start.foreign
         self.changes.begin(state, is_news=start.is_news)

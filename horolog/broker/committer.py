@@ -45,7 +45,7 @@ class Commit(Protocol):
     def finish(self, failures: Failures) -> Told | None: ...
 
 
-class Appended:
+class InternalCommit:
     """Batches of the broker's own that are appended but not yet written; `done` gets what failed."""
 
     __slots__ = ("_done", "durable", "partitions")

@@ -18,7 +18,7 @@ from horolog.broker.log.storage import StorageFault
 log = logging.getLogger(__name__)
 
 
-class Appended(Enum):
+class AppendOutcome(Enum):
     """The outcome of an append."""
 
     WRITTEN = "written"
@@ -33,7 +33,7 @@ class Journal(Protocol):
     written_count: int
     """How often it was written since the start."""
 
-    def append(self, entry: Entry, becomes: ClusterState, done: Callable[[Appended], None]) -> None:
+    def append(self, entry: Entry, becomes: ClusterState, done: Callable[[AppendOutcome], None]) -> None:
         """Keep an entry under the number of the state that it leads to."""
         ...
 
@@ -60,8 +60,8 @@ class WholeFile:
     def __repr__(self) -> str:
         return f"<WholeFile {self._file!r}>"
 
-    def append(self, entry: Entry, becomes: ClusterState, done: Callable[[Appended], None]) -> None:  # noqa: ARG002
-        done(Appended.WRITTEN if self.keep(becomes) else Appended.FAILED)
+    def append(self, entry: Entry, becomes: ClusterState, done: Callable[[AppendOutcome], None]) -> None:  # noqa: ARG002
+        done(AppendOutcome.WRITTEN if self.keep(becomes) else AppendOutcome.FAILED)
 
     def tail(self, after: int) -> Sequence[Entry]:  # noqa: ARG002
         """Nobody else writes."""

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from horolog.broker.observability.http import MetricsServer
     from horolog.broker.security.tls_wire import TlsDoor
     from horolog.broker.transactions.joining import Joining
-    from horolog.broker.transactions.others import Others
+    from horolog.broker.transactions.other_brokers import OtherBrokers
     from horolog.broker.workers.hand_over import HandOvers
 
 
@@ -65,11 +65,11 @@ class Role:
         cluster = Cluster(logs.cluster_id, settings, logs, file)
         return cluster, SoleBroker(cluster, endpoints)
 
-    def others(self, cluster: Cluster, placement: Placement) -> Others | None:
+    def others(self, cluster: Cluster, placement: Placement) -> OtherBrokers | None:
         """The brokers that lead and coordinate what this one does not."""
         return None
 
-    def joining(self, here: Joining, others: Others | None, cluster: Cluster) -> Joining:
+    def joining(self, here: Joining, others: OtherBrokers | None, cluster: Cluster) -> Joining:
         """The part that knows the partitions of all transactions."""
         return here
 

@@ -41,7 +41,7 @@ class ServedTopics(ABC):
         self.settings = settings
         self.topics: dict[str, Topic] = {}
         self.by_id: dict[bytes, Topic] = {}
-        self.led: dict[tuple[str | bytes, int], Partition] = {}
+        self.partition_cache: dict[tuple[str | bytes, int], Partition] = {}
         """Partitions that requests have found, by their topic's name or id: every change of topics or leaders empties it."""
         self.on_settings_changed: Callable[[Settings], None] = lambda _: None
         self.on_led: Callable[[str, int], None] = lambda _, __: None
@@ -74,7 +74,7 @@ class ServedTopics(ABC):
 
     def _take(self, step: Step) -> None:
         """One step; raises StorageFault."""
-        self.led.clear()
+        self.partition_cache.clear()
         self._logs.resources.changes.note()
         match step:
             case Make(record, indexes):

@@ -40,7 +40,7 @@ CHECK_RECORD_MS = 5000
 """For workers that share a journal: they also notify each other."""
 
 
-class Kept(Protocol):
+class UpkeepHost(Protocol):
     """The parts of a broker that need upkeep; its settings may be replaced."""
 
     settings: Settings
@@ -61,7 +61,7 @@ class Upkeep:
 
     def __init__(
         self,
-        broker: Kept,
+        broker: UpkeepHost,
         expiry_clock: ExpiryClock,
         storage: Storage,
         own_storage: Storage,

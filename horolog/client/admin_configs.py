@@ -125,7 +125,7 @@ def _resource(kind: str | Resource) -> Resource:
 
 
 def own_source(kind: str | Resource, name: str) -> int:
-    """The source of what is set on this one alone; a broker without a name stands for all brokers."""
+    """The source of settings that only this resource has; a broker without a name stands for all brokers."""
     resource = _resource(kind)
     if resource is Resource.BROKER:
         return 2 if name else 3

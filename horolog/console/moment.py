@@ -54,7 +54,7 @@ class Row(NamedTuple):
     """The value, to be folded open."""
 
 
-class Asked(NamedTuple):
+class MomentQuery(NamedTuple):
     """The page's time: a span before and after a moment, or a range."""
 
     at_ms: int
@@ -72,17 +72,17 @@ class Asked(NamedTuple):
         return f"@{max(0, self.since_ms + by_ms)}ms..@{max(1, self.until_ms + by_ms)}ms"
 
 
-def asked_of(visit: Visit) -> Asked:
+def asked_of(visit: Visit) -> MomentQuery:
     """`at` is a time, shown with `within` on both sides, or a range."""
     times = visit.range("at")
     if times is None:
         at, within = visit.time("at"), within_of(visit)
         at_ms = visit.now_ms if at is None else at.ms
-        return Asked(at_ms, at_ms - within, at_ms + within)
+        return MomentQuery(at_ms, at_ms - within, at_ms + within)
     assert times.since is not None
     assert times.until is not None
     since_ms, until_ms = times.since_ms or 0, times.until.ms
-    return Asked(since_ms, since_ms, until_ms, is_range=True)
+    return MomentQuery(since_ms, since_ms, until_ms, is_range=True)
 
 
 class Wish:
@@ -169,7 +169,7 @@ async def page(visit: Visit) -> Response:
     )
 
 
-def is_search_on(asked: Asked, edges: tuple[int, int], found: tuple[int, int], most: int) -> bool:
+def is_search_on(asked: MomentQuery, edges: tuple[int, int], found: tuple[int, int], most: int) -> bool:
     """Whether there is more to search for a page of this many rows: then it continues by itself."""
     wants_earlier = not asked.is_range and edges[0] > asked.since_ms and found[0] < most // 2
     return wants_earlier or (edges[1] < asked.until_ms and sum(found) < most)
@@ -194,7 +194,7 @@ async def which(visit: Visit, target: str, title: str) -> Response:
     return visit.page("moment_topics.html", names=names[:NAMES_AT_MOST], target=target, title=title, **typed)
 
 
-def chart_bounds(earlier: Sequence[Shown], later: Sequence[Shown], asked: Asked) -> tuple[int, int]:
+def chart_bounds(earlier: Sequence[Shown], later: Sequence[Shown], asked: MomentQuery) -> tuple[int, int]:
     """The chart shows twice what the rows cover, or the range and its surroundings, so that it can be moved from there."""
     at_ms = asked.at_ms
     if asked.is_range:

@@ -20,7 +20,7 @@ from horolog.console.follow import Followers, event
 from horolog.console.moment import (
     ROWS,
     ROWS_AT_MOST,
-    Asked,
+    MomentQuery,
     Wish,
     asked_of,
     here,
@@ -48,7 +48,7 @@ class Search:
 
     places: "list[TopicPartition]"
     wish: Wish
-    asked: Asked
+    asked: MomentQuery
     low_ms: int
     high_ms: int
     wants_earlier: int

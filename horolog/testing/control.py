@@ -43,7 +43,7 @@ CHECKED: tuple[tuple[type, str, frozenset[str]], ...] = (
 JSON_TYPE, TEXT_TYPE = "application/json", "text/plain; charset=utf-8"
 
 
-class Asked(NamedTuple):
+class HttpRequest(NamedTuple):
     """One request; `name` is the variable part of its path."""
 
     method: str
@@ -80,7 +80,7 @@ class Control:
         self._broker = broker
         self._on_stop = on_stop
         self._faults: dict[int, Fault] = {}
-        self.commands: dict[str, Callable[[Asked], Any]] = {
+        self.commands: dict[str, Callable[[HttpRequest], Any]] = {
             "GET /": lambda _: {"broker": broker.bootstrap, "commands": list(self.commands)},
             "GET /clock": lambda _: self._clock(),
             "POST /clock/advance": self._advance,
@@ -89,13 +89,13 @@ class Control:
             "GET /topics": lambda _: broker.topics(),
             "POST /topics": self._create_topic,
             "GET /topics/NAME/offsets": self._offsets,
-            "GET /topics/NAME/records": lambda asked: [told(one) for one in broker.records(asked.name)],
+            "GET /topics/NAME/records": lambda asked: [as_json(one) for one in broker.records(asked.name)],
             "GET /topics/NAME/snapshot": self._snapshot,
             "POST /topics/NAME/restore": self._restore,
-            "GET /faults": lambda _: [one.told() for one in broker.faults.armed],
+            "GET /faults": lambda _: [one.as_json() for one in broker.faults.armed],
             "POST /faults": self._arm,
             "DELETE /faults": self._clear,
-            "GET /faults/NAME": lambda asked: self._fault(asked).told(),
+            "GET /faults/NAME": lambda asked: self._fault(asked).as_json(),
             "DELETE /faults/NAME": self._end,
             "POST /expect": self._expect,
             "POST /expect_none": self._expect_none,
@@ -106,7 +106,7 @@ class Control:
     def __repr__(self) -> str:
         return f"<Control of {self._broker!r}>"
 
-    async def answer(self, asked: Asked) -> tuple[HTTPStatus, Any]:
+    async def answer(self, asked: HttpRequest) -> tuple[HTTPStatus, Any]:
         """The response to a request, whatever it is."""
         if "origin" in asked.headers:
             return HTTPStatus.FORBIDDEN, {"error": "pages of a browser have no business here"}
@@ -115,7 +115,7 @@ class Control:
             result = command(asked)
             return HTTPStatus.OK, await result if isinstance(result, Awaitable) else result
         except ExpectationFailed as failed:
-            records = [told(one) for one in failed.records]
+            records = [as_json(one) for one in failed.records]
             return HTTPStatus.EXPECTATION_FAILED, {"error": str(failed), "records": records}
         except NotFound as error:
             return HTTPStatus.NOT_FOUND, {"error": str(error)}
@@ -125,7 +125,7 @@ class Control:
         except (ValueError, TypeError, Refused, StorageFault) as error:
             return HTTPStatus.BAD_REQUEST, {"error": str(error)}
 
-    def _find(self, asked: Asked) -> tuple[Callable[[Asked], Any], Asked]:
+    def _find(self, asked: HttpRequest) -> tuple[Callable[[HttpRequest], Any], HttpRequest]:
         parts = asked.path.strip("/").split("/")
         for line, command in self.commands.items():
             method, path = line.split(" ")
@@ -142,86 +142,86 @@ class Control:
         now_ms = self._broker.clock.wall_ms()
         return {"ms": now_ms, "time": format_time(now_ms), "standing": self._broker.clock.is_standing}
 
-    async def _advance(self, asked: Asked) -> dict[str, Any]:
+    async def _advance(self, asked: HttpRequest) -> dict[str, Any]:
         await _called(self._advance_by, asked.arguments())
         return self._clock()
 
     async def _advance_by(self, by: str) -> None:
         await self._broker.clock.advance(_text("by", by))
 
-    async def _set(self, asked: Asked) -> dict[str, Any]:
+    async def _set(self, asked: HttpRequest) -> dict[str, Any]:
         await _called(self._set_to, asked.arguments())
         return self._clock()
 
     async def _set_to(self, to: str | int) -> None:
         await self._broker.clock.set(to)
 
-    def _run(self, _: Asked) -> dict[str, Any]:
+    def _run(self, _: HttpRequest) -> dict[str, Any]:
         self._broker.clock.run()
         return self._clock()
 
     # -- topics
 
-    def _create_topic(self, asked: Asked) -> dict[str, int]:
+    def _create_topic(self, asked: HttpRequest) -> dict[str, int]:
         _called(self._make_topic, asked.arguments())
         return self._broker.topics()
 
     def _make_topic(self, name: str, partitions: int = 1, configs: Mapping[str, object] | None = None) -> None:
         self._broker.create_topic(name, partitions, **dict(configs or {}))
 
-    def _offsets(self, asked: Asked) -> list[dict[str, int]]:
+    def _offsets(self, asked: HttpRequest) -> list[dict[str, int]]:
         count = self._broker.topics().get(asked.name, 1)  # a missing topic has no records
         found = [self._broker.offsets(asked.name, index) for index in range(count)]
         return [{"partition": index, "first": one.first, "end": one.end} for index, one in enumerate(found)]
 
-    def _snapshot(self, asked: Asked) -> Text:
+    def _snapshot(self, asked: HttpRequest) -> Text:
         times = asked.query.get("times", "relative")
         return Text(self._broker.snapshot(asked.name, times=times, marks=asked.query.get("marks") == "1"))
 
-    async def _restore(self, asked: Asked) -> dict[str, int]:
+    async def _restore(self, asked: HttpRequest) -> dict[str, int]:
         return {"restored": await self._broker.restore(asked.body.decode(), asked.name)}
 
     # -- faults
 
-    def _arm(self, asked: Asked) -> dict[str, Any]:
+    def _arm(self, asked: HttpRequest) -> dict[str, Any]:
         arguments = asked.arguments()
         kind = arguments.pop("kind", None)
         if kind not in KINDS:
             raise ValueError(f"kind={kind!r}: one of {', '.join(KINDS)} is allowed")
         fault: Fault = _called(getattr(self._broker.faults, kind), arguments)
         self._faults[fault.number] = fault
-        return fault.told()
+        return fault.as_json()
 
-    def _clear(self, _: Asked) -> list[Any]:
+    def _clear(self, _: HttpRequest) -> list[Any]:
         self._broker.faults.clear()
         return []
 
-    def _fault(self, asked: Asked) -> Fault:
+    def _fault(self, asked: HttpRequest) -> Fault:
         found = self._faults.get(int(asked.name)) if asked.name.isdigit() else None
         if found is None:
             raise NotFound(f"there was no fault {asked.name}")
         return found
 
-    def _end(self, asked: Asked) -> dict[str, Any]:
+    def _end(self, asked: HttpRequest) -> dict[str, Any]:
         fault = self._fault(asked)
         fault.end()
-        return fault.told()
+        return fault.as_json()
 
     # -- expectations
 
-    async def _expect(self, asked: Asked) -> dict[str, Any]:
+    async def _expect(self, asked: HttpRequest) -> dict[str, Any]:
         records = await _called(self._broker.expect, _without_where(asked))
-        return {"records": [told(one) for one in records]}
+        return {"records": [as_json(one) for one in records]}
 
-    async def _expect_none(self, asked: Asked) -> dict[str, Any]:
+    async def _expect_none(self, asked: HttpRequest) -> dict[str, Any]:
         await _called(self._broker.expect_none, _without_where(asked))
         return {}
 
-    async def _expect_committed(self, asked: Asked) -> dict[str, Any]:
+    async def _expect_committed(self, asked: HttpRequest) -> dict[str, Any]:
         await _called(self._broker.expect_committed, asked.arguments())
         return {}
 
-    def _stop(self, _: Asked) -> dict[str, Any]:
+    def _stop(self, _: HttpRequest) -> dict[str, Any]:
         self._on_stop()
         return {}
 
@@ -244,7 +244,7 @@ def _called(function: Callable[..., Any], arguments: dict[str, Any]) -> Any:
     return function(**arguments)
 
 
-def _without_where(asked: Asked) -> dict[str, Any]:
+def _without_where(asked: HttpRequest) -> dict[str, Any]:
     arguments = asked.arguments()
     if "where" in arguments:
         raise ValueError("`where` is a function of Python: name a key, a value or headers")
@@ -257,17 +257,17 @@ def _text(name: str, value: object) -> str:
     return value
 
 
-def told(record: Seen) -> dict[str, Any]:
+def as_json(record: Seen) -> dict[str, Any]:
     """A record in the form of `horolog consume -o json`."""
     found: dict[str, Any] = {
         "topic": record.topic,
         "partition": record.partition,
         "offset": record.offset,
         "timestamp": record.timestamp_ms,
-        **_told_bytes("key", record.key),
-        **_told_bytes("value", record.value),
+        **_bytes_as_json("key", record.key),
+        **_bytes_as_json("value", record.value),
         "headers": [
-            {"key": name.decode(errors="replace"), **_told_bytes("value", value)} for name, value in record.headers
+            {"key": name.decode(errors="replace"), **_bytes_as_json("value", value)} for name, value in record.headers
         ],
     }
     if record.transaction is not None:
@@ -275,7 +275,7 @@ def told(record: Seen) -> dict[str, Any]:
     return found
 
 
-def _told_bytes(name: str, data: bytes | None) -> dict[str, str | None]:
+def _bytes_as_json(name: str, data: bytes | None) -> dict[str, str | None]:
     if data is None:
         return {name: None}
     try:
@@ -332,7 +332,7 @@ class ControlServer:
             return HTTPStatus.INTERNAL_SERVER_ERROR, {"error": f"{type(error).__name__}: {error}"}
 
 
-async def read_request(reader: asyncio.StreamReader) -> Asked:
+async def read_request(reader: asyncio.StreamReader) -> HttpRequest:
     """One request; raises ValueError, or an asyncio error."""
     head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
     words = head[0].split(" ")
@@ -346,7 +346,7 @@ async def read_request(reader: asyncio.StreamReader) -> Asked:
         raise ValueError(f"Content-Length {length}: 0 to {MAX_BODY_BYTES} are allowed")
     body = await reader.readexactly(int(length))
     target = urlsplit(words[1])
-    return Asked(words[0], target.path, dict(parse_qsl(target.query)), headers, body)
+    return HttpRequest(words[0], target.path, dict(parse_qsl(target.query)), headers, body)
 
 
 def encoded(status: HTTPStatus, answer: Any) -> bytes:

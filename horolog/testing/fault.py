@@ -78,7 +78,7 @@ class Fault:
             self.is_armed = False
             self.on_spent()
 
-    def told(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, Any]:
         """The fault as the control endpoint shows it."""
         scope = self.scope
         return {

@@ -28,7 +28,7 @@ from horolog.testing.fault_scope import TOPICS, Named, Scope, index_of, partitio
 
 if TYPE_CHECKING:
     from horolog.broker.handlers import HandlerFunction
-    from horolog.broker.handlers.context import BrokerView, Peer, Route
+    from horolog.broker.handlers.context import BrokerView, ClientConnection, Route
     from horolog.broker.handlers.gate import Gate
     from horolog.protocol.primitives import Part
     from horolog.testing.fault import Fault
@@ -276,7 +276,9 @@ class _TellingToWait:
         "version",
     )
 
-    def __init__(self, route: Route, put: Callable[[Any, int], Any], wait_ms: int, connection: Peer) -> None:
+    def __init__(
+        self, route: Route, put: Callable[[Any, int], Any], wait_ms: int, connection: ClientConnection
+    ) -> None:
         self._encode = route.encode
         self._put = put
         self._wait_ms = wait_ms
@@ -389,7 +391,7 @@ def _aside(handle: HandlerFunction, done: Callable[[RequestContext, Callable[[],
 class _AsidePeer:
     """The connection without its responses; none is sent at once, so none is left in a file."""
 
-    def __init__(self, connection: Peer) -> None:
+    def __init__(self, connection: ClientConnection) -> None:
         self._connection = connection
         self.carrier = NOBODY
         self.is_answered = False

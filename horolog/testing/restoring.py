@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from horolog.broker.committer import Appended
+from horolog.broker.committer import InternalCommit
 from horolog.broker.log.partition import Partition
 from horolog.broker.safety import Failures
 from horolog.protocol.errors import ErrorCode
@@ -60,5 +60,5 @@ async def _written(broker: Broker, partitions: Sequence[Partition]) -> None:
         else:
             written.set_exception(fault)
 
-    broker.committer.submit(Appended(partitions, done, durable=False))
+    broker.committer.submit(InternalCommit(partitions, done, durable=False))
     await written

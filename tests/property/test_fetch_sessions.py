@@ -74,8 +74,8 @@ class Consumer:
 
     def forget_all(self) -> None:
         session = self.memory.broker.fetch_sessions._sessions.get(self.id)
-        if session is not None and session.lookout is not None:
-            session.lookout._seen = -1
+        if session is not None and session.watch is not None:
+            session.watch._seen = -1
 
     async def take(self, request: FetchRequest) -> Any:
         response = await self.wire.take(request, VERSION)

@@ -95,7 +95,7 @@ class Side:
         if what == "make" and name not in cluster.topics:
             at_once(cluster.create_topics, [NewTopic(name, 2, 1, SMALL)])
         elif what == "delete" and name in cluster.topics:
-            at_once(cluster.delete_topics, [name])
+            at_once(cluster.delete_topics, {name: cluster.topics[name].id})
         elif what == "grow" and name in cluster.topics:
             cluster.topics[name].put(cluster.topics[name].partition_count, None)
 

@@ -18,7 +18,7 @@ from horolog.broker.committer import Committer
 from horolog.broker.groups.journal import Journal as GroupJournal
 from horolog.broker.handlers.authorization.topics import GuardedFetch
 from horolog.broker.handlers.produce import Produced
-from horolog.broker.journal import Appended, WholeFile
+from horolog.broker.journal import AppendOutcome, WholeFile
 from horolog.broker.log.compaction.offset_map import OffsetMap
 from horolog.broker.log.integrity import Damage, IndexSum, surveying
 from horolog.broker.log.manager import LogManager
@@ -279,9 +279,9 @@ def asks_for_rights_only_when_a_fetch_begins() -> contextlib.AbstractContextMana
 def answers_changes_of_rules_before_they_are_durable() -> contextlib.AbstractContextManager[Any]:
     original = WholeFile.append
 
-    def append(journal: WholeFile, entry: Any, becomes: Any, done: Callable[[Appended], None]) -> None:
+    def append(journal: WholeFile, entry: Any, becomes: Any, done: Callable[[AppendOutcome], None]) -> None:
         if isinstance(entry, RulesChanged):
-            done(Appended.WRITTEN)  # and the next change of another kind writes it
+            done(AppendOutcome.WRITTEN)  # and the next change of another kind writes it
         else:
             original(journal, entry, becomes, done)
 

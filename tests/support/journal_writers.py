@@ -12,7 +12,7 @@ from horolog.broker.cluster_state import (
     TopicsCreated,
     TopicsDeleted,
 )
-from horolog.broker.journal import Appended
+from horolog.broker.journal import AppendOutcome
 from horolog.broker.log.storage import MemoryStorage
 from horolog.broker.stored_rules import StoredRule
 from horolog.broker.workers import file_journal, settling
@@ -53,7 +53,7 @@ class Writer:
         for entry in entries:
             becomes, told = self.state.apply(entry), []
             self.journal.append(entry, becomes, told.append)
-            assert told == [Appended.WRITTEN]
+            assert told == [AppendOutcome.WRITTEN]
             self.state = becomes
         return self
 

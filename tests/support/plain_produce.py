@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from horolog.broker.committer import Appended
+from horolog.broker.committer import InternalCommit
 from horolog.broker.handlers import HANDLERS, Handler, transactional_produce
 from horolog.broker.handlers.context import BrokerView, RequestContext
 from horolog.broker.log.partition import Partition
@@ -122,7 +122,7 @@ class PlainProduce:
 
         wants_sync = self.request.acks == -1 and self.broker.settings.horolog_acks_all_sync
         durable = wants_sync or any(one.flush_is_due for one in appended.values())
-        self.broker.committer.submit(Appended(list(appended.values()), written, durable=durable))
+        self.broker.committer.submit(InternalCommit(list(appended.values()), written, durable=durable))
 
     def append(
         self, place: Place, partition: Partition, data: PartitionProduceData, refused: Mapping[Partition, ErrorCode]

@@ -15,7 +15,7 @@ from horolog.broker.clock import ManualClock
 from horolog.broker.cluster import Cluster
 from horolog.broker.cluster_file import ClusterFile
 from horolog.broker.committer import Committer
-from horolog.broker.coordination.turns import SentBack, Turns
+from horolog.broker.coordination.keyed_queue import KeyedQueue, RetryGuard
 from horolog.broker.handlers import transactional_produce
 from horolog.broker.log.manager import LogManager
 from horolog.broker.log.partition import Partition
@@ -132,7 +132,9 @@ class TransactionWorld:
         """Append in a transaction; returns the offset, or None if refused. `done` says later whether it is on the disk."""
         partition = self.partition(place)
         view = memoryview(records)
-        broker: Any = SimpleNamespace(joining=self.coordinator, turns=Turns(), sent_back=SentBack(self.clock.monotonic))
+        broker: Any = SimpleNamespace(
+            joining=self.coordinator, turns=KeyedQueue(), sent_back=RetryGuard(self.clock.monotonic)
+        )
         if at_once(transactional_produce.verify, broker, transactional_id, [(partition, view)], version):
             return None
         try:

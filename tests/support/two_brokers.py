@@ -31,7 +31,7 @@ from horolog.broker.role import Role
 from horolog.broker.settings import load
 from horolog.broker.topic_names import GROUP_OFFSETS, TRANSACTION_STATE
 from horolog.broker.transactions.joining import Joining, JoiningAnywhere
-from horolog.broker.transactions.others import Others
+from horolog.broker.transactions.other_brokers import OtherBrokers
 from horolog.protocol.wire import Message
 from tests.simulation.loop import SimulatedLoop
 from tests.support.at_once import at_once
@@ -66,10 +66,10 @@ class Asking(Role):
         self._peers = peers
         self._loop = loop
 
-    def others(self, cluster: Cluster, placement: Placement) -> Others:
-        return Others(cluster, placement, self._peers)
+    def others(self, cluster: Cluster, placement: Placement) -> OtherBrokers:
+        return OtherBrokers(cluster, placement, self._peers)
 
-    def joining(self, here: Joining, others: Others | None, cluster: Cluster) -> Joining:
+    def joining(self, here: Joining, others: OtherBrokers | None, cluster: Cluster) -> Joining:
         assert others is not None
         return JoiningAnywhere(here, others, cluster, self._loop.call_soon)
 

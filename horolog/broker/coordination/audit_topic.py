@@ -21,7 +21,7 @@ from typing import Final
 from horolog.broker.clock import Clock
 from horolog.broker.cluster import Cluster
 from horolog.broker.cluster_errors import ClusterError
-from horolog.broker.committer import Appended, Committer
+from horolog.broker.committer import Committer, InternalCommit
 from horolog.broker.log.partition import Partition
 from horolog.broker.log.storage import StorageFault
 from horolog.broker.log.validation import Refused, own_batch
@@ -122,7 +122,7 @@ class AuditTopic:
             self._lose(len(entries), str(error))
         else:
             written = partial(self._written, len(entries))
-            self._committer.submit(Appended((partition,), written, durable=False))
+            self._committer.submit(InternalCommit((partition,), written, durable=False))
         for _ in entries:
             self._waiting.popleft()
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from horolog.broker.clock import Clock
 from horolog.broker.cluster import Cluster
 from horolog.broker.cluster_errors import ClusterError
-from horolog.broker.committer import Appended, Committer
+from horolog.broker.committer import Committer, InternalCommit
 from horolog.broker.internal_topics import overrides_of, partition_count_of
 from horolog.broker.java_hash import partition_for
 from horolog.broker.log.partition import Partition
@@ -99,7 +99,7 @@ class TopicJournal:
 
     def submit(self, partitions: Sequence[Partition], done: Callable[[Failures], None], *, durable: bool) -> None:
         """Call `done` with what failed once all that was appended to these partitions is written, and synced if `durable`."""
-        self._committer.submit(Appended(partitions, done, durable=durable))
+        self._committer.submit(InternalCommit(partitions, done, durable=durable))
 
     @staticmethod
     def read_batches(partition: Partition) -> Iterator[list[StoredBatch]]:

@@ -76,7 +76,7 @@ REBALANCES_ON_REJOIN: dict[State, Callable[[ClassicGroup, Member, Protocols], bo
 """Whether a known member that rejoins begins or takes part in a rebalance; otherwise it gets the current generation again."""
 
 
-class Turn(Decision[ClassicGroup]):
+class ClassicStep(Decision[ClassicGroup]):
     """A decision in the making, and its inputs."""
 
     __slots__ = ("now_ms", "settings")
@@ -89,9 +89,9 @@ class Turn(Decision[ClassicGroup]):
 
 def decide(group: ClassicGroup, event: Event, settings: Settings, now_ms: int) -> Decision[ClassicGroup]:
     """Apply an event to the group; returns what follows from it."""
-    turn = Turn(group, settings, now_ms)
-    _STEPS[type(event)](turn, event)
-    return turn
+    step = ClassicStep(group, settings, now_ms)
+    _STEPS[type(event)](step, event)
+    return step
 
 
 def heartbeat(group: ClassicGroup, request: HeartbeatRequest) -> tuple[ErrorCode, Member | None]:
@@ -117,29 +117,29 @@ def committing(group: ClassicGroup, member_id: str) -> Member | None:
 # -- joining
 
 
-def _join(turn: Turn, event: JoinGroup) -> None:
-    group = turn.group
-    refusal = _refusal(turn, event)
+def _join(step: ClassicStep, event: JoinGroup) -> None:
+    group = step.group
+    refusal = _refusal(step, event)
     if refusal is not None:
         code, member_id = refusal
-        turn.answer(event.answer, join_error(code, member_id))
+        step.answer(event.answer, join_error(code, member_id))
     elif not event.member_id and event.instance_id is None:
-        _join_new(turn, event)
+        _join_new(step, event)
     elif event.member_id in group.pending:
-        turn.stop(group.pending.pop(event.member_id))
-        _add(turn, event, event.member_id)
+        step.stop(group.pending.pop(event.member_id))
+        _add(step, event, event.member_id)
     elif not event.member_id:
-        _join_static(turn, event)
+        _join_static(step, event)
     else:
-        _rejoin(turn, event, group.members[event.member_id])
+        _rejoin(step, event, group.members[event.member_id])
 
 
-def _refusal(turn: Turn, event: JoinGroup) -> tuple[ErrorCode, str] | None:
+def _refusal(step: ClassicStep, event: JoinGroup) -> tuple[ErrorCode, str] | None:
     """The error of a refused join, and the member id to answer with."""
-    group, member_id = turn.group, event.member_id
+    group, member_id = step.group, event.member_id
     if group.state is State.DEAD:
         return ErrorCode.COORDINATOR_NOT_AVAILABLE, member_id
-    if not _has_room(turn, event):
+    if not _has_room(step, event):
         return ErrorCode.GROUP_MAX_SIZE_REACHED, ""
     if not group.supports(event.protocol_type, (name for name, _ in event.protocols)):
         return ErrorCode.INCONSISTENT_GROUP_PROTOCOL, member_id
@@ -151,62 +151,62 @@ def _refusal(turn: Turn, event: JoinGroup) -> tuple[ErrorCode, str] | None:
     return (code, member_id) if code else None
 
 
-def _has_room(turn: Turn, event: JoinGroup) -> bool:
-    group = turn.group
+def _has_room(step: ClassicStep, event: JoinGroup) -> bool:
+    group = step.group
     if event.member_id in group.members or event.member_id in group.pending:
         return True
     if event.instance_id in group.statics:
         return True
-    return len(group.members) + len(group.pending) < turn.settings.group_max_size
+    return len(group.members) + len(group.pending) < step.settings.group_max_size
 
 
-def _join_new(turn: Turn, event: JoinGroup) -> None:
+def _join_new(step: ClassicStep, event: JoinGroup) -> None:
     member_id = event.new_id()
     if event.version < FIRST_JOIN_WITH_MEMBER_ID:
-        _add(turn, event, member_id)
+        _add(step, event, member_id)
         return
     # It has to return with the id: if the response were lost, a member without a client would be left.
-    timer = turn.group.pending[member_id] = GroupTimer(PendingOver(member_id))
-    turn.start(timer, event.timeouts.session_ms)
-    turn.answer(event.answer, join_error(ErrorCode.MEMBER_ID_REQUIRED, member_id))
+    timer = step.group.pending[member_id] = GroupTimer(PendingOver(member_id))
+    step.start(timer, event.timeouts.session_ms)
+    step.answer(event.answer, join_error(ErrorCode.MEMBER_ID_REQUIRED, member_id))
 
 
-def _join_static(turn: Turn, event: JoinGroup) -> None:
+def _join_static(step: ClassicStep, event: JoinGroup) -> None:
     """A static member without a member id: it is new, or it was restarted and takes its former place."""
-    group = turn.group
+    group = step.group
     assert event.instance_id is not None
     member_id = event.new_id()
     holder = group.members.get(group.statics.get(event.instance_id, ""))
     if holder is None:
-        _add(turn, event, member_id)
+        _add(step, event, member_id)
         return
-    _refuse_waiting(turn, holder, ErrorCode.FENCED_INSTANCE_ID)
+    _refuse_waiting(step, holder, ErrorCode.FENCED_INSTANCE_ID)
     old_id, old_leader_id = holder.id, group.leader_id or ""
     group.rename(holder, member_id)
     _update(group, holder, event, event.client)
     if group.state is State.STABLE and group.select_protocol() == group.protocol_name:
-        _start_session(turn, holder)
+        _start_session(step, holder)
         then = partial(NewIdStored, holder, old_id, old_leader_id, event.version, event.answer)
-        turn.write([group.entry()], then)
+        step.write([group.entry()], then)
     else:
         group.wait_to_join(holder, event.answer)
-        _rebalance_or_complete(turn)
+        _rebalance_or_complete(step)
 
 
-def _new_id_stored(turn: Turn, event: NewIdStored) -> None:
+def _new_id_stored(step: ClassicStep, event: NewIdStored) -> None:
     """A static member is back unchanged, and its new id is written: it gets the current generation.
 
     The response to a leader of a recent version asks it to skip the assignment; to an older one it names another member as leader.
     """
-    group, member = turn.group, event.member
+    group, member = step.group, event.member
     if event.code:
-        turn.note(
+        step.note(
             logging.WARNING,
             "group %s: the new id of static member %s could not be written",
             group.id,
             member.instance_id,
         )
-        turn.answer(event.answer, join_error(ErrorCode.COORDINATOR_NOT_AVAILABLE, member.id))
+        step.answer(event.answer, join_error(ErrorCode.COORDINATOR_NOT_AVAILABLE, member.id))
         if group.members.get(member.id) is member:
             group.rename(member, event.old_id)
         return
@@ -216,18 +216,18 @@ def _new_id_stored(turn: Turn, event: NewIdStored) -> None:
     response.skip_assignment = is_leader and may_skip
     if not may_skip:
         response.leader = event.old_leader_id
-    turn.answer(event.answer, response)
+    step.answer(event.answer, response)
 
 
-def _rejoin(turn: Turn, event: JoinGroup, member: Member) -> None:
-    group = turn.group
+def _rejoin(step: ClassicStep, event: JoinGroup, member: Member) -> None:
+    group = step.group
     if REBALANCES_ON_REJOIN[group.state](group, member, event.protocols):
         _update(group, member, event)
         group.wait_to_join(member, event.answer)
-        _rebalance_or_complete(turn)
+        _rebalance_or_complete(step)
     else:
         is_leader = group.leader_id == member.id
-        turn.answer(event.answer, _joined(group, member, with_members=is_leader and group.state is State.COMPLETING))
+        step.answer(event.answer, _joined(group, member, with_members=is_leader and group.state is State.COMPLETING))
 
 
 def _update(group: ClassicGroup, member: Member, event: JoinGroup, client: Client | None = None) -> None:
@@ -235,8 +235,8 @@ def _update(group: ClassicGroup, member: Member, event: JoinGroup, client: Clien
     member.session_timeout_ms, member.rebalance_timeout_ms = event.timeouts
 
 
-def _add(turn: Turn, event: JoinGroup, member_id: str) -> None:
-    group = turn.group
+def _add(step: ClassicStep, event: JoinGroup, member_id: str) -> None:
+    group = step.group
     member = Member(member_id, event.instance_id, event.client, event.timeouts, event.protocols)
     member.is_new = True
     if not group.members:
@@ -245,91 +245,91 @@ def _add(turn: Turn, event: JoinGroup, member_id: str) -> None:
     group.wait_to_join(member, event.answer)
     if group.state is State.PREPARING and group.previous_state is State.EMPTY:
         group.new_member_added = True
-    turn.start(member.session, NEW_MEMBER_TIMEOUT_MS)
-    _rebalance_or_complete(turn)
+    step.start(member.session, NEW_MEMBER_TIMEOUT_MS)
+    _rebalance_or_complete(step)
 
 
 # -- rebalances
 
 
-def _rebalance_or_complete(turn: Turn) -> None:
+def _rebalance_or_complete(step: ClassicStep) -> None:
     """A member has joined or left: begin a rebalance, or complete the current one if all members have joined."""
-    if turn.group.state in CAN_REBALANCE:
-        _begin_rebalance(turn)
+    if step.group.state in CAN_REBALANCE:
+        _begin_rebalance(step)
     else:
-        _complete_if_all_joined(turn)
+        _complete_if_all_joined(step)
 
 
-def _begin_rebalance(turn: Turn) -> None:
-    group = turn.group
+def _begin_rebalance(step: ClassicStep) -> None:
+    group = step.group
     if group.state is State.COMPLETING:
-        _drop_assignments(turn, ErrorCode.REBALANCE_IN_PROGRESS)
-    turn.stop(group.sync_timer)
+        _drop_assignments(step, ErrorCode.REBALANCE_IN_PROGRESS)
+    step.stop(group.sync_timer)
     is_first = group.state is State.EMPTY
-    group.go_to(State.PREPARING, turn.now_ms)
+    group.go_to(State.PREPARING, step.now_ms)
     if not is_first:
-        _complete_join_or_wait(turn)
+        _complete_join_or_wait(step)
         return
-    delay_ms = turn.settings.group_initial_rebalance_delay_ms
+    delay_ms = step.settings.group_initial_rebalance_delay_ms
     group.new_member_added = False
-    _wait_for_first_members(turn, delay_ms, max(0, _rebalance_timeout_ms(group) - delay_ms))
+    _wait_for_first_members(step, delay_ms, max(0, _rebalance_timeout_ms(group) - delay_ms))
 
 
-def _wait_for_first_members(turn: Turn, delay_ms: int, remaining_ms: int) -> None:
+def _wait_for_first_members(step: ClassicStep, delay_ms: int, remaining_ms: int) -> None:
     if delay_ms:
-        _start_join_timer(turn, delay_ms, FirstWaitOver(delay_ms, remaining_ms))
+        _start_join_timer(step, delay_ms, FirstWaitOver(delay_ms, remaining_ms))
     else:
-        _complete_join(turn)
+        _complete_join(step)
 
 
-def _first_wait_over(turn: Turn, event: FirstWaitOver) -> None:
+def _first_wait_over(step: ClassicStep, event: FirstWaitOver) -> None:
     """Wait again while new members keep joining, up to the rebalance timeout in total."""
-    group = turn.group
+    group = step.group
     if group.state is not State.PREPARING:
         return
     if group.new_member_added and event.remaining_ms:
         group.new_member_added = False
-        delay_ms = min(turn.settings.group_initial_rebalance_delay_ms, event.remaining_ms)
-        _wait_for_first_members(turn, delay_ms, max(0, event.remaining_ms - event.waited_ms))
+        delay_ms = min(step.settings.group_initial_rebalance_delay_ms, event.remaining_ms)
+        _wait_for_first_members(step, delay_ms, max(0, event.remaining_ms - event.waited_ms))
     else:
-        _complete_join(turn)
+        _complete_join(step)
 
 
-def _complete_if_all_joined(turn: Turn) -> None:
-    group = turn.group
+def _complete_if_all_joined(step: ClassicStep) -> None:
+    group = step.group
     is_first = group.previous_state is State.EMPTY
     if group.state is State.PREPARING and not is_first and group.has_all_joined:
-        _complete_join(turn)
+        _complete_join(step)
 
 
-def _complete_join_or_wait(turn: Turn) -> None:
-    if turn.group.has_all_joined:
-        _complete_join(turn)
+def _complete_join_or_wait(step: ClassicStep) -> None:
+    if step.group.has_all_joined:
+        _complete_join(step)
     else:
-        _start_join_timer(turn, _rebalance_timeout_ms(turn.group), JoinOver())
+        _start_join_timer(step, _rebalance_timeout_ms(step.group), JoinOver())
 
 
-def _join_over(turn: Turn, _: JoinOver) -> None:
-    _complete_join(turn)
+def _join_over(step: ClassicStep, _: JoinOver) -> None:
+    _complete_join(step)
 
 
-def _complete_join(turn: Turn) -> None:
+def _complete_join(step: ClassicStep) -> None:
     """Go on with the members that have joined. Other dynamic members are removed; static ones keep their place."""
-    group = turn.group
-    turn.stop(group.join_timer)
+    group = step.group
+    step.stop(group.join_timer)
     if group.state is not State.PREPARING:
         return
     for member in [one for one in group.members.values() if one.joining is None and one.instance_id is None]:
-        _forget(turn, member)
+        _forget(step, member)
     if group.members and not _elect_joined_leader(group):
         # No member is back yet: wait on, until they return or their sessions expire.
-        _start_join_timer(turn, _rebalance_timeout_ms(group), JoinOver())
+        _start_join_timer(step, _rebalance_timeout_ms(group), JoinOver())
         return
-    group.begin_generation(turn.now_ms)
+    group.begin_generation(step.now_ms)
     if group.members:
-        _begin_sync(turn)
+        _begin_sync(step)
     else:
-        turn.write([group.entry()], EmptinessStored)
+        step.write([group.entry()], EmptinessStored)
 
 
 def _elect_joined_leader(group: ClassicGroup) -> bool:
@@ -343,45 +343,45 @@ def _elect_joined_leader(group: ClassicGroup) -> bool:
     return first is not None
 
 
-def _begin_sync(turn: Turn) -> None:
-    group = turn.group
-    _start_sync_timer(turn)
+def _begin_sync(step: ClassicStep) -> None:
+    group = step.group
+    _start_sync_timer(step)
     for member in group.members.values():
         answer = group.take_join(member)
         if member.syncing is None:
             group.pending_sync.add(member.id)
-        _start_session(turn, member)
+        _start_session(step, member)
         member.is_new = False
         if answer is not None:
-            turn.answer(answer, _joined(group, member, with_members=member.id == group.leader_id))
+            step.answer(answer, _joined(group, member, with_members=member.id == group.leader_id))
 
 
-def _emptiness_stored(turn: Turn, event: EmptinessStored) -> None:
+def _emptiness_stored(step: ClassicStep, event: EmptinessStored) -> None:
     if event.code:
         message = "group %s: its last member is gone, which could not be written (%s)"
-        turn.note(logging.WARNING, message, turn.group.id, event.code.name)
+        step.note(logging.WARNING, message, step.group.id, event.code.name)
 
 
 # -- syncing
 
 
-def _sync(turn: Turn, event: SyncGroup) -> None:
-    group = turn.group
+def _sync(step: ClassicStep, event: SyncGroup) -> None:
+    group = step.group
     code = SYNC[State.DEAD] if group.state is State.DEAD else _check_sync(group, event)
     code = code or SYNC[group.state]
     if code:
-        turn.answer(event.answer, SyncGroupResponse(error_code=code))
+        step.answer(event.answer, SyncGroupResponse(error_code=code))
         return
     member = group.members[event.member_id]
     group.pending_sync.discard(member.id)
     if group.state is State.STABLE:
-        _start_session(turn, member)
-        turn.answer(event.answer, _synced(group, member))
+        _start_session(step, member)
+        step.answer(event.answer, _synced(group, member))
         return
     member.syncing = event.answer
     if member.id == group.leader_id:
         assignments = {member_id: event.assignments.get(member_id, b"") for member_id in group.members}
-        turn.write([group.entry(assignments)], partial(AssignmentsStored, group.generation, assignments))
+        step.write([group.entry(assignments)], partial(AssignmentsStored, group.generation, assignments))
 
 
 def _check_sync(group: ClassicGroup, event: SyncGroup) -> ErrorCode:
@@ -397,161 +397,161 @@ def _check_sync(group: ClassicGroup, event: SyncGroup) -> ErrorCode:
     return ErrorCode.NONE
 
 
-def _assignments_stored(turn: Turn, event: AssignmentsStored) -> None:
-    group = turn.group
+def _assignments_stored(step: ClassicStep, event: AssignmentsStored) -> None:
+    group = step.group
     if group.state is not State.COMPLETING or group.generation != event.generation:
         return  # another rebalance was faster, and has answered the waiting requests
     if event.code:
-        _drop_assignments(turn, sync_code(event.code))
-        _begin_rebalance(turn)
+        _drop_assignments(step, sync_code(event.code))
+        _begin_rebalance(step)
         return
-    group.go_to(State.STABLE, turn.now_ms)
+    group.go_to(State.STABLE, step.now_ms)
     group.held.assigned = sum(map(len, event.assignments.values()))
     for member in group.members.values():
         member.assignment = event.assignments.get(member.id, b"")
-        _answer_sync(turn, member, _synced(group, member))
+        _answer_sync(step, member, _synced(group, member))
 
 
-def _answer_sync(turn: Turn, member: Member, response: SyncGroupResponse) -> None:
+def _answer_sync(step: ClassicStep, member: Member, response: SyncGroupResponse) -> None:
     answer, member.syncing = member.syncing, None
     if answer is not None:
-        _start_session(turn, member)
-        turn.answer(answer, response)
+        _start_session(step, member)
+        step.answer(answer, response)
 
 
-def _drop_assignments(turn: Turn, code: ErrorCode) -> None:
-    turn.group.held.assigned = 0
-    for member in turn.group.members.values():
+def _drop_assignments(step: ClassicStep, code: ErrorCode) -> None:
+    step.group.held.assigned = 0
+    for member in step.group.members.values():
         member.assignment = b""
-        _answer_sync(turn, member, SyncGroupResponse(error_code=code))
+        _answer_sync(step, member, SyncGroupResponse(error_code=code))
 
 
-def _sync_over(turn: Turn, event: SyncOver) -> None:
+def _sync_over(step: ClassicStep, event: SyncOver) -> None:
     """The time to sync is over: members that joined but did not sync are removed."""
-    group = turn.group
+    group = step.group
     if group.generation != event.generation or group.state not in {State.COMPLETING, State.STABLE}:
         return
     late = [group.members[member_id] for member_id in group.pending_sync]
     if late:
         for member in late:
-            _forget(turn, member)
-        _begin_rebalance(turn)
+            _forget(step, member)
+        _begin_rebalance(step)
 
 
 # -- leaving
 
 
-def _leave(turn: Turn, event: LeaveGroup) -> None:
+def _leave(step: ClassicStep, event: LeaveGroup) -> None:
     """Remove members from the group; the result has a code for each. One rebalance follows for all of them."""
-    turn.result = [_leave_one(turn, one) for one in event.members]
-    if ErrorCode.NONE in turn.result:
-        _after_removal(turn)
+    step.result = [_leave_one(step, one) for one in event.members]
+    if ErrorCode.NONE in step.result:
+        _after_removal(step)
 
 
-def _leave_one(turn: Turn, identity: MemberIdentity) -> ErrorCode:
-    group, member_id, instance_id = turn.group, identity.member_id, identity.group_instance_id
+def _leave_one(step: ClassicStep, identity: MemberIdentity) -> ErrorCode:
+    group, member_id, instance_id = step.group, identity.member_id, identity.group_instance_id
     if group.state is State.DEAD:
         return ErrorCode.COORDINATOR_NOT_AVAILABLE
     if instance_id is not None and not member_id:
         member_id = group.statics.get(instance_id, "")
     if member_id in group.pending and instance_id is None:
-        turn.stop(group.pending.pop(member_id))
+        step.stop(group.pending.pop(member_id))
         return ErrorCode.NONE
     code = group.check_member(member_id, instance_id)
     if not code:
-        _forget(turn, group.members[member_id])
+        _forget(step, group.members[member_id])
     return code
 
 
-def _after_removal(turn: Turn) -> None:
-    if turn.group.state in {State.STABLE, State.COMPLETING}:
-        _begin_rebalance(turn)
+def _after_removal(step: ClassicStep) -> None:
+    if step.group.state in {State.STABLE, State.COMPLETING}:
+        _begin_rebalance(step)
     else:
-        _complete_if_all_joined(turn)
+        _complete_if_all_joined(step)
 
 
-def _forget(turn: Turn, member: Member) -> None:
+def _forget(step: ClassicStep, member: Member) -> None:
     """Remove a member, and answer its pending request."""
-    turn.stop(member.session)
-    _refuse_waiting(turn, member, ErrorCode.UNKNOWN_MEMBER_ID)
-    turn.group.remove(member)
+    step.stop(member.session)
+    _refuse_waiting(step, member, ErrorCode.UNKNOWN_MEMBER_ID)
+    step.group.remove(member)
 
 
-def _refuse_waiting(turn: Turn, member: Member, code: ErrorCode) -> None:
-    joining = turn.group.take_join(member)
+def _refuse_waiting(step: ClassicStep, member: Member, code: ErrorCode) -> None:
+    joining = step.group.take_join(member)
     if joining is not None:
-        turn.answer(joining, join_error(code, ""))
+        step.answer(joining, join_error(code, ""))
     syncing, member.syncing = member.syncing, None
     if syncing is not None:
-        turn.answer(syncing, SyncGroupResponse(error_code=code))
+        step.answer(syncing, SyncGroupResponse(error_code=code))
 
 
 # -- time
 
 
-def _start_session(turn: Turn, member: Member) -> None:
-    turn.start(member.session, member.session_timeout_ms)
+def _start_session(step: ClassicStep, member: Member) -> None:
+    step.start(member.session, member.session_timeout_ms)
 
 
-def _session_over(turn: Turn, event: SessionOver) -> None:
-    group, member = turn.group, event.member
+def _session_over(step: ClassicStep, event: SessionOver) -> None:
+    group, member = step.group, event.member
     if group.members.get(member.id) is not member:
         return
     if not member.is_new and (member.joining is not None or member.syncing is not None):
         return  # it waits for the broker; its session restarts with the response
-    turn.note(logging.INFO, "group %s: member %s has fallen silent", group.id, member.id)
-    _forget(turn, member)
-    _after_removal(turn)
+    step.note(logging.INFO, "group %s: member %s has fallen silent", group.id, member.id)
+    _forget(step, member)
+    _after_removal(step)
 
 
-def _pending_over(turn: Turn, event: PendingOver) -> None:
-    if turn.group.pending.pop(event.member_id, None) is not None:
-        _complete_if_all_joined(turn)
+def _pending_over(step: ClassicStep, event: PendingOver) -> None:
+    if step.group.pending.pop(event.member_id, None) is not None:
+        _complete_if_all_joined(step)
 
 
 def _rebalance_timeout_ms(group: ClassicGroup) -> int:
     return max((member.rebalance_timeout_ms for member in group.members.values()), default=0)
 
 
-def _start_join_timer(turn: Turn, after_ms: int, event: FirstWaitOver | JoinOver) -> None:
-    timer = turn.group.join_timer = turn.group.join_timer or GroupTimer()
+def _start_join_timer(step: ClassicStep, after_ms: int, event: FirstWaitOver | JoinOver) -> None:
+    timer = step.group.join_timer = step.group.join_timer or GroupTimer()
     timer.event = event
-    turn.start(timer, after_ms)
+    step.start(timer, after_ms)
 
 
-def _start_sync_timer(turn: Turn) -> None:
-    timer = turn.group.sync_timer = turn.group.sync_timer or GroupTimer()
-    timer.event = SyncOver(turn.group.generation)
-    turn.start(timer, _rebalance_timeout_ms(turn.group))
+def _start_sync_timer(step: ClassicStep) -> None:
+    timer = step.group.sync_timer = step.group.sync_timer or GroupTimer()
+    timer.event = SyncOver(step.group.generation)
+    step.start(timer, _rebalance_timeout_ms(step.group))
 
 
 # -- the group as a whole
 
 
-def _loaded(turn: Turn, _: Loaded) -> None:
-    for member in turn.group.members.values():
-        _start_session(turn, member)
+def _loaded(step: ClassicStep, _: Loaded) -> None:
+    for member in step.group.members.values():
+        _start_session(step, member)
 
 
-def _downgraded(turn: Turn, _: Downgraded) -> None:
-    _loaded(turn, Loaded())
-    _begin_rebalance(turn)
+def _downgraded(step: ClassicStep, _: Downgraded) -> None:
+    _loaded(step, Loaded())
+    _begin_rebalance(step)
 
 
-def _killed(turn: Turn, event: Killed) -> None:
-    group = turn.group
+def _killed(step: ClassicStep, event: Killed) -> None:
+    group = step.group
     for timer in group.pending.values():
-        turn.stop(timer)
+        step.stop(timer)
     group.pending.clear()
-    turn.stop(group.join_timer)
-    turn.stop(group.sync_timer)
+    step.stop(group.join_timer)
+    step.stop(group.sync_timer)
     for member in group.members.values():
-        turn.stop(member.session)
-        _refuse_waiting(turn, member, event.code)
-    group.go_to(State.DEAD, turn.now_ms)
+        step.stop(member.session)
+        _refuse_waiting(step, member, event.code)
+    group.go_to(State.DEAD, step.now_ms)
 
 
-_STEPS: dict[type, Callable[[Turn, Any], None]] = {
+_STEPS: dict[type, Callable[[ClassicStep, Any], None]] = {
     JoinGroup: _join,
     SyncGroup: _sync,
     LeaveGroup: _leave,

@@ -13,12 +13,13 @@ from enum import Enum
 from horolog.broker.groups.classic_events import AnswerJoin, AnswerSync, Client, Protocols, SessionOver, Timeouts
 from horolog.broker.groups.decision import GroupTimer
 from horolog.broker.groups.member_bytes import MemberBytes
-from horolog.broker.groups.offsets import Committed, GroupOffsets, TopicPartition
+from horolog.broker.groups.offsets import Committed, GroupOffsets
 from horolog.broker.groups.records import entry
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.group_metadata import subscribed_topics
 from horolog.protocol.messages.coordinator_records import GroupMetadataKey, GroupMetadataValue, MemberMetadata
 from horolog.protocol.records.batch import Entry
+from horolog.protocol.topic_partition import TopicPartition
 
 NO_GENERATION = -1
 CONSUMER_PROTOCOL = "consumer"

@@ -16,7 +16,7 @@ from horolog.broker.clock import Clock
 from horolog.broker.cluster import Cluster
 from horolog.broker.groups.classic_group import ClassicGroup
 from horolog.broker.groups.journal import Journal, Producer
-from horolog.broker.groups.offsets import NEVER, Committed, GroupOffsets, TopicPartition, tombstone
+from horolog.broker.groups.offsets import NEVER, Committed, GroupOffsets, tombstone
 from horolog.broker.groups.records import OFFSET, OLD_OFFSET
 from horolog.broker.groups.registry import Registry
 from horolog.broker.topic import Topic
@@ -28,6 +28,7 @@ from horolog.protocol.messages.offsets import (
     OffsetDeleteResponseTopic,
 )
 from horolog.protocol.records.batch import Entry
+from horolog.protocol.topic_partition import TopicPartition
 from horolog.protocol.wire import NO_THROTTLING_MS, NO_UUID
 
 log = logging.getLogger(__name__)

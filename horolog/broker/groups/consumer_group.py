@@ -11,7 +11,7 @@ from horolog.broker.groups.classic_events import Protocols
 from horolog.broker.groups.decision import GroupTimer
 from horolog.broker.groups.kip848_events import SILENT, Overdue
 from horolog.broker.groups.member_bytes import MemberBytes
-from horolog.broker.groups.offsets import Committed, GroupOffsets, TopicPartition
+from horolog.broker.groups.offsets import Committed, GroupOffsets
 from horolog.broker.groups.reconcile import Current, MemberState
 from horolog.broker.groups.records import entry
 from horolog.protocol.errors import ErrorCode
@@ -32,6 +32,7 @@ from horolog.protocol.messages.coordinator_records import (
     TargetPartitions,
 )
 from horolog.protocol.records.batch import Entry
+from horolog.protocol.topic_partition import TopicPartition
 
 LEAVE_EPOCH = -1
 STATIC_LEAVE_EPOCH = -2

@@ -15,11 +15,12 @@ from horolog.broker.cluster import Cluster
 from horolog.broker.groups.classic_group import ClassicGroup
 from horolog.broker.groups.commits import Commits
 from horolog.broker.groups.journal import Journal
-from horolog.broker.groups.offsets import TopicPartition, tombstone
+from horolog.broker.groups.offsets import tombstone
 from horolog.broker.groups.records import OLD_OFFSET
 from horolog.broker.groups.registry import Group, Registry
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.records.batch import Entry
+from horolog.protocol.topic_partition import TopicPartition
 from horolog.protocol.wire import NO_UUID
 
 log = logging.getLogger(__name__)

@@ -27,7 +27,7 @@ from horolog.broker.groups.kip848_events import (
 )
 from horolog.broker.groups.kip848_steps import (
     JOIN_EPOCH,
-    Turn,
+    ConsumerStep,
     has_come,
     pattern_topics,
     reconcile,
@@ -57,56 +57,56 @@ NOT_SAID = -1
 
 def decide(group: ConsumerGroup, event: Event, known: Known, now_ms: int) -> Decision[ConsumerGroup]:
     """Apply an event to the group; returns what follows from it."""
-    turn = Turn(group, known, now_ms)
-    _STEPS[type(event)](turn, event)
-    return turn
+    step = ConsumerStep(group, known, now_ms)
+    _STEPS[type(event)](step, event)
+    return step
 
 
 # -- heartbeats
 
 
-def _heartbeat(turn: Turn, event: Heartbeat) -> None:
+def _heartbeat(step: ConsumerStep, event: Heartbeat) -> None:
     request = event.request
-    refusal = _check_pattern(turn, event) or _check_room(turn, request)
+    refusal = _check_pattern(step, event) or _check_room(step, request)
     if refusal is not None:
-        turn.answer(event.answer, heartbeat_error(refusal))
+        step.answer(event.answer, heartbeat_error(refusal))
         return
-    turn.entries += event.entries
-    member = _find_member(turn, request)
+    step.entries += event.entries
+    member = _find_member(step, request)
     if isinstance(member, Refusal):
-        turn.entries.clear()
-        turn.answer(event.answer, heartbeat_error(member))
+        step.entries.clear()
+        step.answer(event.answer, heartbeat_error(member))
         return
     before = member.current.assigned
-    wants_others = _describe(turn, member, event)
-    sees_others = _see(turn, member, event.may_describe)
-    refresh(turn, bump=wants_others or sees_others)
+    wants_others = _describe(step, member, event)
+    sees_others = _see(step, member, event.may_describe)
+    refresh(step, bump=wants_others or sees_others)
     owned = None if request.topic_partitions is None else _told(request)
-    reconcile(turn, member, owned)
-    start_session(turn, member)
+    reconcile(step, member, owned)
+    start_session(step, member)
     is_full = request.member_epoch == JOIN_EPOCH or (
         request.rebalance_timeout_ms != NOT_SAID
         and (request.subscribed_topic_names is not None or request.subscribed_topic_regex is not None)
         and owned is not None
     )
     with_assignment = is_full or member.current.assigned != before
-    interval_ms = turn.known.group_setting(turn.group.id, HEARTBEAT_INTERVAL)
-    _answer_written(turn, event.answer, _response(member, interval_ms, with_assignment=with_assignment))
+    interval_ms = step.known.group_setting(step.group.id, HEARTBEAT_INTERVAL)
+    _answer_written(step, event.answer, _response(member, interval_ms, with_assignment=with_assignment))
 
 
-def _answer_written(turn: Turn, answer: Answer, response: ConsumerGroupHeartbeatResponse) -> None:
-    if turn.entries:
+def _answer_written(step: ConsumerStep, answer: Answer, response: ConsumerGroupHeartbeatResponse) -> None:
+    if step.entries:
         refusal = Refusal(ErrorCode.COORDINATOR_NOT_AVAILABLE, "the group could not be written")
-        turn.promise(answer, response, heartbeat_error(refusal))
+        step.promise(answer, response, heartbeat_error(refusal))
     else:
-        turn.answer(answer, response)
+        step.answer(answer, response)
 
 
-def _check_pattern(turn: Turn, event: Heartbeat) -> Refusal | None:
+def _check_pattern(step: ConsumerStep, event: Heartbeat) -> Refusal | None:
     request = event.request
     if request.subscribed_topic_regex:
         try:
-            turn.known.check_pattern(request.subscribed_topic_regex, event.may_describe)
+            step.known.check_pattern(request.subscribed_topic_regex, event.may_describe)
         except PatternError as error:
             message = (
                 f"SubscribedTopicRegex `{request.subscribed_topic_regex}` is not a valid regular expression: {error}."
@@ -115,27 +115,29 @@ def _check_pattern(turn: Turn, event: Heartbeat) -> Refusal | None:
     return None
 
 
-def _check_room(turn: Turn, request: ConsumerGroupHeartbeatRequest) -> Refusal | None:
-    group = turn.group
+def _check_room(step: ConsumerStep, request: ConsumerGroupHeartbeatRequest) -> Refusal | None:
+    group = step.group
     if request.member_epoch == JOIN_EPOCH and request.member_id not in group.members:
-        limit = turn.known.settings.group_consumer_max_size
+        limit = step.known.settings.group_consumer_max_size
         if request.instance_id not in group.statics and len(group.members) >= limit:
             return Refusal(ErrorCode.GROUP_MAX_SIZE_REACHED, "The consumer group has reached its maximum capacity.")
     return None
 
 
-def _find_member(turn: Turn, request: ConsumerGroupHeartbeatRequest) -> ConsumerMember | Refusal:
+def _find_member(step: ConsumerStep, request: ConsumerGroupHeartbeatRequest) -> ConsumerMember | Refusal:
     """The member that sends a heartbeat: known, new, or in the place of a static one that has left for a while."""
     if request.instance_id is not None:
-        return _find_static(turn, request, request.instance_id)
-    member = turn.group.members.get(request.member_id)
+        return _find_static(step, request, request.instance_id)
+    member = step.group.members.get(request.member_id)
     if member is None:
-        return _new_member(turn.group, request)
+        return _new_member(step.group, request)
     return _check_epoch(member, request) or member
 
 
-def _find_static(turn: Turn, request: ConsumerGroupHeartbeatRequest, instance_id: str) -> ConsumerMember | Refusal:
-    group = turn.group
+def _find_static(
+    step: ConsumerStep, request: ConsumerGroupHeartbeatRequest, instance_id: str
+) -> ConsumerMember | Refusal:
+    group = step.group
     holder = group.members.get(group.statics.get(instance_id, ""))
     if holder is None:
         return _new_member(group, request)
@@ -143,7 +145,7 @@ def _find_static(turn: Turn, request: ConsumerGroupHeartbeatRequest, instance_id
         if holder.current.epoch != STATIC_LEAVE_EPOCH and holder.id != request.member_id:
             message = f"Instance id {instance_id} is owned by member {holder.id}."
             return Refusal(ErrorCode.UNRELEASED_INSTANCE_ID, message)
-        return holder if holder.id == request.member_id else replace(turn, holder, request.member_id)
+        return holder if holder.id == request.member_id else replace(step, holder, request.member_id)
     if holder.id != request.member_id:
         return Refusal(ErrorCode.FENCED_INSTANCE_ID, f"Instance id {instance_id} is owned by another member.")
     return _check_epoch(holder, request) or holder
@@ -158,7 +160,7 @@ def _new_member(group: ConsumerGroup, request: ConsumerGroupHeartbeatRequest) ->
     return member
 
 
-def _describe(turn: Turn, member: ConsumerMember, event: Heartbeat) -> bool:
+def _describe(step: ConsumerStep, member: ConsumerMember, event: Heartbeat) -> bool:
     """Update a member's description; returns whether its subscription changed, which needs a new epoch."""
     request = event.request
     if _says_nothing_new(member, event):
@@ -176,24 +178,24 @@ def _describe(turn: Turn, member: ConsumerMember, event: Heartbeat) -> bool:
         member.topics = tuple(sorted(set(request.subscribed_topic_names)))
     if request.subscribed_topic_regex is not None:
         member.regex = request.subscribed_topic_regex or None
-    has_come(turn, member)
+    has_come(step, member)
     member.classic = None
-    turn.group.held.set(member.id, member.held_bytes)
+    step.group.held.set(member.id, member.held_bytes)
     if is_new or member.description != before:
-        turn.entries.append(turn.group.member_entry(member))
+        step.entries.append(step.group.member_entry(member))
     return is_new or (member.topics, member.regex) != wanted
 
 
-def _see(turn: Turn, member: ConsumerMember, may_describe: MayDescribe | None) -> bool:
+def _see(step: ConsumerStep, member: ConsumerMember, may_describe: MayDescribe | None) -> bool:
     """Limit a pattern to the topics that the member may describe; returns whether that changes its topics."""
     if may_describe is None or member.regex is None:
         member.sight = None
         return False
     if member.sight is not None and member.sight.may_describe == may_describe:
         return False
-    before = pattern_topics(member, turn.known)
+    before = pattern_topics(member, step.known)
     member.sight = Sight(may_describe)
-    return pattern_topics(member, turn.known) != before
+    return pattern_topics(member, step.known) != before
 
 
 def _says_nothing_new(member: ConsumerMember, event: Heartbeat) -> bool:
@@ -213,21 +215,21 @@ def _says_nothing_new(member: ConsumerMember, event: Heartbeat) -> bool:
 # -- leaving
 
 
-def _leave(turn: Turn, event: Leave) -> None:
-    group, request = turn.group, event.request
+def _leave(step: ConsumerStep, event: Leave) -> None:
+    group, request = step.group, event.request
     member = _leaving_member(group, request)
     if isinstance(member, Refusal):
-        turn.answer(event.answer, heartbeat_error(member))
+        step.answer(event.answer, heartbeat_error(member))
         return
     response = ConsumerGroupHeartbeatResponse(member_id=member.id, member_epoch=request.member_epoch)
     if request.member_epoch == LEAVE_EPOCH:
-        remove(turn, [member])
+        remove(step, [member])
     else:
         left = member.current._replace(epoch=STATIC_LEAVE_EPOCH, state=MemberState.STABLE, revoking={})
         group.set_current(member, left)
-        turn.entries.append(group.current_entry(member))
-        watch_revocation(turn, member)
-    _answer_written(turn, event.answer, response)
+        step.entries.append(group.current_entry(member))
+        watch_revocation(step, member)
+    _answer_written(step, event.answer, response)
 
 
 def _leaving_member(group: ConsumerGroup, request: ConsumerGroupHeartbeatRequest) -> ConsumerMember | Refusal:
@@ -244,31 +246,31 @@ def _leaving_member(group: ConsumerGroup, request: ConsumerGroupHeartbeatRequest
 # -- time, and the group as a whole
 
 
-def _overdue(turn: Turn, event: Overdue) -> None:
-    group, member = turn.group, event.member
+def _overdue(step: ConsumerStep, event: Overdue) -> None:
+    group, member = step.group, event.member
     if group.members.get(member.id) is member:
-        turn.note(logging.INFO, "group %s: member %s %s", group.id, member.id, event.why)
-        remove(turn, [member])
+        step.note(logging.INFO, "group %s: member %s %s", group.id, member.id, event.why)
+        remove(step, [member])
 
 
-def _loaded(turn: Turn, _: Loaded) -> None:
-    turn.group.subscribed = frozenset(topics_of(turn.group, turn.known))
-    for member in turn.group.members.values():
-        start_session(turn, member)
-        watch_revocation(turn, member)
+def _loaded(step: ConsumerStep, _: Loaded) -> None:
+    step.group.subscribed = frozenset(topics_of(step.group, step.known))
+    for member in step.group.members.values():
+        start_session(step, member)
+        watch_revocation(step, member)
 
 
-def _upgraded(turn: Turn, _: Upgraded) -> None:
-    for member in turn.group.members.values():
-        start_session(turn, member)
+def _upgraded(step: ConsumerStep, _: Upgraded) -> None:
+    for member in step.group.members.values():
+        start_session(step, member)
 
 
-def _killed(turn: Turn, _: Killed) -> None:
-    for member in turn.group.members.values():
-        stop_timers(turn, member)
+def _killed(step: ConsumerStep, _: Killed) -> None:
+    for member in step.group.members.values():
+        stop_timers(step, member)
 
 
-_STEPS: dict[type, Callable[[Turn, Any], None]] = {
+_STEPS: dict[type, Callable[[ConsumerStep, Any], None]] = {
     Heartbeat: _heartbeat,
     Leave: _leave,
     JoinGroup: mixed.join,

@@ -1,6 +1,6 @@
 """The steps of requests of either protocol in a group of the newer one: members, epochs and assignments.
 
-Each step changes the group and adds records and timers to the decision, the `Turn` that is passed to all of them.
+Each step changes the group and adds records and timers to the decision, the `ConsumerStep` that is passed to all of them.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from horolog.broker.groups.reconcile import reconcile as next_current
 JOIN_EPOCH = 0
 
 
-class Turn(Decision[ConsumerGroup]):
+class ConsumerStep(Decision[ConsumerGroup]):
     """A decision in the making, and its inputs."""
 
     __slots__ = ("known", "now_ms")
@@ -35,11 +35,11 @@ class Turn(Decision[ConsumerGroup]):
 # -- members
 
 
-def replace(turn: Turn, holder: ConsumerMember, member_id: str) -> ConsumerMember:
+def replace(step: ConsumerStep, holder: ConsumerMember, member_id: str) -> ConsumerMember:
     """A static member is back under a new id: it gets the state kept for it."""
-    group = turn.group
-    stop_timers(turn, holder)
-    turn.entries += group.member_tombstones(holder.id)
+    group = step.group
+    stop_timers(step, holder)
+    step.entries += group.member_tombstones(holder.id)
     group.remove(holder)
     member = ConsumerMember(member_id, holder.instance_id)
     member.topics, member.regex = holder.topics, holder.regex
@@ -50,37 +50,37 @@ def replace(turn: Turn, holder: ConsumerMember, member_id: str) -> ConsumerMembe
     member.target = holder.target
     member.current = holder.current._replace(epoch=JOIN_EPOCH, state=MemberState.STABLE, revoking={})
     group.add(member)
-    turn.entries += [group.member_entry(member), group.target_entry(member), group.current_entry(member)]
+    step.entries += [group.member_entry(member), group.target_entry(member), group.current_entry(member)]
     return member
 
 
-def remove(turn: Turn, members: Sequence[ConsumerMember]) -> None:
+def remove(step: ConsumerStep, members: Sequence[ConsumerMember]) -> None:
     """Remove members; the others get their partitions with their next heartbeats.
 
     If only members of the classic protocol are left, the group becomes a classic group, and they have to rejoin.
     """
-    group = turn.group
+    group = step.group
     for member in members:
-        stop_timers(turn, member)
+        stop_timers(step, member)
         group.remove(member)
-        turn.entries += group.member_tombstones(member.id)
+        step.entries += group.member_tombstones(member.id)
     group.epoch += 1
-    if not can_become_classic(group, turn.known):
-        turn.entries.append(group.group_entry())
+    if not can_become_classic(group, step.known):
+        step.entries.append(group.group_entry())
         return
     for member in group.members.values():
-        stop_timers(turn, member)
-    turn.successor, entries = to_classic(group, turn.known, turn.now_ms)
-    turn.entries += entries
+        stop_timers(step, member)
+    step.successor, entries = to_classic(group, step.known, step.now_ms)
+    step.entries += entries
 
 
 # -- epochs and targets
 
 
-def refresh(turn: Turn, *, bump: bool) -> None:
+def refresh(step: ConsumerStep, *, bump: bool) -> None:
     """Begin a new epoch if members or topics have changed, and compute its target assignment."""
-    group = turn.group
-    topics = topics_of(group, turn.known)
+    group = step.group
+    topics = topics_of(group, step.known)
     metadata_hash = group.metadata_hash
     if topics != group.topics:
         group.topics, group.subscribed = topics, frozenset(topics)
@@ -88,9 +88,9 @@ def refresh(turn: Turn, *, bump: bool) -> None:
     if bump or metadata_hash != group.metadata_hash:
         group.metadata_hash = metadata_hash
         group.epoch += 1
-        turn.entries.append(group.group_entry())
+        step.entries.append(group.group_entry())
     if group.epoch > group.assignment_epoch:
-        _assign(turn, topics)
+        _assign(step, topics)
 
 
 def topics_of(group: ConsumerGroup, known: Known) -> dict[str, tuple[bytes, int]]:
@@ -107,23 +107,23 @@ def topics_of(group: ConsumerGroup, known: Known) -> dict[str, tuple[bytes, int]
     return found
 
 
-def _assign(turn: Turn, topics: Mapping[str, tuple[bytes, int]]) -> None:
-    group = turn.group
+def _assign(step: ConsumerStep, topics: Mapping[str, tuple[bytes, int]]) -> None:
+    group = step.group
     wanted: dict[object, frozenset[bytes]] = {}
     subscribers = {}
     for member in group.members.values():
-        key = _wish(member, turn.known)
+        key = _wish(member, step.known)
         if key not in wanted:
-            names = frozenset(member.topics) | pattern_topics(member, turn.known)
+            names = frozenset(member.topics) | pattern_topics(member, step.known)
             wanted[key] = frozenset(topics[name][0] for name in names if name in topics)
         subscribers[member.id] = Subscriber(wanted[key], member.target, member.instance_id)
     target = ASSIGNORS[group.assignor](subscribers, dict(topics.values()))
     for member in group.members.values():
         if member.target != target[member.id]:
             member.target = target[member.id]
-            turn.entries.append(group.target_entry(member))
+            step.entries.append(group.target_entry(member))
     group.assignment_epoch = group.epoch
-    turn.entries.append(group.assignment_entry())
+    step.entries.append(group.assignment_entry())
 
 
 def pattern_topics(member: ConsumerMember, known: Known) -> frozenset[str]:
@@ -158,50 +158,50 @@ def _hash(topics: Mapping[str, tuple[bytes, int]]) -> int:
     return int.from_bytes(digest.digest(), "big", signed=True) if topics else 0
 
 
-def reconcile(turn: Turn, member: ConsumerMember, owned: Assignment | None) -> None:
+def reconcile(step: ConsumerStep, member: ConsumerMember, owned: Assignment | None) -> None:
     """Move one member as far towards its target as is possible now."""
-    group = turn.group
+    group = step.group
     current = next_current(member.current, group.assignment_epoch, member.target, group.is_free, owned)
     if current != member.current:
         group.set_current(member, current)
-        turn.entries.append(group.current_entry(member))
-    watch_revocation(turn, member)
+        step.entries.append(group.current_entry(member))
+    watch_revocation(step, member)
 
 
 # -- time
 
 
-def start_session(turn: Turn, member: ConsumerMember) -> None:
+def start_session(step: ConsumerStep, member: ConsumerMember) -> None:
     classic = member.classic
-    timeout_ms = turn.known.group_setting(turn.group.id, SESSION_TIMEOUT)
-    turn.start(member.session, timeout_ms if classic is None else classic.session_timeout_ms)
+    timeout_ms = step.known.group_setting(step.group.id, SESSION_TIMEOUT)
+    step.start(member.session, timeout_ms if classic is None else classic.session_timeout_ms)
 
 
-def watch_revocation(turn: Turn, member: ConsumerMember) -> None:
+def watch_revocation(step: ConsumerStep, member: ConsumerMember) -> None:
     """Give a member its rebalance timeout to give partitions back."""
     if member.current.state is not MemberState.UNREVOKED:
-        turn.stop(member.rebalance)
+        step.stop(member.rebalance)
         return
     if member.rebalance is None:
         member.rebalance = GroupTimer(Overdue(member, NOT_GIVEN_BACK))
-    turn.start(member.rebalance, max(0, member.rebalance_timeout_ms), unless_running=True)
+    step.start(member.rebalance, max(0, member.rebalance_timeout_ms), unless_running=True)
 
 
-def expect(turn: Turn, member: ConsumerMember) -> None:
+def expect(step: ConsumerStep, member: ConsumerMember) -> None:
     """Give a member of the classic protocol its rebalance timeout for the next step."""
     assert member.classic is not None
     if member.classic.comeback is None:
         member.classic.comeback = GroupTimer(Overdue(member, NOT_COME_BACK))
-    turn.start(member.classic.comeback, max(0, member.rebalance_timeout_ms), unless_running=True)
+    step.start(member.classic.comeback, max(0, member.rebalance_timeout_ms), unless_running=True)
 
 
-def has_come(turn: Turn, member: ConsumerMember) -> None:
+def has_come(step: ConsumerStep, member: ConsumerMember) -> None:
     """The member has taken the expected step."""
     if member.classic is not None:
-        turn.stop(member.classic.comeback)
+        step.stop(member.classic.comeback)
 
 
-def stop_timers(turn: Turn, member: ConsumerMember) -> None:
-    turn.stop(member.session)
-    turn.stop(member.rebalance)
-    has_come(turn, member)
+def stop_timers(step: ConsumerStep, member: ConsumerMember) -> None:
+    step.stop(member.session)
+    step.stop(member.rebalance)
+    has_come(step, member)

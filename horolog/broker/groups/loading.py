@@ -15,7 +15,7 @@ from horolog.broker.groups.classic_events import Client, Timeouts
 from horolog.broker.groups.classic_group import ClassicGroup, Member, State, subscribed_by
 from horolog.broker.groups.consumer_group import ClassicPart, ConsumerGroup, ConsumerMember, assignment_of
 from horolog.broker.groups.journal import Marked, Stored
-from horolog.broker.groups.offsets import Committed, GroupOffsets, TopicPartition
+from horolog.broker.groups.offsets import Committed, GroupOffsets
 from horolog.broker.groups.reconcile import Current, MemberState
 from horolog.broker.groups.records import OFFSET, OLD_OFFSET, read_entry
 from horolog.broker.groups.registry import Registry
@@ -37,6 +37,7 @@ from horolog.protocol.messages.coordinator_records import (
     OffsetCommitKey,
     OffsetCommitValue,
 )
+from horolog.protocol.topic_partition import TopicPartition
 from horolog.protocol.wire import Message
 
 log = logging.getLogger(__name__)

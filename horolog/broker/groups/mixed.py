@@ -13,7 +13,7 @@ from horolog.broker.groups.classic_events import JoinGroup, LeaveGroup, SyncGrou
 from horolog.broker.groups.classic_group import CONSUMER_PROTOCOL
 from horolog.broker.groups.consumer_group import STATIC_LEAVE_EPOCH, ClassicPart, ConsumerGroup, ConsumerMember
 from horolog.broker.groups.kip848_steps import (
-    Turn,
+    ConsumerStep,
     expect,
     has_come,
     reconcile,
@@ -35,35 +35,35 @@ NO_GENERATION = -1
 # -- joining
 
 
-def join(turn: Turn, event: JoinGroup) -> None:
-    subscription = _subscription(turn.group, event)
+def join(step: ConsumerStep, event: JoinGroup) -> None:
+    subscription = _subscription(step.group, event)
     if subscription is None:
-        turn.answer(event.answer, join_error(ErrorCode.INCONSISTENT_GROUP_PROTOCOL, event.member_id))
+        step.answer(event.answer, join_error(ErrorCode.INCONSISTENT_GROUP_PROTOCOL, event.member_id))
         return
-    code = _check_join(turn, event)
+    code = _check_join(step, event)
     if code:
-        turn.answer(event.answer, join_error(code, event.member_id))
+        step.answer(event.answer, join_error(code, event.member_id))
         return
     if not event.member_id and event.instance_id is None and event.version >= FIRST_JOIN_WITH_MEMBER_ID:
-        turn.answer(event.answer, join_error(ErrorCode.MEMBER_ID_REQUIRED, event.new_id()))
+        step.answer(event.answer, join_error(ErrorCode.MEMBER_ID_REQUIRED, event.new_id()))
         return
-    member = _member(turn, event)
+    member = _member(step, event)
     is_new = member.rebalance_timeout_ms < 0
     before = (member.topics, member.regex)
     _describe(member, event, subscription)
-    turn.entries.append(turn.group.member_entry(member))
-    refresh(turn, bump=is_new or (member.topics, member.regex) != before)
-    reconcile(turn, member, _owned(member, subscription, turn.known))
-    start_session(turn, member)
-    has_come(turn, member)
-    expect(turn, member)  # to sync
+    step.entries.append(step.group.member_entry(member))
+    refresh(step, bump=is_new or (member.topics, member.regex) != before)
+    reconcile(step, member, _owned(member, subscription, step.known))
+    start_session(step, member)
+    has_come(step, member)
+    expect(step, member)  # to sync
     response = JoinGroupResponse(
         generation_id=member.current.epoch,
         protocol_type=CONSUMER_PROTOCOL,
         protocol_name=event.protocols[0][0],
         member_id=member.id,
     )
-    turn.promise(event.answer, response, join_error(ErrorCode.COORDINATOR_NOT_AVAILABLE, member.id))
+    step.promise(event.answer, response, join_error(ErrorCode.COORDINATOR_NOT_AVAILABLE, member.id))
 
 
 def _subscription(group: ConsumerGroup, event: JoinGroup) -> ConsumerProtocolSubscription | None:
@@ -80,8 +80,8 @@ def _subscription(group: ConsumerGroup, event: JoinGroup) -> ConsumerProtocolSub
         return None
 
 
-def _check_join(turn: Turn, event: JoinGroup) -> ErrorCode:
-    group, instance_id = turn.group, event.instance_id
+def _check_join(step: ConsumerStep, event: JoinGroup) -> ErrorCode:
+    group, instance_id = step.group, event.instance_id
     holder = group.statics.get(instance_id) if instance_id is not None else None
     if holder is not None and event.member_id not in {"", holder}:
         return ErrorCode.FENCED_INSTANCE_ID
@@ -91,20 +91,20 @@ def _check_join(turn: Turn, event: JoinGroup) -> ErrorCode:
     if instance_id is not None and holder is None and event.member_id:
         return ErrorCode.UNKNOWN_MEMBER_ID
     is_known = event.member_id in group.members or holder is not None
-    if not is_known and len(group.members) >= turn.known.settings.group_consumer_max_size:
+    if not is_known and len(group.members) >= step.known.settings.group_consumer_max_size:
         return ErrorCode.GROUP_MAX_SIZE_REACHED
     return ErrorCode.NONE
 
 
-def _member(turn: Turn, event: JoinGroup) -> ConsumerMember:
-    group, instance_id = turn.group, event.instance_id
+def _member(step: ConsumerStep, event: JoinGroup) -> ConsumerMember:
+    group, instance_id = step.group, event.instance_id
     member_id = event.member_id or event.new_id()
     holder = group.members.get(group.statics.get(instance_id or "", "") if instance_id else member_id)
     if holder is not None and holder.id == member_id:
         return holder
     if holder is not None:
-        has_come(turn, holder)
-        return replace(turn, holder, member_id)
+        has_come(step, holder)
+        return replace(step, holder, member_id)
     member = ConsumerMember(member_id, instance_id)
     group.add(member)
     return member
@@ -130,42 +130,42 @@ def _owned(member: ConsumerMember, subscription: ConsumerProtocolSubscription, k
 # -- syncing and heartbeats
 
 
-def sync(turn: Turn, event: SyncGroup) -> None:
-    group = turn.group
+def sync(step: ConsumerStep, event: SyncGroup) -> None:
+    group = step.group
     member = _check(group, event.member_id, event.instance_id, event.generation)
     if isinstance(member, ErrorCode):
-        turn.answer(event.answer, SyncGroupResponse(error_code=member))
+        step.answer(event.answer, SyncGroupResponse(error_code=member))
         return
     assert member.classic is not None
     name = member.classic.protocols[0][0]
     if event.protocol_type not in {None, CONSUMER_PROTOCOL} or event.protocol_name not in {None, name}:
-        turn.answer(event.answer, SyncGroupResponse(error_code=ErrorCode.INCONSISTENT_GROUP_PROTOCOL))
+        step.answer(event.answer, SyncGroupResponse(error_code=ErrorCode.INCONSISTENT_GROUP_PROTOCOL))
         return
     if group.epoch > member.current.epoch and member.current.state is not MemberState.UNREVOKED:
-        expect(turn, member)
-        turn.answer(event.answer, SyncGroupResponse(error_code=ErrorCode.REBALANCE_IN_PROGRESS))
+        expect(step, member)
+        step.answer(event.answer, SyncGroupResponse(error_code=ErrorCode.REBALANCE_IN_PROGRESS))
         return
-    has_come(turn, member)
-    start_session(turn, member)
+    has_come(step, member)
+    start_session(step, member)
     response = SyncGroupResponse(
         protocol_type=CONSUMER_PROTOCOL,
         protocol_name=name,
-        assignment=classic_assignment(member, turn.known),
+        assignment=classic_assignment(member, step.known),
     )
-    turn.answer(event.answer, response)
+    step.answer(event.answer, response)
 
 
-def heartbeat(turn: Turn, request: HeartbeatRequest) -> None:
-    group = turn.group
+def heartbeat(step: ConsumerStep, request: HeartbeatRequest) -> None:
+    group = step.group
     member = _check(group, request.member_id, request.group_instance_id, request.generation_id)
     if isinstance(member, ErrorCode):
-        turn.result = member
+        step.result = member
         return
-    start_session(turn, member)
-    turn.result = ErrorCode.NONE
+    start_session(step, member)
+    step.result = ErrorCode.NONE
     if _has_news(group, member):
-        expect(turn, member)
-        turn.result = ErrorCode.REBALANCE_IN_PROGRESS
+        expect(step, member)
+        step.result = ErrorCode.REBALANCE_IN_PROGRESS
 
 
 def _has_news(group: ConsumerGroup, member: ConsumerMember) -> bool:
@@ -198,20 +198,20 @@ def _check(
 # -- leaving
 
 
-def leave(turn: Turn, event: LeaveGroup) -> None:
+def leave(step: ConsumerStep, event: LeaveGroup) -> None:
     """Remove members of either kind; the result has a code for each."""
     codes: list[ErrorCode] = []
     leaving: dict[str, ConsumerMember] = {}
     for one in event.members:
-        member = _leaving(turn.group, one)
+        member = _leaving(step.group, one)
         if isinstance(member, ConsumerMember) and member.id not in leaving:
             leaving[member.id] = member
             codes.append(ErrorCode.NONE)
         else:
             codes.append(member if isinstance(member, ErrorCode) else ErrorCode.UNKNOWN_MEMBER_ID)
     if leaving:
-        remove(turn, list(leaving.values()))
-    turn.result = codes
+        remove(step, list(leaving.values()))
+    step.result = codes
 
 
 def _leaving(group: ConsumerGroup, identity: MemberIdentity) -> ConsumerMember | ErrorCode:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from horolog.broker.cluster import Cluster
 from horolog.broker.groups.commits import Commits
 from horolog.broker.groups.journal import Journal
-from horolog.broker.groups.offsets import Committed, GroupOffsets, TopicPartition
+from horolog.broker.groups.offsets import Committed, GroupOffsets
 from horolog.broker.groups.registry import Registry
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.messages.offsets import (
@@ -21,6 +21,7 @@ from horolog.protocol.messages.offsets import (
     OffsetFetchResponseTopic,
     OffsetFetchResponseTopics,
 )
+from horolog.protocol.topic_partition import TopicPartition
 from horolog.protocol.wire import NO_UUID
 
 FIRST_WITH_GROUP_ERROR = 2

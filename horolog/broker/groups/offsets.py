@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator
 from horolog.broker.groups.records import OFFSET, offset_entry
 from horolog.protocol.messages.coordinator_records import OffsetCommitValue
 from horolog.protocol.records.batch import Entry
+from horolog.protocol.topic_partition import TopicPartition
 from horolog.protocol.wire import NO_UUID
 
-TopicPartition = tuple[str, int]
 NEVER = -1
 """For `expire_ms`: the broker's retention applies."""
 

@@ -27,7 +27,7 @@ from horolog.broker import group_settings, stored_rules, topic_settings
 from horolog.broker.cluster import Cluster, Edit, Overrides
 from horolog.broker.cluster_errors import ClusterError
 from horolog.broker.cluster_state import RulesChanged
-from horolog.broker.coordination.turns import gather
+from horolog.broker.coordination.keyed_queue import gather
 from horolog.broker.handlers.context import BrokerView, RequestContext
 from horolog.broker.listeners import HTTP_LISTEN, with_port
 from horolog.broker.new_topics import check_name, unknown_topic

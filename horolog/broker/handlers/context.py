@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from horolog.broker.clock import Clock
     from horolog.broker.cluster import Cluster
     from horolog.broker.committer import Committer
-    from horolog.broker.coordination.turns import SentBack, Turns
+    from horolog.broker.coordination.keyed_queue import KeyedQueue, RetryGuard
     from horolog.broker.groups.coordinator import GroupCoordinator
     from horolog.broker.handlers.fetch_sessions import FetchSessions
     from horolog.broker.handlers.throttling import Throttle
@@ -75,7 +75,7 @@ class Line(Protocol):
     def leaves_now(self, context: RequestContext) -> bool: ...
 
 
-class Peer(Protocol):
+class ClientConnection(Protocol):
     """The conversation with the client, as a request sees it."""
 
     @property
@@ -116,8 +116,8 @@ class BrokerView(Protocol):
     placement: Placement
     quotas: ClientQuotas
     hand_overs: HandOvers | None
-    turns: Turns
-    sent_back: SentBack
+    turns: KeyedQueue
+    sent_back: RetryGuard
 
     @property
     def http_port(self) -> int:
@@ -147,7 +147,7 @@ class RequestContext:
 
     def __init__(
         self,
-        connection: Peer,
+        connection: ClientConnection,
         route: Route,
         correlation_id: int,
         client_id: str | None,

@@ -28,7 +28,7 @@ from horolog.broker.handlers.fetch_sessions import (
     Positions,
     TopicKey,
 )
-from horolog.broker.handlers.lookout import Lookout, Terms
+from horolog.broker.handlers.fetch_watch import FetchWatch, Terms
 from horolog.broker.handlers.lookup import READ_COMMITTED, READ_UNCOMMITTED, storage_error_for
 from horolog.broker.log.partition import OffsetOutOfRange, Partition, lookups
 from horolog.broker.log.segments import Allowance
@@ -116,7 +116,6 @@ class PendingFetch:
         "context",
         "is_incremental",
         "known",
-        "lookout",
         "max_bytes",
         "max_wait_ms",
         "min_bytes",
@@ -124,6 +123,7 @@ class PendingFetch:
         "session",
         "terms",
         "throttle",
+        "watch",
     )
 
     def __init__(
@@ -139,7 +139,7 @@ class PendingFetch:
         self.context = context
         self.positions = positions
         self.session = session
-        self.known = broker.cluster.led
+        self.known = broker.cluster.partition_cache
         self.max_wait_ms = max_wait_ms
         max_bytes = min(max_bytes, broker.settings.fetch_max_bytes)
         self.throttle = throttle = context.route.throttle
@@ -151,19 +151,19 @@ class PendingFetch:
             replica_id = replica[0]
         self.terms = _new_tuple(Terms, (context.version, isolation_level, replica_id))
         self.is_incremental = session is not None and epoch > FULL_FETCH_EPOCH
-        self.lookout: Lookout | None = None
+        self.watch: FetchWatch | None = None
         if session is not None and self.is_incremental:
-            if session.lookout is None:
-                session.lookout = Lookout(positions, broker.waiting, broker.logs.resources.changes)
-            self.lookout = session.lookout
+            if session.watch is None:
+                session.watch = FetchWatch(positions, broker.waiting, broker.logs.resources.changes)
+            self.watch = session.watch
 
     def __repr__(self) -> str:
         return f"<PendingFetch of {len(self.positions)} partitions for {self.context!r}>"
 
     def collect(self) -> Collected:
         """Look at every partition that may have news, or at all of them where all are answered."""
-        lookout = self.lookout
-        return self._look(self.positions if lookout is None else lookout.to_look_at(self.terms))
+        watch = self.watch
+        return self._look(self.positions if watch is None else watch.to_look_at(self.terms))
 
     def _look(self, positions: Positions) -> Collected:
         terms, version = self.terms, self.terms.version
@@ -230,7 +230,7 @@ class PendingFetch:
             return unknown
         partition = topic.find(index)
         if isinstance(partition, Partition) and not topic.internal:
-            cluster.led[key] = partition
+            cluster.partition_cache[key] = partition
         return partition
 
     def check(self) -> bool:
@@ -252,31 +252,31 @@ class PendingFetch:
 
     def wait(self, collected: Collected) -> bool:
         """Wait for more, unless too many wait already."""
-        broker, lookout = self.broker, self.lookout
+        broker, watch = self.broker, self.watch
         waiting = broker.waiting
-        if lookout is None:
-            lookout = Lookout(self.positions, waiting, broker.logs.resources.changes, self.terms)
-        wait = Wait(self.check, self.expire, lookout.leave, len(self.positions))
+        if watch is None:
+            watch = FetchWatch(self.positions, waiting, broker.logs.resources.changes, self.terms)
+        wait = Wait(self.check, self.expire, watch.leave, len(self.positions))
         if waiting.held_bytes + wait.size_bytes > broker.settings.horolog_fetch_waiting_max_bytes:
             return False
-        self.lookout = lookout
-        lookout.enter(wait)
+        self.watch = watch
+        watch.enter(wait)
         self._note(collected)
         if not self.is_incremental:
-            lookout.close()  # when this wait ends
+            watch.close()  # when this wait ends
         waiting.add(wait, self.max_wait_ms)
         self.context.on_abandoned = lambda: waiting.remove(wait)
         return True
 
     def _note(self, collected: Collected) -> None:
         """What was found decides which partitions are looked at again."""
-        lookout, committed = self.lookout, self.terms.isolation_level == READ_COMMITTED
-        if lookout is None:
+        watch, committed = self.watch, self.terms.isolation_level == READ_COMMITTED
+        if watch is None:
             return
         for key, position, answer, partition in collected.found:
             is_told = not self.is_incremental or not _is_news(position, answer)
             is_quiet = is_told and _is_quiet(position, answer, committed)
-            lookout.note(key, position, partition, is_quiet=is_quiet)
+            watch.note(key, position, partition, is_quiet=is_quiet)
 
     def respond(self, collected: Collected) -> FetchResponse:
         """A client that is over a quota gets an empty response, and asks for the same again."""

@@ -13,7 +13,7 @@ from collections import OrderedDict
 from collections.abc import Iterable
 
 from horolog.broker.clock import Clock
-from horolog.broker.handlers.lookout import Lookout
+from horolog.broker.handlers.fetch_watch import FetchWatch
 from horolog.protocol.errors import ErrorCode
 
 MIN_EVICTION_MS = 120_000
@@ -45,7 +45,7 @@ class FetchPosition:
         self.last_fetched_epoch = last_fetched_epoch
         self.told_high_watermark = -1
         self.told_log_start_offset = -1
-        self.turn = 0  # its place in a lookout's order of answers
+        self.turn = 0  # its place in a watch's order of answers
 
     def __repr__(self) -> str:
         return f"FetchPosition(offset={self.fetch_offset}, max_bytes={self.max_bytes})"
@@ -63,13 +63,13 @@ Positions = dict[PartitionKey, FetchPosition]
 class FetchSession:
     """One client's remembered fetch."""
 
-    __slots__ = ("counted", "epoch", "id", "last_used_s", "lookout", "positions")
+    __slots__ = ("counted", "epoch", "id", "last_used_s", "positions", "watch")
 
     def __init__(self, session_id: int, positions: Positions, now_s: float) -> None:
         self.id = session_id
         self.epoch = 1
         self.positions = positions
-        self.lookout: Lookout | None = None  # from the first incremental fetch on
+        self.watch: FetchWatch | None = None  # from the first incremental fetch on
         self.counted = len(positions)  # when it was last looked at
         self.last_used_s = now_s
 
@@ -84,12 +84,12 @@ class FetchSession:
             known = self.positions.setdefault(key, wanted)
             if known is not wanted:
                 known.move_to(wanted)
-            if self.lookout is not None:
-                self.lookout.ask(key, known, is_new=known is wanted)
+            if self.watch is not None:
+                self.watch.ask(key, known, is_new=known is wanted)
         for key in forgotten:
             self.positions.pop(key, None)
-            if self.lookout is not None:
-                self.lookout.drop(key)
+            if self.watch is not None:
+                self.watch.drop(key)
 
     def serve_last(self, keys: Iterable[PartitionKey]) -> None:
         """Partitions that were just served go to the end, so that none starves behind a busy one."""
@@ -97,8 +97,8 @@ class FetchSession:
             position = self.positions.pop(key, None)
             if position is not None:
                 self.positions[key] = position
-                if self.lookout is not None:
-                    self.lookout.put_last(position)
+                if self.watch is not None:
+                    self.watch.put_last(position)
 
 
 class FetchSessions:
@@ -154,8 +154,8 @@ class FetchSessions:
         session = self._sessions.pop(session_id, None)
         if session is not None:
             self.partition_count -= session.counted
-            if session.lookout is not None:
-                session.lookout.close()
+            if session.watch is not None:
+                session.watch.close()
 
     def _evict_one(self, now_s: float) -> bool:
         if not self._sessions:

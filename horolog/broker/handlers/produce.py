@@ -18,7 +18,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
 from horolog.broker.handlers import transactional_produce
-from horolog.broker.handlers.context import BrokerView, Peer, RequestContext
+from horolog.broker.handlers.context import BrokerView, ClientConnection, RequestContext
 from horolog.broker.handlers.lookup import storage_error_for
 from horolog.broker.log.partition import Partition
 from horolog.broker.log.storage import StorageFault
@@ -69,7 +69,7 @@ class Produced:
     def __repr__(self) -> str:
         return f"<Produced acks={self.acks} to {len(self.partitions)} partitions for {self.context!r}>"
 
-    def finish(self, failures: Failures) -> Peer:
+    def finish(self, failures: Failures) -> ClientConnection:
         """Make the answer; the committer notifies the conversation, once for all of its requests."""
         if failures:
             self._refuse_failed(failures)
@@ -136,7 +136,7 @@ def _serve(
     produced = Produced(context, acks)
     partitions = produced.partitions
     now_ms = broker.clock.wall_ms()
-    led = broker.cluster.led
+    led = broker.cluster.partition_cache
     for name, topic_id, sets in topics:
         key = topic_id if version > LAST_VERSION_WITH_NAMES else name
         answers: list[PartitionAnswer] = []
@@ -200,7 +200,7 @@ def _find(broker: BrokerView, key: str | bytes, index: int) -> Partition | Error
         return ErrorCode.INVALID_TOPIC_EXCEPTION
     partition = topic.find(index)
     if isinstance(partition, Partition):
-        cluster.led[key, index] = partition
+        cluster.partition_cache[key, index] = partition
     return partition
 
 
@@ -220,7 +220,7 @@ def _partitions_to_verify(
     for name, topic_id, sets in topics:
         key = topic_id if version > LAST_VERSION_WITH_NAMES else name
         for index, given in dict(sets).items():
-            partition = broker.cluster.led.get((key, index)) or _find(broker, key, index)
+            partition = broker.cluster.partition_cache.get((key, index)) or _find(broker, key, index)
             if isinstance(partition, Partition):
                 records = _present(given, partition, version)
                 if partition.condition.fault is None:

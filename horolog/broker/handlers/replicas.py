@@ -17,7 +17,7 @@ from functools import partial
 
 from horolog.broker.cluster import Cluster
 from horolog.broker.cluster_errors import ClusterError
-from horolog.broker.coordination.turns import gather
+from horolog.broker.coordination.keyed_queue import gather
 from horolog.broker.handlers.context import BrokerView, RequestContext
 from horolog.broker.placement import NO_NODE
 from horolog.protocol.errors import ErrorCode

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from horolog.broker.handlers import HandlerFunction
-    from horolog.broker.handlers.context import BrokerView, Peer, RequestContext, Route
+    from horolog.broker.handlers.context import BrokerView, ClientConnection, RequestContext, Route
     from horolog.broker.security.quotas import ClientQuotas
     from horolog.protocol.primitives import Part
 
@@ -68,7 +68,9 @@ def within_quotas(broker: BrokerView, key: ApiKey, handle: HandlerFunction, *, f
     return charged
 
 
-def held_by_quotas(broker: BrokerView, key: ApiKey, version: int) -> Callable[[Peer, str | None], float] | None:
+def held_by_quotas(
+    broker: BrokerView, key: ApiKey, version: int
+) -> Callable[[ClientConnection, str | None], float] | None:
     """A function that returns for how many seconds a client's request is held; None where no quota applies."""
     quotas = broker.quotas
     kinds = [
@@ -83,7 +85,7 @@ def held_by_quotas(broker: BrokerView, key: ApiKey, version: int) -> Callable[[P
     if not kinds:
         return None
 
-    def wait_s(connection: Peer, client_id: str | None) -> float:
+    def wait_s(connection: ClientConnection, client_id: str | None) -> float:
         if connection.listener == PEERS:
             return 0.0
         return max(quotas.held_s(kind, connection.principal.name, client_id or "") for kind in kinds)

@@ -22,7 +22,7 @@ from horolog.broker.handlers.context import BrokerView, RequestContext
 from horolog.broker.handlers.lookup import find_partition
 from horolog.broker.listeners import PEERS
 from horolog.broker.log.partition import Partition
-from horolog.broker.transactions.states import STATES_BY_TITLE, Producer, TopicPartition, Transaction
+from horolog.broker.transactions.states import STATES_BY_TITLE, Producer, Transaction
 from horolog.protocol.acl_types import Operation, ResourceType
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.messages.transactions import (
@@ -41,6 +41,7 @@ from horolog.protocol.messages.transactions import (
     WriteTxnMarkersResponse,
 )
 from horolog.protocol.records.control import Marker
+from horolog.protocol.topic_partition import TopicPartition
 
 
 def describe(

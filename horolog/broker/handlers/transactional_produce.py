@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
-from horolog.broker.coordination.turns import End, gather
+from horolog.broker.coordination.keyed_queue import End, gather
 from horolog.broker.handlers.context import BrokerView
 from horolog.broker.log.partition import Partition
 from horolog.broker.transactions.states import VERSION_2, Producer

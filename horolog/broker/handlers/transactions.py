@@ -14,11 +14,11 @@ from functools import partial
 
 from horolog.broker.cluster import Cluster
 from horolog.broker.cluster_errors import ClusterError
-from horolog.broker.coordination.turns import End, gather
+from horolog.broker.coordination.keyed_queue import End, gather
 from horolog.broker.groups.commits import TxnCommitRequest
 from horolog.broker.handlers.context import BrokerView, RequestContext
 from horolog.broker.topic_names import GROUP_OFFSETS, INTERNAL_TOPICS
-from horolog.broker.transactions.states import VERSION_0, VERSION_2, Producer, TopicPartition
+from horolog.broker.transactions.states import VERSION_0, VERSION_2, Producer
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.messages.transactions import (
     AddOffsetsToTxnRequest,
@@ -33,6 +33,7 @@ from horolog.protocol.messages.transactions import (
     EndTxnRequest,
     EndTxnResponse,
 )
+from horolog.protocol.topic_partition import TopicPartition
 
 FIRST_VERSION_OF_BROKERS = 4
 FIRST_VERSION_WITH_FENCED = 2

@@ -12,7 +12,7 @@ from types import GeneratorType
 from typing import TYPE_CHECKING, Any, Final
 
 from horolog.broker.handlers import HANDLERS, Handler
-from horolog.broker.handlers.context import BrokerView, Peer, RequestContext
+from horolog.broker.handlers.context import BrokerView, ClientConnection, RequestContext
 from horolog.broker.handlers.gate import gate_of
 from horolog.broker.handlers.pieces import Cutter, split_of
 from horolog.broker.handlers.throttling import held_by_quotas, within_quotas
@@ -108,7 +108,7 @@ class Route:
         self.response_header_version = api.response_header_version(version)
         self.holds_frame = key is ApiKey.PRODUCE  # its records are written from there
         self.throttle: Throttle | None = None
-        self.wait_s: Callable[[Peer, str | None], float] | None = None
+        self.wait_s: Callable[[ClientConnection, str | None], float] | None = None
         self.requests = requests
         self.meter = meter
         self.received = meter.received
@@ -147,7 +147,7 @@ class Dispatcher:
         self._gate = gate
         self._routes.clear()
 
-    def dispatch(self, frame: memoryview, connection: Peer) -> RequestContext:
+    def dispatch(self, frame: memoryview, connection: ClientConnection) -> RequestContext:
         """Handle one request; the context comes back answered (`parts`) or waiting (`parts` is None)."""
         api_key, version, correlation_id, client_id, body_start = header_fields(frame)
         route = self._routes.get(api_key << 16 | version)

@@ -30,7 +30,7 @@ PIECE_PARTS = 200
 _DIGITS_AT_MOST = 19
 
 
-class Asked(NamedTuple):
+class LogQuery(NamedTuple):
     """What the query asks for; None: all partitions."""
 
     partitions: tuple[int, ...] | None
@@ -53,7 +53,7 @@ def answer(broker: Watched, path: str, query: str) -> Answer:
     return Answer(HTTPStatus.OK, JSON_TYPE, _pieces(text, broker.clock.monotonic))
 
 
-def read_query(query: str) -> Asked:
+def read_query(query: str) -> LogQuery:
     """Raises ValueError with a sentence."""
     try:
         words = parse_qsl(query, keep_blank_values=True, strict_parsing=bool(query), max_num_fields=3)
@@ -68,7 +68,7 @@ def read_query(query: str) -> Asked:
     partitions = None
     if "partition" in given:
         partitions = tuple(sorted(set(_numbers("partition", given["partition"], PARTITIONS_AT_MOST, 2**31 - 1))))
-    return Asked(partitions, _numbers("at", given["at"], TIMES_AT_MOST, MAX_INT64) if "at" in given else ())
+    return LogQuery(partitions, _numbers("at", given["at"], TIMES_AT_MOST, MAX_INT64) if "at" in given else ())
 
 
 def _numbers(name: str, text: str, at_most: int, largest: int) -> tuple[int, ...]:
@@ -96,7 +96,7 @@ def _pieces(texts: Iterator[str], monotonic: Callable[[], float]) -> Iterator[by
     yield "".join(piece).encode()
 
 
-def _texts(topic: Topic, asked: Asked, now_ms: int) -> Iterator[str]:
+def _texts(topic: Topic, asked: LogQuery, now_ms: int) -> Iterator[str]:
     head = {"topic": topic.name, "id": show_uuid(topic.id), "now_ms": now_ms, "partition_count": topic.partition_count}
     yield json.dumps(head)[:-1] + ', "partitions": ['
     wanted = range(topic.partition_count) if asked.partitions is None else asked.partitions

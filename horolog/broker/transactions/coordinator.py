@@ -31,22 +31,17 @@ from horolog.broker.log.partition import Partition
 from horolog.broker.topic_names import TRANSACTION_STATE
 from horolog.broker.transactions import decisions
 from horolog.broker.transactions.ending import Ending
-from horolog.broker.transactions.entries import Done, Entry
 from horolog.broker.transactions.journal import Journal, NotWritten
 from horolog.broker.transactions.marking import Marking, OffsetsEnded
-from horolog.broker.transactions.states import (
-    NO_EPOCH,
-    Producer,
-    State,
-    TopicPartition,
-    Transaction,
-)
+from horolog.broker.transactions.open_transaction import Done, OpenTransaction
+from horolog.broker.transactions.states import NO_EPOCH, Producer, State, Transaction
 from horolog.broker.transactions.strays import Strays
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.records.control import Marker
+from horolog.protocol.topic_partition import TopicPartition
 
 if TYPE_CHECKING:
-    from horolog.broker.transactions.others import Others
+    from horolog.broker.transactions.other_brokers import OtherBrokers
     from horolog.broker.transactions.unclaimed import Unclaimed
 
 log = logging.getLogger(__name__)
@@ -62,7 +57,7 @@ class TransactionCoordinator:
         clock: Clock,
         offsets_ended: OffsetsEnded,
         expiry_clock: Clock | None = None,
-        others: Others | None = None,
+        others: OtherBrokers | None = None,
     ) -> None:
         """`others` are the brokers that lead and coordinate the rest; None for a single broker."""
         self._cluster = cluster
@@ -70,7 +65,7 @@ class TransactionCoordinator:
         self._expiry_clock = expiry_clock or clock
         self._journal = Journal(cluster, committer, clock)
         self._marking = Marking(cluster, committer, clock, offsets_ended, others)
-        self._entries: dict[str, Entry] = {}
+        self._entries: dict[str, OpenTransaction] = {}
         self._unread: set[int] = set()
         """Shards that this broker coordinates but could not read yet."""
         self._ending = Ending(self._journal, self._marking, clock)
@@ -116,7 +111,7 @@ class TransactionCoordinator:
             if transaction is None:
                 self._entries.pop(transactional_id, None)
             else:
-                self._entries[transactional_id] = Entry(transaction)
+                self._entries[transactional_id] = OpenTransaction(transaction)
 
     def gained(self, shard: int) -> None:
         """Coordinate the ids of a shard from now on. Until it is read, requests for them get a retriable error."""
@@ -164,7 +159,7 @@ class TransactionCoordinator:
         if code is not None:
             done(code, None)
 
-    def _new_entry(self, transactional_id: str, timeout_ms: int) -> Entry:
+    def _new_entry(self, transactional_id: str, timeout_ms: int) -> OpenTransaction:
         """A new entry, which the caller keeps once its first record is submitted."""
         limit = self._cluster.settings.horolog_transactional_ids_max
         if len(self._entries) >= limit:
@@ -173,9 +168,11 @@ class TransactionCoordinator:
         if code != ErrorCode.INVALID_PRODUCER_ID_MAPPING:
             raise NotWritten(code, f"{transactional_id} cannot be begun here")
         producer_id = self._cluster.next_producer_id()
-        return Entry(decisions.first(transactional_id, producer_id, timeout_ms, self._clock.wall_ms()))
+        return OpenTransaction(decisions.first(transactional_id, producer_id, timeout_ms, self._clock.wall_ms()))
 
-    def _initialize(self, entry: Entry, timeout_ms: int, expected: Producer | None, done: Done) -> ErrorCode | None:
+    def _initialize(
+        self, entry: OpenTransaction, timeout_ms: int, expected: Producer | None, done: Done
+    ) -> ErrorCode | None:
         """An error known immediately, or None: `done` is called later."""
         if entry.busy:
             return ErrorCode.CONCURRENT_TRANSACTIONS
@@ -236,7 +233,7 @@ class TransactionCoordinator:
                 done(fault.code)
 
     def _join(
-        self, entry: Entry, producer: Producer, partitions: Iterable[TopicPartition], client_version: int
+        self, entry: OpenTransaction, producer: Producer, partitions: Iterable[TopicPartition], client_version: int
     ) -> ErrorCode:
         if entry.busy:
             return ErrorCode.CONCURRENT_TRANSACTIONS

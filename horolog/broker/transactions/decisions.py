@@ -20,10 +20,10 @@ from horolog.broker.transactions.states import (
     VERSION_2,
     Producer,
     State,
-    TopicPartition,
     Transaction,
 )
 from horolog.protocol.errors import ErrorCode
+from horolog.protocol.topic_partition import TopicPartition
 
 Decision = Transaction | ErrorCode
 NewProducerId = Callable[[], int]

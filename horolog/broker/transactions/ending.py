@@ -7,11 +7,12 @@ from collections.abc import Callable
 
 from horolog.broker.clock import Clock
 from horolog.broker.transactions import decisions
-from horolog.broker.transactions.entries import Done, Entry
 from horolog.broker.transactions.journal import Journal, NotWritten
 from horolog.broker.transactions.marking import Marking
-from horolog.broker.transactions.states import NO_PRODUCER_ID, Producer, TopicPartition, Transaction
+from horolog.broker.transactions.open_transaction import Done, OpenTransaction
+from horolog.broker.transactions.states import NO_PRODUCER_ID, Producer, Transaction
 from horolog.protocol.errors import ErrorCode
+from horolog.protocol.topic_partition import TopicPartition
 
 log = logging.getLogger(__name__)
 
@@ -27,7 +28,7 @@ class Ending:
     def __repr__(self) -> str:
         return f"<Ending by {self._journal!r} and {self._marking!r}>"
 
-    def commit(self, entry: Entry, decision: Transaction, then: Callable[[], None], failed: Done) -> None:
+    def commit(self, entry: OpenTransaction, decision: Transaction, then: Callable[[], None], failed: Done) -> None:
         """Write a decision to the disk, apply it, and go on with `then`; raises NotWritten."""
 
         def written(well: bool) -> None:
@@ -44,7 +45,7 @@ class Ending:
         self._journal.commit(decision, written)
         entry.busy = True
 
-    def decide(self, entry: Entry, prepared: Transaction, done: Done | None = None) -> None:
+    def decide(self, entry: OpenTransaction, prepared: Transaction, done: Done | None = None) -> None:
         """Write the decision to the disk, then carry it out."""
         failed = done or _nobody_waits
         if done is not None:
@@ -60,7 +61,7 @@ class Ending:
             log.error("%r could not be ended: %s", entry, fault)
             not_written(fault.code, None)
 
-    def mark(self, entry: Entry) -> None:
+    def mark(self, entry: OpenTransaction) -> None:
         try:
             epoch = self._journal.partition_of(entry.transaction.id).leader_epoch
         except NotWritten as fault:
@@ -70,7 +71,7 @@ class Ending:
         entry.busy = True
         self._marking.mark(entry.transaction, entry.unmarked, epoch, lambda left: self._marked(entry, left))
 
-    def _marked(self, entry: Entry, left: frozenset[TopicPartition]) -> None:
+    def _marked(self, entry: OpenTransaction, left: frozenset[TopicPartition]) -> None:
         """Every marker was tried. Those that are left are retried by `finish_prepared`, or by the id's new coordinator."""
         entry.unmarked = left
         if entry.is_lost:
@@ -82,7 +83,7 @@ class Ending:
         else:
             self._complete(entry)
 
-    def _complete(self, entry: Entry) -> None:
+    def _complete(self, entry: OpenTransaction) -> None:
         """Record it on the disk before the next transaction begins: else, after a power cut, its records would get this one's markers."""
         completed = decisions.complete(entry.transaction, self._clock.wall_ms())
 
@@ -96,7 +97,7 @@ class Ending:
             entry.busy = False
             failed(fault.code, None)
 
-    def _answer(self, entry: Entry) -> None:
+    def _answer(self, entry: OpenTransaction) -> None:
         """Answer without error: the transaction is decided, whatever happens to the markers."""
         transaction = entry.transaction
         if transaction.next_producer_id != NO_PRODUCER_ID:

@@ -17,9 +17,10 @@ from horolog.broker.cluster import Cluster
 from horolog.broker.log.partition import Partition
 from horolog.broker.log.producers import Producer as ProducerState
 from horolog.broker.placement import NO_NODE
-from horolog.broker.transactions.others import Codes, Others, Question
-from horolog.broker.transactions.states import VERSION_2, Producer, TopicPartition
+from horolog.broker.transactions.other_brokers import Codes, OtherBrokers, Question
+from horolog.broker.transactions.states import VERSION_2, Producer
 from horolog.protocol.errors import ErrorCode
+from horolog.protocol.topic_partition import TopicPartition
 
 log = logging.getLogger(__name__)
 
@@ -68,7 +69,11 @@ class JoiningAnywhere:
     """Asks the coordinator here for its own ids, and other brokers for theirs."""
 
     def __init__(
-        self, here: Joining, others: Others, cluster: Cluster, call_soon: Callable[[Callable[[int], None], int], Any]
+        self,
+        here: Joining,
+        others: OtherBrokers,
+        cluster: Cluster,
+        call_soon: Callable[[Callable[[int], None], int], Any],
     ) -> None:
         self._here = here
         self._others = others

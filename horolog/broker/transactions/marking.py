@@ -16,19 +16,20 @@ from typing import TYPE_CHECKING
 
 from horolog.broker.clock import Clock
 from horolog.broker.cluster import Cluster
-from horolog.broker.committer import Appended, Committer
-from horolog.broker.coordination.turns import gather
+from horolog.broker.committer import Committer, InternalCommit
+from horolog.broker.coordination.keyed_queue import gather
 from horolog.broker.log.partition import Partition, append_marker
 from horolog.broker.log.storage import StorageFault
 from horolog.broker.log.validation import Refused
 from horolog.broker.safety import Failures
 from horolog.broker.topic_names import GROUP_OFFSETS
-from horolog.broker.transactions.states import Producer, State, TopicPartition, Transaction
+from horolog.broker.transactions.states import Producer, State, Transaction
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.records.control import Marker
+from horolog.protocol.topic_partition import TopicPartition
 
 if TYPE_CHECKING:
-    from horolog.broker.transactions.others import Left, Others
+    from horolog.broker.transactions.other_brokers import Left, OtherBrokers
 
 log = logging.getLogger(__name__)
 
@@ -47,7 +48,7 @@ class Marking:
         committer: Committer,
         clock: Clock,
         offsets_ended: OffsetsEnded,
-        others: Others | None = None,
+        others: OtherBrokers | None = None,
     ) -> None:
         self._cluster = cluster
         self._committer = committer
@@ -133,7 +134,7 @@ class Marking:
 
     def _submit(self, partitions: Sequence[Partition], done: Callable[[Failures], None]) -> None:
         durable = self._cluster.settings.horolog_acks_all_sync
-        self._committer.submit(Appended(partitions, done, durable=durable))
+        self._committer.submit(InternalCommit(partitions, done, durable=durable))
 
     def _tell(self, marked: Iterable[Partition], failures: Failures, producer_id: int, *, committed: bool) -> None:
         if any(one.topic == GROUP_OFFSETS and one not in failures for one in marked):

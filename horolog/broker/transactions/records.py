@@ -13,11 +13,12 @@ from itertools import groupby
 from operator import itemgetter
 from struct import Struct
 
-from horolog.broker.transactions.states import NO_EPOCH, State, TopicPartition, Transaction
+from horolog.broker.transactions.states import NO_EPOCH, State, Transaction
 from horolog.protocol.compile import decode, flat_encoder
 from horolog.protocol.errors import DecodeError
 from horolog.protocol.messages.coordinator_records import TransactionLogKey, TransactionLogValue
 from horolog.protocol.primitives import Buffer
+from horolog.protocol.topic_partition import TopicPartition
 
 KEY_VERSION = 0
 VALUE_VERSION = 1

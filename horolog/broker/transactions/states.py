@@ -15,6 +15,8 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import NamedTuple
 
+from horolog.protocol.topic_partition import TopicPartition
+
 NO_PRODUCER_ID = -1
 NO_EPOCH = -1
 NO_TIME = -1
@@ -25,8 +27,6 @@ VERSION_0 = 0
 
 VERSION_2 = 2
 """Clients that get a new epoch with every end (KIP-890); a write adds its partition to the transaction."""
-
-TopicPartition = tuple[str, int]
 
 
 class State(IntEnum):

@@ -9,19 +9,20 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import partial
 
-from horolog.broker.transactions.entries import Entry
 from horolog.broker.transactions.journal import Journal
 from horolog.broker.transactions.marking import Marking
-from horolog.broker.transactions.states import Producer, TopicPartition
+from horolog.broker.transactions.open_transaction import OpenTransaction
+from horolog.broker.transactions.states import Producer
 from horolog.protocol.errors import ErrorCode
+from horolog.protocol.topic_partition import TopicPartition
 
-Join = Callable[[Entry, Producer, list[TopicPartition], int], ErrorCode]
+Join = Callable[[OpenTransaction, Producer, list[TopicPartition], int], ErrorCode]
 
 
 class Strays:
     """Producers with a transaction that is open in some partition and not on record, and that could not be settled yet."""
 
-    def __init__(self, entries: Mapping[str, Entry], journal: Journal, marking: Marking, join: Join) -> None:
+    def __init__(self, entries: Mapping[str, OpenTransaction], journal: Journal, marking: Marking, join: Join) -> None:
         self._entries = entries
         self._journal = journal
         self._marking = marking
@@ -61,7 +62,7 @@ class Strays:
                 continue  # another coordinator may know it
             self._marking.abort_stray(producer, partition, partial(self._unrecorded.add, producer.id))
 
-    def is_off_record(self, entry: Entry) -> bool:
+    def is_off_record(self, entry: OpenTransaction) -> bool:
         """Whether some partitions of this producer's transaction cannot be recorded again yet: until then it stays as it is.
 
         Its next request would otherwise miss those records, or take them into the wrong transaction.

@@ -19,11 +19,12 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from horolog.broker.log.partition import Partition
-from horolog.broker.transactions.entries import Entry
 from horolog.broker.transactions.marking import Marking
-from horolog.broker.transactions.others import Codes, Others, Question
-from horolog.broker.transactions.states import Producer, TopicPartition, Transaction
+from horolog.broker.transactions.open_transaction import OpenTransaction
+from horolog.broker.transactions.other_brokers import Codes, OtherBrokers, Question
+from horolog.broker.transactions.states import Producer, Transaction
 from horolog.protocol.errors import ErrorCode
+from horolog.protocol.topic_partition import TopicPartition
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -73,7 +74,7 @@ Claims = Mapping[int, list[tuple[int, Transaction]]]
 class Unclaimed:
     """The open transactions found at startup or after a fault, until each is on record or aborted."""
 
-    def __init__(self, here: Here, others: Others, marking: Marking) -> None:
+    def __init__(self, here: Here, others: OtherBrokers, marking: Marking) -> None:
         self._here = here
         self._others = others
         self._marking = marking
@@ -87,7 +88,7 @@ class Unclaimed:
         """Always False: no transaction waits for its partitions to be recorded."""
         return False
 
-    def is_off_record(self, entry: Entry) -> bool:  # noqa: ARG002 - as `strays` has it
+    def is_off_record(self, entry: OpenTransaction) -> bool:  # noqa: ARG002 - as `strays` has it
         return False
 
     def settle(self) -> None:

@@ -25,7 +25,7 @@ from zlib import crc32
 from horolog.broker import cluster_file
 from horolog.broker.cluster_file import JOURNAL, Standing, StoredCluster
 from horolog.broker.cluster_state import ClusterState, Entry
-from horolog.broker.journal import Appended
+from horolog.broker.journal import AppendOutcome
 from horolog.broker.log.storage import (
     DAMAGED_SUFFIX,
     DataFolderError,
@@ -377,21 +377,21 @@ class FileJournal:
     def __repr__(self) -> str:
         return f"<FileJournal {self._path} at {self._number}>"
 
-    def append(self, entry: Entry, becomes: ClusterState, done: Callable[[Appended], None]) -> None:
+    def append(self, entry: Entry, becomes: ClusterState, done: Callable[[AppendOutcome], None]) -> None:
         try:
             outcome = self._append(entry, becomes)
         except StorageFault as fault:
             log.error("%r: could not write: %s", self, fault)
-            outcome = Appended.FAILED
+            outcome = AppendOutcome.FAILED
         done(outcome)
 
-    def _append(self, entry: Entry, becomes: ClusterState) -> Appended:
+    def _append(self, entry: Entry, becomes: ClusterState) -> AppendOutcome:
         number = becomes.number
         lock = self._storage.lock_in_turn(self._path)
         try:
             self._catch_up()
             if self._number >= number:
-                return Appended.TAKEN
+                return AppendOutcome.TAKEN
             assert number == self._number + 1, f"{number} does not follow {self._number}"
             line = encode_entry(number, entry)
             self._remember(number, line)
@@ -401,7 +401,7 @@ class FileJournal:
             self._shorten_if_long(becomes)
         finally:
             lock.release()
-        return Appended.WRITTEN
+        return AppendOutcome.WRITTEN
 
     def _remember(self, number: int, line: bytes) -> None:
         self._recent[number] = line

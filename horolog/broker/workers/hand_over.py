@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 from horolog.broker import changes
 from horolog.broker.cluster_errors import ClusterError
 from horolog.broker.cluster_state import ClusterState, Lead, LeadsChanged
-from horolog.broker.committer import Appended, Committer
+from horolog.broker.committer import Committer, InternalCommit
 from horolog.broker.log.partition import Partition, closing
 from horolog.broker.log.storage import StorageFault
 from horolog.broker.placement import NO_NODE
@@ -48,7 +48,7 @@ ASKED_TIMEOUT_MS = 30_000
 Moved = Callable[[ClusterError | None], None]
 
 
-class Asks(Protocol):
+class RequestSender(Protocol):
     """Sends requests to other workers."""
 
     def ask(
@@ -72,7 +72,7 @@ class HandOvers:
         self,
         cluster: WorkerCluster,
         placement: WorkersPlacement,
-        peers: Asks,
+        peers: RequestSender,
         committer: Committer,
         disk: Executor,
         loop: asyncio.AbstractEventLoop,
@@ -125,7 +125,7 @@ class HandOvers:
         self._cluster.withdraw(name, index)
         self.moves[name, index] = node
         move = _HandOver(topic_id, found, node, done)
-        self._committer.submit(Appended([found], partial(self._written, move), durable=True))
+        self._committer.submit(InternalCommit([found], partial(self._written, move), durable=True))
 
     def _written(self, move: _HandOver, failures: Failures) -> None:
         try:

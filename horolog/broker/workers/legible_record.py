@@ -15,13 +15,13 @@ MOST_LOOKS = 40
 """After ten seconds a worker that does not answer counts as hung, and is replaced."""
 
 
-class Asks(Protocol):
+class SupervisorLink(Protocol):
     """The link, as far as it is needed here."""
 
     def look_at_the_record(self) -> None: ...
 
 
-async def until_legible(storage: Storage, data_dirs: Sequence[str], link: Asks) -> None:
+async def until_legible(storage: Storage, data_dirs: Sequence[str], link: SupervisorLink) -> None:
     """Wait until the record can be read, but not for ever: opening it then names the damage."""
     for _ in range(MOST_LOOKS):
         if is_legible(storage, data_dirs):

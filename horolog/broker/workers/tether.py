@@ -19,7 +19,7 @@ MOST_UNANSWERED = 10
 """A worker that has left this many pings unanswered hangs."""
 
 
-class Hears(Protocol):
+class WorkerEvents(Protocol):
     """Receives what a worker says."""
 
     def settled(self) -> None: ...
@@ -34,7 +34,7 @@ class Hears(Protocol):
 class Tether(asyncio.Protocol):
     """One worker's link, from its start to the end of its process."""
 
-    def __init__(self, hears: Hears) -> None:
+    def __init__(self, hears: WorkerEvents) -> None:
         self._hears = hears
         self._lines = Lines()
         self._transport: asyncio.WriteTransport | None = None

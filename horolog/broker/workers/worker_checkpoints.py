@@ -22,6 +22,7 @@ from crc32c import crc32c
 
 from horolog.broker.log.files import CheckpointError, checkpoints
 from horolog.broker.log.storage import FileMissing, Storage
+from horolog.protocol.topic_partition import TopicPartition
 from horolog.protocol.uuids import parse_uuid, show_uuid
 
 NAME = "horolog-checkpoint"
@@ -29,7 +30,6 @@ UNKNOWN = -1
 NO_ID = bytes(16)
 """Of a partition whose folder does not have its topic's id: the line counts for any topic of its name."""
 
-TopicPartition = tuple[str, int]
 
 _HEAD = "horolog-checkpoint 2"
 _HEAD_BEFORE = "horolog-checkpoint 1"

@@ -98,7 +98,7 @@ class WorkerCluster(Cluster):
         self._logs.open(lambda name: self._configs.topic(overrides.get(name, NOT_TAKEN)))
         for name, record in state.topics.items():
             self._serve(record, overrides[name])
-        self.led.clear()
+        self.partition_cache.clear()
         self._tell_epochs(self._logs.partitions.values())
         self._link.on_journal = self.catch_up
         self.catch_up()
@@ -254,7 +254,7 @@ class WorkerCluster(Cluster):
         partition = self.topics[name].find(index)
         if isinstance(partition, ErrorCode):
             return None
-        self.led.clear()
+        self.partition_cache.clear()
         self._logs.resources.changes.note()
         self._logs.forget(partition)
         super()._close(name, index)
@@ -263,7 +263,7 @@ class WorkerCluster(Cluster):
     def lead_again(self, topic_id: bytes, index: int, *, was_clean: bool) -> None:
         """Open a withdrawn partition again, and serve it."""
         topic = self.by_id[topic_id]
-        self.led.clear()
+        self.partition_cache.clear()
         self._logs.resources.changes.note()
         partition = self._opened(topic, index, was_clean=was_clean)
         topic.put(index, partition)

@@ -12,10 +12,9 @@ from horolog.broker.log.partition import Partition
 from horolog.broker.log.storage import Storage, StorageFault
 from horolog.broker.workers import worker_checkpoints
 from horolog.broker.workers.worker_checkpoints import NO_ID, UNKNOWN, JournalPlace, Row, WorkerCheckpoint, united_rows
+from horolog.protocol.topic_partition import TopicPartition
 
 log = logging.getLogger(__name__)
-
-TopicPartition = tuple[str, int]
 
 
 class WorkerFolderCheckpoints(FolderCheckpoints):

@@ -62,7 +62,7 @@ def shown(wall_ms: int) -> str:
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(wall_ms / 1000))
 
 
-class Crew(Protocol):
+class LifecycleEvents(Protocol):
     """Receives what becomes of a worker."""
 
     def settled(self) -> None: ...
@@ -86,7 +86,9 @@ def command_of(number: int, descriptor: int) -> list[str]:
 class WorkerProcess:
     """From the first start to the last end."""
 
-    def __init__(self, number: int, node: int, sockets: str, crew: Crew, clock: Clock, command: Command) -> None:
+    def __init__(
+        self, number: int, node: int, sockets: str, crew: LifecycleEvents, clock: Clock, command: Command
+    ) -> None:
         self.number = number
         self.node = node
         self.starts = 0

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from horolog.broker.network.peer_listener import PeerListener
 from horolog.broker.role import Role
 from horolog.broker.transactions.joining import Joining, JoiningAnywhere
-from horolog.broker.transactions.others import Others
+from horolog.broker.transactions.other_brokers import OtherBrokers
 from horolog.broker.workers.divided_settings import divided
 from horolog.broker.workers.hand_over import HandOvers
 from horolog.broker.workers.peers import Peers, SocketPeers, socket_path
@@ -80,10 +80,10 @@ class WorkerRole(Role):
         cluster = WorkerCluster(logs.cluster_id, settings, logs, file, context=context, link=link)
         return cluster, WorkersPlacement(cluster, endpoints, context, link)
 
-    def others(self, cluster: Cluster, placement: Placement) -> Others:
-        return Others(cluster, placement, self._peers)
+    def others(self, cluster: Cluster, placement: Placement) -> OtherBrokers:
+        return OtherBrokers(cluster, placement, self._peers)
 
-    def joining(self, here: Joining, others: Others | None, cluster: Cluster) -> Joining:
+    def joining(self, here: Joining, others: OtherBrokers | None, cluster: Cluster) -> Joining:
         assert others is not None
         return JoiningAnywhere(here, others, cluster, self._loop.call_soon)
 

@@ -12,14 +12,14 @@ from unittest.mock import patch
 
 from horolog.broker.changes import Changes
 from horolog.broker.cluster_state import ClusterState, Lead
-from horolog.broker.committer import Appended
-from horolog.broker.coordination.turns import Turns
-from horolog.broker.journal import Appended as Outcome
+from horolog.broker.committer import InternalCommit
+from horolog.broker.coordination.keyed_queue import KeyedQueue
+from horolog.broker.journal import InternalCommit as Outcome
 from horolog.broker.log.partition import Partition, closing
 from horolog.broker.log.partition.condition import Condition
 from horolog.broker.log.producers import producer_state, producers_file
 from horolog.broker.transactions import journal as transactions_journal
-from horolog.broker.transactions.others import Others
+from horolog.broker.transactions.other_brokers import OtherBrokers
 from horolog.broker.workers import file_journal, hand_over, worker_checkpoints
 from horolog.broker.workers.entry_lines import encode_entry
 from horolog.broker.workers.file_journal import FileJournal
@@ -94,17 +94,19 @@ def takes_markers_of_old_coordinators() -> contextlib.AbstractContextManager[Any
 
 
 def lets_later_work_begin_at_once() -> contextlib.AbstractContextManager[Any]:
-    return patch.object(Turns, "take", lambda _, __, work: work(nothing))
+    return patch.object(KeyedQueue, "take", lambda _, __, work: work(nothing))
 
 
 def completes_before_others_have_marked() -> contextlib.AbstractContextManager[Any]:
-    original = Others.write_markers
+    original = OtherBrokers.write_markers
 
-    def write_markers(others: Others, transaction: Any, places: Any, epoch: int, done: Callable[[Any], None]) -> None:
+    def write_markers(
+        others: OtherBrokers, transaction: Any, places: Any, epoch: int, done: Callable[[Any], None]
+    ) -> None:
         original(others, transaction, places, epoch, nothing)
         done(frozenset())
 
-    return patch.object(Others, "write_markers", write_markers)
+    return patch.object(OtherBrokers, "write_markers", write_markers)
 
 
 def leads_what_was_moved_away() -> contextlib.AbstractContextManager[Any]:
@@ -127,10 +129,10 @@ def hands_over_without_sync() -> Iterator[None]:
     written_only = SimpleNamespace(complete=lambda partition: partition.flush(), settle=nothing, let_go=closing.let_go)
     written_only.close_files = closing.close_files
 
-    def appended(partitions: Any, done: Any, *, durable: bool) -> Appended:
-        return Appended(partitions, done, durable=False)
+    def appended(partitions: Any, done: Any, *, durable: bool) -> InternalCommit:
+        return InternalCommit(partitions, done, durable=False)
 
-    with patch.object(hand_over, "closing", written_only), patch.object(hand_over, "Appended", appended):
+    with patch.object(hand_over, "closing", written_only), patch.object(hand_over, "InternalCommit", appended):
         yield
 
 

@@ -35,7 +35,7 @@ TESTS = {
     "takes markers of old coordinators": "tests/unit/broker/log/producers/test_producer_state.py",
     "appends without the lock": "tests/unit/broker/workers/test_file_journal.py",
     "trusts the name of a shorter journal": "tests/unit/broker/workers/test_file_journal.py",
-    "lets later work begin at once": "tests/unit/broker/coordination/test_turns.py",
+    "lets later work begin at once": "tests/unit/broker/coordination/test_keyed_queue.py",
 }
 """The tests of their modules, which find what histories do not."""
 THEMED = {

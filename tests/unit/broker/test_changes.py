@@ -13,7 +13,7 @@ from horolog.broker.cluster_state import (
     TopicsCreated,
     TopicsDeleted,
 )
-from horolog.broker.journal import Appended
+from horolog.broker.journal import AppendOutcome
 from horolog.protocol.errors import ErrorCode
 
 T = StoredTopic("t", b"t" * 16, 1, {})
@@ -47,12 +47,12 @@ class SharedJournal:
     def answer(self):
         entry, number, done = self.asked.pop(0)
         if self.fails:
-            done(Appended.FAILED)
+            done(AppendOutcome.FAILED)
         elif number <= len(self.entries):
-            done(Appended.TAKEN)
+            done(AppendOutcome.TAKEN)
         else:
             self.entries.append(entry)
-            done(Appended.WRITTEN)
+            done(AppendOutcome.WRITTEN)
 
 
 class Bench:

@@ -7,7 +7,7 @@ import pytest
 from horolog.broker.cluster_errors import ClusterError
 from horolog.broker.cluster_file import FILE_NAME, StoredTopic
 from horolog.broker.cluster_state import PRODUCER_ID_BLOCK_SIZE, Lead, LeadsChanged, RulesChanged
-from horolog.broker.journal import Appended
+from horolog.broker.journal import AppendOutcome
 from horolog.broker.log.partition import SERVING
 from horolog.broker.log.storage import DataFolderError
 from horolog.broker.new_topics import MAX_PARTITIONS_PER_REQUEST, NewPartitions, NewTopic
@@ -40,7 +40,7 @@ class SlowJournal:
     def answer(self):
         entry, done = self._asked.pop(0)
         self.entries.append(entry)
-        done(Appended.WRITTEN)
+        done(AppendOutcome.WRITTEN)
 
 
 @pytest.fixture

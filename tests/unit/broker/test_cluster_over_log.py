@@ -72,7 +72,7 @@ def test_a_power_cut_at_any_step_of_creating_gives_the_whole_topic_or_none(machi
     outcomes = set()
     for step in range(60):
         cluster = machine.start()
-        at_once(cluster.delete_topics, [name for name in cluster.topics if name == "new"])
+        at_once(cluster.delete_topics, {name: topic.id for name, topic in cluster.topics.items() if name == "new"})
         machine.storage.power_off_after(step)
         with contextlib.suppress(PowerCut):
             cluster.create_topic("new", 2)
@@ -119,7 +119,7 @@ def test_a_power_cut_at_any_step_of_deleting_leaves_the_topic_as_it_was_or_nothi
     outcomes = set()
     for step in range(40):
         cluster = machine.start()
-        at_once(cluster.delete_topics, cluster.topics)
+        at_once(cluster.delete_topics, {name: topic.id for name, topic in cluster.topics.items()})
         topic_id = cluster.create_topic("t", 3).id
         append(cluster.topics["t"].find(0))
         machine.storage.power_off_after(step)

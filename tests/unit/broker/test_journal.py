@@ -4,7 +4,7 @@ import pytest
 
 from horolog.broker.cluster_file import ClusterFile, StoredTopic
 from horolog.broker.cluster_state import ClusterState, ProducerIdsReserved, TopicsCreated
-from horolog.broker.journal import Appended, WholeFile
+from horolog.broker.journal import AppendOutcome, WholeFile
 from horolog.broker.log.storage import MemoryStorage
 
 T = StoredTopic("t", b"t" * 16, 2, {"retention.ms": "5"})
@@ -24,7 +24,7 @@ def test_every_entry_leaves_the_whole_state_in_the_file(storage):
     for entry in (TopicsCreated((T,)), ProducerIdsReserved(0)):
         state = state.apply(entry)
         journal.append(entry, state, outcomes.append)
-    assert outcomes == [Appended.WRITTEN] * 2
+    assert outcomes == [AppendOutcome.WRITTEN] * 2
     assert (journal.written_count, list(journal.tail(0))) == (2, [])
     stored = ClusterFile(storage, "/data").load()
     assert (stored.topics, stored.next_producer_id, stored.damages) == ({"t": T}, 1000, [])
@@ -60,4 +60,4 @@ def test_a_disk_that_takes_nothing_is_told(storage):
     journal, outcomes = WholeFile(ClusterFile(storage, "/nowhere")), []
     state = ClusterState().apply(TopicsCreated((T,)))
     journal.append(TopicsCreated((T,)), state, outcomes.append)
-    assert (outcomes, journal.written_count) == ([Appended.FAILED], 0)
+    assert (outcomes, journal.written_count) == ([AppendOutcome.FAILED], 0)

@@ -46,7 +46,7 @@ def test_a_topic_grows_as_far_as_its_folders_can_be_made(machine, cluster):
 def test_a_folder_that_cannot_be_removed_is_told(machine, cluster):
     cluster.create_topic("t", 2)
     machine.logs.fail_deleting.add(("t", 0))
-    at_once(cluster.delete_topics, ["t"])
+    at_once(cluster.delete_topics, {"t": cluster.topics["t"].id})
     assert set(machine.folders) == {("t", 0)}
     assert set(cluster.state.deleting) == {"t"}
 

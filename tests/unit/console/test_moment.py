@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 import pytest
 
 from horolog.console import moment
-from horolog.console.moment import Asked, chart_bounds, key_text
+from horolog.console.moment import MomentQuery, chart_bounds, key_text
 from tests.support.console_browser import shown, topic_with
 
 MINUTE, HOUR = 60_000, 3_600_000
@@ -239,6 +239,6 @@ async def test_parquet_where_there_is_pyarrow_and_a_sentence_elsewhere(monkeypat
 
 def test_keys_in_addresses():
     assert (key_text(None), key_text(b"a"), key_text(b"\xff\x01")) == (None, "a", "0xff01")
-    assert chart_bounds([], [], Asked(1000, 900, 1100)) == (800, 1200)
-    assert chart_bounds([], [], Asked(10, 9, 11)) == (0, 110)
-    assert chart_bounds([], [], Asked(1000, 1000, 1400, is_range=True)) == (900, 1500)
+    assert chart_bounds([], [], MomentQuery(1000, 900, 1100)) == (800, 1200)
+    assert chart_bounds([], [], MomentQuery(10, 9, 11)) == (0, 110)
+    assert chart_bounds([], [], MomentQuery(1000, 1000, 1400, is_range=True)) == (900, 1500)

@@ -7,7 +7,7 @@ import pytest
 
 from horolog import Producer
 from horolog.testing import horolog_broker
-from horolog.testing.control import MAX_BODY_BYTES, Asked, Control, ControlServer, Text, encoded
+from horolog.testing.control import MAX_BODY_BYTES, Control, ControlServer, HttpRequest, Text, encoded
 
 T0 = "2026-11-17 10:05"
 T0_MS = 1_794_909_900_000
@@ -195,4 +195,4 @@ async def test_a_fault_of_ours_is_told(asking, monkeypatch, caplog):
 def test_answers_have_their_lengths():
     assert encoded(__import__("http").HTTPStatus.OK, Text("ä")).endswith(b"\r\n\r\n\xc3\xa4")
     assert b"Content-Length: 3\r\n" in encoded(__import__("http").HTTPStatus.OK, {})
-    assert Asked("GET", "/", {}, {}, b" ").arguments() == {}
+    assert HttpRequest("GET", "/", {}, {}, b" ").arguments() == {}

@@ -35,9 +35,9 @@ def test_it_ends_with_its_block_also_where_that_fails():
     assert "armed" in repr(ended[0])
 
 
-def test_it_is_told():
+def test_it_is_shown_as_json():
     fault = Fault(REFUSE, Scope(frozenset({ApiKey.PRODUCE}), "t", 1, "c"), error=ErrorCode.NOT_ENOUGH_REPLICAS)
-    assert fault.told() == {
+    assert fault.as_json() == {
         "id": 0,
         "kind": "refuse",
         "apis": ["PRODUCE"],
@@ -48,4 +48,4 @@ def test_it_is_told():
         "hits": 0,
         "armed": True,
     }
-    assert Fault(REFUSE, Scope()).told()["apis"] is None
+    assert Fault(REFUSE, Scope()).as_json()["apis"] is None

@@ -141,7 +141,7 @@ def test_a_full_disk_refuses_and_the_freed_one_goes_on(storage, tmp_path):
         with broker.faults.disk_full() as fault:
             assert client.send(b"refused", "other")[0] == "KAFKA_STORAGE_ERROR"
             assert [one.value for one in broker.records("t")] == [b"before", b"after"]
-            assert fault.told()["kind"] == "disk_full"
+            assert fault.as_json()["kind"] == "disk_full"
         assert client.send(b"after", "other")[0] is None
         assert [one.value for one in broker.records("other")] == [b"kept", b"after"]
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from horolog.broker.handlers.auditing import tell_refusal
-from horolog.broker.handlers.authorization.asked import Asked, NotingRights
+from horolog.broker.handlers.authorization.authorized_request import AuthorizedRequest, NotingRights
 from horolog.broker.handlers.authorization.table import NEEDS
 from horolog.broker.handlers.refusals import refuse
 from horolog.broker.listeners import PEERS
@@ -40,7 +40,7 @@ def gate_by(authorizer: Authorizer, audit: AuditTrail | None = None) -> Gate:
                 return handle(broker, request, context)
             rights = authorizer.rights(context.principal, context.connection.peer_host)
             noting = None if audit is None else NotingRights(rights)
-            asked = Asked(key, broker, request, context, noting or rights)
+            asked = AuthorizedRequest(key, broker, request, context, noting or rights)
             code = None
             for check in checks:
                 code = check(asked)

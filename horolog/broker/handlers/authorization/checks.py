@@ -8,7 +8,7 @@ from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING, Any, Protocol
 
 from horolog.broker.handlers import HANDLERS
-from horolog.broker.handlers.authorization.asked import FAILED, Asked
+from horolog.broker.handlers.authorization.authorized_request import FAILED, AuthorizedRequest
 from horolog.broker.handlers.authorization.changes import Changes
 from horolog.broker.handlers.operations import NOT_ASKED, bits
 from horolog.protocol.acl_types import CLUSTER_NAME, Operation, ResourceType
@@ -19,7 +19,7 @@ from horolog.protocol.wire import ArrayType, Struct, StructType
 if TYPE_CHECKING:
     from horolog.broker.handlers import HandlerFunction
 
-    CheckRequest = Callable[[Asked], ErrorCode | None]
+    CheckRequest = Callable[[AuthorizedRequest], ErrorCode | None]
     """The error that refuses the whole of a request; None: it goes on, maybe with less."""
 
 NEVER = 32767
@@ -66,7 +66,7 @@ class OnCluster:
         return f"{' or '.join(each.name for each in self.operations)} on the cluster"
 
     def of_requests(self, key: ApiKey) -> CheckRequest:  # noqa: ARG002 - the same for all
-        def check(asked: Asked) -> ErrorCode | None:
+        def check(asked: AuthorizedRequest) -> ErrorCode | None:
             allowed = any(asked.may(each, ResourceType.CLUSTER, CLUSTER_NAME) for each in self.operations)
             return None if allowed else ErrorCode.CLUSTER_AUTHORIZATION_FAILED
 
@@ -92,7 +92,7 @@ class OnOne:
     def of_requests(self, key: ApiKey) -> CheckRequest:
         name_of = getter(API[key].request, self.field, flat=HANDLERS[key].flat)
 
-        def check(asked: Asked) -> ErrorCode | None:
+        def check(asked: AuthorizedRequest) -> ErrorCode | None:
             return None if asked.may(self.operation, self.kind, name_of(asked.request)) else FAILED[self.kind]
 
         return check
@@ -129,7 +129,7 @@ class OnEach:
             id_of = getter(element, "topic_id", flat=flat) if self.by_id_from != NEVER else _same
         operation, kind, by_id_from = self.operation, self.kind, self.by_id_from
 
-        def check(asked: Asked) -> None:
+        def check(asked: AuthorizedRequest) -> None:
             rights = asked.rights
             if self.unless is not None and asked.may_cluster(self.unless):
                 return
@@ -153,10 +153,10 @@ class Told:
     """Changes the answer: leaves out what the principal may not know, or tells what it may do."""
 
     told: str
-    change: Callable[[Asked, Any], None]
+    change: Callable[[AuthorizedRequest, Any], None]
 
     def of_requests(self, key: ApiKey) -> CheckRequest:  # noqa: ARG002 - the same for all
-        def check(asked: Asked) -> None:
+        def check(asked: AuthorizedRequest) -> None:
             asked.then(lambda answer: self.change(asked, answer))
 
         return check
@@ -176,7 +176,7 @@ class Special:
 def listed(array: str, kind: ResourceType, name: str, *, unless: Operation | None = None) -> Told:
     """Everything that an answer lists and the principal may DESCRIBE."""
 
-    def change(asked: Asked, answer: Any) -> None:
+    def change(asked: AuthorizedRequest, answer: Any) -> None:
         if unless is None or not asked.may_cluster(unless):
             known = [one for one in getattr(answer, array) if asked.may(Operation.DESCRIBE, kind, getattr(one, name))]
             setattr(answer, array, known)
@@ -185,12 +185,12 @@ def listed(array: str, kind: ResourceType, name: str, *, unless: Operation | Non
     return Told(f"DESCRIBE on each {_shown(kind)} that is listed{instead}", change)
 
 
-def own_operations(asked: Asked, kind: ResourceType, name: str, told: int) -> int:
+def own_operations(asked: AuthorizedRequest, kind: ResourceType, name: str, told: int) -> int:
     """The bit field of what the principal may do, where it was asked for."""
     return told if told == NOT_ASKED else bits(asked.rights.operations(kind, name))
 
 
-def own_cluster_operations(asked: Asked, told: int) -> int:
+def own_cluster_operations(asked: AuthorizedRequest, told: int) -> int:
     """A principal that may not DESCRIBE the cluster sees no operations."""
     if told == NOT_ASKED or asked.may_cluster(Operation.DESCRIBE):
         return own_operations(asked, ResourceType.CLUSTER, CLUSTER_NAME, told)

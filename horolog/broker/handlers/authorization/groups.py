@@ -6,7 +6,7 @@ from typing import Any
 
 from horolog.broker.groups import offset_fetch
 from horolog.broker.handlers import find_coordinator, log_dirs, transactions
-from horolog.broker.handlers.authorization.asked import FAILED, Asked
+from horolog.broker.handlers.authorization.authorized_request import FAILED, AuthorizedRequest
 from horolog.broker.handlers.authorization.checks import own_cluster_operations, own_operations
 from horolog.protocol.acl_types import Operation, ResourceType
 from horolog.protocol.errors import ErrorCode
@@ -31,7 +31,7 @@ NO_OFFSET = -1
 # -- groups
 
 
-def coordinators(asked: Asked) -> ErrorCode | None:
+def coordinators(asked: AuthorizedRequest) -> ErrorCode | None:
     """DESCRIBE on each group or transactional id whose coordinator is asked for."""
     request = asked.request
     kind = {find_coordinator.GROUP: ResourceType.GROUP, find_coordinator.TRANSACTION: ResourceType.TRANSACTIONAL_ID}
@@ -49,20 +49,22 @@ def coordinators(asked: Asked) -> ErrorCode | None:
     return None
 
 
-def own_group_operations(asked: Asked, answer: DescribeGroupsResponse | ConsumerGroupDescribeResponse) -> None:
+def own_group_operations(
+    asked: AuthorizedRequest, answer: DescribeGroupsResponse | ConsumerGroupDescribeResponse
+) -> None:
     for group in answer.groups:
         group.authorized_operations = own_operations(
             asked, ResourceType.GROUP, group.group_id, group.authorized_operations
         )
 
 
-def subscribed(asked: Asked) -> ErrorCode | None:
+def subscribed(asked: AuthorizedRequest) -> ErrorCode | None:
     """DESCRIBE on all topics that a member subscribes to by name."""
     names = asked.request.subscribed_topic_names or ()
     return None if all(asked.may_topic(Operation.DESCRIBE, name) for name in names) else DENIED
 
 
-def hide_assignments(asked: Asked, answer: ConsumerGroupDescribeResponse) -> None:
+def hide_assignments(asked: AuthorizedRequest, answer: ConsumerGroupDescribeResponse) -> None:
     """A group with a topic that may not be described is refused."""
     answer.groups = [
         one
@@ -84,7 +86,7 @@ def _assigned(group: DescribedGroup) -> set[str]:
 # -- offsets
 
 
-def committed(asked: Asked) -> ErrorCode | None:
+def committed(asked: AuthorizedRequest) -> ErrorCode | None:
     """DESCRIBE on the group, and on each topic; a request for all topics gets those that the principal may know."""
     if asked.version >= offset_fetch.FIRST_WITH_MANY_GROUPS:
         _committed_of_groups(asked)
@@ -99,11 +101,11 @@ def committed(asked: Asked) -> ErrorCode | None:
     return None
 
 
-def _keep_known(asked: Asked, answer: OffsetFetchResponse | OffsetFetchResponseGroup) -> None:
+def _keep_known(asked: AuthorizedRequest, answer: OffsetFetchResponse | OffsetFetchResponseGroup) -> None:
     answer.topics = [each for each in answer.topics if asked.may_topic(Operation.DESCRIBE, each.name)]  # type: ignore[assignment]
 
 
-def _committed_of_groups(asked: Asked) -> None:
+def _committed_of_groups(asked: AuthorizedRequest) -> None:
     kept: list[OffsetFetchRequestGroup] = []
     refused: list[OffsetFetchRequestGroup] = []
     hidden: list[list[OffsetFetchResponseTopics]] = []
@@ -132,7 +134,7 @@ def _committed_of_groups(asked: Asked) -> None:
     asked.then(told)
 
 
-def _is_known(asked: Asked, topic: Any) -> bool:
+def _is_known(asked: AuthorizedRequest, topic: Any) -> bool:
     by_id = asked.version >= offset_fetch.FIRST_BY_TOPIC_ID
     name = asked.name_of(topic.topic_id) if by_id else topic.name
     return name is None or asked.may_topic(Operation.DESCRIBE, name)
@@ -154,7 +156,7 @@ def _refused_topic(topic: Any) -> OffsetFetchResponseTopics:
 # -- transactions
 
 
-def producer(asked: Asked) -> ErrorCode | None:
+def producer(asked: AuthorizedRequest) -> ErrorCode | None:
     """WRITE on the transactional id; without one IDEMPOTENT_WRITE on the cluster, or WRITE on any topic."""
     transactional_id = asked.request.transactional_id
     if transactional_id is not None:
@@ -165,7 +167,7 @@ def producer(asked: Asked) -> ErrorCode | None:
     return ErrorCode.CLUSTER_AUTHORIZATION_FAILED
 
 
-def joined_partitions(asked: Asked) -> ErrorCode | None:
+def joined_partitions(asked: AuthorizedRequest) -> ErrorCode | None:
     """Clients need WRITE on the transactional id and all topics, brokers CLUSTER_ACTION."""
     request = asked.request
     if asked.version >= transactions.FIRST_VERSION_OF_BROKERS:
@@ -183,7 +185,7 @@ def joined_partitions(asked: Asked) -> ErrorCode | None:
     return None
 
 
-def hide_topics_of_transactions(asked: Asked, answer: DescribeTransactionsResponse) -> None:
+def hide_topics_of_transactions(asked: AuthorizedRequest, answer: DescribeTransactionsResponse) -> None:
     for each in answer.transaction_states:
         each.topics = [topic for topic in each.topics if asked.may_topic(Operation.DESCRIBE, topic.topic)]
 
@@ -191,11 +193,11 @@ def hide_topics_of_transactions(asked: Asked, answer: DescribeTransactionsRespon
 # -- the broker
 
 
-def own_operations_on_cluster(asked: Asked, answer: DescribeClusterResponse) -> None:
+def own_operations_on_cluster(asked: AuthorizedRequest, answer: DescribeClusterResponse) -> None:
     answer.cluster_authorized_operations = own_cluster_operations(asked, answer.cluster_authorized_operations)
 
 
-def folders(asked: Asked) -> ErrorCode | None:
+def folders(asked: AuthorizedRequest) -> ErrorCode | None:
     """DESCRIBE on the cluster; answers of old versions have no place for the error, and list no folder."""
     if asked.may_cluster(Operation.DESCRIBE):
         return None

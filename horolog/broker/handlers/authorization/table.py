@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from horolog.broker.handlers.authorization import changes, groups, topics
-from horolog.broker.handlers.authorization.asked import FAILED, Asked
+from horolog.broker.handlers.authorization.authorized_request import FAILED, AuthorizedRequest
 from horolog.broker.handlers.authorization.changes import Changes
 from horolog.broker.handlers.authorization.checks import (
     Needs,
@@ -48,13 +48,13 @@ class OnConfigs:
         return f"{self.operation.name} on each topic or group, for brokers on the cluster"
 
     def of_requests(self, key: ApiKey) -> CheckRequest:  # noqa: ARG002 - the same for all
-        def check(asked: Asked) -> None:
+        def check(asked: AuthorizedRequest) -> None:
             for kind, code in FAILED.items():
                 asked.keep_if(partial(self._may, asked, kind), "resources", code)
 
         return check
 
-    def _may(self, asked: Asked, kind: ResourceType, each: Any) -> bool:
+    def _may(self, asked: AuthorizedRequest, kind: ResourceType, each: Any) -> bool:
         name = CLUSTER_NAME if kind is ResourceType.CLUSTER else each.resource_name
         return CONFIGURED.get(each.resource_type) is not kind or asked.may(self.operation, kind, name)
 

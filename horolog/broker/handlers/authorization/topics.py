@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from horolog.broker.handlers import fetch, metadata, produce, topic_partitions, topics
 from horolog.broker.handlers.auditing import tell_refusal
-from horolog.broker.handlers.authorization.asked import Asked
+from horolog.broker.handlers.authorization.authorized_request import AuthorizedRequest
 from horolog.broker.handlers.authorization.checks import own_cluster_operations, own_operations
 from horolog.broker.handlers.fetch_sessions import FetchSession, PartitionKey, Positions
 from horolog.broker.log.partition import Partition
@@ -34,7 +34,7 @@ NO_NUMBER = -1
 # -- Produce
 
 
-def transactional(asked: Asked) -> ErrorCode | None:
+def transactional(asked: AuthorizedRequest) -> ErrorCode | None:
     """Records of a transaction need WRITE on its id; without an id the handler refuses them."""
     transactional_id, _, _, data = asked.request
     if transactional_id is None or not produce.has_transactional_batch(data):
@@ -44,7 +44,7 @@ def transactional(asked: Asked) -> ErrorCode | None:
     return ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
 
 
-def closed_if_unanswered(asked: Asked) -> None:
+def closed_if_unanswered(asked: AuthorizedRequest) -> None:
     """With acks=0, closing the connection is the only way to report a refusal."""
     _, acks, _, _ = asked.request
     if acks == produce.ACKS_NONE and asked.refuses_something:
@@ -56,7 +56,7 @@ def closed_if_unanswered(asked: Asked) -> None:
 # -- Fetch
 
 
-def checked_later(_: Asked) -> None:
+def checked_later(_: AuthorizedRequest) -> None:
     """Checked by `GuardedFetch`, which looks at partitions more than once."""
 
 
@@ -94,7 +94,7 @@ class GuardedFetch(fetch.PendingFetch):
         if not allowed:
             self._tell_refusal(name)
             return DENIED
-        return broker.cluster.led.get(key) or super()._find(key)
+        return broker.cluster.partition_cache.get(key) or super()._find(key)
 
     def _tell_refusal(self, name: str) -> None:
         if self.broker.audit is None:
@@ -112,7 +112,7 @@ def guarded_fetch(broker: BrokerView, request: fetch.FetchRequest, context: Requ
 # -- Metadata and DescribeTopicPartitions
 
 
-def describable(asked: Asked) -> None:
+def describable(asked: AuthorizedRequest) -> None:
     """All topics: those that the principal may know. A topic by name or id that it may not know is refused, whether it exists or not."""
     wanted = asked.request.topics
     asked.then(lambda answer: _own_operations(asked, answer))
@@ -131,7 +131,7 @@ def describable(asked: Asked) -> None:
         asked.then(_keep_none)
 
 
-def _exists_or_may_be_made(asked: Asked, name: str) -> bool:
+def _exists_or_may_be_made(asked: AuthorizedRequest, name: str) -> bool:
     """Asking for a topic that does not exist may create it."""
     broker, request = asked.broker, asked.request
     if name in broker.cluster.topics:
@@ -141,7 +141,7 @@ def _exists_or_may_be_made(asked: Asked, name: str) -> bool:
     return asked.may_cluster(Operation.CREATE) or asked.may_topic(Operation.CREATE, name)
 
 
-def _keep_known(asked: Asked, answer: MetadataResponse) -> None:
+def _keep_known(asked: AuthorizedRequest, answer: MetadataResponse) -> None:
     answer.topics = [one for one in answer.topics if asked.may_topic(Operation.DESCRIBE, one.name or "")]
 
 
@@ -149,17 +149,17 @@ def _keep_none(answer: MetadataResponse) -> None:
     answer.topics = []
 
 
-def _own_operations(asked: Asked, answer: MetadataResponse) -> None:
+def _own_operations(asked: AuthorizedRequest, answer: MetadataResponse) -> None:
     answer.cluster_authorized_operations = own_cluster_operations(asked, answer.cluster_authorized_operations)
     for topic in answer.topics:
         topic.topic_authorized_operations = _operations(asked, topic)
 
 
-def _operations(asked: Asked, topic: MetadataResponseTopic | Any) -> int:
+def _operations(asked: AuthorizedRequest, topic: MetadataResponseTopic | Any) -> int:
     return own_operations(asked, ResourceType.TOPIC, topic.name or "", topic.topic_authorized_operations)
 
 
-def describable_pages(asked: Asked) -> None:
+def describable_pages(asked: AuthorizedRequest) -> None:
     """The same for DescribeTopicPartitions, whose answer always includes the operations."""
     request = asked.request
     asked.then(lambda answer: _own_operations_of_page(asked, answer))
@@ -179,7 +179,7 @@ def describe_pages(broker: BrokerView, request: Any, context: RequestContext) ->
     return topic_partitions.handle(broker, request, context) if request.topics else DescribeTopicPartitionsResponse()
 
 
-def _own_operations_of_page(asked: Asked, answer: DescribeTopicPartitionsResponse) -> None:
+def _own_operations_of_page(asked: AuthorizedRequest, answer: DescribeTopicPartitionsResponse) -> None:
     for topic in answer.topics:
         topic.topic_authorized_operations = _operations(asked, topic)
 
@@ -187,7 +187,7 @@ def _own_operations_of_page(asked: Asked, answer: DescribeTopicPartitionsRespons
 # -- CreateTopics and DeleteTopics
 
 
-def creatable(asked: Asked) -> None:
+def creatable(asked: AuthorizedRequest) -> None:
     """CREATE on the cluster or on the topic; the answer has the configuration only for principals that may describe it."""
     asked.then(lambda answer: _hide_configs(asked, answer))
     if asked.may_cluster(Operation.CREATE):
@@ -196,7 +196,7 @@ def creatable(asked: Asked) -> None:
     asked.keep_if(lambda each: each.name in twice or asked.may_topic(Operation.CREATE, each.name), "topics", DENIED)
 
 
-def _hide_configs(asked: Asked, answer: CreateTopicsResponse) -> None:
+def _hide_configs(asked: AuthorizedRequest, answer: CreateTopicsResponse) -> None:
     for topic in answer.topics:
         if not topic.error_code and not asked.may_topic(Operation.DESCRIBE_CONFIGS, topic.name):
             topic.topic_config_error_code = DENIED
@@ -204,7 +204,7 @@ def _hide_configs(asked: Asked, answer: CreateTopicsResponse) -> None:
             topic.configs = []
 
 
-def deletable(asked: Asked) -> ErrorCode | None:
+def deletable(asked: AuthorizedRequest) -> ErrorCode | None:
     """DELETE on the cluster or on the topic; a name that may not be described is refused whether it exists or not."""
     settings, version = asked.broker.settings, asked.version
     if not settings.delete_topic_enable:
@@ -235,7 +235,7 @@ def deletable(asked: Asked) -> ErrorCode | None:
     return None
 
 
-def _may_delete(asked: Asked, name: str) -> bool:
+def _may_delete(asked: AuthorizedRequest, name: str) -> bool:
     """A principal that may DESCRIBE a topic learns that it does not exist; then there is nothing to delete."""
     if name not in asked.broker.cluster.topics and asked.may_topic(Operation.DESCRIBE, name):
         return True

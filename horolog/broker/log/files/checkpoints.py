@@ -28,6 +28,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from horolog.broker.log.storage import FileMissing, Storage
+from horolog.protocol.topic_partition import TopicPartition
 from horolog.protocol.uuids import parse_uuid, show_uuid
 
 RECOVERY_POINTS = "recovery-point-offset-checkpoint"
@@ -41,8 +42,6 @@ CLEAN_SHUTDOWN = ".kafka_cleanshutdown"
 LARGEST_OFFSET = 2**63 - 1
 LARGEST_INDEX = 2**31 - 1
 TOPIC_ID_BYTES = 16
-
-TopicPartition = tuple[str, int]
 
 
 class CheckpointError(ValueError):

@@ -23,8 +23,9 @@ from dataclasses import dataclass
 from crc32c import crc32c
 
 from horolog.broker.log.files import checkpoints
-from horolog.broker.log.files.checkpoints import CheckpointError, Loaded, TopicPartition
+from horolog.broker.log.files.checkpoints import CheckpointError, Loaded
 from horolog.broker.log.storage import FileMissing, Storage, StorageFault
+from horolog.protocol.topic_partition import TopicPartition
 
 LOG_STARTS = "horolog-log-starts"
 _HEAD = "horolog-log-starts 1"

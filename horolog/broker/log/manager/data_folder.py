@@ -16,7 +16,7 @@ from functools import partial
 from typing import NamedTuple
 
 from horolog.broker.clock import Clock
-from horolog.broker.log.manager.folder_checkpoints import FolderCheckpoints, TopicPartition
+from horolog.broker.log.manager.folder_checkpoints import FolderCheckpoints
 from horolog.broker.log.manager.identity import FolderIdentity, FolderUnusable
 from horolog.broker.log.manager.share import HeldByAnother, Share
 from horolog.broker.log.partition import Partition, Resources, closing
@@ -31,6 +31,7 @@ from horolog.broker.log.storage import (
     make_folder,
 )
 from horolog.broker.topic_settings import TopicConfig
+from horolog.protocol.topic_partition import TopicPartition
 
 log = logging.getLogger(__name__)
 

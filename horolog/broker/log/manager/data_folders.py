@@ -8,12 +8,12 @@ from collections.abc import Callable, Iterable, Iterator
 
 from horolog.broker.clock import Clock
 from horolog.broker.log.manager.data_folder import DataFolder
-from horolog.broker.log.manager.folder_checkpoints import TopicPartition
 from horolog.broker.log.manager.identity import FolderUnusable, new_id
 from horolog.broker.log.manager.placing import Placing
 from horolog.broker.log.manager.share import Share
 from horolog.broker.log.partition import Partition
 from horolog.broker.log.storage import DataFolderError, Storage, StorageFault, parent_of
+from horolog.protocol.topic_partition import TopicPartition
 
 log = logging.getLogger(__name__)
 

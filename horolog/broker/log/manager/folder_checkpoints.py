@@ -10,10 +10,9 @@ from collections.abc import Callable, Mapping
 from horolog.broker.log.files import checkpoints, log_starts
 from horolog.broker.log.partition import Partition, log_start, note_progress
 from horolog.broker.log.storage import Storage, StorageFault
+from horolog.protocol.topic_partition import TopicPartition
 
 log = logging.getLogger(__name__)
-
-TopicPartition = tuple[str, int]
 
 
 class FolderCheckpoints:

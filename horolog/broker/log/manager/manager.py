@@ -15,7 +15,6 @@ from horolog.broker.clock import Clock
 from horolog.broker.log.files import checkpoints
 from horolog.broker.log.manager.data_folder import DataFolder, partition_of, place_in
 from horolog.broker.log.manager.data_folders import DataFolders
-from horolog.broker.log.manager.folder_checkpoints import TopicPartition
 from horolog.broker.log.manager.share import Share
 from horolog.broker.log.partition import Partition, Resources, closing, log_start
 from horolog.broker.log.recovery import (
@@ -31,6 +30,7 @@ from horolog.broker.log.segments import ConvertedChunks
 from horolog.broker.log.storage import Storage, StorageFault
 from horolog.broker.settings import Settings
 from horolog.broker.topic_settings import TopicConfig
+from horolog.protocol.topic_partition import TopicPartition
 
 log = logging.getLogger(__name__)
 

@@ -4,9 +4,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from horolog.broker.log.manager.folder_checkpoints import FolderCheckpoints, TopicPartition
+from horolog.broker.log.manager.folder_checkpoints import FolderCheckpoints
 from horolog.broker.log.partition import Partition
 from horolog.broker.log.storage import Storage
+from horolog.protocol.topic_partition import TopicPartition
 
 
 class Mine(NamedTuple):

@@ -76,7 +76,7 @@ def dump_file(path: str, question: Question) -> Iterator[Item]:
 
 def _log(storage: ReadOnlyStorage, path: str, size_bytes: int, question: Question) -> Iterator[Item]:
     name = question.decoder or decoder_of(path)
-    asked = logs.Asked(
+    asked = logs.DumpOptions(
         question.deep,
         question.with_data,
         records.DECODERS.get(name or ""),

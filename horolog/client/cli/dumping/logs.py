@@ -15,7 +15,7 @@ ZEROS_BYTES = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class DumpOptions:
     """Which parts of a log to show."""
 
     deep: bool = False
@@ -61,7 +61,7 @@ class Summary:
         }
 
 
-def dump_log(file: File, size_bytes: int, base_offset: int | None, asked: Asked) -> Iterator[Item]:
+def dump_log(file: File, size_bytes: int, base_offset: int | None, asked: DumpOptions) -> Iterator[Item]:
     """The items of a log; `base_offset` is the one in the file's name, None for other names."""
     summary = Summary()
     first = base_offset or 0
@@ -80,7 +80,7 @@ def dump_log(file: File, size_bytes: int, base_offset: int | None, asked: Asked)
     yield summary.item(deep=asked.deep)
 
 
-def _batch_items(found: Batch, asked: Asked, summary: Summary) -> Iterator[Item]:
+def _batch_items(found: Batch, asked: DumpOptions, summary: Summary) -> Iterator[Item]:
     yield records.header_item(found)
     if asked.max_batch_bytes is not None and found.size_bytes > asked.max_batch_bytes:
         problem = f"{found.size_bytes} bytes are more than the {asked.max_batch_bytes} that a batch may have"

@@ -12,7 +12,7 @@ from horolog.broker.handlers.fetch_sessions import (
     FetchSessions,
     PartitionKey,
 )
-from horolog.broker.handlers.lookout import Lookout
+from horolog.broker.handlers.fetch_watch import FetchWatch
 from horolog.protocol.errors import ErrorCode
 
 
@@ -99,7 +99,7 @@ def test_the_partitions_of_all_sessions_are_bounded() -> None:
     assert sessions.partition_count == 0
 
 
-class Noting(Lookout):
+class Noting(FetchWatch):
     """Notes what it is told, and watches nothing."""
 
     def __init__(self) -> None:
@@ -122,11 +122,11 @@ def test_the_lookout_of_a_session_is_told_of_every_change() -> None:
     sessions = FetchSessions(10, ManualClock(), 100)
     session = sessions.open({("t", 0): position()})
     assert session is not None
-    session.lookout = lookout = Noting()
+    session.watch = watch = Noting()
     session.apply({("t", 0): position(9), ("t", 1): position()}, [("t", 0)])
     session.serve_last([("t", 1), ("gone", 0)])
     sessions.close(session.id)
-    assert lookout.told == [(("t", 0), False), (("t", 1), True), ("dropped", ("t", 0)), "put last", "closed"]
+    assert watch.told == [(("t", 0), False), (("t", 1), True), ("dropped", ("t", 0)), "put last", "closed"]
 
 
 def test_an_id_that_is_taken_is_not_given_again(monkeypatch: pytest.MonkeyPatch) -> None:

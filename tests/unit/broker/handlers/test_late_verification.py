@@ -107,7 +107,7 @@ async def test_a_partition_that_has_come_here_while_the_coordinator_was_asked_ta
         known.forget(moved)
         moved = known.take_over("t", 1, topic.config, topic.id, None, was_clean=True)
     topic.put(1, moved)
-    cluster.led.clear()
+    cluster.partition_cache.clear()
     late.answer()
     assert codes(await wire.take(request(producer, (0, 0)), 12)) == [NONE, ErrorCode.NOT_LEADER_OR_FOLLOWER]
     assert (topic.find(0).log_end_offset, moved.log_end_offset) == (1, 0)

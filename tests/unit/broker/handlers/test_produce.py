@@ -228,7 +228,8 @@ async def test_a_topic_that_was_made_anew_is_found_anew() -> None:
         for _ in range(2):
             assert only(await client.ask(request(("t", 0, V2)), 9)).error_code == 0
         assert only(await client.ask(request((before.id, 0, V2)), 13)).base_offset == 2
-        at_once(memory.broker.cluster.delete_topics, ["t"])
+        cluster = memory.broker.cluster
+        at_once(cluster.delete_topics, {"t": cluster.topics["t"].id})
         gone = [only(await client.ask(request((key, 0, V2)), version)) for key, version in (("t", 9), (before.id, 13))]
         assert [one.error_code for one in gone] == [
             ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,

@@ -3,7 +3,7 @@
 import pytest
 
 from horolog.broker.clock import ManualClock
-from horolog.broker.coordination.turns import SentBack, Turns
+from horolog.broker.coordination.keyed_queue import KeyedQueue, RetryGuard
 from horolog.broker.handlers.transactional_produce import verify
 from horolog.broker.transactions.states import VERSION_2, Producer
 from horolog.protocol.errors import ErrorCode
@@ -44,9 +44,9 @@ class Broker:
 
     def __init__(self, code=ErrorCode.NONE):
         self.joining = Transactions(code)
-        self.turns = Turns()
+        self.turns = KeyedQueue()
         self.clock = ManualClock()
-        self.sent_back = SentBack(self.clock.monotonic)
+        self.sent_back = RetryGuard(self.clock.monotonic)
 
     def send(self, sequence, place=PARTITION, epoch=2):
         records = batch([b"v"], 7, epoch, sequence)

@@ -9,7 +9,7 @@ import pytest
 from horolog.broker.clock import SystemClock
 from horolog.broker.observability import log_page
 from horolog.broker.observability.http_server import MAX_HEAD_BYTES
-from horolog.broker.observability.log_page import PARTITIONS_AT_MOST, TIMES_AT_MOST, Asked, read_query
+from horolog.broker.observability.log_page import PARTITIONS_AT_MOST, TIMES_AT_MOST, LogQuery, read_query
 from horolog.protocol.uuids import show_uuid
 from tests.support.http_asking import exchange, get
 from tests.support.log_model import encode
@@ -110,8 +110,8 @@ async def test_what_cannot_be_answered_is_refused_with_a_reason(target, status, 
 
 
 def test_a_query():
-    assert read_query("") == Asked(None, ())
-    assert read_query("at=5,1&partition=3,0,3") == Asked((0, 3), (5, 1))
+    assert read_query("") == LogQuery(None, ())
+    assert read_query("at=5,1&partition=3,0,3") == LogQuery((0, 3), (5, 1))
     assert read_query("at=5%2C1").times == (5, 1)
     most = ",".join(str(NOW_MS + one) for one in range(TIMES_AT_MOST))
     assert len(read_query(f"at={most}").times) == TIMES_AT_MOST

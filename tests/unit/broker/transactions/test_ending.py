@@ -6,8 +6,8 @@ import pytest
 
 from horolog.broker.clock import ManualClock
 from horolog.broker.transactions.ending import Ending
-from horolog.broker.transactions.entries import Entry
 from horolog.broker.transactions.journal import NotWritten
+from horolog.broker.transactions.open_transaction import OpenTransaction
 from horolog.broker.transactions.states import NO_PRODUCER_ID, Producer, State, Transaction
 from horolog.protocol.errors import ErrorCode
 
@@ -61,7 +61,7 @@ def ending(disk):
 
 @pytest.fixture
 def entry():
-    return Entry(ONGOING)
+    return OpenTransaction(ONGOING)
 
 
 @pytest.fixture

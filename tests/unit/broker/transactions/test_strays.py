@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from horolog.broker.transactions.entries import Entry
+from horolog.broker.transactions.open_transaction import OpenTransaction
 from horolog.broker.transactions.states import Producer, State, Transaction
 from horolog.broker.transactions.strays import Strays
 from horolog.protocol.errors import ErrorCode
@@ -27,7 +27,7 @@ class World:
         self.strays = Strays(self.entries, self, self, self.join)
 
     def entry(self, name="x", producer_id=7, state=State.ONGOING):
-        made = Entry(Transaction(name, producer_id, 0, 1000, state, frozenset({T0}), 0, 0))
+        made = OpenTransaction(Transaction(name, producer_id, 0, 1000, state, frozenset({T0}), 0, 0))
         self.entries[name] = made
         return made
 

@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from horolog.broker.transactions.entries import Entry
+from horolog.broker.transactions.open_transaction import OpenTransaction
 from horolog.broker.transactions.states import Producer, State, Transaction
 from horolog.broker.transactions.unclaimed import Unclaimed
 from horolog.protocol.errors import ErrorCode
@@ -217,4 +217,4 @@ def test_an_abort_that_the_disk_does_not_take_is_tried_again(world):
 
 def test_nobody_waits_for_it(world):
     assert 7 not in world.unclaimed
-    assert not world.unclaimed.is_off_record(Entry(transaction()))
+    assert not world.unclaimed.is_off_record(OpenTransaction(transaction()))

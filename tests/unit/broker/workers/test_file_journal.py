@@ -11,7 +11,7 @@ from horolog.broker.cluster_state import (
     RulesChanged,
     TopicsDeleted,
 )
-from horolog.broker.journal import Appended
+from horolog.broker.journal import AppendOutcome
 from horolog.broker.log.storage import DataFolderError, FolderInUse, MemoryStorage, RealStorage, StorageFault
 from horolog.broker.log.storage.memory_disk import PowerCut
 from horolog.broker.stored_rules import StoredRule
@@ -61,8 +61,8 @@ def test_a_journal_begins_with_its_head_alone(place):
 
 def test_what_one_has_written_the_other_reads(place):
     one, other = opened(place), opened(place)
-    assert append(one, ONE, 1) is Appended.WRITTEN
-    assert append(one, TWO, 2) is Appended.WRITTEN
+    assert append(one, ONE, 1) is AppendOutcome.WRITTEN
+    assert append(one, TWO, 2) is AppendOutcome.WRITTEN
     assert list(other.tail(0)) == [ONE, TWO]
     assert list(other.tail(2)) == []
     assert list(one.tail(2)) == []
@@ -74,15 +74,15 @@ def test_what_one_has_written_the_other_reads(place):
 def test_whoever_comes_second_is_told_and_reads(place):
     one, other = opened(place), opened(place)
     append(one, ONE, 1)
-    assert append(other, TWO, 1) is Appended.TAKEN
+    assert append(other, TWO, 1) is AppendOutcome.TAKEN
     assert list(other.tail(0)) == [ONE]
-    assert append(other, TWO, 2) is Appended.WRITTEN
+    assert append(other, TWO, 2) is AppendOutcome.WRITTEN
     assert list(one.tail(1)) == [TWO]
 
 
 def test_a_successor_goes_on_where_the_journal_ends(place):
     append(opened(place), ONE, 1)
-    assert append(opened(place), TWO, 2) is Appended.WRITTEN
+    assert append(opened(place), TWO, 2) is AppendOutcome.WRITTEN
     assert find(place[0], [place[1]]).read.entries == [ONE, TWO]
 
 
@@ -96,7 +96,7 @@ def test_a_tail_that_was_not_written_whole_is_cut_by_the_next_writer(place, cut,
     file.pwritev([encode_entry(2, THREE)[:-cut]], size)
     assert list(other.tail(0)) == [ONE]
     assert find(storage, [place[1]]).read.entries == [ONE]
-    assert append(other, TWO, 2) is Appended.WRITTEN
+    assert append(other, TWO, 2) is AppendOutcome.WRITTEN
     assert "was not written whole" in caplog.text
     assert list(one.tail(1)) == [TWO]
     assert storage.read_all(path(place)) == encode_head(HEAD) + encode_entry(1, ONE) + encode_entry(2, TWO)
@@ -118,7 +118,7 @@ def test_an_entry_that_was_read_is_on_the_disk_though_its_writer_could_not_sync_
     file_journal.begin(storage, "/data", HEAD)
     one, other = opened((storage, "/data")), opened((storage, "/data"))
     storage.fail("sync", "horolog-journal")
-    assert append(one, ONE, 1) is Appended.FAILED
+    assert append(one, ONE, 1) is AppendOutcome.FAILED
     assert list(read(storage, other)) == [ONE]
     storage.crash()
     assert find(storage, ["/data"]).read.entries == [ONE]
@@ -197,7 +197,7 @@ def test_nobody_goes_on_from_what_cannot_be_read(place):
     size = len(encode_head(HEAD) + encode_entry(1, ONE))
     storage.open(path(place)).pwritev([b"00000000"], size)
     assert list(other.tail(0)) == [ONE]
-    assert append(other, ONE, 2) is Appended.FAILED
+    assert append(other, ONE, 2) is AppendOutcome.FAILED
     with pytest.raises(DataFolderError, match=r"behind entry 1: wrong checksum.*stop all workers"):
         take_up(storage, [place[1]])
 
@@ -258,9 +258,9 @@ class TestFaults:
         one, other = opened((storage, "/data")), opened((storage, "/data"))
         storage.fail("sync", "journal")
         storage.fail("truncate", "journal")
-        assert append(one, ONE, 1) is Appended.FAILED
+        assert append(one, ONE, 1) is AppendOutcome.FAILED
         assert list(other.tail(0)) == []
-        assert append(other, TWO, 1) is Appended.WRITTEN
+        assert append(other, TWO, 1) is AppendOutcome.WRITTEN
         storage.crash()
         assert find(storage, ["/data"]).read.entries == [TWO]
 
@@ -268,19 +268,19 @@ class TestFaults:
     def test_what_the_disk_does_not_take_has_not_happened(self, storage, operation):
         one, other = opened((storage, "/data")), opened((storage, "/data"))
         storage.fail(operation, "journal", torn_bytes=20)
-        assert append(one, ONE, 1) is Appended.FAILED
+        assert append(one, ONE, 1) is AppendOutcome.FAILED
         assert list(other.tail(0)) == []
         assert storage.read_all("/data/horolog-journal") == encode_head(HEAD)
-        assert append(other, TWO, 1) is Appended.WRITTEN
-        assert append(one, ONE, 1) is Appended.TAKEN
+        assert append(other, TWO, 1) is AppendOutcome.WRITTEN
+        assert append(one, ONE, 1) is AppendOutcome.TAKEN
 
     def test_a_journal_that_another_holds_for_too_long_is_not_written(self, storage, caplog):
         journal = opened((storage, "/data"))
         held = storage.lock("/data/horolog-journal")
-        assert append(journal, ONE, 1) is Appended.FAILED
+        assert append(journal, ONE, 1) is AppendOutcome.FAILED
         assert "could not write" in caplog.text
         held.release()
-        assert append(journal, ONE, 1) is Appended.WRITTEN
+        assert append(journal, ONE, 1) is AppendOutcome.WRITTEN
 
     def test_who_cannot_read_tries_again(self, storage, caplog):
         one, other = opened((storage, "/data")), opened((storage, "/data"))
@@ -317,7 +317,7 @@ class TestFaults:
             try:
                 journal = opened((storage, "/data"))
                 for number, entry in enumerate((ONE, TWO, THREE), 1):
-                    if append(journal, entry, number) is Appended.WRITTEN:
+                    if append(journal, entry, number) is AppendOutcome.WRITTEN:
                         written.append(entry)
             except PowerCut:
                 pass
@@ -326,7 +326,7 @@ class TestFaults:
             assert found[: len(written)] == written
             assert len(found) <= len(written) + 1
             journal = opened((storage, "/data"))
-            assert append(journal, TWO, len(found) + 1) is Appended.WRITTEN
+            assert append(journal, TWO, len(found) + 1) is AppendOutcome.WRITTEN
             assert find(storage, ["/data"]).read.entries == [*found, TWO]
             if len(written) == 3:
                 break
@@ -338,10 +338,10 @@ def test_nothing_is_appended_while_another_holds_the_file(place, monkeypatch):
     storage, folder = place
     journal = opened(place)
     lock = storage.lock_in_turn(path(place))
-    assert append(journal, ONE, 1) is Appended.FAILED
+    assert append(journal, ONE, 1) is AppendOutcome.FAILED
     assert find(storage, [folder]).read.entries == []
     lock.release()
-    assert append(journal, ONE, 1) is Appended.WRITTEN
+    assert append(journal, ONE, 1) is AppendOutcome.WRITTEN
 
 
 def test_a_lock_in_turn_is_waited_for_and_given_up(place, monkeypatch):
@@ -520,7 +520,7 @@ class TestMending:
         data = storage.read_all(path(writers))
         storage.write_atomically(path(writers), data[:-9] + b"x" + data[-8:])
         other.read_on().check()
-        assert append(other.journal, ONE, other.state.number + 1) is Appended.FAILED
+        assert append(other.journal, ONE, other.state.number + 1) is AppendOutcome.FAILED
         one.check()
         assert other.read_on().state == Writer(storage, folder).state == one.state
 
@@ -533,7 +533,7 @@ class TestMending:
         assert "could not be compared" in caplog.text
         storage.heal()
         storage.write_atomically("/data/horolog-journal", encode_head(HEAD) + encode_entry(9, ONE))
-        assert append(one.journal, ONE, 3) is Appended.FAILED
+        assert append(one.journal, ONE, 3) is AppendOutcome.FAILED
 
 
 class TestShorteningAndFaults:
@@ -573,7 +573,7 @@ class TestShorteningAndFaults:
         one.reserve()
         other.read_on()
         storage.fail("sync_dir")
-        assert append(other.journal, ONE, 6) is Appended.FAILED
+        assert append(other.journal, ONE, 6) is AppendOutcome.FAILED
         assert "could not write" in caplog.text
         other.reserve()
         storage.crash()

@@ -5,7 +5,7 @@ from typing import ClassVar
 import pytest
 
 from horolog.broker.cluster_state import ProducerIdsReserved
-from horolog.broker.journal import Appended
+from horolog.broker.journal import AppendOutcome
 from horolog.broker.log.storage import RealStorage
 from horolog.broker.workers import file_journal
 from horolog.broker.workers.entry_lines import encode_entry
@@ -120,7 +120,7 @@ class TestMending:
         for _ in range(3):
             other.read_on().check()
         assert storage.read_all(path(writers)) == hurt
-        assert append(other.journal, ONE, other.state.number + 1) is Appended.FAILED
+        assert append(other.journal, ONE, other.state.number + 1) is AppendOutcome.FAILED
         one.check()
         assert other.read_on().state == Writer(storage, folder).state == one.state
 

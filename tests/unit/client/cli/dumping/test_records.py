@@ -7,7 +7,7 @@ from horolog.broker.log.integrity import scan
 from horolog.broker.log.storage import File
 from horolog.broker.transactions import records as transaction_records
 from horolog.broker.transactions.states import State, Transaction
-from horolog.client.cli.dumping.logs import Asked, dump_log
+from horolog.client.cli.dumping.logs import DumpOptions, dump_log
 from horolog.client.cli.dumping.records import DECODERS
 from horolog.protocol.messages.coordinator_records import (
     GroupMetadataKey,
@@ -34,7 +34,7 @@ def items(entries, **asked):
     """The lines shown of a log with these keys and values."""
     records = [Record(offset, 1000 + offset, 0, key, value) for offset, (key, value) in enumerate(entries)]
     data = bytes(encode_batch(records))
-    return list(dump_log(Bytes(data), len(data), 0, Asked(deep=True, **asked)))
+    return list(dump_log(Bytes(data), len(data), 0, DumpOptions(deep=True, **asked)))
 
 
 def decoded(name, *entries):
@@ -98,7 +98,7 @@ def test_bytes_that_are_no_text_are_in_base64():
 def test_sequences_go_on_from_0_behind_the_largest():
     records = [Record(offset, 1, 0, None, b"") for offset in range(3)]
     data = bytes(encode_batch(records, producer_id=9, producer_epoch=0, base_sequence=2**31 - 2))
-    found = list(dump_log(Bytes(data), len(data), 0, Asked(deep=True)))
+    found = list(dump_log(Bytes(data), len(data), 0, DumpOptions(deep=True)))
     assert [item["sequence"] for item in found if item["type"] == "record"] == [2**31 - 2, 2**31 - 1, 0]
     assert found[0]["last_sequence"] == 0
     assert next(iter(scan(Bytes(data).pread, len(data), first_offset=0, end_offset=9))).count == 3

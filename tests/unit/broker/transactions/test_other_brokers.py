@@ -8,7 +8,7 @@ from horolog.broker.cluster_state import Lead
 from horolog.broker.java_hash import partition_for
 from horolog.broker.placement import NO_NODE, NOBODY
 from horolog.broker.topic_names import TRANSACTION_STATE
-from horolog.broker.transactions.others import Others, Question
+from horolog.broker.transactions.other_brokers import OtherBrokers, Question
 from horolog.broker.transactions.states import VERSION_2, Producer, State, Transaction
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.messages.transactions import (
@@ -64,7 +64,7 @@ class World:
             return NOBODY if node == NO_NODE else Lead(node, 4)
 
         self.peers = Peers()
-        self.others = Others(self.cluster, SimpleNamespace(me=ME, lead=lead), self.peers)
+        self.others = OtherBrokers(self.cluster, SimpleNamespace(me=ME, lead=lead), self.peers)
 
 
 @pytest.fixture
@@ -81,7 +81,7 @@ def test_who_leads_and_who_coordinates_is_asked_of_the_placement(world):
     assert others.coordinator_of("id") == THIRD
     del world.topics[TRANSACTION_STATE]
     assert others.coordinator_of("id") == NO_NODE
-    assert "Others by" in repr(others)
+    assert "OtherBrokers by" in repr(others)
 
 
 class TestQuestions:

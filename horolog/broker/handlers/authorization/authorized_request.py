@@ -29,7 +29,7 @@ FAILED: Final = {
 """The error for a missing right, by the kind of resource."""
 
 
-class Asked:
+class AuthorizedRequest:
     """See the module's docstring."""
 
     __slots__ = (
@@ -63,7 +63,7 @@ class Asked:
         """Set by a check that answers in the handler's stead."""
 
     def __repr__(self) -> str:
-        return f"<Asked {self._key.name} by {self.rights!r}>"
+        return f"<AuthorizedRequest {self._key.name} by {self.rights!r}>"
 
     def may(self, operation: Operation, kind: ResourceType, name: str) -> bool:
         return self.rights.may(operation, kind, name)

@@ -1,7 +1,7 @@
 """A transactional id as its coordinator keeps it: how long its transaction has been going on, whatever the wall clock does."""
 
 from horolog.broker.clock import ManualClock
-from horolog.broker.transactions.entries import Entry
+from horolog.broker.transactions.open_transaction import OpenTransaction
 from horolog.broker.transactions.states import State, Transaction
 
 NOW_MS = 1_700_000_000_000
@@ -9,7 +9,7 @@ PLACES = frozenset({("t", 0)})
 
 
 def entry(started_ms=NOW_MS, timeout_ms=60_000):
-    return Entry(Transaction("x", 7, 0, timeout_ms, State.ONGOING, PLACES, started_ms, started_ms))
+    return OpenTransaction(Transaction("x", 7, 0, timeout_ms, State.ONGOING, PLACES, started_ms, started_ms))
 
 
 def test_it_begins_with_every_partition_unmarked_and_nobody_waiting():

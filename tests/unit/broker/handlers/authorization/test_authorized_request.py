@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
-from horolog.broker.handlers.authorization.asked import Asked, NotingRights, with_field
+from horolog.broker.handlers.authorization.authorized_request import AuthorizedRequest, NotingRights, with_field
 from horolog.broker.principal import Principal
 from horolog.broker.security.audit import Denied
 from horolog.broker.security.authorizer import Authorizer
@@ -29,7 +29,7 @@ class Route:
         self.encoded.append(response)
 
 
-def asked(key: ApiKey, request: Any, version: int = 1) -> Asked:
+def asked(key: ApiKey, request: Any, version: int = 1) -> AuthorizedRequest:
     authorizer = Authorizer((), allow_without_rules=False, acls=[acl("alice", "READ", name="t")])
     connection = SimpleNamespace(peer_host="h")
     context: Any = SimpleNamespace(
@@ -37,10 +37,10 @@ def asked(key: ApiKey, request: Any, version: int = 1) -> Asked:
     )
     topic = SimpleNamespace(name="t")
     broker: Any = SimpleNamespace(cluster=SimpleNamespace(by_id={b"1": topic}))
-    return Asked(key, broker, request, context, authorizer.rights(Principal("User", "alice"), "h"))
+    return AuthorizedRequest(key, broker, request, context, authorizer.rights(Principal("User", "alice"), "h"))
 
 
-def answered(given: Asked, handle: Any) -> Any:
+def answered(given: AuthorizedRequest, handle: Any) -> Any:
     """What leaves, once it is encoded."""
     answer = given.answered_by(handle)
     context: Any = given.context

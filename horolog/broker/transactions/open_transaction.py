@@ -12,7 +12,7 @@ Done = Callable[[ErrorCode, Producer | None], None]
 """Called with an error, or with NONE and the producer's id and epoch from now on."""
 
 
-class Entry:
+class OpenTransaction:
     """One transactional id: its current state, and the requests that wait for its end."""
 
     __slots__ = ("_began_at", "_started_ms", "busy", "is_lost", "transaction", "unmarked", "waiting")

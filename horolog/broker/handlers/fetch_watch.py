@@ -26,27 +26,27 @@ class Terms(NamedTuple):
     replica_id: int
 
 
-class Watch:
-    """One partition as a lookout watches it."""
+class PartitionWatch:
+    """One partition, as a fetch watches it."""
 
-    __slots__ = ("key", "lookout", "partition", "position")
+    __slots__ = ("key", "partition", "position", "watch")
 
-    def __init__(self, lookout: Lookout, key: PartitionKey, position: FetchPosition, partition: Partition) -> None:
-        self.lookout = lookout
+    def __init__(self, watch: FetchWatch, key: PartitionKey, position: FetchPosition, partition: Partition) -> None:
+        self.watch = watch
         self.key = key
         self.position = position
         self.partition = partition
 
     def __repr__(self) -> str:
-        return f"<Watch on {self.partition!r}>"
+        return f"<PartitionWatch on {self.partition!r}>"
 
     def changed(self) -> Iterable[Wait]:
-        self.lookout.restless[self.key] = self.position
-        return self.lookout.waits
+        self.watch.dirty[self.key] = self.position
+        return self.watch.waits
 
 
-class Lookout:
-    """Watches the positions of one fetch, or of all fetches of a session; `restless` are those that may have news."""
+class FetchWatch:
+    """Watches the positions of one fetch, or of all fetches of a session; `dirty` are those that may have news."""
 
     __slots__ = (
         "_changes",
@@ -56,8 +56,8 @@ class Lookout:
         "_turns",
         "_waiting",
         "_watches",
+        "dirty",
         "positions",
-        "restless",
         "waits",
     )
 
@@ -66,49 +66,49 @@ class Lookout:
     ) -> None:
         """`terms` are those of a look at all of them that has just been taken."""
         self.positions = positions
-        self.restless: Positions = dict(positions)
+        self.dirty: Positions = dict(positions)
         self.waits: dict[Wait, None] = {}
         self._waiting = waiting
         self._changes = changes
         self._seen = changes.number
         self._terms = terms
-        self._watches: dict[PartitionKey, Watch] = {}
+        self._watches: dict[PartitionKey, PartitionWatch] = {}
         self._is_closed = False
         self._turns = count(len(positions))
         for turn, position in enumerate(positions.values()):
             position.turn = turn
 
     def __repr__(self) -> str:
-        return f"<Lookout: {len(self.restless)} of {len(self.positions)} partitions may have news>"
+        return f"<FetchWatch: {len(self.dirty)} of {len(self.positions)} partitions may have news>"
 
     def to_look_at(self, terms: Terms) -> Positions:
         """The positions that may have news, in the order of answers."""
         number = self._changes.number  # before the look: what changes during it counts for the next one
         if terms != self._terms or number != self._seen:
             self._terms, self._seen = terms, number
-            self.restless = dict(self.positions)
-        elif len(self.restless) > 1:
-            self.restless = dict(sorted(self.restless.items(), key=lambda one: one[1].turn))
-        return dict(self.restless)
+            self.dirty = dict(self.positions)
+        elif len(self.dirty) > 1:
+            self.dirty = dict(sorted(self.dirty.items(), key=lambda one: one[1].turn))
+        return dict(self.dirty)
 
     def note(self, key: PartitionKey, position: FetchPosition, partition: Partition | None, *, is_quiet: bool) -> None:
         """Note what a look has found at one position; `partition` is None where there is none to wait for."""
         if self._is_closed and not self.waits:
             return
         if partition is None or not is_quiet:
-            self.restless[key] = position
+            self.dirty[key] = position
         else:
-            self.restless.pop(key, None)
+            self.dirty.pop(key, None)
         watch = self._watches.get(key)
         if watch is None or watch.partition is not partition:
             self._forget(key)
             if partition is not None:
-                watch = self._watches[key] = Watch(self, key, position, partition)
+                watch = self._watches[key] = PartitionWatch(self, key, position, partition)
                 self._waiting.watch(partition, watch)
 
     def ask(self, key: PartitionKey, position: FetchPosition, *, is_new: bool) -> None:
         """The client asks for a partition, for the first time or again."""
-        self.restless[key] = position
+        self.dirty[key] = position
         if is_new:
             self.put_last(position)
 
@@ -118,7 +118,7 @@ class Lookout:
 
     def drop(self, key: PartitionKey) -> None:
         """The client no longer asks for a partition."""
-        self.restless.pop(key, None)
+        self.dirty.pop(key, None)
         self._forget(key)
 
     def _forget(self, key: PartitionKey) -> None:
@@ -126,7 +126,7 @@ class Lookout:
         if watch is not None:
             self._waiting.unwatch(watch.partition, watch)
 
-    # -- its life: a closed lookout goes on watching until its last wait ends
+    # -- its life: a closed one goes on watching until its last wait ends
 
     def enter(self, wait: Wait) -> None:
         self.waits[wait] = None

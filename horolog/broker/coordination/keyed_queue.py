@@ -25,7 +25,7 @@ class _Turn:
         self.has_ended = self.has_failed = False
 
 
-class Turns:
+class KeyedQueue:
     """The queues of all keys; a key without work has none."""
 
     def __init__(self) -> None:
@@ -34,7 +34,7 @@ class Turns:
         self._is_beginning = False
 
     def __repr__(self) -> str:
-        return f"<Turns at {len(self._queues)} keys>"
+        return f"<KeyedQueue at {len(self._queues)} keys>"
 
     def take(self, keys: Iterable[Hashable], work: Callable[[End], None]) -> None:
         """Begin work as soon as it is the first at all of its keys: at once, if no other work is there."""
@@ -91,7 +91,7 @@ class Turns:
                 self._begin(queue[0])
 
 
-class SentBack:
+class RetryGuard:
     """Work that was sent back, to come again: later work with the same key does not overtake it, for up to `KEPT_S`.
 
     The key is the owner of the work and its object; the number says which work is earlier.
@@ -106,7 +106,7 @@ class SentBack:
         self._first: dict[Hashable, tuple[int, float]] = {}  # its number, and until when others wait for it
 
     def __repr__(self) -> str:
-        return f"<SentBack: {len(self._first)} keys>"
+        return f"<RetryGuard: {len(self._first)} keys>"
 
     def note(self, key: Hashable, number: int) -> None:
         now_s = self._monotonic()

@@ -1,4 +1,4 @@
-"""A lookout shows what may have news, in the order of answers, and gives its watches back when it is closed."""
+"""A fetch watch gives the partitions that may have news, in the order of answers, and its waits end when it is closed."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from horolog.broker.handlers.fetch_sessions import FetchPosition
-from horolog.broker.handlers.lookout import Lookout, Terms
+from horolog.broker.handlers.fetch_watch import FetchWatch, Terms
 from horolog.broker.log.partition import RareChanges
 from horolog.broker.waiting import Wait, Waiting
 
@@ -16,20 +16,20 @@ TERMS = Terms(7, 0, -1)
 
 
 class Post:
-    """A lookout over three partitions, which are letters here, and what it stands on."""
+    """A fetch watch over three partitions, which are letters here, and what it stands on."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self.waiting = Waiting(loop)
         self.changes = RareChanges()
         self.positions = {("t", number): FetchPosition(0, 1, -1, -1) for number in range(3)}
-        self.lookout = Lookout(self.positions, self.waiting, self.changes)
+        self.watch = FetchWatch(self.positions, self.waiting, self.changes)
 
     def look(self, terms: Terms = TERMS) -> list[int]:
-        return [index for _, index in self.lookout.to_look_at(terms)]
+        return [index for _, index in self.watch.to_look_at(terms)]
 
     def note(self, index: int, partition: Any, *, is_quiet: bool = True) -> None:
         key = ("t", index)
-        self.lookout.note(key, self.positions[key], partition, is_quiet=is_quiet)
+        self.watch.note(key, self.positions[key], partition, is_quiet=is_quiet)
 
     def quieten(self) -> None:
         self.look()
@@ -44,7 +44,7 @@ async def post() -> Post:
 
 async def test_at_first_all_may_have_news(post: Post) -> None:
     assert post.look() == [0, 1, 2]
-    assert repr(post.lookout) == "<Lookout: 3 of 3 partitions may have news>"
+    assert repr(post.watch) == "<FetchWatch: 3 of 3 partitions may have news>"
 
 
 async def test_only_what_changed_is_looked_at_again(post: Post) -> None:
@@ -85,7 +85,7 @@ async def test_a_rare_change_or_other_terms_make_it_look_at_all(post: Post) -> N
 
 async def test_the_order_is_that_of_the_turns(post: Post) -> None:
     post.quieten()
-    post.lookout.put_last(post.positions["t", 0])
+    post.watch.put_last(post.positions["t", 0])
     post.waiting.changed(["a", "c", "b"])  # type: ignore[list-item]
     assert post.look() == [1, 2, 0]
 
@@ -93,21 +93,21 @@ async def test_the_order_is_that_of_the_turns(post: Post) -> None:
 async def test_what_the_client_asks_for_is_looked_at_and_what_it_drops_is_not(post: Post) -> None:
     post.quieten()
     added = post.positions["t", 3] = FetchPosition(0, 1, -1, -1)
-    post.lookout.ask(("t", 3), added, is_new=True)
-    post.lookout.ask(("t", 1), post.positions["t", 1], is_new=False)
+    post.watch.ask(("t", 3), added, is_new=True)
+    post.watch.ask(("t", 1), post.positions["t", 1], is_new=False)
     assert post.look() == [1, 3]
-    post.lookout.drop(("t", 1))
-    post.lookout.drop(("t", 1))
+    post.watch.drop(("t", 1))
+    post.watch.drop(("t", 1))
     post.waiting.changed(["b"])  # type: ignore[list-item]
     assert post.look() == [3]
 
 
 async def test_a_closed_lookout_stays_until_nobody_waits(post: Post) -> None:
     post.quieten()
-    wait = Wait(lambda: False, lambda: None, post.lookout.leave)
-    post.lookout.enter(wait)
+    wait = Wait(lambda: False, lambda: None, post.watch.leave)
+    post.watch.enter(wait)
     post.waiting.add(wait, 60_000)
-    post.lookout.close()
+    post.watch.close()
     assert "3 partitions are watched" in repr(post.waiting)
     post.waiting.remove(wait)
     assert "0 partitions are watched" in repr(post.waiting)
@@ -118,4 +118,4 @@ async def test_a_closed_lookout_stays_until_nobody_waits(post: Post) -> None:
 async def test_a_watch_shows_its_partition(post: Post) -> None:
     post.quieten()
     (watch,) = post.waiting._watches["a"]  # type: ignore[index]
-    assert repr(watch) == "<Watch on 'a'>"
+    assert repr(watch) == "<PartitionWatch on 'a'>"

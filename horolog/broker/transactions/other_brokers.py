@@ -11,11 +11,11 @@ from itertools import groupby
 from operator import itemgetter
 
 from horolog.broker.cluster import Cluster
-from horolog.broker.coordination.turns import gather
+from horolog.broker.coordination.keyed_queue import gather
 from horolog.broker.java_hash import partition_for
 from horolog.broker.placement import NO_NODE, Placement
 from horolog.broker.topic_names import TRANSACTION_STATE
-from horolog.broker.transactions.states import STATES_BY_TITLE, Producer, State, TopicPartition, Transaction
+from horolog.broker.transactions.states import STATES_BY_TITLE, Producer, State, Transaction
 from horolog.broker.workers.peers import Peers
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.messages.transactions import (
@@ -32,6 +32,7 @@ from horolog.protocol.messages.transactions import (
     WriteTxnMarkersRequest,
     WriteTxnMarkersResponse,
 )
+from horolog.protocol.topic_partition import TopicPartition
 from horolog.protocol.wire import Message
 
 ADD_VERSION, MARKERS_VERSION, LIST_VERSION, DESCRIBE_VERSION = 5, 2, 0, 0
@@ -70,7 +71,7 @@ class Question:
         return f"<Question about {len(self.places)} partitions of {self.transactional_id}>"
 
 
-class Others:
+class OtherBrokers:
     """The other brokers, as transactions see them."""
 
     def __init__(self, cluster: Cluster, placement: Placement, peers: Peers) -> None:
@@ -79,7 +80,7 @@ class Others:
         self._peers = peers
 
     def __repr__(self) -> str:
-        return f"<Others by {self._peers!r}>"
+        return f"<OtherBrokers by {self._peers!r}>"
 
     # -- who they are
 

@@ -4,12 +4,12 @@ import random
 
 import pytest
 
-from horolog.broker.coordination.turns import SentBack, Turns, gather
+from horolog.broker.coordination.keyed_queue import KeyedQueue, RetryGuard, gather
 
 
 class Bench:
     def __init__(self):
-        self.turns = Turns()
+        self.turns = KeyedQueue()
         self.begun = []
         self.ends = {}
 
@@ -48,7 +48,7 @@ def test_what_shares_a_key_waits_for_all_that_is_ahead(bench):
     bench.end("c")
     assert bench.begun == ["a", "b", "c", "d"]
     bench.end("d")
-    assert repr(bench.turns) == "<Turns at 0 keys>"
+    assert repr(bench.turns) == "<KeyedQueue at 0 keys>"
 
 
 def test_a_key_given_twice_is_one_key(bench):
@@ -68,7 +68,7 @@ def test_work_ends_once(bench):
 
 
 def test_a_long_queue_of_work_that_ends_at_once_does_not_nest():
-    turns, ends, begun = Turns(), [], []
+    turns, ends, begun = KeyedQueue(), [], []
 
     def at_once(number, end):
         begun.append(number)
@@ -110,7 +110,7 @@ def test_what_waits_for_work_that_fails_begins(bench, work):
     assert raised.group_contains(ZeroDivisionError)
     assert bench.begun == ["a", "b"]
     bench.end("b")
-    assert repr(bench.turns) == "<Turns at 0 keys>"
+    assert repr(bench.turns) == "<KeyedQueue at 0 keys>"
 
 
 def test_work_that_has_failed_ends_nobody_elses_turn(bench):
@@ -165,31 +165,31 @@ def test_nothing_asked_is_answered_at_once():
 class TestSentBack:
     def test_later_work_is_kept_back_until_the_first_has_come_again(self):
         now = [0.0]
-        sent_back = SentBack(lambda: now[0])
+        sent_back = RetryGuard(lambda: now[0])
         sent_back.note("k", 5)
         sent_back.note("k", 3)
         sent_back.note("k", 4)
         assert [sent_back.comes_before("k", number) for number in (4, 5, 3, 4)] == [True, True, False, False]
         assert not sent_back.comes_before("other", 9)
-        assert repr(sent_back) == "<SentBack: 0 keys>"
+        assert repr(sent_back) == "<RetryGuard: 0 keys>"
 
     def test_what_does_not_come_again_is_forgotten(self):
         now = [0.0]
-        sent_back = SentBack(lambda: now[0])
+        sent_back = RetryGuard(lambda: now[0])
         sent_back.note("k", 3)
-        now[0] = SentBack.KEPT_S
+        now[0] = RetryGuard.KEPT_S
         sent_back.note("k", 7)
         assert [sent_back.comes_before("k", number) for number in (8, 7, 8)] == [True, False, False]
         sent_back.note("k", 3)
-        now[0] += SentBack.KEPT_S
+        now[0] += RetryGuard.KEPT_S
         assert not sent_back.comes_before("k", 8)
 
     def test_of_many_those_are_kept_whose_time_is_not_up(self, monkeypatch):
-        monkeypatch.setattr(SentBack, "MOST", 2)
+        monkeypatch.setattr(RetryGuard, "MOST", 2)
         now = [0.0]
-        sent_back = SentBack(lambda: now[0])
+        sent_back = RetryGuard(lambda: now[0])
         for key in range(2):
             sent_back.note(key, 0)
-        now[0] = SentBack.KEPT_S
+        now[0] = RetryGuard.KEPT_S
         sent_back.note(2, 0)
-        assert repr(sent_back) == "<SentBack: 1 keys>"
+        assert repr(sent_back) == "<RetryGuard: 1 keys>"
