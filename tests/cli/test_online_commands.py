@@ -44,7 +44,7 @@ def address(request: pytest.FixtureRequest, session_broker: BrokerProcess, tmp_p
 
 def until(holds: Callable[[], bool]) -> None:
     """A Kafka's brokers hear of settings a moment after who has set them is answered."""
-    give_up = time.monotonic() + 10
+    give_up = time.monotonic() + 60
     while not holds():
         assert time.monotonic() < give_up
         time.sleep(0.05)

@@ -11,6 +11,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import psutil
 import pytest
 
 from horolog import Admin, Client, Producer, TopicPartition
@@ -39,9 +40,10 @@ def pytest_collection_modifyitems(items):
 
 @pytest.fixture(scope="session")
 def chromium():
-    from playwright.sync_api import sync_playwright
+    from playwright.sync_api import expect, sync_playwright
 
     with sync_playwright() as playwright:
+        expect.set_options(timeout=60_000)  # a busy machine takes its time
         running = playwright.chromium.launch(executable_path=CHROMIUM, args=WORDS)
         yield running
         running.close()
@@ -52,7 +54,7 @@ def page(chromium):
     """A page whose faults fail the test: what scripts throw, and whatever the content policy had to stop."""
     context = chromium.new_context(viewport={"width": 1280, "height": 900})
     opened = context.new_page()
-    opened.set_default_timeout(20_000)  # a busy machine takes its time
+    opened.set_default_timeout(60_000)
     faults = []
     opened.on("pageerror", lambda error: faults.append(str(error)))
     opened.on("console", lambda said: faults.append(said.text) if "Content Security" in said.text else None)
@@ -72,17 +74,21 @@ class Console:
 
     def __init__(self, *words):
         command = [sys.executable, "-m", "horolog", "console", "--listen", "127.0.0.1:0", "--tz", "UTC", *words]
-        self.began = time.monotonic()
         self.process = subprocess.Popen(command, cwd=PROJECT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         self.address = self.process.stdout.readline().strip().rstrip("/")
         assert self.address.startswith("http"), self.process.stderr.read()
+
+    def cpu_s(self):
+        """The processor time that it has taken since it was started."""
+        used = psutil.Process(self.process.pid).cpu_times()
+        return used.user + used.system
 
     def resident_mib(self):
         return int(re.search(r"VmRSS:\s+(\d+)", Path(f"/proc/{self.process.pid}/status").read_text())[1]) / 1024
 
     def end(self):
         self.process.terminate()
-        self.process.wait(10)
+        self.process.wait(60)
         self.process.stdout.close()
         self.process.stderr.close()
 

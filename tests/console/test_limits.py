@@ -1,34 +1,36 @@
 """A cold start, memory, 10,000 topics, a broker that goes away and comes back, and logins, all as a browser sees them."""
 
 import re
-import time
 import urllib.error
 import urllib.request
 
+import pytest
 from playwright.sync_api import expect
 
-from horolog import Admin
+from horolog import Admin, Client
 from tests.console.conftest import in_a_thread
+from tests.support.processor_time import quickest
 
 FIRST_PAGE_S = 0.3
+FILTER_S = 0.5
 RESIDENT_MIB = 40
 BUSY_FACTOR = 4
-"""This machine may be doing other things; the figures themselves are in docs/console.md."""
+"""Of processor time: this machine may be a slow one; the figures themselves are in docs/console.md."""
 
 
 def get(address):
-    with urllib.request.urlopen(address, timeout=10) as answer:
+    with urllib.request.urlopen(address, timeout=60) as answer:
         return answer.read().decode()
 
 
 def test_the_first_page_of_a_cold_start(filled, start_console):
-    took = []
-    for _ in range(3):
-        began = time.monotonic()
+    def took():
         console = start_console("-b", filled[0].address)
         assert "orders" in get(console.address + "/")
-        took.append(time.monotonic() - began)
-    assert min(took) < FIRST_PAGE_S * BUSY_FACTOR, took
+        return console.cpu_s()
+
+    most = FIRST_PAGE_S * BUSY_FACTOR
+    assert quickest(took, below=most, times=5) < most
 
 
 def test_it_stays_small(filled, start_console):
@@ -46,11 +48,12 @@ def test_it_stays_small(filled, start_console):
     assert console.resident_mib() < RESIDENT_MIB
 
 
+@pytest.mark.timeout(600)
 def test_ten_thousand_topics(start_broker, start_console, page):
     broker = start_broker()
 
     async def make():
-        async with Admin(broker.address) as admin:
+        async with Client(broker.address, request_timeout_ms=300_000) as client, Admin(client) as admin:
             for start in range(0, 10_000, 1000):
                 await admin.create_topics([_topic(number) for number in range(start, start + 1000)])
 
@@ -58,10 +61,10 @@ def test_ten_thousand_topics(start_broker, start_console, page):
     console = start_console("-b", broker.address)
     page.goto(console.address)
     assert "Page 1 of 200" in page.locator("main").inner_text()
-    began = time.monotonic()
+    before_s = console.cpu_s()
     page.locator("#filter").fill("9999")
     expect(page.locator("tr[data-row]")).to_have_count(1)
-    assert time.monotonic() - began < 3
+    assert console.cpu_s() - before_s < FILTER_S * BUSY_FACTOR
     get(console.address + "/?page=150&sort=size")
 
 
@@ -77,24 +80,24 @@ def test_a_broker_that_goes_away_and_comes_back(start_broker, start_console, pag
     page.goto(console.address)
     assert "There are no topics" in page.locator("main").inner_text()
     in_a_thread(_make(broker.address, "orders"))
-    page.get_by_role("link", name="orders").wait_for(timeout=15_000)
+    page.get_by_role("link", name="orders").wait_for(timeout=60_000)
     fine = page.get_by_text("Nothing is wrong")
     assert fine.is_visible()
     broker.kill()
-    page.get_by_text("no answer from").first.wait_for(timeout=15_000)
+    page.get_by_text("no answer from").first.wait_for(timeout=60_000)
     assert page.get_by_role("link", name="orders").is_visible()
     assert not fine.is_visible()
     assert page.get_by_text("Whether anything is wrong is not known").is_visible()
     meanwhile = page.context.new_page()
     meanwhile.goto(console.address + "/topic?name=orders")
-    meanwhile.get_by_text("asks again every").wait_for(timeout=15_000)
+    meanwhile.get_by_text("asks again every").wait_for(timeout=60_000)
     assert "no answer from" in re.sub(r"\s+", " ", _error(console.address + "/groups"))
     broker.start()
-    page.get_by_text("The broker answers again").wait_for(timeout=20_000)
+    page.get_by_text("The broker answers again").wait_for(timeout=60_000)
     assert page.get_by_role("link", name="orders").is_visible()
     assert fine.is_visible()
-    meanwhile.get_by_role("heading", name="Timeline").wait_for(timeout=20_000)
-    page.get_by_text("The broker answers again").wait_for(state="detached", timeout=15_000)
+    meanwhile.get_by_role("heading", name="Timeline").wait_for(timeout=60_000)
+    page.get_by_text("The broker answers again").wait_for(state="detached", timeout=60_000)
 
 
 async def _make(address, name):

@@ -308,7 +308,7 @@ def test_who_is_at_a_row_stays_there_when_the_table_comes_anew(console, page):
     there = page.evaluate("document.activeElement.getAttribute('href')")
     assert there.startswith("/topic?")
     page.evaluate("document.querySelector('tr.here').dataset.old = 'yes'")
-    page.locator("tr.here:not([data-old])").wait_for(timeout=15_000)
+    page.locator("tr.here:not([data-old])").wait_for(timeout=60_000)
     assert page.evaluate("document.activeElement.getAttribute('href')") == there
     assert page.locator("tr.here").count() == 1
 

@@ -28,7 +28,7 @@ def test_more_connections_and_files_than_descriptors(tmp_path: Path, brokers: Ca
     assert len(witness.acknowledged) == 600, witness
     with ExitStack() as connections:
         for _ in range(3 * FEW):
-            connections.enter_context(socket.create_connection((broker.host, broker.port), timeout=5))
+            connections.enter_context(socket.create_connection((broker.host, broker.port), timeout=60))
         assert broker.running
     witness.send(600)
     assert len(witness.acknowledged) == 1200, witness

@@ -20,7 +20,7 @@ from tests.support.golden import Case
 
 PARTS = 3
 STARTS = "log-start-offset-checkpoint"
-WAIT_S = 30.0
+WAIT_S = 60.0
 
 
 def chosen(seed: str) -> list[tuple[str, str]]:

@@ -54,7 +54,7 @@ def consume(broker: BrokerProcess, topic: str, count: int, isolation: str) -> li
     try:
         consumer.assign([TopicPartition(topic, 0, OFFSET_BEGINNING)])
         messages: list[Message] = []
-        end = time.monotonic() + 20
+        end = time.monotonic() + 60
         while len(messages) < count and time.monotonic() < end:
             messages += consumer.consume(500, 0.5)
         messages += consumer.consume(10, 0.2)

@@ -62,7 +62,7 @@ def consume(address: str, topic: str, partition: int) -> list[int]:
     consumer = Consumer({"bootstrap.servers": address, "group.id": "none", "enable.auto.commit": False, "log_level": 0})
     try:
         place = TopicPartition(topic, partition)
-        first, end = within(lambda: consumer.get_watermark_offsets(place, timeout=5))
+        first, end = within(lambda: consumer.get_watermark_offsets(place, timeout=30))
         consumer.assign([TopicPartition(topic, partition, first)])
         found: list[int] = []
         deadline = time.monotonic() + WAIT_SECONDS

@@ -48,7 +48,7 @@ QUICK = {
     "horolog.clock.jump.wait.ms": "0",
     "offsets.retention.minutes": "1000000",
 }
-WAIT_SECONDS = 40
+WAIT_SECONDS = 60
 
 
 def release_or_skip(release: str) -> str:
@@ -124,7 +124,7 @@ def consume(address: str, topic: str, group: str | None = None) -> list[int]:
     consumer = Consumer(settings)
     try:
         place = TopicPartition(topic, 0)
-        first, end = within(lambda: consumer.get_watermark_offsets(place, timeout=5))
+        first, end = within(lambda: consumer.get_watermark_offsets(place, timeout=30))
         consumer.assign([TopicPartition(topic, 0, first)])
         found: list[int] = []
         deadline = time.monotonic() + WAIT_SECONDS

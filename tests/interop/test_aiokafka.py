@@ -14,7 +14,7 @@ from tests.interop.samples import BEYOND_MS, CODECS, SAMPLES, TARGETS, Sample, f
 from tests.support.broker_process import BrokerProcess
 from tests.support.names import unique
 
-WAIT_SECONDS = 20
+WAIT_SECONDS = 60
 
 
 @pytest.fixture

@@ -71,7 +71,7 @@ def check(events: list[dict[str, Any]]) -> None:
 
 
 def wait_for(condition: Callable[[], object]) -> None:
-    ends = time.monotonic() + 10
+    ends = time.monotonic() + 60
     while not condition():
         assert time.monotonic() < ends, "it has not come"
         time.sleep(0.01)

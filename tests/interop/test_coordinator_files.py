@@ -30,7 +30,7 @@ ONE_COPY = {
     "transaction.state.log.min.isr": "1",
 }
 RELEASE = "3.9.2"
-WAIT_SECONDS = 20.0
+WAIT_SECONDS = 60.0
 TOPIC = "t"
 CLASSIC, NEWER, ONLY_OFFSETS = "a classic group", "a group of the newer protocol", "a group of offsets"
 

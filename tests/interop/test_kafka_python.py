@@ -23,7 +23,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
 ]
-WAIT_SECONDS = 20
+WAIT_SECONDS = 60
 
 
 @pytest.fixture(autouse=True)

@@ -23,7 +23,7 @@ from tests.support.names import unique
 KCAT = shutil.which("kcat") or shutil.which("kafkacat")
 pytestmark = pytest.mark.skipif(KCAT is None, reason="kcat is not installed")
 
-WAIT_SECONDS = 30.0
+WAIT_SECONDS = 60.0
 LINES = [f"key-{number}:value {number}" for number in range(100)]
 
 

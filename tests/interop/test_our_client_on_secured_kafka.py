@@ -27,6 +27,8 @@ pytestmark = [pytest.mark.kafka_jars, pytest.mark.java, pytest.mark.timeout(300)
 MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER")
 WITH_PASSWORDS = MECHANISMS[:3]
 SECONDS_OF_SESSIONS = 5.0
+FINAL_SECONDS = 60.0
+"""A final refusal comes at once; a client that tries again does so for 120 s."""
 INVALID_TOKEN = {
     "security.protocol": "SASL_PLAINTEXT",
     "sasl.mechanism": "OAUTHBEARER",
@@ -76,7 +78,7 @@ async def test_the_right_credentials(secured: SecuredKafka, mechanism: str, tls:
 
 
 async def refused(
-    address: str, properties: dict[str, str] | None, timeout_ms: int = 20_000
+    address: str, properties: dict[str, str] | None, timeout_ms: int = 120_000
 ) -> tuple[KafkaError, float]:
     began = time.monotonic()
     async with client_of(address, properties, timeout_ms) as client:
@@ -91,7 +93,7 @@ async def test_a_wrong_password_is_final(secured: SecuredKafka, mechanism: str) 
     assert isinstance(error, AuthenticationFailed)
     assert "invalid" in str(error).lower()
     assert "hush" not in str(error)
-    assert seconds < 10
+    assert seconds < FINAL_SECONDS
 
 
 async def test_a_wrong_token_is_final(secured: SecuredKafka) -> None:
@@ -128,7 +130,7 @@ async def test_faults_of_tls_are_named(secured: SecuredKafka, tmp_path) -> None:
         error, seconds = await refused(address, properties)
         assert isinstance(error, TlsFailed), error
         assert said in str(error)
-        assert seconds < 10
+        assert seconds < FINAL_SECONDS
     error, _ = await refused(secured.open, secured.properties(tls=True), 500)
     assert "listener without TLS" in str(error)
 

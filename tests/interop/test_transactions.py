@@ -23,7 +23,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
 ]
-WAIT_SECONDS = 30.0
+WAIT_SECONDS = 60.0
 EACH = 50
 ROUNDS = ((b"first", True), (b"aborted", False), (b"last", True))
 """Commit, abort, commit: readers of committed records see two thirds of it."""

@@ -108,7 +108,7 @@ def test_a_transaction_that_a_kill_left_open_is_ended_and_not_waited_for(cluster
     ask(cluster, leave_open)
     began = time.monotonic()
     assert start(cluster, lanes)[1].sent == 7
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 30  # its own limit is 60 s
 
 
 def test_more_lanes_than_partitions(cluster):

@@ -228,7 +228,7 @@ def test_giving_up_aborts_at_once(target):
         began = time.monotonic()
         await give_up(names.cluster, have, parts)
         assert await names.committed() == []
-        assert time.monotonic() - began < 20
+        assert time.monotonic() - began < 45  # their own limit is 60 s
         states = await names.cluster.states([part.transactional_id(names.name) for part in parts])
         assert {each.name for each in states.values()} <= {"CompleteAbort", "PrepareAbort", "Empty"}
 

@@ -14,8 +14,8 @@ from pathlib import Path
 from benchmarks.process import children, is_alive
 
 PROJECT = Path(__file__).resolve().parents[2]
-READY_TIMEOUT_SECONDS = 30.0
-STOP_TIMEOUT_SECONDS = 30.0
+READY_TIMEOUT_SECONDS = 90.0
+STOP_TIMEOUT_SECONDS = 90.0
 _ADDRESS = re.compile(r"(127\.0\.0\.1):(\d+)")
 
 TARGET_SETTINGS: dict[str, str] = {
@@ -158,8 +158,8 @@ class BrokerProcess:
     def kill(self) -> int:
         """Send SIGKILL and wait, as after a crash of this one process; its workers, if any, end with it."""
         workers = children(self.pid) if self.running else []
-        code = self._end(signal.SIGKILL, 10.0)
-        deadline = time.monotonic() + 10.0
+        code = self._end(signal.SIGKILL, STOP_TIMEOUT_SECONDS)
+        deadline = time.monotonic() + STOP_TIMEOUT_SECONDS
         while any(map(is_alive, workers)):
             assert time.monotonic() < deadline, "the workers do not end with their supervisor"
             time.sleep(0.005)
@@ -183,7 +183,7 @@ class BrokerProcess:
             return process.wait(timeout_seconds)
         except subprocess.TimeoutExpired:
             process.kill()
-            process.wait(10.0)
+            process.wait(STOP_TIMEOUT_SECONDS)
             raise AssertionError(
                 f"the broker did not end within {timeout_seconds} s of {number.name}\n{self.log()[-4000:]}"
             ) from None

@@ -8,7 +8,7 @@ async def exchange(port, request):
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     try:
         writer.write(request)
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             answer = await reader.read()
     finally:
         writer.close()

@@ -81,12 +81,12 @@ class RegistryThread:
 
         self.thread = threading.Thread(target=lambda: asyncio.run(serve()))
         self.thread.start()
-        assert ready.wait(10)
+        assert ready.wait(60)
         return self
 
     def __exit__(self, *_):
         self.loop.call_soon_threadsafe(self.ended.set)
-        self.thread.join(10)
+        self.thread.join(60)
 
     @property
     def url(self):

@@ -28,13 +28,13 @@ class TypedShell:
 
     def __exit__(self, *_):
         self.process.kill()
-        self.process.wait(10)
+        self.process.wait(60)
         os.close(self.terminal)
 
     def type(self, text):
         os.write(self.terminal, text.encode())
 
-    def until(self, expected, seconds=20):
+    def until(self, expected, seconds=60):
         """Wait until this appears; returns the output since the last call."""
         give_up = time.monotonic() + seconds
         while expected not in CONTROL.sub("", self.seen):
@@ -50,7 +50,7 @@ class TypedShell:
         for attempt in range(5):
             self.type(key)
             try:
-                return self.until(expected, 3)
+                return self.until(expected, 15)
             except AssertionError:
                 assert attempt < 4
         return ""

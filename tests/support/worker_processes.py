@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tests.support.broker_process import BrokerProcess
 
-SOON_S = 30.0
+SOON_S = 60.0
 
 
 def until(true: Callable[[], object], within_s: float = SOON_S, what: str = "") -> float:

@@ -33,7 +33,7 @@ PARTITIONS = 4
 PROBED = "probed"
 GOAL_S, MOST_MEDIAN_S = 0.5, 4.0
 """The goal, and the time that a machine with other things to do may take."""
-BACK_S = 30.0
+BACK_S = 60.0
 PATIENT = {"message.timeout.ms": 60_000}
 LEAST_UP_S, MOST_UP_S = 0.1, 0.6
 

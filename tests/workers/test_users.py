@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
 from horolog import Admin
 from horolog.broker.security.sasl import scram_keys
 from horolog.broker.security.sasl.scram_keys import SCRAM_SHA_512
 from horolog.client.admin_users import NewUser
+from tests.interop.test_sasl import lists_topics
 from tests.support.sasl_brokers import horolog
 
 NAME = "SCRAM-SHA-512"
@@ -16,11 +16,12 @@ NAME = "SCRAM-SHA-512"
 
 def logs_in(address: str, password: str) -> bool:
     login = {"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": NAME, "sasl.username": "ann"}
-    client = AdminClient({"bootstrap.servers": address, **login, "sasl.password": password, "log_level": 0})
-    try:
-        return len(client.list_topics(timeout=3).brokers) == 2
-    except KafkaException:
-        return False
+    said: list[str] = []
+    told = {"error_cb": lambda error: said.append(error.name()), "log_level": 0}
+    client = AdminClient({"bootstrap.servers": address, **login, "sasl.password": password, **told})
+    came_in = lists_topics(client, lambda: "_AUTHENTICATION" in said)
+    assert came_in or "_AUTHENTICATION" in said, said
+    return came_in and len(client.list_topics(timeout=60).brokers) == 2
 
 
 async def ports_of(address: str) -> list[str]:

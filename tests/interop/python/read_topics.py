@@ -7,7 +7,7 @@ of its own, in which there is only the client: nothing of the project is importe
 import sys
 import time
 
-PATIENCE_SECONDS = 15
+PATIENCE_SECONDS = 60
 
 
 def show(topic, offset, time_type, timestamp, key, value):

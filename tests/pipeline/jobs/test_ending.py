@@ -20,8 +20,8 @@ def test_a_signal_is_a_wish_and_ends_a_pause(number):
         assert not ending.wished
         threading.Timer(0.05, os.kill, (os.getpid(), number)).start()
         began = time.monotonic()
-        ending.pause(30)
-        assert time.monotonic() - began < 10
+        ending.pause(600)
+        assert time.monotonic() - began < 60
         assert ending.wished
         ending.pause(30)
     assert signal.getsignal(number) == before

@@ -52,7 +52,7 @@ class Answerer:
         self.listener.shutdown(socket.SHUT_RDWR)
         self.listener.close()
         for thread in self.threads:
-            thread.join(5)
+            thread.join(60)
             assert not thread.is_alive()
 
 

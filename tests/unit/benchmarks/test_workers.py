@@ -69,7 +69,7 @@ def test_the_processor_time_of_workers_is_their_brokers():
         assert broker.cpu_seconds() >= process.fine_cpu_seconds(os.getpid()) * 0.5
     finally:
         child.kill()
-        child.wait(10)
+        child.wait(60)
 
 
 def test_a_broker_that_does_not_start_is_told(monkeypatch, capsys):

@@ -38,7 +38,7 @@ class FakePartition(Partition):
             raise StorageFault("no space")
 
     def sync(self) -> None:
-        assert self.let_sync.wait(5)
+        assert self.let_sync.wait(60)
         self.syncs += 1
         if self.fail_sync:
             raise StorageFault("input/output error")
@@ -107,7 +107,7 @@ async def test_a_durable_commit_waits_for_every_sync(workers) -> None:
     assert quick.syncs == 1
     assert commit.failures is None
     slow.let_sync.set()
-    await asyncio.wait_for(c.drain(), 5)
+    await asyncio.wait_for(c.drain(), 60)
     assert commit.failures == {}
 
 
@@ -123,7 +123,7 @@ async def test_commits_that_arrive_during_a_sync_share_the_next(workers) -> None
         await asyncio.sleep(0)
     assert first.failures is None
     partition.let_sync.set()
-    await asyncio.wait_for(c.drain(), 5)
+    await asyncio.wait_for(c.drain(), 60)
     assert partition.syncs == 2
     assert all(commit.failures == {} for commit in later)
 
@@ -134,5 +134,5 @@ async def test_a_failed_sync_is_told_to_all_who_waited_for_it(workers) -> None:
     commits = [FakeCommit([partition], durable=True) for _ in range(3)]
     for commit in commits:
         c.submit(commit)
-    await asyncio.wait_for(c.drain(), 5)
+    await asyncio.wait_for(c.drain(), 60)
     assert all(commit.failures is not None and partition in commit.failures for commit in commits)

@@ -24,7 +24,7 @@ class Partition:
         self.is_through = Event()
 
     def sync(self):
-        self.holds.wait(5)
+        self.holds.wait(60)
         if self.error is not None:
             raise self.error
         self.sync_state.reached(15)

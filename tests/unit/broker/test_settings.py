@@ -10,6 +10,7 @@ from horolog.broker import unused_keys
 from horolog.broker.setting_types import ConfigSource, ConfigType, SettingsError, render
 from horolog.broker.settings import SPECS, Layers, Settings, load, magic_of_release
 from horolog.broker.settings_sources import kafka_keys, key_of_variable
+from tests.support.processor_time import quickest
 
 
 def test_defaults_are_what_the_table_says_and_are_allowed():
@@ -273,11 +274,13 @@ def test_record_format_of_a_release(text, magic):
 
 def test_settings_are_quick_to_import():
     code = "import dataclasses, enum, re, pathlib, time\na = time.process_time()\nimport horolog.broker.settings\nprint(time.process_time() - a)"
-    took = min(
-        float(subprocess.check_output([sys.executable, "-c", code], cwd=settings_module.__file__.rsplit("/", 3)[0]))
-        for _ in range(3)
-    )
-    assert took < 0.05  # about 0.012 s; room for a busy machine
+    folder = settings_module.__file__.rsplit("/", 3)[0]
+    most = 0.05  # about 0.012 s; room for a slow machine
+
+    def took():
+        return float(subprocess.check_output([sys.executable, "-c", code], cwd=folder))
+
+    assert quickest(took, below=most) < most
 
 
 @pytest.mark.parametrize("levels", ["", "broker.network:DEBUG", "broker:INFO, protocol.wire:ERROR"])

@@ -125,7 +125,7 @@ def test_where_it_listens():
 
 
 async def ready(made):
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while "/\n" not in made.out.getvalue():  # noqa: ASYNC110 - a stream of text has no event
             await asyncio.sleep(0.01)
     return made.out.getvalue().strip()
@@ -151,7 +151,7 @@ async def test_it_ends_with_the_process_that_started_it(monkeypatch):
     running = asyncio.ensure_future(command.listen(arguments("--listen", "127.0.0.1:0", "--with-parent"), made))
     await ready(made)
     monkeypatch.setattr(command.os, "getppid", lambda: 1 << 30)
-    assert await asyncio.wait_for(running, 10) == 0
+    assert await asyncio.wait_for(running, 60) == 0
 
 
 async def test_a_failure_is_not_lost_with_a_parent():

@@ -59,7 +59,7 @@ async def test_records_that_are_written_are_sent(monkeypatch):
 
         writing = asyncio.ensure_future(write())
         stream = answer.body_iterator
-        found = await asyncio.wait_for(parts(stream, 1), 20)
+        found = await asyncio.wait_for(parts(stream, 1), 60)
         await writing
         await stream.aclose()
         followers.enter()

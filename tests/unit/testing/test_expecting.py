@@ -24,7 +24,7 @@ async def send(broker, *values):
 
 async def test_it_waits_for_records_that_come(broker):
     sending = asyncio.ensure_future(send(broker, b"one", b"two", b"three"))
-    found = await broker.expect("orders", count=3, within="5s")
+    found = await broker.expect("orders", count=3, within="60s")
     await sending
     assert [one.value for one in found] == [b"one", b"two", b"three"]
     assert len(await broker.expect("orders")) == 3
@@ -41,10 +41,9 @@ async def test_too_few_fail_after_the_time_and_too_many_at_once(broker):
     said = str(few.value).splitlines()
     assert said[0] == 'orders: 1 record with value {"id": 3} expected within 200ms, none match'
     assert said[-1] == "nearest: orders-0 at offset 0: the value's id is 1, not 3"
-    began = time.monotonic()
-    with pytest.raises(ExpectationFailed, match="1 record expected within 5s, 2 are there") as many:
-        await broker.expect("orders", count=1, within="5s")
-    assert time.monotonic() - began < 1
+    with pytest.raises(ExpectationFailed, match="1 record expected within 1h, 2 are there") as many:
+        async with asyncio.timeout(60):
+            await broker.expect("orders", count=1, within="1h")
     assert len(many.value.records) == 2
     with pytest.raises(ExpectationFailed, match="records with key bob expected"):
         await broker.expect("orders", key="bob", within=0)
@@ -61,8 +60,8 @@ async def test_a_topic_that_is_not_there(broker):
 async def test_none_is_expected_for_some_time(broker):
     await broker.expect_none("orders", within="50ms")
     sending = asyncio.ensure_future(send(broker, b"late"))
-    with pytest.raises(ExpectationFailed, match="no records with value late expected for 5s, 1 are there"):
-        await broker.expect_none("orders", value="late", within="5s")
+    with pytest.raises(ExpectationFailed, match="no records with value late expected for 1m, 1 are there"):
+        await broker.expect_none("orders", value="late", within="60s")
     await sending
 
 

@@ -30,7 +30,7 @@ class Librdkafka:
         self.producer.produce(
             topic, value, partition=partition, on_delivery=lambda error, _: outcome.append(error and error.name())
         )
-        assert self.producer.flush(10) == 0
+        assert self.producer.flush(60) == 0
         return outcome[0], time.perf_counter() - began
 
 
@@ -118,7 +118,7 @@ async def test_a_delay_that_is_ended_lets_go_at_once(ending):
         await producer.send_and_wait("t", b"before")
         fault = broker.faults.delay("1h", "produce")
         waiting = asyncio.ensure_future(producer.send_and_wait("t", b"held"))
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             while not fault.hits:  # noqa: ASYNC110 - nobody tells of hits
                 await asyncio.sleep(0.01)
             fault.end() if ending == "end" else broker.faults.clear()
@@ -153,13 +153,13 @@ def test_a_leader_is_away_and_comes_back(broker):
     settings = {"bootstrap.servers": broker.bootstrap, "group.id": "g", "auto.offset.reset": "earliest"}
     consumer = Consumer(settings)
     consumer.subscribe(["t"])
-    assert consumer.poll(10).value() == b"before"
+    assert consumer.poll(60).value() == b"before"
     with broker.faults.leader_away("t", 0):
         assert [one.leader for one in admin.list_topics("t", 5).topics["t"].partitions.values()] == [-1, 1]
         client.producer.produce("t", b"waits", partition=0)
         assert client.producer.flush(0.3) == 1
-    assert client.producer.flush(10) == 0
-    message = consumer.poll(10)
+    assert client.producer.flush(60) == 0
+    message = consumer.poll(60)
     assert (message.error(), message.value()) == (None, b"waits")
     consumer.close()
 
@@ -170,7 +170,7 @@ def test_throttling_is_told_and_time_ends_it(broker):
     assert client.send()[0] is None
     with broker.faults.throttle("1h", "produce", times=1):
         assert client.send()[0] is None
-        deadline = time.monotonic() + 5
+        deadline = time.monotonic() + 60
         while not told and time.monotonic() < deadline:
             client.producer.poll(0.05)
     assert told[-1] == 3600.0

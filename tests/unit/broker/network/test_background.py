@@ -36,5 +36,5 @@ def test_a_loop_that_has_ended_is_told_nothing():
     in_thread(loop, lambda: 7, told.append)
     for thread in threading.enumerate():
         if thread.name == "fetch":
-            thread.join(5)
+            thread.join(60)
     assert told == []

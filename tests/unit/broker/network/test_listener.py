@@ -26,7 +26,7 @@ from horolog.broker.settings import Layers, from_layers
 from tests.support.certificates import Certificates
 from tests.support.conversations import Service, finish, framed, limits
 
-SOON_S = 5.0
+SOON_S = 60.0
 
 
 class Place:

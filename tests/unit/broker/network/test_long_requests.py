@@ -44,7 +44,7 @@ def asking(count: int = MANY, name: str = "g") -> FindCoordinatorRequest:
 
 async def until(holds: Callable[[], bool]) -> None:
     """Let the loop turn until something holds."""
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(60):
         while not holds():  # noqa: ASYNC110 - nobody tells of a turn
             await asyncio.sleep(0)
 

@@ -17,7 +17,7 @@ from horolog.broker.metrics import Counter
 from horolog.broker.security import audit_file
 from horolog.broker.security.audit_file import AuditFile
 
-SOON_S = 10.0
+SOON_S = 60.0
 
 
 def wait_for(condition: Callable[[], object]) -> None:

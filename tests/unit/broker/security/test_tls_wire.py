@@ -17,7 +17,7 @@ from horolog.broker.security.tls_wire import CHUNK_BYTES, TlsDoor, TlsWire
 from horolog.broker.settings import Layers, from_layers
 from tests.support.audited import Kept, trail
 
-SOON_S = 5.0
+SOON_S = 60.0
 
 
 @pytest.fixture(autouse=True)

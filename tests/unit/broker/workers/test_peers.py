@@ -19,7 +19,7 @@ from horolog.protocol.messages.transactions import (
 from tests.support.memory_broker import MemoryBroker
 
 NODE = 2
-SOON_S = 5.0
+SOON_S = 60.0
 
 
 @pytest.fixture

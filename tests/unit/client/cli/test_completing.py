@@ -144,12 +144,14 @@ def test_silence_where_something_is_wrong(console, unused_tcp_port):
 
 
 def test_names_of_a_broker(console):
-    console.environ[completing.ANSWER_VARIABLE] = "10s"
+    console.environ[completing.ANSWER_VARIABLE] = "60s"
 
     async def join(address):
         async with Consumer(address, group="billing") as consumer:
             await consumer.subscribe(["orders"])
-            await consumer.poll(100)
+            async with asyncio.timeout(60):
+                while not consumer.assignment:
+                    await consumer.poll(100)
             await consumer.commit()
 
     with broker_in_thread() as broker:

@@ -388,20 +388,20 @@ def test_syncs_from_several_threads_wait_for_each_other(model):
 
         def datasync(self):
             entered.set()
-            go_on.wait(5)
+            go_on.wait(60)
             real()
 
     model.partition.segments[0].log = Slow()
     first = threading.Thread(target=lambda: (model.partition.sync(), done.append(1)))
     first.start()
-    entered.wait(5)
+    entered.wait(60)
     second = threading.Thread(target=lambda: (model.partition.sync(), done.append(2)))
     second.start()
     second.join(0.05)
     assert done == []
     go_on.set()
-    first.join(5)
-    second.join(5)
+    first.join(60)
+    second.join(60)
     assert sorted(done) == [1, 2]
 
 

@@ -251,7 +251,7 @@ def test_a_sync_that_waited_for_one_that_failed_fails_too(model):
     model.partition.segments[0].log = Dying()
     with pytest.raises(StorageFault):
         model.partition.sync()
-    waiting.join(10)
+    waiting.join(60)
     assert len(late) == 1
     assert model.partition.sync_state.recovery_point == 0
 

@@ -65,20 +65,20 @@ def test_a_sync_that_has_begun_before_the_name_was_made_does_not_cover_it(storag
 
     def slow(path):
         held.set()
-        assert go_on.wait(10)
+        assert go_on.wait(60)
         real(path)
 
     storage.sync_dir = slow
     shared = SharedSyncs(storage)
     first = threading.Thread(target=shared.sync, args=(PARENT, shared.begun(PARENT)))
     first.start()
-    assert held.wait(10)
+    assert held.wait(60)
     late = shared.begun(PARENT)  # a name is made while the sync is under way
     second = threading.Thread(target=shared.sync, args=(PARENT, late))
     second.start()
     go_on.set()
-    first.join(10)
-    second.join(10)
+    first.join(60)
+    second.join(60)
     assert counted(storage) == 2
 
 
