@@ -11,7 +11,7 @@ from dataclasses import replace
 from itertools import product
 
 from horolog.broker.log.partition import Partition, Resources
-from horolog.broker.log.recovery import Place, create_partition
+from horolog.broker.log.recovery import PartitionFolder, create_partition
 from horolog.broker.log.segments import Allowance, ConvertedChunks
 from horolog.broker.log.storage import RealStorage
 from horolog.broker.settings import load
@@ -31,7 +31,7 @@ REMEMBERED_BYTES = 1 << 30
 def filled(folder: str, name: str, magic: int, codec: Codec, value_bytes: int, count: int) -> Partition:
     config = replace(resolve({}, load(None, {}, {})[0]), stored_magic=magic)
     resources = Resources(RealStorage(), converted=ConvertedChunks(REMEMBERED_BYTES))
-    partition = create_partition(Place(name, 0, f"{folder}/{name}-0"), None, config, resources, NOW_MS)
+    partition = create_partition(PartitionFolder(name, 0, f"{folder}/{name}-0"), None, config, resources, NOW_MS)
     value = (b"%020d" * (value_bytes // 20 + 1))[:value_bytes]
     for first in range(0, count, SET_RECORDS):
         records = [Record(n, NOW_MS + first + n, 0, b"key", value) for n in range(SET_RECORDS)]

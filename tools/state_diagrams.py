@@ -19,19 +19,19 @@ def diagram(names: Mapping[S, str], comes_from: Mapping[S, frozenset[S]], first:
 
 
 def classic_diagram() -> str:
-    names = {state: state.value for state in classic_group.State}
-    return diagram(names, classic_group.COMES_FROM, classic_group.State.EMPTY)
+    names = {state: state.value for state in classic_group.GroupState}
+    return diagram(names, classic_group.COMES_FROM, classic_group.GroupState.EMPTY)
 
 
 def transaction_diagram() -> str:
-    names = {state: state.title for state in states.State}
-    return diagram(names, states.COMES_FROM, states.State.EMPTY)
+    names = {state: state.title for state in states.TransactionState}
+    return diagram(names, states.COMES_FROM, states.TransactionState.EMPTY)
 
 
 def classic_answers() -> str:
     rows = [
         f"| {state.value} | {_told(classic.HEARTBEAT[state])} | {_told(classic.SYNC[state])} |"
-        for state in classic_group.State
+        for state in classic_group.GroupState
     ]
     return "\n".join(["| state | Heartbeat | SyncGroup |", "|---|---|---|", *rows]) + "\n"
 

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 CHECKSUM_SIZE = 8
 
 
-class Unreadable(NamedTuple):
+class UnreadableLine(NamedTuple):
     """A line that cannot be trusted."""
 
     number: int
@@ -29,9 +29,9 @@ def encode_line(content: Mapping[str, Any]) -> str:
 
 def read_lines(
     data: bytes, take_head: Callable[[dict[str, Any]], None], take_other: Callable[[dict[str, Any], str], None]
-) -> list[Unreadable]:
+) -> list[UnreadableLine]:
     """Pass on the head, and every other line with its text; those that cannot be read or are not taken are left out and returned."""
-    unreadable: list[Unreadable] = []
+    unreadable: list[UnreadableLine] = []
     for number, line in enumerate(data.split(b"\n"), start=1):
         if not line:
             continue
@@ -42,7 +42,7 @@ def read_lines(
             else:
                 take_other(content, line.decode("ascii") + "\n")
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-            unreadable.append(Unreadable(number, str(error)))
+            unreadable.append(UnreadableLine(number, str(error)))
     return unreadable
 
 

@@ -29,7 +29,7 @@ TICKS_PER_TIMING: Final = 16
 FAMILIES = (WRITE_SECONDS,)
 
 
-class Told(Protocol):
+class Answerable(Protocol):
     """A conversation whose responses may be sent."""
 
     def answered(self) -> None: ...
@@ -42,7 +42,7 @@ class Commit(Protocol):
     def partitions(self) -> Sequence[Partition]: ...
     @property
     def durable(self) -> bool: ...
-    def finish(self, failures: Failures) -> Told | None: ...
+    def finish(self, failures: Failures) -> Answerable | None: ...
 
 
 class InternalCommit:
@@ -120,7 +120,7 @@ class Committer:
                         failures[partition] = fault
         if is_timed:
             self._write_seconds.observe(self._monotonic() - began)
-        told: dict[Told | None, None] = {}
+        told: dict[Answerable | None, None] = {}
         for commit in queued:
             if not commit.durable or not self._waits_for_sync(commit, failures):
                 told[commit.finish(failures)] = None
@@ -150,7 +150,7 @@ class Committer:
     def _made_safe(self, partition: Partition, waits: list[_SyncWait], failures: Failures) -> None:
         self._syncing.discard(partition)
         fault = failures.get(partition)
-        told: dict[Told | None, None] = {}
+        told: dict[Answerable | None, None] = {}
         for wait in waits:
             if fault is not None:
                 wait.failures[partition] = fault
@@ -182,7 +182,7 @@ class Committer:
             await self._idle.wait()
 
 
-def _tell(told: Iterable[Told | None]) -> None:
+def _tell(told: Iterable[Answerable | None]) -> None:
     """Notify each conversation once, so that its responses leave together."""
     for one in told:
         if one is not None:

@@ -34,7 +34,7 @@ _BY_DURATION: Final = "by_duration:"
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class GroupSetting:
     """One setting; `lowest` and `highest` are the keys of the broker's bounds, where those are settings."""
 
     spec: Spec
@@ -53,8 +53,8 @@ def _wrong_reset(text: str) -> str | None:
 
 def _number(
     name: str, default: int, sentence: str, low: int = 0, high: int = INT32_MAX, bounds: tuple[str, str] = ("", "")
-) -> Row:
-    return Row(Spec(name, ConfigType.INT, default, sentence, low, high), *bounds)
+) -> GroupSetting:
+    return GroupSetting(Spec(name, ConfigType.INT, default, sentence, low, high), *bounds)
 
 
 _ROWS: Final = (
@@ -76,10 +76,10 @@ _ROWS: Final = (
         bounds=("group.consumer.min.session.timeout.ms", "group.consumer.max.session.timeout.ms"),
     ),
     _number("share.assignment.interval.ms", 1_000, _SHARE, 0, 15_000),
-    Row(Spec("share.auto.offset.reset", ConfigType.STRING, "latest", _SHARE, check=_wrong_reset)),
+    GroupSetting(Spec("share.auto.offset.reset", ConfigType.STRING, "latest", _SHARE, check=_wrong_reset)),
     _number("share.delivery.count.limit", 5, _SHARE, 2, 10),
     _number("share.heartbeat.interval.ms", 5_000, _SHARE, 5_000, 15_000),
-    Row(
+    GroupSetting(
         Spec(
             "share.isolation.level",
             ConfigType.STRING,
@@ -90,7 +90,7 @@ _ROWS: Final = (
     ),
     _number("share.partition.max.record.locks", 2_000, _SHARE, 100, 10_000),
     _number("share.record.lock.duration.ms", 30_000, _SHARE, 15_000, 60_000),
-    Row(Spec("share.renew.acknowledge.enable", ConfigType.BOOLEAN, True, _SHARE)),
+    GroupSetting(Spec("share.renew.acknowledge.enable", ConfigType.BOOLEAN, True, _SHARE)),
     _number("share.session.timeout.ms", 45_000, _SHARE, 45_000, 60_000),
     _number("streams.assignment.interval.ms", 1_000, _STREAMS, 0, 15_000),
     _number("streams.heartbeat.interval.ms", 5_000, _STREAMS, 5_000, 15_000),
@@ -98,7 +98,7 @@ _ROWS: Final = (
     _number("streams.num.standby.replicas", 0, _STREAMS, 0, 2),
     _number("streams.session.timeout.ms", 45_000, _STREAMS, 45_000, 60_000),
 )
-ROWS: Final[Mapping[str, Row]] = {row.spec.name: row for row in _ROWS}
+ROWS: Final[Mapping[str, GroupSetting]] = {row.spec.name: row for row in _ROWS}
 SESSION_TIMEOUT: Final = "consumer.session.timeout.ms"
 HEARTBEAT_INTERVAL: Final = "consumer.heartbeat.interval.ms"
 
@@ -133,7 +133,7 @@ def number(overrides: Mapping[str, str], key: str, settings: Settings) -> int:
     return value
 
 
-def _of_broker(row: Row, settings: Settings) -> Value:
+def _of_broker(row: GroupSetting, settings: Settings) -> Value:
     key = _BROKERS + row.spec.name
     return settings.value(key) if key in SPECS else row.spec.default
 
@@ -143,7 +143,7 @@ def describe(overrides: Mapping[str, str], settings: Settings, keys: Iterable[st
     return [_entry(ROWS[key], overrides, settings) for key in (ROWS if keys is None else keys) if key in ROWS]
 
 
-def _entry(row: Row, overrides: Mapping[str, str], settings: Settings) -> ConfigEntry:
+def _entry(row: GroupSetting, overrides: Mapping[str, str], settings: Settings) -> ConfigEntry:
     name, brokers = row.spec.name, _BROKERS + row.spec.name
     own = [Synonym(name, overrides[name], ConfigSource.GROUP)] if name in overrides else []
     if brokers in SPECS:

@@ -60,7 +60,7 @@ class TopicConfig:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class TopicSetting:
     """One topic setting: what it may be, its older names, and the broker settings behind it with the unit of each."""
 
     spec: Spec
@@ -115,7 +115,7 @@ def _check_release(text: str) -> str | None:
 
 
 _ROWS = (
-    Row(
+    TopicSetting(
         _list(
             name="cleanup.policy",
             choices=("compact", "delete"),
@@ -123,7 +123,7 @@ _ROWS = (
         ),
         broker=(("log.cleanup.policy", 1),),
     ),
-    Row(
+    TopicSetting(
         _int(
             name="compression.gzip.level",
             default=-1,
@@ -133,8 +133,10 @@ _ROWS = (
             sentence="Taken for Kafka's sake and not used.",
         ),
     ),
-    Row(_int(name="compression.lz4.level", default=9, low=1, high=17, sentence="Taken for Kafka's sake and not used.")),
-    Row(
+    TopicSetting(
+        _int(name="compression.lz4.level", default=9, low=1, high=17, sentence="Taken for Kafka's sake and not used.")
+    ),
+    TopicSetting(
         _string(
             name="compression.type",
             choices=CODECS,
@@ -142,7 +144,7 @@ _ROWS = (
         ),
         broker=(("compression.type", 1),),
     ),
-    Row(
+    TopicSetting(
         _int(
             name="compression.zstd.level",
             default=3,
@@ -151,11 +153,11 @@ _ROWS = (
             sentence="Taken for Kafka's sake and not used.",
         )
     ),
-    Row(
+    TopicSetting(
         _long(name="delete.retention.ms", low=0, sentence="Time that a compacted topic still shows its tombstones."),
         broker=(("log.cleaner.delete.retention.ms", 1),),
     ),
-    Row(
+    TopicSetting(
         _long(
             name="file.delete.delay.ms",
             low=0,
@@ -163,18 +165,18 @@ _ROWS = (
         ),
         broker=(("log.segment.delete.delay.ms", 1),),
     ),
-    Row(
+    TopicSetting(
         _long(
             name="flush.messages", low=1, sentence="Records of a partition after which its file is synced to the disk."
         ),
         broker=(("log.flush.interval.messages", 1),),
     ),
-    Row(
+    TopicSetting(
         _long(name="flush.ms", low=0, sentence="Time that a record may stay unsynced, where nothing else syncs it."),
         broker=(("log.flush.interval.ms", 1), ("log.flush.scheduler.interval.ms", 1)),
     ),
-    Row(_list(name="follower.replication.throttled.replicas", sentence=_REPLICAS)),
-    Row(
+    TopicSetting(_list(name="follower.replication.throttled.replicas", sentence=_REPLICAS)),
+    TopicSetting(
         _long(
             name="horolog.future.timestamp.max.ms",
             low=-1,
@@ -182,49 +184,49 @@ _ROWS = (
         ),
         broker=(("horolog.log.future.timestamp.max.ms", 1),),
     ),
-    Row(
+    TopicSetting(
         _boolean(
             name="horolog.message.upconversion.enable",
             sentence="Whether current clients get older records in the newest format; false: as they are stored.",
         ),
         broker=(("horolog.log.message.upconversion.enable", 1),),
     ),
-    Row(
+    TopicSetting(
         _boolean(
             name=SETTINGS_UNKNOWN,
             default=False,
             sentence="True for a topic that was found without its settings: nothing of it is deleted or compacted until they are given.",
         )
     ),
-    Row(
+    TopicSetting(
         _int(name="index.interval.bytes", low=0, sentence="Bytes of log between two index entries."),
         broker=(("log.index.interval.bytes", 1),),
     ),
-    Row(_list(name="leader.replication.throttled.replicas", sentence=_REPLICAS)),
-    Row(_long(name="local.retention.bytes", default=-2, low=-2, sentence=_TIERED)),
-    Row(_long(name="local.retention.ms", default=-2, low=-2, sentence=_TIERED)),
-    Row(
+    TopicSetting(_list(name="leader.replication.throttled.replicas", sentence=_REPLICAS)),
+    TopicSetting(_long(name="local.retention.bytes", default=-2, low=-2, sentence=_TIERED)),
+    TopicSetting(_long(name="local.retention.ms", default=-2, low=-2, sentence=_TIERED)),
+    TopicSetting(
         _long(
             name="max.compaction.lag.ms", low=1, sentence="Time after which a record makes its log due for compaction."
         ),
         broker=(("log.cleaner.max.compaction.lag.ms", 1),),
     ),
-    Row(
+    TopicSetting(
         _int(name="max.message.bytes", low=0, sentence="The largest batch, or old message, that is taken."),
         broker=(("message.max.bytes", 1),),
     ),
-    Row(
+    TopicSetting(
         _long(name=_FIRST_DIFFERENCE, low=0, sentence=f"The first name of {_DIFFERENCE}, where that is not given."),
         broker=_BROKER_DIFFERENCES[1:],
     ),
-    Row(
+    TopicSetting(
         _boolean(
             name="message.downconversion.enable",
             sentence="Whether old clients get newer records in the format that they can read.",
         ),
         broker=(("log.message.downconversion.enable", 1),),
     ),
-    Row(
+    TopicSetting(
         _string(
             name="message.format.version",
             check=_check_release,
@@ -233,7 +235,7 @@ _ROWS = (
         ),
         broker=(("log.message.format.version", 1),),
     ),
-    Row(
+    TopicSetting(
         _long(
             name="message.timestamp.after.max.ms",
             low=0,
@@ -242,7 +244,7 @@ _ROWS = (
         older=(_DIFFERENCE, _FIRST_DIFFERENCE),
         broker=(("log.message.timestamp.after.max.ms", 1), *_BROKER_DIFFERENCES),
     ),
-    Row(
+    TopicSetting(
         _long(
             name="message.timestamp.before.max.ms",
             low=0,
@@ -251,12 +253,12 @@ _ROWS = (
         older=(_DIFFERENCE, _FIRST_DIFFERENCE),
         broker=(("log.message.timestamp.before.max.ms", 1), *_BROKER_DIFFERENCES),
     ),
-    Row(
+    TopicSetting(
         _long(name=_DIFFERENCE, low=0, sentence="Both bounds at once, where the two narrower ones are not given."),
         older=(_FIRST_DIFFERENCE,),
         broker=_BROKER_DIFFERENCES,
     ),
-    Row(
+    TopicSetting(
         _string(
             name="message.timestamp.type",
             choices=TIMESTAMP_TYPES,
@@ -264,7 +266,7 @@ _ROWS = (
         ),
         broker=(("log.message.timestamp.type", 1),),
     ),
-    Row(
+    TopicSetting(
         Spec(
             "min.cleanable.dirty.ratio",
             ConfigType.DOUBLE,
@@ -275,41 +277,41 @@ _ROWS = (
         ),
         broker=(("log.cleaner.min.cleanable.ratio", 1),),
     ),
-    Row(
+    TopicSetting(
         _long(name="min.compaction.lag.ms", low=0, sentence="Time for which a record is safe from compaction."),
         broker=(("log.cleaner.min.compaction.lag.ms", 1),),
     ),
-    Row(
+    TopicSetting(
         _int(name="min.insync.replicas", low=1, sentence="Copies that acks=all waits for; one broker has one."),
         broker=(("min.insync.replicas", 1),),
     ),
-    Row(
+    TopicSetting(
         _boolean(name="preallocate", sentence="Whether a new segment's whole size is set aside on the disk."),
         broker=(("log.preallocate", 1),),
     ),
-    Row(_boolean(name="remote.log.copy.disable", default=False, sentence=_TIERED)),
-    Row(_boolean(name="remote.log.delete.on.disable", default=False, sentence=_TIERED)),
-    Row(_boolean(name="remote.storage.enable", default=False, sentence=_TIERED)),
-    Row(
+    TopicSetting(_boolean(name="remote.log.copy.disable", default=False, sentence=_TIERED)),
+    TopicSetting(_boolean(name="remote.log.delete.on.disable", default=False, sentence=_TIERED)),
+    TopicSetting(_boolean(name="remote.storage.enable", default=False, sentence=_TIERED)),
+    TopicSetting(
         _long(
             name="retention.bytes",
             sentence="The oldest segments go while the partition is larger than this; -1: never.",
         ),
         broker=(("log.retention.bytes", 1),),
     ),
-    Row(
+    TopicSetting(
         _long(name="retention.ms", low=-1, sentence="A segment whose latest record is older goes; -1: never."),
         broker=(("log.retention.ms", 1), ("log.retention.minutes", MINUTE_MS), ("log.retention.hours", HOUR_MS)),
     ),
-    Row(
+    TopicSetting(
         _int(name="segment.bytes", low=14, sentence="A segment is closed when the next append would pass this size."),
         broker=(("log.segment.bytes", 1),),
     ),
-    Row(
+    TopicSetting(
         _int(name="segment.index.bytes", low=4, sentence="Room set aside for each index of the active segment."),
         broker=(("log.index.size.max.bytes", 1),),
     ),
-    Row(
+    TopicSetting(
         _long(
             name="segment.jitter.ms",
             low=0,
@@ -317,7 +319,7 @@ _ROWS = (
         ),
         broker=(("log.roll.jitter.ms", 1), ("log.roll.jitter.hours", HOUR_MS)),
     ),
-    Row(
+    TopicSetting(
         _long(
             name="segment.ms",
             low=1,
@@ -325,10 +327,10 @@ _ROWS = (
         ),
         broker=(("log.roll.ms", 1), ("log.roll.hours", HOUR_MS)),
     ),
-    Row(_boolean(name="unclean.leader.election.enable", default=False, sentence=_REPLICAS)),
+    TopicSetting(_boolean(name="unclean.leader.election.enable", default=False, sentence=_REPLICAS)),
 )
 
-ROWS: dict[str, Row] = {row.spec.name: row for row in _ROWS}
+ROWS: dict[str, TopicSetting] = {row.spec.name: row for row in _ROWS}
 _DEFAULTS: dict[str, Value] = {name: row.default for name, row in ROWS.items()}
 
 
@@ -407,7 +409,7 @@ def usable(overrides: Mapping[str, str], settings: Settings) -> tuple[dict[str, 
     return (as_unknown(kept) if lost.intersection(DECIDING) else kept), left_out
 
 
-def _value(row: Row, overrides: Mapping[str, Value], settings: Settings) -> Value:
+def _value(row: TopicSetting, overrides: Mapping[str, Value], settings: Settings) -> Value:
     for name in (row.spec.name, *row.older):
         if name in overrides:
             return overrides[name]
@@ -432,7 +434,7 @@ def _real(value: Value) -> float:
     return float(value)
 
 
-def _row_of(key: str) -> Row:
+def _row_of(key: str) -> TopicSetting:
     row = ROWS.get(key)
     if row is None:
         near = nearest(key, ROWS)
@@ -445,7 +447,7 @@ def describe(overrides: Mapping[str, str], settings: Settings, keys: Iterable[st
     return [_entry(ROWS[key], overrides, settings) for key in (ROWS if keys is None else keys) if key in ROWS]
 
 
-def _entry(row: Row, overrides: Mapping[str, str], settings: Settings) -> ConfigEntry:
+def _entry(row: TopicSetting, overrides: Mapping[str, str], settings: Settings) -> ConfigEntry:
     name = row.spec.name
     synonyms = [Synonym(key, overrides[key], ConfigSource.TOPIC) for key in (name, *row.older) if key in overrides]
     for key, _ in row.broker:

@@ -35,7 +35,7 @@ class NoAnswer(Exception):
     """There is no answer; the message says why, as the end of a sentence."""
 
 
-class Answer(NamedTuple):
+class HttpResponse(NamedTuple):
     status: int
     body: bytes
 
@@ -50,7 +50,9 @@ class _Received:
         return BytesIO(self.data)
 
 
-async def get(access: Access, path: str, *, accept: str = "application/json", most_bytes: int = MOST_BYTES) -> Answer:
+async def get(
+    access: Access, path: str, *, accept: str = "application/json", most_bytes: int = MOST_BYTES
+) -> HttpResponse:
     """The server's response to GET. Raises NoAnswer."""
     try:
         async with asyncio.timeout(access.timeout_ms / 1000):
@@ -65,7 +67,7 @@ async def get(access: Access, path: str, *, accept: str = "application/json", mo
     response = HTTPResponse(_Received(received))  # type: ignore[arg-type]
     try:
         response.begin()
-        return Answer(response.status, response.read())
+        return HttpResponse(response.status, response.read())
     except (HTTPException, ValueError) as error:
         raise NoAnswer("answers something that is no HTTP") from error
 

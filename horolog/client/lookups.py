@@ -9,14 +9,14 @@ from horolog.client.offsets import ends, list_offsets
 from horolog.client.types import EARLIEST, LATEST, ConsumerRecord, Found, TopicPartition
 
 if TYPE_CHECKING:
-    from horolog.client.moment import Moment, Report
+    from horolog.client.moment import MergedRecords, Report
     from horolog.client.sorting import Hold
 
 
 class Between:
     """The records of a time range, once; `report` says what was seen, and what may be missing."""
 
-    def __init__(self, moment: "Moment") -> None:
+    def __init__(self, moment: "MergedRecords") -> None:
         self._moment = moment
 
     def __repr__(self) -> str:

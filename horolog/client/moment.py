@@ -126,7 +126,7 @@ def _names(some: Sequence[Open]) -> str:
     return ", ".join(str(one.partition) for one in some[:3]) + (", ..." if len(some) > 3 else "")
 
 
-class Moment:
+class MergedRecords:
     """A one-time asynchronous iterator; made by `merge`."""
 
     def __init__(
@@ -157,7 +157,7 @@ class Moment:
         self.report = report
 
     def __repr__(self) -> str:
-        return f"<Moment of {len(self._partitions)} partitions, {self.report.records} records so far>"
+        return f"<MergedRecords of {len(self._partitions)} partitions, {self.report.records} records so far>"
 
     async def __aenter__(self) -> Self:
         return self
@@ -324,7 +324,7 @@ def merge(
     hold: Hold | None = None,
     fetched_bytes: int = FETCHED_BYTES,
     between: Mapping[TopicPartition, Offsets] | None = None,
-) -> Moment:
+) -> MergedRecords:
     """The records of these partitions with a time from `since_ms` on and before `until_ms`; None: from the beginning, to the end.
 
     They come in the order of time, partition and offset, or with `in_order=False` partition by partition in log order. One fetch
@@ -336,7 +336,7 @@ def merge(
 
     source = BrokerSource(client) if isinstance(client, Client) else client
     report = Report(look_ahead, hold or Hold())
-    return Moment(
+    return MergedRecords(
         source,
         partitions,
         since_ms,

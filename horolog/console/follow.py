@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from starlette.responses import Response, StreamingResponse
 
-from horolog.console.moment import Row, Wish, places_of, row_of, which
+from horolog.console.moment import RecordRow, Wish, places_of, row_of, which
 from horolog.console.options import FOLLOWERS_AT_ONCE
 from horolog.console.reading import Shown
 from horolog.console.rendering import Times, written_out
@@ -105,7 +105,7 @@ def consumer_of(client: "Client") -> "Consumer":
 
 async def look(consumer: "Consumer", wish: Wish) -> dict[str, Any]:
     """The last wanted records of those that arrived, and how many there were."""
-    rows: deque[Row] = deque(maxlen=SENT_AT_ONCE)
+    rows: deque[RecordRow] = deque(maxlen=SENT_AT_ONCE)
     records = await consumer.poll(POLL_MS)
     wanted = 0
     for record in records:
@@ -116,7 +116,7 @@ async def look(consumer: "Consumer", wish: Wish) -> dict[str, Any]:
     return {"looked_at": len(records), "wanted": wanted, "rows": list(rows)}
 
 
-def as_json(row: Row, times: Times) -> dict[str, Any]:
+def as_json(row: RecordRow, times: Times) -> dict[str, Any]:
     record = row.record
     return {
         "time": times.plain(record.timestamp_ms) if record.timestamp_ms >= 0 else "no time",

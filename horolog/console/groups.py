@@ -37,7 +37,7 @@ class Sample(NamedTuple):
     seconds: float
 
 
-class Row(NamedTuple):
+class GroupRow(NamedTuple):
     """A group of the list, and the sums over its partitions; None: not known."""
 
     group: "GroupListing"
@@ -61,13 +61,13 @@ async def data_of_all(visit: Visit) -> dict[str, Any]:
     number = min(visit.number("page", 1, 1), pages)
     bound = asyncio.Semaphore(LAGS_AT_ONCE)
 
-    async def row(group: "GroupListing") -> Row:
+    async def row(group: "GroupListing") -> GroupRow:
         async with bound:
             try:
                 lags = await lags_of(visit.client, group.group, visit.now_ms)
             except KafkaError:
-                return Row(group)
-        return Row(group, len(lags), *sums(lags))
+                return GroupRow(group)
+        return GroupRow(group, len(lags), *sums(lags))
 
     rows = await asyncio.gather(*map(row, found[(number - 1) * ROWS : number * ROWS]))
     counts = {"found": len(found), "all": len(listed), "number": number, "pages": pages}

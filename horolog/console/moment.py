@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from markupsafe import Markup
 
     from horolog.client.decoding import Decoded, Decoder
-    from horolog.client.moment import Moment as Merged
+    from horolog.client.moment import MergedRecords as Merged
     from horolog.client.where import Where
 
 ROWS = 100
@@ -38,7 +38,7 @@ NAMES_AT_MOST = 2000
 DOWNLOADED_AT_MOST = 100_000
 
 
-class Row(NamedTuple):
+class RecordRow(NamedTuple):
     """A row of the page: one record."""
 
     record: ConsumerRecord
@@ -235,11 +235,11 @@ def tree_parts(rows: int) -> int:
     return min(VALUE_PARTS, PAGE_PARTS // max(rows, 1))
 
 
-def rows_of(found: Sequence[Shown], parts: int, *, is_after: bool) -> list[Row]:
+def rows_of(found: Sequence[Shown], parts: int, *, is_after: bool) -> list[RecordRow]:
     return [row_of(one, parts, is_after=is_after) for one in found]
 
 
-def row_of(one: Shown, parts: int = 0, *, is_after: bool = True) -> Row:
+def row_of(one: Shown, parts: int = 0, *, is_after: bool = True) -> RecordRow:
     record, decoded = one.record, one.decoded
     value = None if record.value is None else decoded.value_text
     whole = None
@@ -249,7 +249,7 @@ def row_of(one: Shown, parts: int = 0, *, is_after: bool = True) -> Row:
     headers = tuple((key_text(name) or "", key_text(content) or "") for name, content in record.headers)
     key = None if record.key is None else decoded.key_text
     tree = tree_of(decoded.value, parts) if parts else None
-    return Row(record, key, value, whole, headers, "; ".join(problems), one.late_ms, is_after, tree)
+    return RecordRow(record, key, value, whole, headers, "; ".join(problems), one.late_ms, is_after, tree)
 
 
 def command_of(visit: Visit, topic: str, since_ms: int, until_ms: int, wish: Wish) -> str:

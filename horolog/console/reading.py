@@ -2,7 +2,7 @@
 
 The records before a time are, in each partition, all those at offsets before its look-up, and late ones after it. The late ones are
 looked for first, within `LATE_MS` and `LATE_BYTES`; then stretches follow, one before the other: look-ups keep each small
-enough, and the next is longer if nothing was found. Both directions are iterators of `Piece`s, so that a page ends once it has
+enough, and the next is longer if nothing was found. Both directions are iterators of `FoundPiece`s, so that a page ends once it has
 enough, and a search continues while its page is open.
 """
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from horolog.broker.clock import Clock
     from horolog.client.client import Client
     from horolog.client.decoding import Decoded
-    from horolog.client.moment import Moment, Offsets
+    from horolog.client.moment import MergedRecords, Offsets
 
     Between = Mapping[TopicPartition, Offsets]
 
@@ -51,7 +51,7 @@ class Shown(NamedTuple):
     late_ms: int
 
 
-class Piece(NamedTuple):
+class FoundPiece(NamedTuple):
     """The results of one search step, in time order, and the time up to which everything was read."""
 
     rows: list[Shown]
@@ -132,7 +132,7 @@ class Reader:
 
     # -- a search: as long as the caller asks for the next piece
 
-    async def forward(self, since_ms: int, until_ms: int) -> AsyncGenerator[Piece, None]:
+    async def forward(self, since_ms: int, until_ms: int) -> AsyncGenerator[FoundPiece, None]:
         """From a time on. If the limits end it, the edge of the last piece says how far it came."""
         rows: list[Shown] = []
         seen = 0
@@ -143,12 +143,12 @@ class Reader:
                 if decoded is not None:
                     rows.append(Shown(placed.record, decoded, placed.late_ms))
                 if seen % PIECE_RECORDS == 0 or len(rows) >= PIECE_ROWS or self.looked_at >= self.records_at_most:
-                    yield Piece(rows, placed.record.timestamp_ms)
+                    yield FoundPiece(rows, placed.record.timestamp_ms)
                     rows = []
             self._note(moment)
-        yield Piece(rows, until_ms)
+        yield FoundPiece(rows, until_ms)
 
-    async def backward(self, since_ms: int, until_ms: int) -> AsyncGenerator[Piece, None]:
+    async def backward(self, since_ms: int, until_ms: int) -> AsyncGenerator[FoundPiece, None]:
         """Back from a time: each piece's rows are earlier than those of the piece before."""
         ends = await self._offsets(until_ms)
         late = await self._late(since_ms, until_ms, ends)
@@ -160,7 +160,7 @@ class Reader:
             late = [one for one in found if one.record.timestamp_ms < low]
             span = 2 * (edge - low) * length // max(count, 1)
             edge, ends = low, starts
-            yield Piece(rows, edge)
+            yield FoundPiece(rows, edge)
             length = min(2 * length, LONGEST_STRETCH_RECORDS)
 
     async def _look(self, record: ConsumerRecord) -> "Decoded | None":
@@ -224,7 +224,9 @@ class Reader:
             for place in self.places
         }
 
-    def _merged(self, since_ms: int, until_ms: int, fetched_bytes: int, between: "Between | None" = None) -> "Moment":
+    def _merged(
+        self, since_ms: int, until_ms: int, fetched_bytes: int, between: "Between | None" = None
+    ) -> "MergedRecords":
         from horolog.client.look_ahead import LookAhead
         from horolog.client.moment import merge
         from horolog.client.sorting import Hold
@@ -240,7 +242,7 @@ class Reader:
             between=between,
         )
 
-    def _note(self, moment: "Moment") -> None:
+    def _note(self, moment: "MergedRecords") -> None:
         """Note what may be missing; the same of several steps becomes one sentence."""
         from horolog.client.look_ahead import Ended
         from horolog.client.times import format_duration

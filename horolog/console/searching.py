@@ -29,7 +29,7 @@ from horolog.console.moment import (
     tree_parts,
     words_of,
 )
-from horolog.console.reading import Piece, Reader, Shown
+from horolog.console.reading import FoundPiece, Reader, Shown
 from horolog.console.rendering import Times, render
 from horolog.console.visits import Visit
 
@@ -62,7 +62,7 @@ class Way:
     """One of the two directions: its position, and how many rows it still wants."""
 
     is_after: bool
-    pieces: AsyncGenerator[Piece, None]
+    pieces: AsyncGenerator[FoundPiece, None]
     edge_ms: int
     wanted: int
     looked_at: int = 0

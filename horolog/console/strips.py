@@ -15,7 +15,7 @@ ROWS_AT_MOST = 8
 LISTED_AT_MOST = 200
 
 
-class Piece(NamedTuple):
+class StripPiece(NamedTuple):
     x: int
     width: int
     kind: str
@@ -23,9 +23,9 @@ class Piece(NamedTuple):
     segments: int = 1
 
 
-class Row(NamedTuple):
+class StripRow(NamedTuple):
     partition: int
-    pieces: tuple[Piece, ...]
+    pieces: tuple[StripPiece, ...]
 
 
 class Listed(NamedTuple):
@@ -40,10 +40,10 @@ class Listed(NamedTuple):
 
 
 class Strip(NamedTuple):
-    rows: tuple[Row, ...]
+    rows: tuple[StripRow, ...]
     rows_left_out: int
-    late: tuple[Piece, ...]
-    ahead: tuple[Piece, ...]
+    late: tuple[StripPiece, ...]
+    ahead: tuple[StripPiece, ...]
     listed: tuple[Listed, ...]
     """The segments of the shown times, the newest first."""
     not_listed: int
@@ -72,12 +72,12 @@ def _counted(number: int, word: str) -> str:
 def strip_of(told: TopicSegments, since_ms: int, until_ms: int, edge_ms: int | None) -> Strip:
     """The segments between two times; `edge_ms`: those whose largest time is before it may be deleted."""
     found: list[Listed] = []
-    rows: list[Row] = []
+    rows: list[StripRow] = []
     for number in sorted(told.partitions):
         shown = [one for one in _listed(told.partitions[number], edge_ms) if _overlaps(one.segment, since_ms, until_ms)]
         found += shown
         if len(rows) < ROWS_AT_MOST:
-            rows.append(Row(number, _pieces(shown, since_ms, until_ms)))
+            rows.append(StripRow(number, _pieces(shown, since_ms, until_ms)))
     late = [one for one in found if one.behind_ms is not None]
     ahead = [one for one in found if one.segment.future]
     newest = sorted(found, key=lambda one: (-(one.segment.largest_ms or 0), one.partition))
@@ -122,9 +122,9 @@ def _place(time_ms: int, since_ms: int, until_ms: int) -> int:
     return min(max((time_ms - since_ms) * WIDTH // max(until_ms - since_ms, 1), 0), WIDTH)
 
 
-def _pieces(listed: Sequence[Listed], since_ms: int, until_ms: int) -> tuple[Piece, ...]:
+def _pieces(listed: Sequence[Listed], since_ms: int, until_ms: int) -> tuple[StripPiece, ...]:
     """In the order of their starts: a segment that starts where the piece before is still too narrow joins it."""
-    found: list[Piece] = []
+    found: list[StripPiece] = []
     for one in sorted(listed, key=lambda each: _begin(each.segment)):
         kind = "active" if one.active else "due" if one.due else "held"
         x = _place(_begin(one.segment), since_ms, until_ms)
@@ -134,10 +134,10 @@ def _pieces(listed: Sequence[Listed], since_ms: int, until_ms: int) -> tuple[Pie
             found[-1] = last._replace(width=max(last.width, end - last.x), segments=last.segments + 1)
         else:
             x = min(x, WIDTH - NARROWEST)
-            found.append(Piece(x, max(NARROWEST, end - x), kind))
+            found.append(StripPiece(x, max(NARROWEST, end - x), kind))
     return tuple(found)
 
 
-def _marks(times: Sequence[int], since_ms: int, until_ms: int, kind: str) -> tuple[Piece, ...]:
+def _marks(times: Sequence[int], since_ms: int, until_ms: int, kind: str) -> tuple[StripPiece, ...]:
     places = sorted({_place(one, since_ms, until_ms) // NARROWEST * NARROWEST for one in times if one < until_ms})
-    return tuple(Piece(min(one, WIDTH - NARROWEST), NARROWEST, kind) for one in places)
+    return tuple(StripPiece(min(one, WIDTH - NARROWEST), NARROWEST, kind) for one in places)

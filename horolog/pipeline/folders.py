@@ -9,7 +9,7 @@ from horolog.broker.left_folders import as_left
 from horolog.broker.log.files import checkpoints
 from horolog.broker.log.manager import partition_of
 from horolog.broker.log.partition import Partition, Resources
-from horolog.broker.log.recovery import Circumstances, Place, open_partition
+from horolog.broker.log.recovery import Circumstances, PartitionFolder, open_partition
 from horolog.broker.log.segments import LOG_SUFFIX
 from horolog.broker.log.storage import Storage, parent_of
 from horolog.broker.settings import Settings
@@ -93,4 +93,4 @@ def _open(partition: TopicPartition, folder: str, resources: Resources, start_of
         presumes_copies=look.is_partial and not is_url(folder),  # a store fetches the ends of all logs at once
     )
     config = resolve({}, Settings())
-    return open_partition(Place(*partition, folder), config, resources, known)
+    return open_partition(PartitionFolder(*partition, folder), config, resources, known)

@@ -18,7 +18,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 
 from horolog.broker.cluster_errors import ClusterError
 from horolog.broker.log.storage import StorageFault
-from horolog.broker.log.validation import Refused
+from horolog.broker.log.validation import RefusedSet
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.readable import format_time
 from horolog.testing.embedded import EmbeddedBroker
@@ -122,7 +122,7 @@ class Control:
         except ClusterError as error:
             unknown = error.code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
             return HTTPStatus.NOT_FOUND if unknown else HTTPStatus.BAD_REQUEST, {"error": str(error)}
-        except (ValueError, TypeError, Refused, StorageFault) as error:
+        except (ValueError, TypeError, RefusedSet, StorageFault) as error:
             return HTTPStatus.BAD_REQUEST, {"error": str(error)}
 
     def _find(self, asked: HttpRequest) -> tuple[Callable[[HttpRequest], Any], HttpRequest]:

@@ -28,7 +28,7 @@ from horolog.testing.fault_scope import TOPICS, Named, Scope, index_of, partitio
 
 if TYPE_CHECKING:
     from horolog.broker.handlers import HandlerFunction
-    from horolog.broker.handlers.context import BrokerView, ClientConnection, Route
+    from horolog.broker.handlers.context import BrokerView, ClientConnection, RequestRoute
     from horolog.broker.handlers.gate import Gate
     from horolog.protocol.primitives import Part
     from horolog.testing.fault import Fault
@@ -277,7 +277,7 @@ class _TellingToWait:
     )
 
     def __init__(
-        self, route: Route, put: Callable[[Any, int], Any], wait_ms: int, connection: ClientConnection
+        self, route: RequestRoute, put: Callable[[Any, int], Any], wait_ms: int, connection: ClientConnection
     ) -> None:
         self._encode = route.encode
         self._put = put

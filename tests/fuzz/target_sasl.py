@@ -11,8 +11,8 @@ from collections.abc import Callable
 from horolog.broker.security.sasl import jaas, scram_keys
 from horolog.broker.security.sasl.jwks import Jwks, JwksFault, parse
 from horolog.broker.security.sasl.oauthbearer import OAuthBearer, TokenRefused
-from horolog.broker.security.sasl.outcome import Challenge, Done, Failed, Mechanism
-from horolog.broker.security.sasl.plain import Plain, PlainUsers
+from horolog.broker.security.sasl.outcome import Challenge, Failed, LoggedIn, Mechanism
+from horolog.broker.security.sasl.plain import PlainLogin, PlainUsers
 from horolog.broker.security.sasl.scram import Scram
 from horolog.broker.security.sasl.scram_keys import KINDS
 from horolog.broker.security.sasl.tokens import Expected, TokenReader
@@ -27,7 +27,7 @@ def login(mechanism: Mechanism, data: bytes) -> object:
     outcomes = []
     for message in data.split(PARTING)[:4]:
         outcome = mechanism.step(message)
-        assert not isinstance(outcome, Done), "nobody has a password"
+        assert not isinstance(outcome, LoggedIn), "nobody has a password"
         outcomes.append(type(outcome).__name__ + (outcome.reason[:20] if isinstance(outcome, Failed) else ""))
         if isinstance(outcome, Failed):
             assert len(outcome.reason) < len(data) + MOST_WORDS
@@ -47,7 +47,7 @@ def scram(data: bytes) -> object:
 
 
 def plain(data: bytes) -> object:
-    return login(Plain(PlainUsers({"alice": "a password that nobody guesses"})), data)
+    return login(PlainLogin(PlainUsers({"alice": "a password that nobody guesses"})), data)
 
 
 def oauthbearer(data: bytes) -> object:

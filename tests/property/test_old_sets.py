@@ -12,7 +12,7 @@ from typing import NamedTuple
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from horolog.broker.log.validation import Refused, check
+from horolog.broker.log.validation import RefusedSet, check
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.records.entries import iter_records
 from tests.support import raw_records as raw
@@ -193,7 +193,7 @@ def verdict(data, config):
     """The verdict, or the code of the refusal."""
     try:
         return check(memoryview(data), NEXT, config, NOW, produce_version=2, leader_epoch=3), None
-    except Refused as refused:
+    except RefusedSet as refused:
         return None, refused.code
 
 

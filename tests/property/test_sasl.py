@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from horolog.broker.security.sasl import scram_keys
 from horolog.broker.security.sasl.jaas import JaasError, parse
 from horolog.broker.security.sasl.oauthbearer import OAuthBearer, TokenRefused
-from horolog.broker.security.sasl.outcome import Challenge, Done, Failed
-from horolog.broker.security.sasl.plain import Plain, PlainUsers
+from horolog.broker.security.sasl.outcome import Challenge, Failed, LoggedIn
+from horolog.broker.security.sasl.plain import PlainLogin, PlainUsers
 from horolog.broker.security.sasl.scram import Scram
 from horolog.broker.security.sasl.scram_keys import SCRAM_SHA_256
 from tests.support.sasl import ScramPeer
@@ -35,7 +35,7 @@ def test_every_name_of_ascii_comes_in(name: str) -> None:
     challenge = one.step(peer.first())
     assert isinstance(challenge, Challenge)
     done = one.step(peer.last(challenge.token))
-    assert isinstance(done, Done)
+    assert isinstance(done, LoggedIn)
     assert done.principal.name == name
     assert peer.believes(done.token)
 
@@ -47,7 +47,7 @@ def test_a_final_message_that_was_changed_lets_nobody_in(at: int, to: int) -> No
     assert isinstance(challenge, Challenge)
     last = peer.last(challenge.token)
     sent = changed(last, at, to)
-    assert isinstance(one.step(sent), Done if sent == last else Failed)
+    assert isinstance(one.step(sent), LoggedIn if sent == last else Failed)
 
 
 @given(st.integers(0, 200), st.integers(0, 255))
@@ -69,7 +69,7 @@ def test_anything_at_all_is_answered_or_refused(first: bytes, second: bytes) -> 
     def read(_: str) -> None:
         raise TokenRefused("no")
 
-    for one in (server(), Plain(PlainUsers({"alice": "secret"})), OAuthBearer(read)):  # type: ignore[arg-type]
+    for one in (server(), PlainLogin(PlainUsers({"alice": "secret"})), OAuthBearer(read)):  # type: ignore[arg-type]
         outcome = one.step(first)
         assert isinstance(outcome, Challenge | Failed)
         if isinstance(outcome, Challenge):

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from horolog.broker.log.validation import Refused, check
+from horolog.broker.log.validation import RefusedSet, check
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.records import entries
 from horolog.protocol.records.head import heads_in
@@ -118,7 +118,7 @@ def test_the_verdict_is_the_models(rows, shape, config):
     data = build(rows, shape)
     refusal = expected_refusal(rows, shape, config)
     if refusal is not None:
-        with pytest.raises(Refused) as refused:
+        with pytest.raises(RefusedSet) as refused:
             run(data, config, shape)
         assert (refused.value.code, [index for index, _ in refused.value.record_errors]) == refusal
         return
@@ -170,7 +170,7 @@ def test_damaged_sets_are_refused_or_stored_readably(rows, shape, config, data):
     version = data.draw(st.sampled_from([0, 2, 3, 9]))
     try:
         checked = check(bytes(damaged), NEXT, config, NOW, produce_version=version, leader_epoch=3)
-    except Refused:
+    except RefusedSet:
         return
     kept = bytes(checked.data)
     records = list(entries.iter_records(kept))

@@ -15,7 +15,7 @@ from horolog.broker.adoption import folders
 from horolog.broker.cluster_file import ClusterFile
 from horolog.broker.cluster_state import RulesChanged
 from horolog.broker.committer import Committer
-from horolog.broker.groups.journal import Journal as GroupJournal
+from horolog.broker.groups.journal import GroupJournal
 from horolog.broker.handlers.authorization.topics import GuardedFetch
 from horolog.broker.handlers.produce import Produced
 from horolog.broker.journal import AppendOutcome, WholeFile
@@ -25,7 +25,7 @@ from horolog.broker.log.manager import LogManager
 from horolog.broker.log.manager.folder_checkpoints import FolderCheckpoints
 from horolog.broker.log.partition import Partition, retention
 from horolog.broker.log.partition.aborted import AbortedTransactions
-from horolog.broker.log.partition.expiry import Expiry
+from horolog.broker.log.partition.expiry import SegmentExpiry
 from horolog.broker.log.producers import ProducerStates
 from horolog.broker.log.segments import Segment, TimeSearch, syncing
 from horolog.broker.log.storage import MemoryStorage, StorageFault
@@ -34,7 +34,7 @@ from horolog.broker.security.authorizer import Authorizer
 from horolog.broker.security.users import ScramUsers
 from horolog.broker.transactions import records as transaction_records
 from horolog.broker.transactions.ending import Ending
-from horolog.broker.transactions.journal import Journal as TransactionJournal
+from horolog.broker.transactions.journal import GroupJournal as TransactionJournal
 
 Planting = Callable[[], contextlib.AbstractContextManager[Any]]
 
@@ -218,10 +218,10 @@ def shows_aborted_transactions() -> contextlib.AbstractContextManager[Any]:
 
 
 def expires_before_the_snapshot() -> contextlib.AbstractContextManager[Any]:
-    def dispensable(_: Expiry, partition: Partition, expired: Sequence[retention.Expired]) -> list[Segment]:
+    def dispensable(_: SegmentExpiry, partition: Partition, expired: Sequence[retention.Expired]) -> list[Segment]:
         return partition.segments[: len(expired)]
 
-    return patch.object(Expiry, "dispensable", dispensable)
+    return patch.object(SegmentExpiry, "dispensable", dispensable)
 
 
 def leaves_one_file_of_log_starts() -> contextlib.AbstractContextManager[Any]:
@@ -229,7 +229,7 @@ def leaves_one_file_of_log_starts() -> contextlib.AbstractContextManager[Any]:
 
 
 def deletes_only_folders_that_say_whose_they_are() -> contextlib.AbstractContextManager[Any]:
-    def is_going(planning: Any, folder: folders.Folder) -> bool:
+    def is_going(planning: Any, folder: folders.AdoptedFolder) -> bool:
         return folders.topic_id_of(planning._storage, folder) in planning._stored.deleting.get(folder.topic, ())
 
     return patch("horolog.broker.adoption.takeover._Planning._is_going", is_going)

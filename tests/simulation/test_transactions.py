@@ -11,7 +11,7 @@ from collections.abc import Callable
 import pytest
 
 from horolog.broker.log.storage.memory_disk import PowerCut
-from horolog.broker.transactions.states import VERSION_0, VERSION_2, Producer, State
+from horolog.broker.transactions.states import VERSION_0, VERSION_2, Producer, TransactionState
 from horolog.protocol.errors import ErrorCode
 from tests.support.at_once import at_once
 from tests.support.history import History, Outcome
@@ -309,7 +309,7 @@ def test_a_decided_transaction_is_not_carried_out_before_the_decision_is_on_the_
     assert {place: world.partition(place).log_end_offset for place in world.places()} == ends
     world.settle()
     assert {place: world.partition(place).log_end_offset for place in world.places()} != ends
-    assert world.coordinator.get(client.id).state == State.COMPLETE_COMMIT
+    assert world.coordinator.get(client.id).state == TransactionState.COMPLETE_COMMIT
 
 
 def test_a_transaction_that_was_said_to_be_over_is_over_after_a_power_cut() -> None:
@@ -322,4 +322,4 @@ def test_a_transaction_that_was_said_to_be_over_is_over_after_a_power_cut() -> N
     world.logs.partitions.clear()
     world.storage.crash()
     world.start()
-    assert world.coordinator.get(client.id).state in (State.COMPLETE_COMMIT, State.COMPLETE_ABORT)
+    assert world.coordinator.get(client.id).state in (TransactionState.COMPLETE_COMMIT, TransactionState.COMPLETE_ABORT)

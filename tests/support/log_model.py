@@ -6,7 +6,7 @@ import random
 from dataclasses import replace
 
 from horolog.broker.log.partition import Partition, Resources, closing, lookups
-from horolog.broker.log.recovery import Circumstances, Place, create_partition, open_partition
+from horolog.broker.log.recovery import Circumstances, PartitionFolder, create_partition, open_partition
 from horolog.broker.log.segments import Found
 from horolog.broker.log.storage import MemoryStorage
 from horolog.broker.settings import load
@@ -66,7 +66,9 @@ class Model:
         self.rows: list[Row] = []
         self.written = 0  # offsets
         self.synced = 0
-        self.partition = create_partition(Place("t", 0, DIRECTORY), None, self.config, Resources(self.storage), NOW_MS)
+        self.partition = create_partition(
+            PartitionFolder("t", 0, DIRECTORY), None, self.config, Resources(self.storage), NOW_MS
+        )
         self.storage.sync_dir("/data")
 
     def append(self, magic: int, codec: int, timestamps: list[int], values: list[bytes]) -> None:
@@ -95,7 +97,7 @@ class Model:
     def reopen(self, *, was_clean: bool) -> None:
         start = self.partition.log_start_offset
         known = Circumstances(was_clean, start, NOW_MS, may_be_unsynced=not was_clean)
-        self.partition = open_partition(Place("t", 0, DIRECTORY), self.config, Resources(self.storage), known)
+        self.partition = open_partition(PartitionFolder("t", 0, DIRECTORY), self.config, Resources(self.storage), known)
 
     def close_and_open(self) -> None:
         closing.close(self.partition)

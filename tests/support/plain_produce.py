@@ -12,7 +12,7 @@ from horolog.broker.handlers import HANDLERS, Handler, transactional_produce
 from horolog.broker.handlers.context import BrokerView, RequestContext
 from horolog.broker.log.partition import Partition
 from horolog.broker.log.storage import StorageFault
-from horolog.broker.log.validation import Refused
+from horolog.broker.log.validation import RefusedSet
 from horolog.broker.safety import Failures
 from horolog.broker.topic_names import INTERNAL_TOPICS
 from horolog.protocol.apis import ApiKey
@@ -140,7 +140,7 @@ class PlainProduce:
         try:
             now_ms = self.broker.clock.wall_ms()
             result = partition.append(bytes(data.records), now_ms, produce_version=self.context.version)
-        except Refused as refusal:
+        except RefusedSet as refusal:
             self.refuse(place, refusal.code)
             if refusal.code in {ErrorCode.INVALID_RECORD, ErrorCode.INVALID_TIMESTAMP}:
                 answer.error_message = refusal.message

@@ -13,7 +13,7 @@ from horolog.broker.metrics import Metrics
 from horolog.broker.security.audit import AuditTrail
 from horolog.broker.security.sasl.door import AUTHENTICATIONS, SaslDoor
 from horolog.broker.security.sasl.outcome import Mechanism
-from horolog.broker.security.sasl.plain import Plain, PlainUsers
+from horolog.broker.security.sasl.plain import PlainLogin, PlainUsers
 
 NOW_MS = 1_700_000_000_000
 HASHES = {"SCRAM-SHA-256": "sha256", "SCRAM-SHA-512": "sha512"}
@@ -101,7 +101,9 @@ def door(
 ) -> SaslDoor:
     """By default alice logs in with the password `secret`, by PLAIN."""
     made = (
-        {"PLAIN": lambda: Plain(PlainUsers({"alice": "secret", "bob": "other"}))} if mechanisms is None else mechanisms
+        {"PLAIN": lambda: PlainLogin(PlainUsers({"alice": "secret", "bob": "other"}))}
+        if mechanisms is None
+        else mechanisms
     )
     return SaslDoor(
         "IN",

@@ -21,7 +21,7 @@ from horolog.broker.log.manager import LogManager
 from horolog.broker.log.partition import Partition
 from horolog.broker.log.storage import MemoryStorage, StorageFault
 from horolog.broker.log.storage.memory_disk import ALL
-from horolog.broker.log.validation import Refused
+from horolog.broker.log.validation import RefusedSet
 from horolog.broker.metrics import Metrics
 from horolog.broker.safety import Failures, LocalSafety
 from horolog.broker.settings import load
@@ -139,7 +139,7 @@ class TransactionWorld:
             return None
         try:
             offset = partition.append(view, self.clock.wall_ms(), produce_version=version).base_offset
-        except (Refused, StorageFault):
+        except (RefusedSet, StorageFault):
             return None
         self.committer.submit(Write(partition, done))
         return offset

@@ -23,7 +23,7 @@ _STRAY = re.compile(r"(.+-\d+)\.[0-9a-f]{32}-stray")
 
 
 @dataclass(frozen=True, slots=True)
-class Folder:
+class AdoptedFolder:
     data_dir: str
     name: str
     topic: str
@@ -36,7 +36,7 @@ class Folder:
 
 @dataclass(frozen=True, slots=True)
 class Renaming:
-    folder: Folder
+    folder: AdoptedFolder
     name: str
     reason: str
 
@@ -50,8 +50,8 @@ class Renaming:
 class Folders:
     """The folders by topic and partition."""
 
-    found: dict[str, dict[int, Folder]]
-    strays: dict[str, dict[int, list[Folder]]]
+    found: dict[str, dict[int, AdoptedFolder]]
+    strays: dict[str, dict[int, list[AdoptedFolder]]]
 
 
 def look(storage: Storage, data_dirs: Sequence[str]) -> Folders:
@@ -63,7 +63,7 @@ def look(storage: Storage, data_dirs: Sequence[str]) -> Folders:
             key = partition_of(stray[1] if stray else name)
             if key is None or not storage.is_dir(f"{data_dir}/{name}"):
                 continue
-            folder = Folder(data_dir, name, *key)
+            folder = AdoptedFolder(data_dir, name, *key)
             if stray:
                 folders.strays.setdefault(folder.topic, {}).setdefault(folder.index, []).append(folder)
             else:
@@ -79,7 +79,7 @@ def count_and_foreign(stored_count: int, found: Iterable[int]) -> tuple[int, lis
     return max(stored_count, max((number for number in numbers if number < limit), default=-1) + 1), foreign
 
 
-def topic_id_of(storage: Storage, folder: Folder) -> bytes | None:
+def topic_id_of(storage: Storage, folder: AdoptedFolder) -> bytes | None:
     """The topic's id in a folder; None also if it cannot be read."""
     try:
         return checkpoints.load_topic_id(storage, folder.path)
@@ -87,7 +87,7 @@ def topic_id_of(storage: Storage, folder: Folder) -> bytes | None:
         return None
 
 
-def is_blank(storage: Storage, folder: Folder) -> bool:
+def is_blank(storage: Storage, folder: AdoptedFolder) -> bool:
     """Whether a folder has neither an id nor records, as after a power cut before anything was written."""
     try:
         if checkpoints.load_topic_id(storage, folder.path) is not None:
@@ -100,9 +100,9 @@ def is_blank(storage: Storage, folder: Folder) -> bool:
     return not any(storage.stat(f"{folder.path}/{name}")[0] for name in logs)
 
 
-def aside(folder: Folder, reason: str) -> Renaming:
+def aside(folder: AdoptedFolder, reason: str) -> Renaming:
     return Renaming(folder, f"{folder.topic}-{folder.index}.{uuid.uuid4().hex}{STRAY_SUFFIX}", reason)
 
 
-def back(folder: Folder) -> Renaming:
+def back(folder: AdoptedFolder) -> Renaming:
     return Renaming(folder, f"{folder.topic}-{folder.index}", "a Kafka that did not know its topic had set it aside")

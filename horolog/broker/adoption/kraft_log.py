@@ -53,7 +53,7 @@ class MetadataLog:
 
 
 @dataclass(frozen=True, slots=True)
-class Snapshot:
+class KraftSnapshot:
     name: str
     end_offset: int
     epoch: int
@@ -104,7 +104,7 @@ def _base_of(segment: str) -> int:
 
 def _read_newest_snapshot(storage: Storage, folder: str, names: Sequence[str], found: MetadataLog) -> None:
     parsed = [(name, match) for name in names if (match := _SNAPSHOT.fullmatch(name))]
-    snapshots = [Snapshot(name, int(match[1]), int(match[2])) for name, match in parsed]
+    snapshots = [KraftSnapshot(name, int(match[1]), int(match[2])) for name, match in parsed]
     for snapshot in sorted(snapshots, key=lambda one: (one.end_offset, one.epoch), reverse=True):
         try:
             records = _snapshot_records(storage.read_all(f"{folder}/{snapshot.name}"))

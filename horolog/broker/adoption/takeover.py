@@ -246,7 +246,7 @@ class _Planning:
             places = self._places(theirs) if theirs is not None else {}
             self._take(StoredTopic(name, topic_id, count, overrides, places), origin)
 
-    def _is_going(self, folder: folders.Folder) -> bool:
+    def _is_going(self, folder: folders.AdoptedFolder) -> bool:
         """Whether the folder was left behind by a deletion that the start finishes.
 
         The power may have failed before its id was on the disk. A topic created again would be recorded, if the record is whole.
@@ -259,7 +259,7 @@ class _Planning:
             return self._record_is_whole or folders.is_blank(self._storage, folder)
         return topic_id in ids
 
-    def _is_removed(self, found: Mapping[int, folders.Folder]) -> bool:
+    def _is_removed(self, found: Mapping[int, folders.AdoptedFolder]) -> bool:
         """Whether these are leftovers of a topic that Kafka has deleted."""
         if not self._deleted_ids:
             return False
@@ -285,7 +285,7 @@ class _Planning:
             return as_unknown(theirs.configs), Origin.UNKNOWN
         return (internal, Origin.INTERNAL) if internal is not None else (as_unknown({}), Origin.UNKNOWN)
 
-    def _id_in(self, found: Mapping[int, folders.Folder]) -> bytes:
+    def _id_in(self, found: Mapping[int, folders.AdoptedFolder]) -> bytes:
         ids = (folders.topic_id_of(self._storage, found[index]) for index in sorted(found))
         return next((one for one in ids if one and one not in self._used_ids), None) or self._new_topic_id()
 
@@ -324,7 +324,7 @@ class _Planning:
                     result.renamings.append(folders.back(mine[0]))
                     result.places[name, index] = mine[0].path
 
-    def _is_of_no_topic(self, folder: folders.Folder) -> str | None:
+    def _is_of_no_topic(self, folder: folders.AdoptedFolder) -> str | None:
         """Why a folder is not the partition of its name, None if it is."""
         topic = self._result.topics.get(folder.topic)
         topic_id = folders.topic_id_of(self._storage, folder)

@@ -24,7 +24,7 @@ from horolog.broker.cluster_errors import ClusterError
 from horolog.broker.committer import Committer, InternalCommit
 from horolog.broker.log.partition import Partition
 from horolog.broker.log.storage import StorageFault
-from horolog.broker.log.validation import Refused, own_batch
+from horolog.broker.log.validation import RefusedSet, own_batch
 from horolog.broker.metrics import Counter
 from horolog.broker.new_topics import NewPartitions, NewTopic
 from horolog.broker.safety import Failures
@@ -118,7 +118,7 @@ class AuditTopic:
         try:
             checked = own_batch(entries, offset, partition.config, now_ms, leader_epoch=epoch)
             partition.append_checked(checked, now_ms)
-        except (Refused, StorageFault) as error:
+        except (RefusedSet, StorageFault) as error:
             self._lose(len(entries), str(error))
         else:
             written = partial(self._written, len(entries))

@@ -20,11 +20,11 @@ from horolog.broker.groups.classic_events import (
     EmptinessStored,
     Event,
     FirstWaitOver,
+    GroupLoaded,
     JoinGroup,
     JoinOver,
     Killed,
     LeaveGroup,
-    Loaded,
     NewIdStored,
     PendingOver,
     Protocols,
@@ -32,7 +32,7 @@ from horolog.broker.groups.classic_events import (
     SyncGroup,
     SyncOver,
 )
-from horolog.broker.groups.classic_group import CAN_REBALANCE, NO_GENERATION, ClassicGroup, Member, State
+from horolog.broker.groups.classic_group import CAN_REBALANCE, NO_GENERATION, ClassicGroup, GroupState, Member
 from horolog.broker.groups.decision import Decision, GroupTimer
 from horolog.broker.settings import Settings
 from horolog.protocol.errors import ErrorCode
@@ -50,28 +50,28 @@ NEW_MEMBER_TIMEOUT_MS = 300_000
 FIRST_JOIN_WITH_MEMBER_ID = 4
 FIRST_JOIN_WITH_SKIPPED_ASSIGNMENT = 9
 
-HEARTBEAT: dict[State, ErrorCode] = {
-    State.EMPTY: ErrorCode.UNKNOWN_MEMBER_ID,
-    State.PREPARING: ErrorCode.REBALANCE_IN_PROGRESS,
-    State.COMPLETING: ErrorCode.NONE,
-    State.STABLE: ErrorCode.NONE,
-    State.DEAD: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+HEARTBEAT: dict[GroupState, ErrorCode] = {
+    GroupState.EMPTY: ErrorCode.UNKNOWN_MEMBER_ID,
+    GroupState.PREPARING: ErrorCode.REBALANCE_IN_PROGRESS,
+    GroupState.COMPLETING: ErrorCode.NONE,
+    GroupState.STABLE: ErrorCode.NONE,
+    GroupState.DEAD: ErrorCode.COORDINATOR_NOT_AVAILABLE,
 }
 
-SYNC: dict[State, ErrorCode] = {
-    State.EMPTY: ErrorCode.UNKNOWN_MEMBER_ID,
-    State.PREPARING: ErrorCode.REBALANCE_IN_PROGRESS,
-    State.COMPLETING: ErrorCode.NONE,  # waits for the leader
-    State.STABLE: ErrorCode.NONE,  # gets its assignment again
-    State.DEAD: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+SYNC: dict[GroupState, ErrorCode] = {
+    GroupState.EMPTY: ErrorCode.UNKNOWN_MEMBER_ID,
+    GroupState.PREPARING: ErrorCode.REBALANCE_IN_PROGRESS,
+    GroupState.COMPLETING: ErrorCode.NONE,  # waits for the leader
+    GroupState.STABLE: ErrorCode.NONE,  # gets its assignment again
+    GroupState.DEAD: ErrorCode.COORDINATOR_NOT_AVAILABLE,
 }
 
-REBALANCES_ON_REJOIN: dict[State, Callable[[ClassicGroup, Member, Protocols], bool]] = {
-    State.PREPARING: lambda _group, _member, _protocols: True,
+REBALANCES_ON_REJOIN: dict[GroupState, Callable[[ClassicGroup, Member, Protocols], bool]] = {
+    GroupState.PREPARING: lambda _group, _member, _protocols: True,
     # The same metadata again: the response was lost.
-    State.COMPLETING: lambda _group, member, protocols: member.protocols != protocols,
+    GroupState.COMPLETING: lambda _group, member, protocols: member.protocols != protocols,
     # A leader that rejoins requests a rebalance: something has changed that only it watches.
-    State.STABLE: lambda group, member, protocols: group.leader_id == member.id or member.protocols != protocols,
+    GroupState.STABLE: lambda group, member, protocols: group.leader_id == member.id or member.protocols != protocols,
 }
 """Whether a known member that rejoins begins or takes part in a rebalance; otherwise it gets the current generation again."""
 
@@ -99,19 +99,19 @@ def heartbeat(group: ClassicGroup, request: HeartbeatRequest) -> tuple[ErrorCode
 
     Heartbeats change nothing in the group and outnumber all other requests, so they skip `decide`.
     """
-    if group.state is State.DEAD:
-        return HEARTBEAT[State.DEAD], None
+    if group.state is GroupState.DEAD:
+        return HEARTBEAT[GroupState.DEAD], None
     code = group.check_member(request.member_id, request.group_instance_id)
     if not code and group.generation != request.generation_id:
         code = ErrorCode.ILLEGAL_GENERATION
     if code:
         return code, None
-    return HEARTBEAT[group.state], None if group.state is State.EMPTY else group.members[request.member_id]
+    return HEARTBEAT[group.state], None if group.state is GroupState.EMPTY else group.members[request.member_id]
 
 
 def committing(group: ClassicGroup, member_id: str) -> Member | None:
     """The member whose session restarts: a commit proves a member alive, like a heartbeat."""
-    return None if group.state is State.DEAD else group.members.get(member_id)
+    return None if group.state is GroupState.DEAD else group.members.get(member_id)
 
 
 # -- joining
@@ -137,7 +137,7 @@ def _join(step: ClassicStep, event: JoinGroup) -> None:
 def _refusal(step: ClassicStep, event: JoinGroup) -> tuple[ErrorCode, str] | None:
     """The error of a refused join, and the member id to answer with."""
     group, member_id = step.group, event.member_id
-    if group.state is State.DEAD:
+    if group.state is GroupState.DEAD:
         return ErrorCode.COORDINATOR_NOT_AVAILABLE, member_id
     if not _has_room(step, event):
         return ErrorCode.GROUP_MAX_SIZE_REACHED, ""
@@ -184,7 +184,7 @@ def _join_static(step: ClassicStep, event: JoinGroup) -> None:
     old_id, old_leader_id = holder.id, group.leader_id or ""
     group.rename(holder, member_id)
     _update(group, holder, event, event.client)
-    if group.state is State.STABLE and group.select_protocol() == group.protocol_name:
+    if group.state is GroupState.STABLE and group.select_protocol() == group.protocol_name:
         _start_session(step, holder)
         then = partial(NewIdStored, holder, old_id, old_leader_id, event.version, event.answer)
         step.write([group.entry()], then)
@@ -227,7 +227,9 @@ def _rejoin(step: ClassicStep, event: JoinGroup, member: Member) -> None:
         _rebalance_or_complete(step)
     else:
         is_leader = group.leader_id == member.id
-        step.answer(event.answer, _joined(group, member, with_members=is_leader and group.state is State.COMPLETING))
+        step.answer(
+            event.answer, _joined(group, member, with_members=is_leader and group.state is GroupState.COMPLETING)
+        )
 
 
 def _update(group: ClassicGroup, member: Member, event: JoinGroup, client: Client | None = None) -> None:
@@ -243,7 +245,7 @@ def _add(step: ClassicStep, event: JoinGroup, member_id: str) -> None:
         group.protocol_type = event.protocol_type
     group.add(member)
     group.wait_to_join(member, event.answer)
-    if group.state is State.PREPARING and group.previous_state is State.EMPTY:
+    if group.state is GroupState.PREPARING and group.previous_state is GroupState.EMPTY:
         group.new_member_added = True
     step.start(member.session, NEW_MEMBER_TIMEOUT_MS)
     _rebalance_or_complete(step)
@@ -262,11 +264,11 @@ def _rebalance_or_complete(step: ClassicStep) -> None:
 
 def _begin_rebalance(step: ClassicStep) -> None:
     group = step.group
-    if group.state is State.COMPLETING:
+    if group.state is GroupState.COMPLETING:
         _drop_assignments(step, ErrorCode.REBALANCE_IN_PROGRESS)
     step.stop(group.sync_timer)
-    is_first = group.state is State.EMPTY
-    group.go_to(State.PREPARING, step.now_ms)
+    is_first = group.state is GroupState.EMPTY
+    group.go_to(GroupState.PREPARING, step.now_ms)
     if not is_first:
         _complete_join_or_wait(step)
         return
@@ -285,7 +287,7 @@ def _wait_for_first_members(step: ClassicStep, delay_ms: int, remaining_ms: int)
 def _first_wait_over(step: ClassicStep, event: FirstWaitOver) -> None:
     """Wait again while new members keep joining, up to the rebalance timeout in total."""
     group = step.group
-    if group.state is not State.PREPARING:
+    if group.state is not GroupState.PREPARING:
         return
     if group.new_member_added and event.remaining_ms:
         group.new_member_added = False
@@ -297,8 +299,8 @@ def _first_wait_over(step: ClassicStep, event: FirstWaitOver) -> None:
 
 def _complete_if_all_joined(step: ClassicStep) -> None:
     group = step.group
-    is_first = group.previous_state is State.EMPTY
-    if group.state is State.PREPARING and not is_first and group.has_all_joined:
+    is_first = group.previous_state is GroupState.EMPTY
+    if group.state is GroupState.PREPARING and not is_first and group.has_all_joined:
         _complete_join(step)
 
 
@@ -317,7 +319,7 @@ def _complete_join(step: ClassicStep) -> None:
     """Go on with the members that have joined. Other dynamic members are removed; static ones keep their place."""
     group = step.group
     step.stop(group.join_timer)
-    if group.state is not State.PREPARING:
+    if group.state is not GroupState.PREPARING:
         return
     for member in [one for one in group.members.values() if one.joining is None and one.instance_id is None]:
         _forget(step, member)
@@ -367,14 +369,14 @@ def _emptiness_stored(step: ClassicStep, event: EmptinessStored) -> None:
 
 def _sync(step: ClassicStep, event: SyncGroup) -> None:
     group = step.group
-    code = SYNC[State.DEAD] if group.state is State.DEAD else _check_sync(group, event)
+    code = SYNC[GroupState.DEAD] if group.state is GroupState.DEAD else _check_sync(group, event)
     code = code or SYNC[group.state]
     if code:
         step.answer(event.answer, SyncGroupResponse(error_code=code))
         return
     member = group.members[event.member_id]
     group.pending_sync.discard(member.id)
-    if group.state is State.STABLE:
+    if group.state is GroupState.STABLE:
         _start_session(step, member)
         step.answer(event.answer, _synced(group, member))
         return
@@ -399,13 +401,13 @@ def _check_sync(group: ClassicGroup, event: SyncGroup) -> ErrorCode:
 
 def _assignments_stored(step: ClassicStep, event: AssignmentsStored) -> None:
     group = step.group
-    if group.state is not State.COMPLETING or group.generation != event.generation:
+    if group.state is not GroupState.COMPLETING or group.generation != event.generation:
         return  # another rebalance was faster, and has answered the waiting requests
     if event.code:
         _drop_assignments(step, sync_code(event.code))
         _begin_rebalance(step)
         return
-    group.go_to(State.STABLE, step.now_ms)
+    group.go_to(GroupState.STABLE, step.now_ms)
     group.held.assigned = sum(map(len, event.assignments.values()))
     for member in group.members.values():
         member.assignment = event.assignments.get(member.id, b"")
@@ -429,7 +431,7 @@ def _drop_assignments(step: ClassicStep, code: ErrorCode) -> None:
 def _sync_over(step: ClassicStep, event: SyncOver) -> None:
     """The time to sync is over: members that joined but did not sync are removed."""
     group = step.group
-    if group.generation != event.generation or group.state not in {State.COMPLETING, State.STABLE}:
+    if group.generation != event.generation or group.state not in {GroupState.COMPLETING, GroupState.STABLE}:
         return
     late = [group.members[member_id] for member_id in group.pending_sync]
     if late:
@@ -450,7 +452,7 @@ def _leave(step: ClassicStep, event: LeaveGroup) -> None:
 
 def _leave_one(step: ClassicStep, identity: MemberIdentity) -> ErrorCode:
     group, member_id, instance_id = step.group, identity.member_id, identity.group_instance_id
-    if group.state is State.DEAD:
+    if group.state is GroupState.DEAD:
         return ErrorCode.COORDINATOR_NOT_AVAILABLE
     if instance_id is not None and not member_id:
         member_id = group.statics.get(instance_id, "")
@@ -464,7 +466,7 @@ def _leave_one(step: ClassicStep, identity: MemberIdentity) -> ErrorCode:
 
 
 def _after_removal(step: ClassicStep) -> None:
-    if step.group.state in {State.STABLE, State.COMPLETING}:
+    if step.group.state in {GroupState.STABLE, GroupState.COMPLETING}:
         _begin_rebalance(step)
     else:
         _complete_if_all_joined(step)
@@ -528,13 +530,13 @@ def _start_sync_timer(step: ClassicStep) -> None:
 # -- the group as a whole
 
 
-def _loaded(step: ClassicStep, _: Loaded) -> None:
+def _loaded(step: ClassicStep, _: GroupLoaded) -> None:
     for member in step.group.members.values():
         _start_session(step, member)
 
 
 def _downgraded(step: ClassicStep, _: Downgraded) -> None:
-    _loaded(step, Loaded())
+    _loaded(step, GroupLoaded())
     _begin_rebalance(step)
 
 
@@ -548,7 +550,7 @@ def _killed(step: ClassicStep, event: Killed) -> None:
     for member in group.members.values():
         step.stop(member.session)
         _refuse_waiting(step, member, event.code)
-    group.go_to(State.DEAD, step.now_ms)
+    group.go_to(GroupState.DEAD, step.now_ms)
 
 
 _STEPS: dict[type, Callable[[ClassicStep, Any], None]] = {
@@ -563,7 +565,7 @@ _STEPS: dict[type, Callable[[ClassicStep, Any], None]] = {
     AssignmentsStored: _assignments_stored,
     NewIdStored: _new_id_stored,
     EmptinessStored: _emptiness_stored,
-    Loaded: _loaded,
+    GroupLoaded: _loaded,
     Downgraded: _downgraded,
     Killed: _killed,
 }

@@ -171,7 +171,7 @@ class EmptinessStored(NamedTuple):
 # -- what the coordinator does
 
 
-class Loaded(NamedTuple):
+class GroupLoaded(NamedTuple):
     """The group was read from the log: every member's session starts now."""
 
 
@@ -197,7 +197,7 @@ Event = (
     | AssignmentsStored
     | NewIdStored
     | EmptinessStored
-    | Loaded
+    | GroupLoaded
     | Downgraded
     | Killed
 )

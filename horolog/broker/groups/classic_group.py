@@ -25,7 +25,7 @@ NO_GENERATION = -1
 CONSUMER_PROTOCOL = "consumer"
 
 
-class State(Enum):
+class GroupState(Enum):
     """A group's states, by the names that clients see."""
 
     EMPTY = "Empty"
@@ -37,16 +37,16 @@ class State(Enum):
     __hash__ = object.__hash__
 
 
-COMES_FROM: dict[State, frozenset[State]] = {
-    State.EMPTY: frozenset({State.PREPARING}),
-    State.PREPARING: frozenset({State.EMPTY, State.COMPLETING, State.STABLE}),
-    State.COMPLETING: frozenset({State.PREPARING}),
-    State.STABLE: frozenset({State.COMPLETING}),
-    State.DEAD: frozenset(State),
+COMES_FROM: dict[GroupState, frozenset[GroupState]] = {
+    GroupState.EMPTY: frozenset({GroupState.PREPARING}),
+    GroupState.PREPARING: frozenset({GroupState.EMPTY, GroupState.COMPLETING, GroupState.STABLE}),
+    GroupState.COMPLETING: frozenset({GroupState.PREPARING}),
+    GroupState.STABLE: frozenset({GroupState.COMPLETING}),
+    GroupState.DEAD: frozenset(GroupState),
 }
 
-CAN_REBALANCE = COMES_FROM[State.PREPARING]
-LIVE = frozenset({State.PREPARING, State.COMPLETING, State.STABLE})
+CAN_REBALANCE = COMES_FROM[GroupState.PREPARING]
+LIVE = frozenset({GroupState.PREPARING, GroupState.COMPLETING, GroupState.STABLE})
 
 
 class Member:
@@ -156,7 +156,7 @@ class ClassicGroup:
         self.id = group_id
         self.shard = shard
         self.offsets = offsets
-        self.state = self.previous_state = State.EMPTY
+        self.state = self.previous_state = GroupState.EMPTY
         self.state_since_ms = now_ms
         self.generation = 0
         self.protocol_type: str | None = None
@@ -177,7 +177,7 @@ class ClassicGroup:
     def __repr__(self) -> str:
         return f"<ClassicGroup {self.id} {self.state.value}, generation {self.generation}, {len(self.members)} members>"
 
-    def go_to(self, state: State, now_ms: int) -> None:
+    def go_to(self, state: GroupState, now_ms: int) -> None:
         assert self.state in COMES_FROM[state], f"{self!r} cannot become {state.value}"
         self.previous_state = self.state
         self.state = state
@@ -185,7 +185,7 @@ class ClassicGroup:
 
     @property
     def is_empty(self) -> bool:
-        return self.state is State.EMPTY
+        return self.state is GroupState.EMPTY
 
     @property
     def is_simple(self) -> bool:
@@ -203,7 +203,7 @@ class ClassicGroup:
     ) -> ErrorCode:
         """Whether a commit by this member, or from outside of the group (generation -1), is accepted."""
         del version
-        if self.state is State.DEAD:
+        if self.state is GroupState.DEAD:
             return ErrorCode.COORDINATOR_NOT_AVAILABLE
         if generation < 0 and self.is_empty:
             return ErrorCode.NONE
@@ -215,7 +215,7 @@ class ClassicGroup:
                 return ErrorCode.ILLEGAL_GENERATION
         elif not transactional:
             return ErrorCode.UNKNOWN_MEMBER_ID
-        if not transactional and self.state is State.COMPLETING:
+        if not transactional and self.state is GroupState.COMPLETING:
             return ErrorCode.REBALANCE_IN_PROGRESS
         return ErrorCode.NONE
 
@@ -243,7 +243,7 @@ class ClassicGroup:
             return committed.commit_ms
         if self.is_empty:
             return max(self.state_since_ms, committed.commit_ms)
-        if self.state is State.STABLE and not self.reads(partition[0]):
+        if self.state is GroupState.STABLE and not self.reads(partition[0]):
             return committed.commit_ms
         return None
 
@@ -337,10 +337,10 @@ class ClassicGroup:
         self.pending_sync.clear()
         if self.members:
             self.protocol_name = self.select_protocol()
-            self.go_to(State.COMPLETING, now_ms)
+            self.go_to(GroupState.COMPLETING, now_ms)
         else:
             self.protocol_name = None
-            self.go_to(State.EMPTY, now_ms)
+            self.go_to(GroupState.EMPTY, now_ms)
         self.subscribed = subscribed_by(self)
 
     # -- its records in the log

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Sequence
 from horolog.broker.clock import Clock
 from horolog.broker.cluster import Cluster
 from horolog.broker.groups.classic_group import ClassicGroup
-from horolog.broker.groups.journal import Journal, Producer
+from horolog.broker.groups.journal import GroupJournal, TransactionalProducer
 from horolog.broker.groups.offsets import NEVER, Committed, GroupOffsets, tombstone
 from horolog.broker.groups.records import OFFSET, OLD_OFFSET
 from horolog.broker.groups.registry import Registry
@@ -64,7 +64,7 @@ class Commits:
         self,
         cluster: Cluster,
         clock: Clock,
-        journal: Journal,
+        journal: GroupJournal,
         registry: Registry,
         on_commit: Callable[[str, str], None],
     ) -> None:
@@ -205,7 +205,7 @@ class Commits:
 
         # As durable as the transaction's records: else a power cut before its end may keep records without their offsets.
         durable = self._cluster.settings.horolog_acks_all_sync
-        producer = Producer(producer_id, producer_epoch)
+        producer = TransactionalProducer(producer_id, producer_epoch)
         self._journal.append(shard, entries, written, producer=producer, durable=durable)
 
     def complete_txn(self, producer_id: int, *, committed: bool) -> None:

@@ -24,11 +24,11 @@ from horolog.broker.groups.classic_events import (
 from horolog.broker.groups.classic_group import ClassicGroup, new_member_id
 from horolog.broker.groups.commits import CommitAnswer, CommitRequest, Commits, TxnCommitAnswer, TxnCommitRequest
 from horolog.broker.groups.consumer_group import ConsumerGroup
-from horolog.broker.groups.expiry import Expiry
+from horolog.broker.groups.expiry import GroupExpiry
 from horolog.broker.groups.finder import Finder
 from horolog.broker.groups.held import HeldByGroups, bytes_of_heartbeat, bytes_of_join, bytes_of_sync
-from horolog.broker.groups.journal import Journal
-from horolog.broker.groups.kip848 import Refusal, check_heartbeat, heartbeat_error
+from horolog.broker.groups.journal import GroupJournal
+from horolog.broker.groups.kip848 import HeartbeatRefusal, check_heartbeat, heartbeat_error
 from horolog.broker.groups.kip848_events import Heartbeat, Leave
 from horolog.broker.groups.known import Known
 from horolog.broker.groups.loading import Loader
@@ -73,14 +73,14 @@ class GroupCoordinator:
         self._clock = clock
         self._timers = timers
         self.registry = Registry()
-        self._journal = Journal(cluster, committer, clock)
+        self._journal = GroupJournal(cluster, committer, clock)
         self._held = HeldByGroups(cluster, clock, self.registry)
         self._known = known = Known(cluster, clock)
         self._runner = Runner(known, timers, self._journal, self.registry, self._lost)
         self._finder = Finder(known, self._journal, self.registry, self._runner)
         self.commits = Commits(cluster, clock, self._journal, self.registry, self._runner.committed)
         self._offset_fetch = OffsetFetch(cluster, self._journal, self.registry, self.commits)
-        self._expiry = Expiry(cluster, expiry_clock or clock, self._journal, self.registry, self.commits)
+        self._expiry = GroupExpiry(cluster, expiry_clock or clock, self._journal, self.registry, self.commits)
         self.shards = Shards(self.registry, self._journal, Loader(self.registry, clock), timers, self._runner)
 
     def __repr__(self) -> str:
@@ -185,13 +185,15 @@ class GroupCoordinator:
     ) -> None:
         refusal = check_heartbeat(request, version)
         if refusal is None and (code := self._check_group_id(request.group_id)):
-            refusal = Refusal(code, "the group is being loaded")
+            refusal = HeartbeatRefusal(code, "the group is being loaded")
         entries: list[Entry] = []
         group = None if refusal is not None else self._finder.for_heartbeat(request, entries)
-        if refusal is None and isinstance(group, Refusal):
+        if refusal is None and isinstance(group, HeartbeatRefusal):
             refusal = group
         if isinstance(group, ConsumerGroup) and not self._has_room(group, request, client):
-            refusal = Refusal(ErrorCode.GROUP_MAX_SIZE_REACHED, "There is no room for what the member says of itself.")
+            refusal = HeartbeatRefusal(
+                ErrorCode.GROUP_MAX_SIZE_REACHED, "There is no room for what the member says of itself."
+            )
         if refusal is not None or not isinstance(group, ConsumerGroup):
             assert refusal is not None
             answer(heartbeat_error(refusal))

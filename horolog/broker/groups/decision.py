@@ -48,7 +48,7 @@ class GroupTimer(Timer):
         return f"<GroupTimer for {self.event!r}, due at {self.deadline}>"
 
 
-class Answer(NamedTuple, Generic[R]):
+class GroupAnswer(NamedTuple, Generic[R]):
     """A response and its callback."""
 
     to: Callable[[R], None]
@@ -88,7 +88,7 @@ class Decision(Generic[G]):
         self.group = group
         self.timers: list[Setting] = []
         self.successor: ClassicGroup | None = None
-        self.answers: list[Answer[Any]] = []
+        self.answers: list[GroupAnswer[Any]] = []
         self.entries: list[Entry] = []
         self.promises: list[Promise[Any]] = []
         self.then: Callable[[ErrorCode], object] | None = None
@@ -109,7 +109,7 @@ class Decision(Generic[G]):
             self.timers.append(Setting(timer, None))
 
     def answer(self, to: Callable[[R], None], response: R) -> None:
-        self.answers.append(_new_tuple(Answer, (to, response)))
+        self.answers.append(_new_tuple(GroupAnswer, (to, response)))
 
     def promise(self, to: Callable[[R], None], response: R, refusal: R) -> None:
         self.promises.append(Promise(to, response, refusal))

@@ -14,7 +14,7 @@ from horolog.broker.clock import Clock
 from horolog.broker.cluster import Cluster
 from horolog.broker.groups.classic_group import ClassicGroup
 from horolog.broker.groups.commits import Commits
-from horolog.broker.groups.journal import Journal
+from horolog.broker.groups.journal import GroupJournal
 from horolog.broker.groups.offsets import tombstone
 from horolog.broker.groups.records import OLD_OFFSET
 from horolog.broker.groups.registry import Group, Registry
@@ -30,10 +30,12 @@ MAX_TOMBSTONES = 1_000
 """In one batch; the rest follows with the next run."""
 
 
-class Expiry:
+class GroupExpiry:
     """Removes offsets and groups, with tombstones in the log."""
 
-    def __init__(self, cluster: Cluster, clock: Clock, journal: Journal, registry: Registry, commits: Commits) -> None:
+    def __init__(
+        self, cluster: Cluster, clock: Clock, journal: GroupJournal, registry: Registry, commits: Commits
+    ) -> None:
         self._cluster = cluster
         self._clock = clock
         self._journal = journal

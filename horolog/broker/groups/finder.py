@@ -6,8 +6,8 @@ from horolog.broker.groups.classic_events import Killed
 from horolog.broker.groups.classic_group import ClassicGroup
 from horolog.broker.groups.consumer_group import ConsumerGroup
 from horolog.broker.groups.decision import Decision
-from horolog.broker.groups.journal import Journal
-from horolog.broker.groups.kip848 import Refusal
+from horolog.broker.groups.journal import GroupJournal
+from horolog.broker.groups.kip848 import HeartbeatRefusal
 from horolog.broker.groups.kip848_events import Heartbeat, Upgraded
 from horolog.broker.groups.known import Known
 from horolog.broker.groups.migration import to_consumer
@@ -23,7 +23,7 @@ from horolog.protocol.records.batch import Entry
 class Finder:
     """A new group is kept once it has a member."""
 
-    def __init__(self, known: Known, journal: Journal, registry: Registry, runner: Runner) -> None:
+    def __init__(self, known: Known, journal: GroupJournal, registry: Registry, runner: Runner) -> None:
         self._known = known
         self._journal = journal
         self._registry = registry
@@ -65,14 +65,16 @@ class Finder:
 
     # -- for members of the newer protocol
 
-    def for_heartbeat(self, request: ConsumerGroupHeartbeatRequest, entries: list[Entry]) -> ConsumerGroup | Refusal:
+    def for_heartbeat(
+        self, request: ConsumerGroupHeartbeatRequest, entries: list[Entry]
+    ) -> ConsumerGroup | HeartbeatRefusal:
         """The group of a heartbeat; if it is converted from a classic one, `entries` gets the records of the conversion."""
         group = self._registry.groups.get(request.group_id)
         if isinstance(group, ConsumerGroup):
             return group
         if request.member_epoch == 0:
             if group is None and self._is_full:
-                return Refusal(ErrorCode.GROUP_MAX_SIZE_REACHED, "This broker keeps no more groups.")
+                return HeartbeatRefusal(ErrorCode.GROUP_MAX_SIZE_REACHED, "This broker keeps no more groups.")
             if group is None or (group.is_empty and not group.pending):
                 return self._new(request.group_id, group, entries)
             upgraded = to_consumer(group, self._known, self._known.now_ms())
@@ -82,7 +84,7 @@ class Finder:
         message = (
             f"Group {request.group_id} is not a consumer group." if group else f"Group {request.group_id} not found."
         )
-        return Refusal(ErrorCode.GROUP_ID_NOT_FOUND, message)
+        return HeartbeatRefusal(ErrorCode.GROUP_ID_NOT_FOUND, message)
 
     def _new(self, group_id: str, before: ClassicGroup | None, entries: list[Entry]) -> ConsumerGroup:
         """A group that begins empty, with the offsets of the empty classic group before it."""

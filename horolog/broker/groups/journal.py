@@ -18,7 +18,7 @@ from horolog.broker.coordination.topic_journal import (
 )
 from horolog.broker.log.partition import Partition
 from horolog.broker.log.storage import StorageFault
-from horolog.broker.log.validation import Refused, own_batch
+from horolog.broker.log.validation import RefusedSet, own_batch
 from horolog.broker.safety import Failures
 from horolog.broker.topic_names import GROUP_OFFSETS
 from horolog.protocol.errors import DecodeError, ErrorCode
@@ -31,7 +31,7 @@ Done = Callable[[ErrorCode, int], None]
 """Called with an error and -1, or with NONE and the offset of the first record, once a batch is written or has failed."""
 
 
-class Producer(NamedTuple):
+class TransactionalProducer(NamedTuple):
     """The producer in whose transaction a batch is written."""
 
     id: int
@@ -54,7 +54,7 @@ class Stored(NamedTuple):
     producer_id: int
 
 
-class Journal(TopicJournal):
+class GroupJournal(TopicJournal):
     """The coordinator's view of the topic."""
 
     def __init__(self, cluster: Cluster, committer: Committer, clock: Clock) -> None:
@@ -68,7 +68,7 @@ class Journal(TopicJournal):
         done: Done,
         *,
         durable: bool = False,
-        producer: Producer | None = None,
+        producer: TransactionalProducer | None = None,
         is_state: bool = False,
     ) -> None:
         """Append records as one batch; `done` is called when they are written (with `durable`: synced), or with an error.
@@ -87,7 +87,7 @@ class Journal(TopicJournal):
             log.error("group state could not be written: %s", error)
             is_elsewhere = isinstance(error, ClusterError) and error.code == ErrorCode.NOT_COORDINATOR
             done(ErrorCode.NOT_COORDINATOR if is_elsewhere else ErrorCode.COORDINATOR_NOT_AVAILABLE, -1)
-        except Refused as refused:
+        except RefusedSet as refused:
             log.warning("%s records of a group were refused: %s", len(entries), refused.message)
             done(refused.code, -1)
         else:
@@ -119,7 +119,7 @@ class Journal(TopicJournal):
         self.submit(waiting, lambda _: action(), durable=durable)
 
     def _append(
-        self, partition: Partition, entries: Sequence[Entry], producer: Producer | None, *, is_state: bool
+        self, partition: Partition, entries: Sequence[Entry], producer: TransactionalProducer | None, *, is_state: bool
     ) -> int:
         """Append without sequence numbers, which the coordinator lacks: producers' states are updated, but not checked."""
         partition.check_takes_appends()

@@ -14,15 +14,15 @@ from typing import Any, NamedTuple
 from horolog.broker.group_settings import HEARTBEAT_INTERVAL
 from horolog.broker.groups import mixed
 from horolog.broker.groups.assignors import ASSIGNORS, Assignment
-from horolog.broker.groups.classic_events import JoinGroup, Killed, LeaveGroup, Loaded, SyncGroup
+from horolog.broker.groups.classic_events import GroupLoaded, JoinGroup, Killed, LeaveGroup, SyncGroup
 from horolog.broker.groups.consumer_group import LEAVE_EPOCH, STATIC_LEAVE_EPOCH, ConsumerGroup, ConsumerMember, Sight
 from horolog.broker.groups.decision import Decision
 from horolog.broker.groups.kip848_events import (
-    Answer,
     Event,
     Heartbeat,
     Leave,
     Overdue,
+    Respond,
     Upgraded,
 )
 from horolog.broker.groups.kip848_steps import (
@@ -73,7 +73,7 @@ def _heartbeat(step: ConsumerStep, event: Heartbeat) -> None:
         return
     step.entries += event.entries
     member = _find_member(step, request)
-    if isinstance(member, Refusal):
+    if isinstance(member, HeartbeatRefusal):
         step.entries.clear()
         step.answer(event.answer, heartbeat_error(member))
         return
@@ -94,15 +94,15 @@ def _heartbeat(step: ConsumerStep, event: Heartbeat) -> None:
     _answer_written(step, event.answer, _response(member, interval_ms, with_assignment=with_assignment))
 
 
-def _answer_written(step: ConsumerStep, answer: Answer, response: ConsumerGroupHeartbeatResponse) -> None:
+def _answer_written(step: ConsumerStep, answer: Respond, response: ConsumerGroupHeartbeatResponse) -> None:
     if step.entries:
-        refusal = Refusal(ErrorCode.COORDINATOR_NOT_AVAILABLE, "the group could not be written")
+        refusal = HeartbeatRefusal(ErrorCode.COORDINATOR_NOT_AVAILABLE, "the group could not be written")
         step.promise(answer, response, heartbeat_error(refusal))
     else:
         step.answer(answer, response)
 
 
-def _check_pattern(step: ConsumerStep, event: Heartbeat) -> Refusal | None:
+def _check_pattern(step: ConsumerStep, event: Heartbeat) -> HeartbeatRefusal | None:
     request = event.request
     if request.subscribed_topic_regex:
         try:
@@ -111,20 +111,22 @@ def _check_pattern(step: ConsumerStep, event: Heartbeat) -> Refusal | None:
             message = (
                 f"SubscribedTopicRegex `{request.subscribed_topic_regex}` is not a valid regular expression: {error}."
             )
-            return Refusal(ErrorCode.INVALID_REGULAR_EXPRESSION, message)
+            return HeartbeatRefusal(ErrorCode.INVALID_REGULAR_EXPRESSION, message)
     return None
 
 
-def _check_room(step: ConsumerStep, request: ConsumerGroupHeartbeatRequest) -> Refusal | None:
+def _check_room(step: ConsumerStep, request: ConsumerGroupHeartbeatRequest) -> HeartbeatRefusal | None:
     group = step.group
     if request.member_epoch == JOIN_EPOCH and request.member_id not in group.members:
         limit = step.known.settings.group_consumer_max_size
         if request.instance_id not in group.statics and len(group.members) >= limit:
-            return Refusal(ErrorCode.GROUP_MAX_SIZE_REACHED, "The consumer group has reached its maximum capacity.")
+            return HeartbeatRefusal(
+                ErrorCode.GROUP_MAX_SIZE_REACHED, "The consumer group has reached its maximum capacity."
+            )
     return None
 
 
-def _find_member(step: ConsumerStep, request: ConsumerGroupHeartbeatRequest) -> ConsumerMember | Refusal:
+def _find_member(step: ConsumerStep, request: ConsumerGroupHeartbeatRequest) -> ConsumerMember | HeartbeatRefusal:
     """The member that sends a heartbeat: known, new, or in the place of a static one that has left for a while."""
     if request.instance_id is not None:
         return _find_static(step, request, request.instance_id)
@@ -136,7 +138,7 @@ def _find_member(step: ConsumerStep, request: ConsumerGroupHeartbeatRequest) -> 
 
 def _find_static(
     step: ConsumerStep, request: ConsumerGroupHeartbeatRequest, instance_id: str
-) -> ConsumerMember | Refusal:
+) -> ConsumerMember | HeartbeatRefusal:
     group = step.group
     holder = group.members.get(group.statics.get(instance_id, ""))
     if holder is None:
@@ -144,17 +146,17 @@ def _find_static(
     if request.member_epoch == JOIN_EPOCH:
         if holder.current.epoch != STATIC_LEAVE_EPOCH and holder.id != request.member_id:
             message = f"Instance id {instance_id} is owned by member {holder.id}."
-            return Refusal(ErrorCode.UNRELEASED_INSTANCE_ID, message)
+            return HeartbeatRefusal(ErrorCode.UNRELEASED_INSTANCE_ID, message)
         return holder if holder.id == request.member_id else replace(step, holder, request.member_id)
     if holder.id != request.member_id:
-        return Refusal(ErrorCode.FENCED_INSTANCE_ID, f"Instance id {instance_id} is owned by another member.")
+        return HeartbeatRefusal(ErrorCode.FENCED_INSTANCE_ID, f"Instance id {instance_id} is owned by another member.")
     return _check_epoch(holder, request) or holder
 
 
-def _new_member(group: ConsumerGroup, request: ConsumerGroupHeartbeatRequest) -> ConsumerMember | Refusal:
+def _new_member(group: ConsumerGroup, request: ConsumerGroupHeartbeatRequest) -> ConsumerMember | HeartbeatRefusal:
     if request.member_epoch != JOIN_EPOCH:
         message = f"Member {request.member_id} is not a member of group {group.id}."
-        return Refusal(ErrorCode.UNKNOWN_MEMBER_ID, message)
+        return HeartbeatRefusal(ErrorCode.UNKNOWN_MEMBER_ID, message)
     member = ConsumerMember(request.member_id, request.instance_id)
     group.add(member)
     return member
@@ -218,7 +220,7 @@ def _says_nothing_new(member: ConsumerMember, event: Heartbeat) -> bool:
 def _leave(step: ConsumerStep, event: Leave) -> None:
     group, request = step.group, event.request
     member = _leaving_member(group, request)
-    if isinstance(member, Refusal):
+    if isinstance(member, HeartbeatRefusal):
         step.answer(event.answer, heartbeat_error(member))
         return
     response = ConsumerGroupHeartbeatResponse(member_id=member.id, member_epoch=request.member_epoch)
@@ -232,14 +234,18 @@ def _leave(step: ConsumerStep, event: Leave) -> None:
     _answer_written(step, event.answer, response)
 
 
-def _leaving_member(group: ConsumerGroup, request: ConsumerGroupHeartbeatRequest) -> ConsumerMember | Refusal:
+def _leaving_member(group: ConsumerGroup, request: ConsumerGroupHeartbeatRequest) -> ConsumerMember | HeartbeatRefusal:
     if request.instance_id is not None:
         holder = group.statics.get(request.instance_id)
         if holder is not None and holder != request.member_id:
-            return Refusal(ErrorCode.FENCED_INSTANCE_ID, f"Instance id {request.instance_id} is another member's.")
+            return HeartbeatRefusal(
+                ErrorCode.FENCED_INSTANCE_ID, f"Instance id {request.instance_id} is another member's."
+            )
     member = group.members.get(request.member_id)
     if member is None:
-        return Refusal(ErrorCode.UNKNOWN_MEMBER_ID, f"Member {request.member_id} is not a member of the group.")
+        return HeartbeatRefusal(
+            ErrorCode.UNKNOWN_MEMBER_ID, f"Member {request.member_id} is not a member of the group."
+        )
     return member
 
 
@@ -253,7 +259,7 @@ def _overdue(step: ConsumerStep, event: Overdue) -> None:
         remove(step, [member])
 
 
-def _loaded(step: ConsumerStep, _: Loaded) -> None:
+def _loaded(step: ConsumerStep, _: GroupLoaded) -> None:
     step.group.subscribed = frozenset(topics_of(step.group, step.known))
     for member in step.group.members.values():
         start_session(step, member)
@@ -278,7 +284,7 @@ _STEPS: dict[type, Callable[[ConsumerStep, Any], None]] = {
     HeartbeatRequest: mixed.heartbeat,
     LeaveGroup: mixed.leave,
     Overdue: _overdue,
-    Loaded: _loaded,
+    GroupLoaded: _loaded,
     Upgraded: _upgraded,
     Killed: _killed,
 }
@@ -303,14 +309,14 @@ def _response(member: ConsumerMember, interval_ms: int, *, with_assignment: bool
     )
 
 
-class Refusal(NamedTuple):
+class HeartbeatRefusal(NamedTuple):
     """Why a heartbeat is refused."""
 
     code: ErrorCode
     message: str
 
 
-def check_heartbeat(request: ConsumerGroupHeartbeatRequest, version: int) -> Refusal | None:
+def check_heartbeat(request: ConsumerGroupHeartbeatRequest, version: int) -> HeartbeatRefusal | None:
     """Why a request is invalid by itself, if it is."""
     epoch = request.member_epoch
     if not request.group_id:
@@ -336,15 +342,15 @@ def check_heartbeat(request: ConsumerGroupHeartbeatRequest, version: int) -> Ref
         message = (
             f"ServerAssignor {request.server_assignor} is not supported. Supported assignors: {', '.join(ASSIGNORS)}."
         )
-        return Refusal(ErrorCode.UNSUPPORTED_ASSIGNOR, message)
+        return HeartbeatRefusal(ErrorCode.UNSUPPORTED_ASSIGNOR, message)
     return None
 
 
-def _invalid(message: str) -> Refusal:
-    return Refusal(ErrorCode.INVALID_REQUEST, message)
+def _invalid(message: str) -> HeartbeatRefusal:
+    return HeartbeatRefusal(ErrorCode.INVALID_REQUEST, message)
 
 
-def _check_epoch(member: ConsumerMember, request: ConsumerGroupHeartbeatRequest) -> Refusal | None:
+def _check_epoch(member: ConsumerMember, request: ConsumerGroupHeartbeatRequest) -> HeartbeatRefusal | None:
     """A member may send its epoch, 0 to rejoin, or the previous epoch if the response was lost."""
     epoch, current = request.member_epoch, member.current
     if epoch in {JOIN_EPOCH, current.epoch}:
@@ -355,7 +361,7 @@ def _check_epoch(member: ConsumerMember, request: ConsumerGroupHeartbeatRequest)
     message = (
         f"The consumer group member has epoch {current.epoch}, not {epoch}. It must abandon its partitions and rejoin."
     )
-    return Refusal(ErrorCode.FENCED_MEMBER_EPOCH, message)
+    return HeartbeatRefusal(ErrorCode.FENCED_MEMBER_EPOCH, message)
 
 
 def _told(request: ConsumerGroupHeartbeatRequest) -> Assignment:
@@ -365,5 +371,5 @@ def _told(request: ConsumerGroupHeartbeatRequest) -> Assignment:
     return {topic_id: frozenset(indexes) for topic_id, indexes in told.items() if indexes}
 
 
-def heartbeat_error(refusal: Refusal) -> ConsumerGroupHeartbeatResponse:
+def heartbeat_error(refusal: HeartbeatRefusal) -> ConsumerGroupHeartbeatResponse:
     return ConsumerGroupHeartbeatResponse(error_code=refusal.code, error_message=refusal.message, member_id=None)

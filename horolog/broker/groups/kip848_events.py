@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from horolog.broker.groups.classic_events import JoinGroup, Killed, LeaveGroup, Loaded, SyncGroup
+from horolog.broker.groups.classic_events import GroupLoaded, JoinGroup, Killed, LeaveGroup, SyncGroup
 from horolog.broker.groups.topic_patterns import MayDescribe
 from horolog.protocol.messages.consumer_groups import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
 from horolog.protocol.messages.groups import HeartbeatRequest
@@ -14,7 +14,7 @@ from horolog.protocol.records.batch import Entry
 if TYPE_CHECKING:
     from horolog.broker.groups.consumer_group import ConsumerMember
 
-Answer = Callable[[ConsumerGroupHeartbeatResponse], None]
+Respond = Callable[[ConsumerGroupHeartbeatResponse], None]
 """Whether a principal may describe a topic. Equal functions give equal results."""
 
 SILENT = "has fallen silent"
@@ -32,7 +32,7 @@ class Heartbeat(NamedTuple):
     request: ConsumerGroupHeartbeatRequest
     client: tuple[str, str]
     entries: Sequence[Entry]
-    answer: Answer
+    answer: Respond
     may_describe: MayDescribe | None = None
 
 
@@ -40,7 +40,7 @@ class Leave(NamedTuple):
     """Epoch -1: the member leaves. Epoch -2: a static member leaves, and its place is kept for a session timeout."""
 
     request: ConsumerGroupHeartbeatRequest
-    answer: Answer
+    answer: Respond
 
 
 class Overdue(NamedTuple):
@@ -54,4 +54,15 @@ class Upgraded(NamedTuple):
     """The group was classic until now: every member's session starts now."""
 
 
-Event = Heartbeat | Leave | Overdue | Upgraded | JoinGroup | SyncGroup | HeartbeatRequest | LeaveGroup | Loaded | Killed
+Event = (
+    Heartbeat
+    | Leave
+    | Overdue
+    | Upgraded
+    | JoinGroup
+    | SyncGroup
+    | HeartbeatRequest
+    | LeaveGroup
+    | GroupLoaded
+    | Killed
+)

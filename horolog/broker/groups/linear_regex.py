@@ -69,7 +69,7 @@ class Instruction(NamedTuple):
 MATCH = Instruction(None)
 
 
-class Place:
+class RegexState:
     """A set of instructions that a text has reached, and its successors for the characters met so far."""
 
     __slots__ = ("accepts", "following", "states")
@@ -78,7 +78,7 @@ class Place:
         self.states = states
         self.accepts = accepts
         """Whether a text that ends here matches."""
-        self.following: dict[str, Place] = {}
+        self.following: dict[str, RegexState] = {}
 
 
 class Regex:
@@ -106,11 +106,11 @@ class Regex:
         return place.accepts
 
     def _forget(self) -> None:
-        self._places: dict[frozenset[int], Place] = {}
+        self._places: dict[frozenset[int], RegexState] = {}
         self._remembered = 0
         self._first = self._place(frozenset({self._start}), at_start=True)
 
-    def _follow(self, place: Place, character: str) -> Place:
+    def _follow(self, place: RegexState, character: str) -> RegexState:
         """The next place for a character that was not met at this one before."""
         code = ord(character)
         self.steps += len(place.states)
@@ -128,10 +128,10 @@ class Regex:
         self._remembered += 1
         return following
 
-    def _place(self, steps: frozenset[int], *, at_start: bool) -> Place:
+    def _place(self, steps: frozenset[int], *, at_start: bool) -> RegexState:
         states = self._reach(steps, at_start=at_start, at_end=False)
         self._remembered += len(states)
-        return Place(states, accepts=0 in self._reach(steps, at_start=at_start, at_end=True))
+        return RegexState(states, accepts=0 in self._reach(steps, at_start=at_start, at_end=True))
 
     def _reach(self, steps: frozenset[int], *, at_start: bool, at_end: bool) -> frozenset[int]:
         """All instructions that are reached without reading a character."""

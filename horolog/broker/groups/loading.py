@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from horolog.broker.clock import Clock
 from horolog.broker.groups.classic_events import Client, Timeouts
-from horolog.broker.groups.classic_group import ClassicGroup, Member, State, subscribed_by
+from horolog.broker.groups.classic_group import ClassicGroup, GroupState, Member, subscribed_by
 from horolog.broker.groups.consumer_group import ClassicPart, ConsumerGroup, ConsumerMember, assignment_of
 from horolog.broker.groups.journal import Marked, Stored
 from horolog.broker.groups.offsets import Committed, GroupOffsets
@@ -141,7 +141,7 @@ class Loader:
             group.protocol_type = value.protocol_type or None
             if value.members:
                 group.protocol_name = value.protocol
-                group.state = State.STABLE
+                group.state = GroupState.STABLE
                 for each in value.members:
                     group.add(_classic_member(each, value.protocol or ""))
                 group.leader_id = value.leader

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from horolog.broker.groups.assignors import Assignment
 from horolog.broker.groups.classic_events import Client, Protocols, Timeouts
-from horolog.broker.groups.classic_group import CONSUMER_PROTOCOL, ClassicGroup, Member, State, subscribed_by
+from horolog.broker.groups.classic_group import CONSUMER_PROTOCOL, ClassicGroup, GroupState, Member, subscribed_by
 from horolog.broker.groups.consumer_group import ClassicPart, ConsumerGroup, ConsumerMember
 from horolog.broker.groups.known import Known
 from horolog.broker.groups.reconcile import Current
@@ -102,7 +102,7 @@ def to_classic(group: ConsumerGroup, known: Known, now_ms: int) -> tuple[Classic
     for member in group.members.values():
         made.add(_classic_member(member, known))
     made.protocol_name = made.select_protocol()
-    made.state = State.STABLE
+    made.state = GroupState.STABLE
     made.subscribed = subscribed_by(made)
     return made, [*group.tombstones(), made.entry()]
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from horolog.broker.cluster import Cluster
 from horolog.broker.groups.commits import Commits
-from horolog.broker.groups.journal import Journal
+from horolog.broker.groups.journal import GroupJournal
 from horolog.broker.groups.offsets import Committed, GroupOffsets
 from horolog.broker.groups.registry import Registry
 from horolog.protocol.errors import ErrorCode
@@ -34,7 +34,7 @@ NO_EPOCH = -1
 class OffsetFetch:
     """Answers OffsetFetch."""
 
-    def __init__(self, cluster: Cluster, journal: Journal, registry: Registry, commits: Commits) -> None:
+    def __init__(self, cluster: Cluster, journal: GroupJournal, registry: Registry, commits: Commits) -> None:
         self._cluster = cluster
         self._journal = journal
         self._registry = registry

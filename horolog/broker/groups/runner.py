@@ -12,7 +12,7 @@ from horolog.broker.groups import classic, kip848
 from horolog.broker.groups.classic_events import Downgraded
 from horolog.broker.groups.classic_group import ClassicGroup
 from horolog.broker.groups.decision import Decision, GroupTimer, unbound
-from horolog.broker.groups.journal import Journal
+from horolog.broker.groups.journal import GroupJournal
 from horolog.broker.groups.known import Known
 from horolog.broker.groups.registry import Group, Registry
 from horolog.protocol.errors import ErrorCode
@@ -25,7 +25,7 @@ class Runner:
     """See `decision` for the parts of a decision and their order."""
 
     def __init__(
-        self, known: Known, timers: Timers, journal: Journal, registry: Registry, lost: Callable[[int], None]
+        self, known: Known, timers: Timers, journal: GroupJournal, registry: Registry, lost: Callable[[int], None]
     ) -> None:
         """`lost` gets the shard of a KIP-848 group whose write failed: the shard is read again from the log."""
         self._known = known

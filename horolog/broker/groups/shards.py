@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from functools import partial
 
 from horolog.broker.coordination.timers import Timer, Timers
-from horolog.broker.groups.classic_events import Killed, Loaded
-from horolog.broker.groups.journal import Journal
+from horolog.broker.groups.classic_events import GroupLoaded, Killed
+from horolog.broker.groups.journal import GroupJournal
 from horolog.broker.groups.loading import Folded, Loader
 from horolog.broker.groups.registry import Registry
 from horolog.broker.groups.runner import Runner
@@ -27,7 +27,9 @@ END = object()
 class Shards:
     """Fills the registry from the journal. Until a group's partition is read, requests for it get a retriable error."""
 
-    def __init__(self, registry: Registry, journal: Journal, loader: Loader, timers: Timers, runner: Runner) -> None:
+    def __init__(
+        self, registry: Registry, journal: GroupJournal, loader: Loader, timers: Timers, runner: Runner
+    ) -> None:
         self._registry = registry
         self._journal = journal
         self._loader = loader
@@ -72,7 +74,7 @@ class Shards:
         self._loader.load(shard, folded)
         self._registry.loading.discard(shard)
         for group in self._registry.of_shard(shard):
-            self._runner.run(group, Loaded())
+            self._runner.run(group, GroupLoaded())
 
     def reload(self, shard: int) -> None:
         """A write has failed and has no effect: rebuild the groups of a partition from the log.

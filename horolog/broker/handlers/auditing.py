@@ -17,7 +17,7 @@ from horolog.broker.security.audit import Who
 
 if TYPE_CHECKING:
     from horolog.broker.handlers import HandlerFunction
-    from horolog.broker.handlers.authorization.changes import Changes
+    from horolog.broker.handlers.authorization.changes import ChangingApi
     from horolog.broker.handlers.context import BrokerView, RequestContext
     from horolog.broker.handlers.gate import Gate
     from horolog.broker.security.audit import AuditTrail, Denied
@@ -37,7 +37,7 @@ def auditing(audit: AuditTrail, gate: Gate) -> Gate:
     return audited
 
 
-def _telling(audit: AuditTrail, changes: Changes, handle: HandlerFunction) -> HandlerFunction:
+def _telling(audit: AuditTrail, changes: ChangingApi, handle: HandlerFunction) -> HandlerFunction:
     def telling(broker: BrokerView, request: Any, context: RequestContext) -> object | None:
         if context.listener != PEERS and not getattr(request, "validate_only", False):
             amend(context, lambda answer: _tell(audit, changes, request, answer, context))
@@ -46,7 +46,7 @@ def _telling(audit: AuditTrail, changes: Changes, handle: HandlerFunction) -> Ha
     return telling
 
 
-def _tell(audit: AuditTrail, changes: Changes, request: Any, answer: Any, context: RequestContext) -> None:
+def _tell(audit: AuditTrail, changes: ChangingApi, request: Any, answer: Any, context: RequestContext) -> None:
     try:
         audit.changed(who(context), _shown(context), changes.operation, changes.parts_of(request, answer))
     except Exception:

@@ -38,7 +38,7 @@ class Meter(Protocol):
     def not_answered(self, began: float) -> None: ...
 
 
-class Route(Protocol):
+class RequestRoute(Protocol):
     """Everything that all requests of one API and version share; `network.dispatch.Route` has it."""
 
     @property
@@ -148,7 +148,7 @@ class RequestContext:
     def __init__(
         self,
         connection: ClientConnection,
-        route: Route,
+        route: RequestRoute,
         correlation_id: int,
         client_id: str | None,
         size_bytes: int,

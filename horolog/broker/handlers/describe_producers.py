@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from horolog.broker.handlers.context import BrokerView, RequestContext
 from horolog.broker.handlers.lookup import find_partition
-from horolog.broker.log.producers import Producer
+from horolog.broker.log.producers import KnownProducer
 from horolog.broker.topic_names import wrong_with
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.messages.transactions import (
@@ -51,7 +51,7 @@ def _refused(index: int, code: ErrorCode, message: str | None) -> PartitionRespo
     return PartitionResponse(partition_index=index, error_code=code, error_message=message, active_producers=[])
 
 
-def _producer(producer_id: int, known: Producer) -> ProducerState:
+def _producer(producer_id: int, known: KnownProducer) -> ProducerState:
     return ProducerState(
         producer_id=producer_id,
         producer_epoch=known.epoch,

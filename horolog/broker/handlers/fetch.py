@@ -93,17 +93,17 @@ _new_tuple = tuple.__new__  # a third of the cost of a named tuple's own constru
 TopicAnswer = tuple[str, bytes, list[PartitionAnswer]]
 FetchResponse = tuple[int, int, int, list[TopicAnswer], tuple[()]]
 """Throttle time, error code, session, topics, and no other nodes."""
-Found = tuple[PartitionKey, FetchPosition, PartitionAnswer, Partition | None]
+PartitionResult = tuple[PartitionKey, FetchPosition, PartitionAnswer, Partition | None]
 """What a look at one partition has found; None where there is no such partition here."""
 
 
-class Collected:
+class FetchResult:
     """The result of a look at the partitions of a fetch."""
 
     __slots__ = ("done", "found", "size_bytes")
 
     def __init__(self) -> None:
-        self.found: list[Found] = []
+        self.found: list[PartitionResult] = []
         self.size_bytes = 0
         self.done = False
 
@@ -160,14 +160,14 @@ class PendingFetch:
     def __repr__(self) -> str:
         return f"<PendingFetch of {len(self.positions)} partitions for {self.context!r}>"
 
-    def collect(self) -> Collected:
+    def collect(self) -> FetchResult:
         """Look at every partition that may have news, or at all of them where all are answered."""
         watch = self.watch
         return self._look(self.positions if watch is None else watch.to_look_at(self.terms))
 
-    def _look(self, positions: Positions) -> Collected:
+    def _look(self, positions: Positions) -> FetchResult:
         terms, version = self.terms, self.terms.version
-        collected = Collected()
+        collected = FetchResult()
         found, size_bytes = collected.found, 0
         limit = self.max_bytes
         allowance = Allowance(room_bytes=self.context.connection.room_for_answer_bytes)
@@ -204,7 +204,7 @@ class PendingFetch:
             collected.done = True
         return collected
 
-    def _is_full(self, found: list[Found]) -> bool:
+    def _is_full(self, found: list[PartitionResult]) -> bool:
         """Whether there is enough to read, and only the limits of the answer or the end of a segment keep the answer small."""
         committed, missing = self.terms.isolation_level == READ_COMMITTED, self.min_bytes
         for _, position, answer, partition in found:
@@ -245,12 +245,12 @@ class PendingFetch:
     def expire(self) -> None:
         self._answer(self.collect() if self.is_incremental else self._look(self.positions))
 
-    def _answer(self, collected: Collected) -> None:
+    def _answer(self, collected: FetchResult) -> None:
         if not self.is_incremental and len(collected.found) < len(self.positions):
             collected = self._look(self.positions)
         self.context.reply(self.respond(collected))
 
-    def wait(self, collected: Collected) -> bool:
+    def wait(self, collected: FetchResult) -> bool:
         """Wait for more, unless too many wait already."""
         broker, watch = self.broker, self.watch
         waiting = broker.waiting
@@ -268,7 +268,7 @@ class PendingFetch:
         self.context.on_abandoned = lambda: waiting.remove(wait)
         return True
 
-    def _note(self, collected: Collected) -> None:
+    def _note(self, collected: FetchResult) -> None:
         """What was found decides which partitions are looked at again."""
         watch, committed = self.watch, self.terms.isolation_level == READ_COMMITTED
         if watch is None:
@@ -278,7 +278,7 @@ class PendingFetch:
             is_quiet = is_told and _is_quiet(position, answer, committed)
             watch.note(key, position, partition, is_quiet=is_quiet)
 
-    def respond(self, collected: Collected) -> FetchResponse:
+    def respond(self, collected: FetchResult) -> FetchResponse:
         """A client that is over a quota gets an empty response, and asks for the same again."""
         session, told = self.session, collected.found
         if self.throttle is not None and self.throttle.refuses_fetch(collected.size_bytes):
@@ -470,7 +470,7 @@ def _error(
 
 def _refuse_whole(request: FetchRequest, version: int) -> FetchResponse:
     """A request that makes no sense as a whole gets an unknown error for each of its partitions."""
-    found: list[Found] = [
+    found: list[PartitionResult] = [
         (key, position, _error(key[1], ErrorCode.UNKNOWN_SERVER_ERROR, aborted=[]), None)
         for key, position in _positions(request[9], version).items()
     ]
@@ -495,7 +495,7 @@ def _is_quiet(position: FetchPosition, answer: PartitionAnswer, committed: bool)
     return nothing and position.fetch_offset >= upto
 
 
-def _by_topic(found: Sequence[Found]) -> list[TopicAnswer]:
+def _by_topic(found: Sequence[PartitionResult]) -> list[TopicAnswer]:
     """Neighbours of one topic share an entry; the order of partitions is kept."""
     topics: list[TopicAnswer] = []
     last: TopicKey | None = None

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from horolog.broker.handlers import HandlerFunction
-    from horolog.broker.handlers.context import BrokerView, RequestContext, Route
+    from horolog.broker.handlers.context import BrokerView, RequestContext, RequestRoute
     from horolog.protocol.apis import ApiKey
     from horolog.protocol.primitives import Part
 
@@ -57,7 +57,7 @@ class _Amended:
 
     __slots__ = ("_change", "_encode", "holds_frame", "meter", "name", "response_header_version", "throttle", "version")
 
-    def __init__(self, route: Route, change: Callable[[Any], None]) -> None:
+    def __init__(self, route: RequestRoute, change: Callable[[Any], None]) -> None:
         self._change = change
         self._encode = route.encode
         self.name = route.name

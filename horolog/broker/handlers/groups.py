@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Generator
 
-from horolog.broker.groups.classic_group import ClassicGroup, State
+from horolog.broker.groups.classic_group import ClassicGroup, GroupState
 from horolog.broker.groups.registry import Group
 from horolog.broker.handlers.context import BrokerView, RequestContext
 from horolog.broker.handlers.operations import GROUP_OPERATIONS, NOT_ASKED
@@ -43,7 +43,7 @@ LAST_JOIN_WITHOUT_NULL = 6
 LAST_LEAVE_OF_ONE = 2
 FIRST_DESCRIBE_WITH_NOT_FOUND = 6
 FIRST_SYNC_WITH_PROTOCOL = 5
-DEAD = State.DEAD.value
+DEAD = GroupState.DEAD.value
 
 GROUPS_AT_ONCE = 500
 """Groups that are listed in one step."""
@@ -146,7 +146,7 @@ def _describe(broker: BrokerView, group_id: str, version: int, operations: int) 
 
 
 def _described(group: ClassicGroup, operations: int) -> DescribedGroup:
-    is_stable = group.state is State.STABLE
+    is_stable = group.state is GroupState.STABLE
     members = [
         DescribedGroupMember(
             member_id=member.id,

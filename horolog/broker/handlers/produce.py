@@ -22,7 +22,7 @@ from horolog.broker.handlers.context import BrokerView, ClientConnection, Reques
 from horolog.broker.handlers.lookup import storage_error_for
 from horolog.broker.log.partition import Partition
 from horolog.broker.log.storage import StorageFault
-from horolog.broker.log.validation import Refused
+from horolog.broker.log.validation import RefusedSet
 from horolog.broker.safety import Failures
 from horolog.broker.topic_names import INTERNAL_TOPICS
 from horolog.protocol.errors import ErrorCode, ProtocolError
@@ -250,7 +250,7 @@ def _append(
             code = refused[partition]
             return _refusal(index, code, message=code.message if code == ErrorCode.INVALID_TXN_STATE else None)
         base_offset, _, append_time, log_start, _ = partition.append(records, now_ms, produce_version=version)
-    except Refused as refusal:
+    except RefusedSet as refusal:
         if refusal.code in REFUSED_RECORDS:
             return index, refusal.code, -1, -1, partition.log_start_offset, refusal.record_errors, refusal.message, None
         return _refusal(index, refusal.code)

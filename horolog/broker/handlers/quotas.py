@@ -114,7 +114,7 @@ def _wrong_with(component: ComponentData) -> str | None:
 # -- AlterClientQuotas
 
 
-class Plan(NamedTuple):
+class QuotaPlan(NamedTuple):
     """What becomes of the rules, and why entities are refused."""
 
     put: tuple[StoredRule, ...]
@@ -122,7 +122,7 @@ class Plan(NamedTuple):
     refused: Mapping[Entity, str]
 
 
-def plan(asked: Mapping[Entity, str | Sequence[OpData]], rules: Rules) -> Plan:
+def plan(asked: Mapping[Entity, str | Sequence[OpData]], rules: Rules) -> QuotaPlan:
     """What Kafka's controller would decide."""
     put: dict[RuleId, StoredRule] = {}
     removed: set[RuleId] = set()
@@ -141,7 +141,7 @@ def plan(asked: Mapping[Entity, str | Sequence[OpData]], rules: Rules) -> Plan:
         else:
             removed.add(changed.id)
     news = tuple(rule for rule_id, rule in put.items() if rules.get(rule_id) != rule)
-    return Plan(news, frozenset(removed & rules.keys()), refused)
+    return QuotaPlan(news, frozenset(removed & rules.keys()), refused)
 
 
 def _wrong_with_any(entity: Entity, wanted: Iterable[OpData]) -> str | None:

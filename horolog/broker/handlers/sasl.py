@@ -10,7 +10,7 @@ Not done: GSSAPI and delegation tokens.
 from __future__ import annotations
 
 from horolog.broker.handlers.context import BrokerView, RequestContext
-from horolog.broker.security.sasl.login import Login, Refused, Stage
+from horolog.broker.security.sasl.login import Login, LoginRefused, Stage
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.messages.sasl import (
     SaslAuthenticateRequest,
@@ -53,7 +53,7 @@ def authenticate(
         told = NOT_HERE if login is None else KNOWN
         return SaslAuthenticateResponse(error_code=ErrorCode.ILLEGAL_SASL_STATE, error_message=told, auth_bytes=b"")
     outcome = login.prove(bytes(request.auth_bytes))
-    if isinstance(outcome, Refused):
+    if isinstance(outcome, LoginRefused):
         code = ErrorCode.SASL_AUTHENTICATION_FAILED
         refusal = SaslAuthenticateResponse(error_code=code, error_message=outcome.told, auth_bytes=b"")
         _refuse_late(login, refusal if outcome.told else None, context)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from horolog.broker.handlers import HandlerFunction
-    from horolog.broker.handlers.context import BrokerView, ClientConnection, RequestContext, Route
+    from horolog.broker.handlers.context import BrokerView, ClientConnection, RequestContext, RequestRoute
     from horolog.broker.security.quotas import ClientQuotas
     from horolog.protocol.primitives import Part
 
@@ -205,7 +205,7 @@ class _ThrottledRoute:
 
     __slots__ = ("_encode", "_put", "holds_frame", "meter", "name", "response_header_version", "throttle", "version")
 
-    def __init__(self, route: Route, throttle: Throttle, put: Callable[[Any, int], Any]) -> None:
+    def __init__(self, route: RequestRoute, throttle: Throttle, put: Callable[[Any, int], Any]) -> None:
         self.throttle: Throttle | None = throttle
         self._encode = route.encode
         self._put = put

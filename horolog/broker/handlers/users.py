@@ -79,7 +79,7 @@ class Refusal(NamedTuple):
     message: str
 
 
-class Plan(NamedTuple):
+class UserPlan(NamedTuple):
     """What becomes of the rules, and of each user that was named."""
 
     put: Mapping[str, StoredRule]
@@ -87,7 +87,7 @@ class Plan(NamedTuple):
     refused: Mapping[str, Refusal]
 
 
-def plan(request: AlterUserScramCredentialsRequest, rules: Rules) -> Plan:
+def plan(request: AlterUserScramCredentialsRequest, rules: Rules) -> UserPlan:
     """What Kafka's controller would decide."""
     put: dict[str, StoredRule] = {}
     removed: dict[str, RuleId] = {}
@@ -108,7 +108,7 @@ def plan(request: AlterUserScramCredentialsRequest, rules: Rules) -> Plan:
     for one in request.upsertions:
         if may_change(one.name, _fault_of_upsertion(one)):
             put[one.name] = _rule_of(one)
-    return Plan(put, removed, refused)
+    return UserPlan(put, removed, refused)
 
 
 def _id_of(one: ScramCredentialDeletion | ScramCredentialUpsertion) -> UserId:
@@ -146,7 +146,7 @@ def _fault_of_upsertion(one: ScramCredentialUpsertion) -> Refusal | None:
 
 
 def alter(broker: BrokerView, request: AlterUserScramCredentialsRequest, context: RequestContext) -> None:
-    decided: Plan = plan(request, {})
+    decided: UserPlan = plan(request, {})
 
     def decide(rules: Rules) -> RulesChanged | None:
         nonlocal decided

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from horolog.broker.log.validation import Refused
+from horolog.broker.log.validation import RefusedSet
 from horolog.broker.metrics import Counter
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.records.timestamps import TOO_EARLY, TOO_LATE
@@ -45,7 +45,7 @@ class LogCounters:
     timestamps_invalid: Counter = field(default_factory=Counter)
     """Of a type that producers may not set, or no time at all."""
 
-    def note_refusal(self, refused: Refused) -> None:
+    def note_refusal(self, refused: RefusedSet) -> None:
         """Count the records refused for their time."""
         if refused.code != ErrorCode.INVALID_TIMESTAMP:
             return

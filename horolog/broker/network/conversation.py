@@ -47,7 +47,7 @@ Serve = Callable[[memoryview, "Conversation"], "RequestContext"]
 """Handles one frame. The context comes back answered or waiting; a ProtocolError ends the conversation."""
 
 
-class State(Enum):
+class ConversationState(Enum):
     """What becomes of a request that arrives."""
 
     HANDSHAKING = "handshaking"
@@ -210,7 +210,7 @@ class Conversation:
         self._is_left = False  # output that was not taken at once, and is counted
         self.carrier: Carrier = NOBODY
         self.unanswered = Unanswered(limits.max_unanswered_requests, limits.max_unanswered_bytes)
-        self.state = State.SERVING
+        self.state = ConversationState.SERVING
         self.closing = False
         self.wants_to_read = True
         self.wants_turn = False
@@ -225,7 +225,7 @@ class Conversation:
         self._serve_frame = serve
         self._max_unfinished_bytes = UNBOUNDED
         if handshake is not None:
-            self.state = State.HANDSHAKING
+            self.state = ConversationState.HANDSHAKING
             self.unanswered.max_requests = 1
             self._serve_frame = handshake.serve
             self._max_unfinished_bytes = handshake.max_unfinished_bytes
@@ -241,8 +241,8 @@ class Conversation:
         self.unanswered.max_requests = self._limits.max_unanswered_requests
         self._serve_frame = self._serve_request if serve is None else serve
         self._max_unfinished_bytes = UNBOUNDED
-        if self.state is State.HANDSHAKING:
-            self.state = State.SERVING
+        if self.state is ConversationState.HANDSHAKING:
+            self.state = ConversationState.SERVING
 
     # -- bytes
 
@@ -394,22 +394,22 @@ class Conversation:
     def drain(self) -> None:
         """Serve no more requests, not even those already read; the peer has to send them again."""
         if not self.closing:
-            self.state = State.DRAINING
+            self.state = ConversationState.DRAINING
             self._backlog = None
             self._pause()
 
     def close(self, reason: str = "") -> None:
         """Close the connection from this side, and log the reason in one line. Pending output may still be sent."""
         if not self.closing:
-            self._end(State.CLOSING, reason)
+            self._end(ConversationState.CLOSING, reason)
 
     def cut(self, reason: str) -> None:
         """Close at once: unsent answers are dropped."""
         if not self.closing:
             self._output.clear()
-            self._end(State.CLOSED, reason)
+            self._end(ConversationState.CLOSED, reason)
 
-    def _end(self, state: State, reason: str) -> None:
+    def _end(self, state: ConversationState, reason: str) -> None:
         if reason:
             peer = self.peer_host or "a client"
             log.info("closing the connection of %s on %s: %s", peer, self.listener, reason)
@@ -421,7 +421,7 @@ class Conversation:
 
     def lost(self) -> None:
         """The connection has ended, from either side: release what was held for it."""
-        self.state = State.CLOSED
+        self.state = ConversationState.CLOSED
         self.closing = True
         self.wants_to_read = self.wants_turn = False
         self._backlog = None
@@ -488,7 +488,7 @@ class Conversation:
         self.wants_turn = False
         if self._write_blocked or self.is_muted or self.wants_to_read or self.unanswered.is_too_much:
             return
-        if self.closing or self.state is State.DRAINING:
+        if self.closing or self.state is ConversationState.DRAINING:
             return
         if self._in_turns is not None:
             if self._in_turns.in_turns:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from horolog.broker.handlers import HANDLERS
 from horolog.broker.handlers.context import RequestContext
-from horolog.broker.security.sasl.login import Login, Refused, Stage
+from horolog.broker.security.sasl.login import Login, LoginRefused, Stage
 from horolog.protocol.apis import API, ApiKey
 from horolog.protocol.errors import ProtocolError
 from horolog.protocol.framing import read_request_header
@@ -74,7 +74,7 @@ class SaslHandshake:
         login = self._login
         context = RequestContext(conversation, _TOKENS, 0, None, len(frame), 0.0)
         outcome = login.prove(bytes(frame))
-        if isinstance(outcome, Refused):
+        if isinstance(outcome, LoginRefused):
             context.on_abandoned = login.door.later(
                 login.door.delay_s(login.peer_host), lambda: _end(conversation)
             ).cancel

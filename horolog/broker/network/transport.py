@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, cast
 
 from horolog.broker.log.storage import StorageFault
-from horolog.broker.network.conversation import State
+from horolog.broker.network.conversation import ConversationState
 from horolog.broker.network.waiting_parts import WaitingParts, send_part
 from horolog.protocol.primitives import Buffer, Part, Unread
 
@@ -263,7 +263,7 @@ class SocketTransport(asyncio.Protocol):
         self.conversation.close()
 
     def _end(self, wire: asyncio.Transport) -> None:
-        if self.conversation.state is State.CLOSED:
+        if self.conversation.state is ConversationState.CLOSED:
             self._drop()
             wire.abort()
         elif wire.is_closing():

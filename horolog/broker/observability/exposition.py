@@ -32,7 +32,7 @@ class Exposition:
 
     def __init__(self, broker: Watched) -> None:
         self._broker = broker
-        self._state = state.State(broker)
+        self._state = state.StateMetrics(broker)
 
     def pieces(self) -> Iterator[bytes]:
         """The text in pieces; requests are served between them, so values of two pieces may be of two moments."""

@@ -15,7 +15,7 @@ from horolog.broker.observability.http_server import (
     LOG_PREFIX,
     METRICS_TYPE,
     TEXT_TYPE,
-    Answer,
+    HttpResponse,
     HttpServer,
     failure,
     json_answer,
@@ -38,12 +38,12 @@ class MetricsServer(HttpServer):
         super().stop()
         self._lag.stop()
 
-    def respond(self, path: str, query: str, done: Callable[[Answer], None]) -> None:
+    def respond(self, path: str, query: str, done: Callable[[HttpResponse], None]) -> None:
         done(log_page.answer(self._broker, path, query) if path.startswith(LOG_PREFIX) else self.answer(path))
 
-    def answer(self, path: str) -> Answer:
+    def answer(self, path: str) -> HttpResponse:
         if path == "/metrics":
-            return Answer(HTTPStatus.OK, METRICS_TYPE, self._exposition.pieces())
+            return HttpResponse(HTTPStatus.OK, METRICS_TYPE, self._exposition.pieces())
         if path == "/health":
             return json_answer(
                 HTTPStatus.OK, {"alive": True, "phase": self._broker.phase.value, "version": __version__}
@@ -52,5 +52,5 @@ class MetricsServer(HttpServer):
             found = readiness(self._broker)
             return json_answer(HTTPStatus.OK if found.ready else HTTPStatus.SERVICE_UNAVAILABLE, asdict(found))
         if path == "/":
-            return Answer(HTTPStatus.OK, TEXT_TYPE, [INDEX])
+            return HttpResponse(HTTPStatus.OK, TEXT_TYPE, [INDEX])
         return failure(HTTPStatus.NOT_FOUND)

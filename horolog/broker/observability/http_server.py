@@ -48,7 +48,7 @@ LOG_PREFIX = "/log/"
 INDEX = f"horolog {__version__}\n/metrics\n/health\n/ready\n{LOG_PREFIX}TOPIC\n".encode()
 
 
-class Answer(NamedTuple):
+class HttpResponse(NamedTuple):
     """One answer; its length is not known before it is written, so it ends with the connection."""
 
     status: HTTPStatus
@@ -56,17 +56,17 @@ class Answer(NamedTuple):
     pieces: Iterable[bytes]
 
 
-def failure(status: HTTPStatus) -> Answer:
-    return Answer(status, TEXT_TYPE, [f"{status.value} {status.phrase}\n".encode()])
+def failure(status: HTTPStatus) -> HttpResponse:
+    return HttpResponse(status, TEXT_TYPE, [f"{status.value} {status.phrase}\n".encode()])
 
 
-def refusal(status: HTTPStatus, reason: str) -> Answer:
+def refusal(status: HTTPStatus, reason: str) -> HttpResponse:
     """A refusal with its reason as JSON, for programs that use it."""
     return json_answer(status, {"error": reason})
 
 
-def json_answer(status: HTTPStatus, value: object) -> Answer:
-    return Answer(status, JSON_TYPE, [json.dumps(value).encode() + b"\n"])
+def json_answer(status: HTTPStatus, value: object) -> HttpResponse:
+    return HttpResponse(status, JSON_TYPE, [json.dumps(value).encode() + b"\n"])
 
 
 class HttpServer(ABC):
@@ -84,7 +84,7 @@ class HttpServer(ABC):
         return f"<{type(self).__name__} on port {self.port}, {len(self.connections)} connections>"
 
     @abstractmethod
-    def respond(self, path: str, query: str, done: Callable[[Answer], None]) -> None:
+    def respond(self, path: str, query: str, done: Callable[[HttpResponse], None]) -> None:
         """Call `done` with the answer, now or later; the query is what follows the question mark."""
 
     def protect(self, token: str | None, door: TlsDoor | None) -> None:
@@ -216,7 +216,7 @@ class HttpConnection(asyncio.Protocol):
         self._is_asked()
         self._begin(failure(status), with_body=True)
 
-    def _begin(self, answer: Answer, *, with_body: bool) -> None:
+    def _begin(self, answer: HttpResponse, *, with_body: bool) -> None:
         if self._transport is None:
             return
         status = answer.status

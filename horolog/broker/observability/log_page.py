@@ -16,7 +16,7 @@ from typing import NamedTuple
 from urllib.parse import parse_qsl, unquote
 
 from horolog.broker.log.partition import Inventory, Partition
-from horolog.broker.observability.http_server import JSON_TYPE, LOG_PREFIX, Answer, refusal
+from horolog.broker.observability.http_server import JSON_TYPE, LOG_PREFIX, HttpResponse, refusal
 from horolog.broker.observability.watched import Watched
 from horolog.broker.topic import Topic
 from horolog.protocol.records.record import MAX_INT64
@@ -37,7 +37,7 @@ class LogQuery(NamedTuple):
     times: tuple[int, ...]
 
 
-def answer(broker: Watched, path: str, query: str) -> Answer:
+def answer(broker: Watched, path: str, query: str) -> HttpResponse:
     name = unquote(path.removeprefix(LOG_PREFIX))
     topic = broker.cluster.topics.get(name)
     if topic is None:
@@ -50,7 +50,7 @@ def answer(broker: Watched, path: str, query: str) -> Answer:
     if missing:
         return refusal(HTTPStatus.NOT_FOUND, f"topic {name} has no partition {missing[0]}")
     text = _texts(topic, asked, broker.clock.wall_ms())
-    return Answer(HTTPStatus.OK, JSON_TYPE, _pieces(text, broker.clock.monotonic))
+    return HttpResponse(HTTPStatus.OK, JSON_TYPE, _pieces(text, broker.clock.monotonic))
 
 
 def read_query(query: str) -> LogQuery:

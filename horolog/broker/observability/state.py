@@ -22,7 +22,7 @@ from horolog.broker.observability.group_lag import FirstUnread, lag_records
 from horolog.broker.observability.phase import Phase
 from horolog.broker.observability.watched import Watched
 
-Collected = tuple[Described, Samples]
+CollectedMetric = tuple[Described, Samples]
 GAUGE, COUNTER = Kind.GAUGE, Kind.COUNTER
 OF_PARTITION = ("topic", "partition")
 OF_GROUP_PARTITION = ("group", "topic", "partition")
@@ -155,14 +155,14 @@ FAMILIES = (
 )
 
 
-class State:
+class StateMetrics:
     """Collects all of it; remembers nothing but the times of unread records."""
 
     def __init__(self, broker: Watched) -> None:
         self._broker = broker
         self._unread = FirstUnread(broker.settings.horolog_metrics_series_max)
 
-    def collect(self) -> Iterator[Collected]:
+    def collect(self) -> Iterator[CollectedMetric]:
         limit = self._broker.settings.horolog_metrics_series_max
         left_out: list[tuple[tuple[str, ...], float]] = []
         yield from self._requests()
@@ -177,7 +177,7 @@ class State:
             yield family, [((), getattr(counters, name).value)]
         yield LEFT_OUT, left_out
 
-    def _requests(self) -> Iterator[Collected]:
+    def _requests(self) -> Iterator[CollectedMetric]:
         broker = self._broker
         yield PHASE, [((each.value,), int(broker.phase is each)) for each in Phase]
         yield CONNECTIONS, [((each.name,), each.connection_count) for each in broker.listeners]
@@ -197,7 +197,7 @@ class State:
         }
         yield PEER_MEMORY, [((kind,), size_bytes) for kind, size_bytes in held.items()]
 
-    def _partitions(self, limit: int, left_out: list[tuple[tuple[str, ...], float]]) -> Iterator[Collected]:
+    def _partitions(self, limit: int, left_out: list[tuple[tuple[str, ...], float]]) -> Iterator[CollectedMetric]:
         topics = sorted(self._broker.cluster.topics.values(), key=lambda each: (each.internal, each.name))
         everything = [partition for topic in topics for partition in topic.led_here]
         shown = everything[:limit]
@@ -226,7 +226,7 @@ class State:
         left_out.append((("partition",), len(everything) - len(shown)))
         left_out.append((("topic",), max(0, len(topics) - limit)))
 
-    def _groups(self, limit: int, left_out: list[tuple[tuple[str, ...], float]]) -> Iterator[Collected]:
+    def _groups(self, limit: int, left_out: list[tuple[tuple[str, ...], float]]) -> Iterator[CollectedMetric]:
         groups = list(self._broker.groups.registry.groups.values())
         kinds = Counter((_protocol(one), one.state_name) for one in groups)
         yield GROUPS, [(kind, count) for kind, count in sorted(kinds.items())]

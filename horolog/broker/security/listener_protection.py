@@ -115,7 +115,7 @@ def refuse_what_closes_nothing(settings: Settings) -> None:
             raise SettingsError(key, None, f"there is no listener {told.listener.upper()} that speaks SASL")
 
 
-class Opened(Protocol):
+class ListenedAddress(Protocol):
     """An address that is listened on, or will be."""
 
     @property
@@ -126,7 +126,7 @@ class Opened(Protocol):
     def port(self) -> int: ...
 
 
-def open_to_others(settings: Settings, listeners: Iterable[Opened]) -> str | None:
+def open_to_others(settings: Settings, listeners: Iterable[ListenedAddress]) -> str | None:
     """The warning if other machines reach a listener that does not authenticate every peer."""
     closed = {address.name for address in listen_addresses(settings) if of(settings, address).asks_who}
     reached = [

@@ -36,7 +36,7 @@ class HandshakeBounds:
     max_count: int
 
 
-class Loaded(NamedTuple):
+class LoadedCertificate(NamedTuple):
     """One certificate, ready to serve with; `expires_s` is the first expiry in its chain."""
 
     context: ssl.SSLContext
@@ -109,7 +109,7 @@ class ListenerTls:
         self.settings, self._loaded, self._refused = settings, loaded, None
         log.info("listener %s: new handshakes use the certificate of %s", self.listener, loaded.subject)
 
-    def _successor(self, settings: TlsSettings) -> Loaded:
+    def _successor(self, settings: TlsSettings) -> LoadedCertificate:
         """What may be served after the present one. Raises SettingsError."""
         loaded = _load(self.listener, settings)
         fault = _wrong_successor(loaded, self._loaded, settings)
@@ -118,7 +118,7 @@ class ListenerTls:
         return loaded
 
 
-def _load(listener: str, settings: TlsSettings) -> Loaded:
+def _load(listener: str, settings: TlsSettings) -> LoadedCertificate:
     """Raises SettingsError."""
     files = _state_of(settings)  # before they are read: one that changes meanwhile is looked at again
     try:
@@ -132,10 +132,10 @@ def _load(listener: str, settings: TlsSettings) -> Loaded:
         raise SettingsError(error.key, error.value, f"listener {listener}: {error.reason}") from None
     except ValueError as error:
         raise SettingsError("ssl.keystore.location", None, f"listener {listener}: {error}") from error
-    return Loaded(context, chain[0].subject, alternatives, min(one.expires_s for one in chain), files)
+    return LoadedCertificate(context, chain[0].subject, alternatives, min(one.expires_s for one in chain), files)
 
 
-def _wrong_successor(after: Loaded, before: Loaded, settings: TlsSettings) -> str | None:
+def _wrong_successor(after: LoadedCertificate, before: LoadedCertificate, settings: TlsSettings) -> str | None:
     """Why a certificate may not replace another: clients may know the broker by the names in it."""
     if not settings.allows_name_changes and not certificates.is_same_name(after.subject, before.subject):
         return f"its subject is {after.subject}, not {before.subject}, which ssl.allow.dn.changes=true allows"

@@ -27,7 +27,7 @@ RECORD_BYTES: Final = 16 * 1024
 CHUNK_BYTES: Final = 16 * RECORD_BYTES
 HANDSHAKE_RECORD: Final = 0x16
 
-Known = Callable[[Principal], None]
+LetIn = Callable[[Principal], None]
 Tell = Callable[[str, Principal | None, str], None]
 """Called with the address and the principal of each peer that was let in, or with the reason why a peer was not."""
 
@@ -46,7 +46,7 @@ class TlsDoor:
     def wire(
         self,
         inner: asyncio.Protocol,
-        known: Known | None = None,
+        known: LetIn | None = None,
         tune: Callable[[socket.socket], None] | None = None,
     ) -> TlsWire:
         """A connection for `inner`; `known` is called with the peer's principal."""
@@ -69,7 +69,7 @@ class TlsWire(asyncio.Transport, asyncio.Protocol):
         self,
         door: TlsDoor,
         inner: asyncio.Protocol,
-        known: Known | None,
+        known: LetIn | None,
         tune: Callable[[socket.socket], None] | None,
     ) -> None:
         super().__init__()

@@ -31,10 +31,10 @@ from horolog.broker.log.partition import Partition
 from horolog.broker.topic_names import TRANSACTION_STATE
 from horolog.broker.transactions import decisions
 from horolog.broker.transactions.ending import Ending
-from horolog.broker.transactions.journal import Journal, NotWritten
+from horolog.broker.transactions.journal import NotWritten, TransactionJournal
 from horolog.broker.transactions.marking import Marking, OffsetsEnded
 from horolog.broker.transactions.open_transaction import Done, OpenTransaction
-from horolog.broker.transactions.states import NO_EPOCH, Producer, State, Transaction
+from horolog.broker.transactions.states import NO_EPOCH, Producer, Transaction, TransactionState
 from horolog.broker.transactions.strays import Strays
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.records.control import Marker
@@ -63,7 +63,7 @@ class TransactionCoordinator:
         self._cluster = cluster
         self._clock = clock
         self._expiry_clock = expiry_clock or clock
-        self._journal = Journal(cluster, committer, clock)
+        self._journal = TransactionJournal(cluster, committer, clock)
         self._marking = Marking(cluster, committer, clock, offsets_ended, others)
         self._entries: dict[str, OpenTransaction] = {}
         self._unread: set[int] = set()
@@ -182,7 +182,7 @@ class TransactionCoordinator:
         decision = decisions.initialize(entry.transaction, timeout_ms, expected, now_ms, self._cluster.next_producer_id)
         if isinstance(decision, ErrorCode):
             return decision
-        if decision.state == State.PREPARE_ABORT:
+        if decision.state == TransactionState.PREPARE_ABORT:
             self._ending.decide(entry, decision)
             return ErrorCode.CONCURRENT_TRANSACTIONS
 

@@ -19,18 +19,21 @@ from horolog.broker.transactions.states import (
     NO_TIME,
     VERSION_2,
     Producer,
-    State,
     Transaction,
+    TransactionState,
 )
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.topic_partition import TopicPartition
 
-Decision = Transaction | ErrorCode
+TransactionOrError = Transaction | ErrorCode
 NewProducerId = Callable[[], int]
 
-_PREPARE = {True: State.PREPARE_COMMIT, False: State.PREPARE_ABORT}
-_COMPLETE = {State.PREPARE_COMMIT: State.COMPLETE_COMMIT, State.PREPARE_ABORT: State.COMPLETE_ABORT}
-_ENDED = {State.COMPLETE_COMMIT: True, State.COMPLETE_ABORT: False}
+_PREPARE = {True: TransactionState.PREPARE_COMMIT, False: TransactionState.PREPARE_ABORT}
+_COMPLETE = {
+    TransactionState.PREPARE_COMMIT: TransactionState.COMPLETE_COMMIT,
+    TransactionState.PREPARE_ABORT: TransactionState.COMPLETE_ABORT,
+}
+_ENDED = {TransactionState.COMPLETE_COMMIT: True, TransactionState.COMPLETE_ABORT: False}
 
 
 def first(transactional_id: str, producer_id: int, timeout_ms: int, now_ms: int) -> Transaction:
@@ -40,7 +43,7 @@ def first(transactional_id: str, producer_id: int, timeout_ms: int, now_ms: int)
 
 def initialize(
     before: Transaction, timeout_ms: int, expected: Producer | None, now_ms: int, new_producer_id: NewProducerId
-) -> Decision:
+) -> TransactionOrError:
     """A producer begins and fences the previous one: it gets the next epoch, or a new id if the epochs are used up.
 
     `expected` is the id and epoch that a producer sends to go on after an error. An open transaction has to be aborted first: the
@@ -50,7 +53,7 @@ def initialize(
         return ErrorCode.PRODUCER_FENCED
     if before.state.is_prepared:
         return ErrorCode.CONCURRENT_TRANSACTIONS
-    if before.state == State.ONGOING:
+    if before.state == TransactionState.ONGOING:
         return fence(before, now_ms)
     current = before.producer_epoch
     if before.epochs_are_used_up and expected in (None, before.producer):
@@ -79,7 +82,7 @@ def _renewed(
     before: Transaction, timeout_ms: int, now_ms: int, producer_id: int, epoch: int, last_epoch: int
 ) -> Transaction:
     return before.to(
-        State.EMPTY,
+        TransactionState.EMPTY,
         now_ms,
         producer_id=producer_id,
         producer_epoch=epoch,
@@ -100,20 +103,20 @@ def _wrong_producer(transaction: Transaction, producer: Producer) -> ErrorCode |
 
 def add(
     before: Transaction, producer: Producer, partitions: frozenset[TopicPartition], now_ms: int, client_version: int
-) -> Decision:
+) -> TransactionOrError:
     """Add partitions to the transaction; the first ones begin it."""
     wrong = _wrong_producer(before, producer)
     if wrong is not None:
         return wrong
     if before.state.is_prepared:
         return ErrorCode.CONCURRENT_TRANSACTIONS
-    if before.state == State.ONGOING and partitions <= before.partitions:
+    if before.state == TransactionState.ONGOING and partitions <= before.partitions:
         return before
     return before.to(
-        State.ONGOING,
+        TransactionState.ONGOING,
         now_ms,
         partitions=before.partitions | partitions,
-        started_ms=before.started_ms if before.state == State.ONGOING else now_ms,
+        started_ms=before.started_ms if before.state == TransactionState.ONGOING else now_ms,
         client_version=client_version,
     )
 
@@ -138,7 +141,7 @@ def end(
     new_producer_id: NewProducerId,
     *,
     commit: bool,
-) -> Decision:
+) -> TransactionOrError:
     """The client commits or aborts. With version 2 this also uses up its epoch: the decision carries the next one."""
     newest = client_version >= VERSION_2
     repeated = newest and _is_repeated(before, producer)
@@ -149,7 +152,7 @@ def end(
     if before.state.is_prepared:
         same = before.state == _PREPARE[commit]
         return ErrorCode.CONCURRENT_TRANSACTIONS if same else ErrorCode.INVALID_TXN_STATE
-    if before.state == State.ONGOING:
+    if before.state == TransactionState.ONGOING:
         if repeated:
             return ErrorCode.PRODUCER_FENCED
         return _prepare(before, client_version, now_ms, new_producer_id, commit=commit)
@@ -174,7 +177,7 @@ def _is_repeated(before: Transaction, producer: Producer) -> bool:
 def _prepare(
     before: Transaction, client_version: int, now_ms: int, new_producer_id: NewProducerId, *, commit: bool
 ) -> Transaction:
-    began = before.state == State.ONGOING
+    began = before.state == TransactionState.ONGOING
     prepared = before.to(
         _PREPARE[commit],
         now_ms,
@@ -196,7 +199,9 @@ def fence(before: Transaction, now_ms: int, last_epoch: int = NO_EPOCH) -> Trans
 
     With the producer's epoch as `last_epoch`, the producer may request the new epoch and go on.
     """
-    return before.to(State.PREPARE_ABORT, now_ms, producer_epoch=before.producer_epoch + 1, last_epoch=last_epoch)
+    return before.to(
+        TransactionState.PREPARE_ABORT, now_ms, producer_epoch=before.producer_epoch + 1, last_epoch=last_epoch
+    )
 
 
 def time_out(before: Transaction, now_ms: int) -> Transaction:
@@ -216,7 +221,7 @@ def complete(before: Transaction, now_ms: int) -> Transaction:
 
 def is_timed_out(transaction: Transaction, age_ms: int) -> bool:
     """Whether the transaction has exceeded its producer's timeout."""
-    return transaction.state == State.ONGOING and age_ms > transaction.timeout_ms
+    return transaction.state == TransactionState.ONGOING and age_ms > transaction.timeout_ms
 
 
 def is_expired(transaction: Transaction, now_ms: int, expiration_ms: int) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from horolog.broker.clock import Clock
 from horolog.broker.transactions import decisions
-from horolog.broker.transactions.journal import Journal, NotWritten
+from horolog.broker.transactions.journal import NotWritten, TransactionJournal
 from horolog.broker.transactions.marking import Marking
 from horolog.broker.transactions.open_transaction import Done, OpenTransaction
 from horolog.broker.transactions.states import NO_PRODUCER_ID, Producer, Transaction
@@ -20,7 +20,7 @@ log = logging.getLogger(__name__)
 class Ending:
     """The steps that end a transaction, each begun once the previous one is on the disk."""
 
-    def __init__(self, journal: Journal, marking: Marking, clock: Clock) -> None:
+    def __init__(self, journal: TransactionJournal, marking: Marking, clock: Clock) -> None:
         self._journal = journal
         self._marking = marking
         self._clock = clock

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, Protocol
 
 from horolog.broker.cluster import Cluster
 from horolog.broker.log.partition import Partition
-from horolog.broker.log.producers import Producer as ProducerState
+from horolog.broker.log.producers import KnownProducer
 from horolog.broker.placement import NO_NODE
 from horolog.broker.transactions.other_brokers import Codes, OtherBrokers, Question
 from horolog.broker.transactions.states import VERSION_2, Producer
@@ -24,7 +24,7 @@ from horolog.protocol.topic_partition import TopicPartition
 
 log = logging.getLogger(__name__)
 
-Told = Callable[[ErrorCode], None]
+CodeCallback = Callable[[ErrorCode], None]
 
 _NOT_NOW = frozenset({ErrorCode.NOT_COORDINATOR, ErrorCode.OPERATION_NOT_ATTEMPTED})
 """Errors between brokers that mean nothing to clients: it is no longer the coordinator, or does not know the topic yet."""
@@ -39,12 +39,14 @@ class Joining(Protocol):
         producer: Producer,
         partitions: Iterable[TopicPartition],
         client_version: int,
-        done: Told,
+        done: CodeCallback,
     ) -> None:
         """Add partitions to the transaction; this is on record when `done` gets NONE."""
         ...
 
-    def verify(self, transactional_id: str, producer: Producer, partition: TopicPartition, done: Told) -> None:
+    def verify(
+        self, transactional_id: str, producer: Producer, partition: TopicPartition, done: CodeCallback
+    ) -> None:
         """Whether a producer may write to a partition now; TRANSACTION_ABORTABLE if the partition was not added."""
         ...
 
@@ -53,8 +55,8 @@ class _Asked(NamedTuple):
     """A question and its callback."""
 
     question: Question
-    done: Told
-    before: list[ProducerState | None]
+    done: CodeCallback
+    before: list[KnownProducer | None]
     """What each partition knew of the producer when it was asked."""
 
     def tell(self, code: ErrorCode) -> None:
@@ -90,7 +92,7 @@ class JoiningAnywhere:
         producer: Producer,
         partitions: Iterable[TopicPartition],
         client_version: int,
-        done: Told,
+        done: CodeCallback,
     ) -> None:
         node = self._others.coordinator_of(transactional_id)
         if node in (self._others.me, NO_NODE):
@@ -99,14 +101,16 @@ class JoiningAnywhere:
         assert client_version == VERSION_2, "who adds partitions without their client's word is of version 2"
         self._ask(node, Question(transactional_id, producer, partitions, adds=True), done)
 
-    def verify(self, transactional_id: str, producer: Producer, partition: TopicPartition, done: Told) -> None:
+    def verify(
+        self, transactional_id: str, producer: Producer, partition: TopicPartition, done: CodeCallback
+    ) -> None:
         node = self._others.coordinator_of(transactional_id)
         if node in (self._others.me, NO_NODE):
             self._here.verify(transactional_id, producer, partition, lambda code: done(_told(code)))
         else:
             self._ask(node, Question(transactional_id, producer, (partition,), adds=False), done)
 
-    def _ask(self, node: int, question: Question, done: Told) -> None:
+    def _ask(self, node: int, question: Question, done: CodeCallback) -> None:
         known = [self._known(question.producer, place) for place in question.places]
         if all(_is_open(one, question.producer) for one in known):
             done(ErrorCode.NONE)
@@ -116,7 +120,7 @@ class JoiningAnywhere:
             self._call_soon(self._send, node)
         waiting.append(_Asked(question, done, known))
 
-    def _known(self, producer: Producer, place: TopicPartition) -> ProducerState | None:
+    def _known(self, producer: Producer, place: TopicPartition) -> KnownProducer | None:
         topic = self._cluster.topics.get(place[0])
         partition = None if topic is None else topic.find(place[1])
         return partition.producers.get(producer.id) if isinstance(partition, Partition) else None
@@ -151,7 +155,7 @@ class JoiningAnywhere:
         self._others.ask(node, questions, answered)
 
 
-def _is_open(known: ProducerState | None, producer: Producer) -> bool:
+def _is_open(known: KnownProducer | None, producer: Producer) -> bool:
     """Whether a partition has records of this very transaction: the coordinator confirmed it before they were written."""
     return known is not None and known.epoch == producer.epoch and known.transaction_start >= 0
 

@@ -17,11 +17,11 @@ from horolog.broker.coordination.topic_journal import (
 from horolog.broker.log.integrity import BeingRescanned
 from horolog.broker.log.partition import SERVING, Partition
 from horolog.broker.log.storage import StorageFault
-from horolog.broker.log.validation import Refused, own_batch
+from horolog.broker.log.validation import RefusedSet, own_batch
 from horolog.broker.safety import Failures
 from horolog.broker.topic_names import TRANSACTION_STATE
 from horolog.broker.transactions import records
-from horolog.broker.transactions.states import State, Transaction
+from horolog.broker.transactions.states import Transaction, TransactionState
 from horolog.protocol.errors import DecodeError, ErrorCode
 
 log = logging.getLogger(__name__)
@@ -38,7 +38,7 @@ class NotWritten(Exception):
         self.code = code
 
 
-class Journal(TopicJournal):
+class TransactionJournal(TopicJournal):
     """The coordinator's view of the topic."""
 
     def __init__(self, cluster: Cluster, committer: Committer, clock: Clock) -> None:
@@ -74,7 +74,7 @@ class Journal(TopicJournal):
         value = records.value_bytes(transaction)
         partition = self.partition_of(transaction.id)
         limit_bytes = partition.config.max_message_bytes - END_RESERVE_BYTES
-        if transaction.state == State.ONGOING and len(value) + len(transaction.id.encode()) > limit_bytes:
+        if transaction.state == TransactionState.ONGOING and len(value) + len(transaction.id.encode()) > limit_bytes:
             raise NotWritten(ErrorCode.POLICY_VIOLATION, f"a transaction's record of {len(value)} bytes is too large")
         self._write_now(partition, transaction.id, value)
 
@@ -118,7 +118,7 @@ class Journal(TopicJournal):
             partition.append_checked(checked, now_ms)
         except StorageFault as fault:
             raise NotWritten(ErrorCode.COORDINATOR_NOT_AVAILABLE, str(fault)) from fault
-        except Refused as refused:
+        except RefusedSet as refused:
             raise NotWritten(ErrorCode.POLICY_VIOLATION, refused.message) from refused
 
     def read(self, partition: Partition) -> Iterator[tuple[str, Transaction | None]]:

@@ -20,10 +20,10 @@ from horolog.broker.committer import Committer, InternalCommit
 from horolog.broker.coordination.keyed_queue import gather
 from horolog.broker.log.partition import Partition, append_marker
 from horolog.broker.log.storage import StorageFault
-from horolog.broker.log.validation import Refused
+from horolog.broker.log.validation import RefusedSet
 from horolog.broker.safety import Failures
 from horolog.broker.topic_names import GROUP_OFFSETS
-from horolog.broker.transactions.states import Producer, State, Transaction
+from horolog.broker.transactions.states import Producer, Transaction, TransactionState
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.records.control import Marker
 from horolog.protocol.topic_partition import TopicPartition
@@ -94,14 +94,14 @@ class Marking:
         coordinator_epoch: int,
         done: Callable[[Left], None],
     ) -> None:
-        committed = transaction.state == State.PREPARE_COMMIT
+        committed = transaction.state == TransactionState.PREPARE_COMMIT
         marked: list[Partition] = []
         left: list[TopicPartition] = []
         for partition in partitions:
             try:
                 self._append(partition, transaction.producer, coordinator_epoch, committed=committed)
                 marked.append(partition)
-            except Refused as refused:
+            except RefusedSet as refused:
                 if refused.code == ErrorCode.TRANSACTION_COORDINATOR_FENCED:
                     log.error("%r takes no marker of %s: %s", partition, transaction.id, refused.message)
                     left.append((partition.topic, partition.index))
@@ -152,7 +152,7 @@ class Marking:
         for partition in partitions:
             try:
                 append_marker(partition, producer.id, producer.epoch, marker, self._clock.wall_ms())
-            except Refused as refused:
+            except RefusedSet as refused:
                 errors[partition] = refused.code
             except StorageFault:
                 errors[partition] = ErrorCode.KAFKA_STORAGE_ERROR
@@ -179,7 +179,7 @@ class Marking:
         log.warning("%r: the open transaction of producer %s is on no record: aborted", partition, producer.id)
         try:
             self._append(partition, producer, NO_EPOCH, committed=False)
-        except Refused as refused:
+        except RefusedSet as refused:
             log.error("%r: producer %s could not be aborted: %s", partition, producer.id, refused.message)
             return
         except StorageFault as fault:

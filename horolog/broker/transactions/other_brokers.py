@@ -15,7 +15,7 @@ from horolog.broker.coordination.keyed_queue import gather
 from horolog.broker.java_hash import partition_for
 from horolog.broker.placement import NO_NODE, Placement
 from horolog.broker.topic_names import TRANSACTION_STATE
-from horolog.broker.transactions.states import STATES_BY_TITLE, Producer, State, Transaction
+from horolog.broker.transactions.states import STATES_BY_TITLE, Producer, Transaction, TransactionState
 from horolog.broker.workers.peers import Peers
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.messages.transactions import (
@@ -158,7 +158,7 @@ class OtherBrokers:
         marker = WritableTxnMarker(
             producer_id=transaction.producer_id,
             producer_epoch=transaction.producer_epoch,
-            transaction_result=transaction.state == State.PREPARE_COMMIT,
+            transaction_result=transaction.state == TransactionState.PREPARE_COMMIT,
             topics=[
                 WritableTxnMarkerTopic(name=name, partition_indexes=indexes) for name, indexes in _by_topic(places)
             ],

@@ -13,7 +13,7 @@ from itertools import groupby
 from operator import itemgetter
 from struct import Struct
 
-from horolog.broker.transactions.states import NO_EPOCH, State, Transaction
+from horolog.broker.transactions.states import NO_EPOCH, Transaction, TransactionState
 from horolog.protocol.compile import decode, flat_encoder
 from horolog.protocol.errors import DecodeError
 from horolog.protocol.messages.coordinator_records import TransactionLogKey, TransactionLogValue
@@ -35,7 +35,7 @@ def key_bytes(transactional_id: str) -> bytes:
 
 def is_possible(transaction: Transaction) -> bool:
     """Whether a transaction is consistent: an empty one has no partitions. Asserted on writing, an error on reading."""
-    return transaction.state != State.EMPTY or not transaction.partitions
+    return transaction.state != TransactionState.EMPTY or not transaction.partitions
 
 
 def value_bytes(transaction: Transaction) -> bytes:
@@ -48,7 +48,7 @@ def value_bytes(transaction: Transaction) -> bytes:
         NO_EPOCH,  # the next producer has not begun
         transaction.timeout_ms,
         transaction.state,
-        None if transaction.state == State.EMPTY else _by_topic(transaction.partitions),
+        None if transaction.state == TransactionState.EMPTY else _by_topic(transaction.partitions),
         transaction.updated_ms,
         transaction.started_ms,
         transaction.client_version,
@@ -76,7 +76,7 @@ def read_value(transactional_id: str, value: Buffer) -> Transaction:
         raise DecodeError(f"version {version} of a transaction's value is not known")
     said = decode(TransactionLogValue, version, value, _VERSION.size)
     try:
-        state = State(said.transaction_status)
+        state = TransactionState(said.transaction_status)
     except ValueError:
         raise DecodeError(f"a transaction in state {said.transaction_status}") from None
     transaction = Transaction(

@@ -29,7 +29,7 @@ VERSION_2 = 2
 """Clients that get a new epoch with every end (KIP-890); a write adds its partition to the transaction."""
 
 
-class State(IntEnum):
+class TransactionState(IntEnum):
     """The states, by their numbers in the log."""
 
     EMPTY = 0
@@ -48,22 +48,23 @@ class State(IntEnum):
 
     @property
     def is_prepared(self) -> bool:
-        return self in (State.PREPARE_COMMIT, State.PREPARE_ABORT)
+        return self in (TransactionState.PREPARE_COMMIT, TransactionState.PREPARE_ABORT)
 
 
-STATES_BY_TITLE = {state.title: state for state in State}
+STATES_BY_TITLE = {state.title: state for state in TransactionState}
 
-_IDLE = frozenset({State.EMPTY, State.COMPLETE_COMMIT, State.COMPLETE_ABORT})
+_IDLE = frozenset({TransactionState.EMPTY, TransactionState.COMPLETE_COMMIT, TransactionState.COMPLETE_ABORT})
 
-COMES_FROM: dict[State, frozenset[State]] = {
-    State.EMPTY: _IDLE,
-    State.ONGOING: _IDLE | {State.ONGOING},
-    State.PREPARE_COMMIT: frozenset({State.ONGOING}),
-    State.PREPARE_ABORT: _IDLE | {State.ONGOING},  # a client of version 2 may abort what never began
-    State.COMPLETE_COMMIT: frozenset({State.PREPARE_COMMIT}),
-    State.COMPLETE_ABORT: frozenset({State.PREPARE_ABORT}),
-    State.DEAD: _IDLE,
-    State.PREPARE_EPOCH_FENCE: frozenset(),
+COMES_FROM: dict[TransactionState, frozenset[TransactionState]] = {
+    TransactionState.EMPTY: _IDLE,
+    TransactionState.ONGOING: _IDLE | {TransactionState.ONGOING},
+    TransactionState.PREPARE_COMMIT: frozenset({TransactionState.ONGOING}),
+    TransactionState.PREPARE_ABORT: _IDLE
+    | {TransactionState.ONGOING},  # a client of version 2 may abort what never began
+    TransactionState.COMPLETE_COMMIT: frozenset({TransactionState.PREPARE_COMMIT}),
+    TransactionState.COMPLETE_ABORT: frozenset({TransactionState.PREPARE_ABORT}),
+    TransactionState.DEAD: _IDLE,
+    TransactionState.PREPARE_EPOCH_FENCE: frozenset(),
 }
 """The states from which each one may be reached."""
 
@@ -86,7 +87,7 @@ class Transaction(NamedTuple):
     producer_id: int
     producer_epoch: int
     timeout_ms: int
-    state: State = State.EMPTY
+    state: TransactionState = TransactionState.EMPTY
     partitions: frozenset[TopicPartition] = frozenset()
     started_ms: int = NO_TIME
     updated_ms: int = NO_TIME
@@ -108,7 +109,7 @@ class Transaction(NamedTuple):
         """Whether only one epoch is left, which is reserved for fencing the last producer."""
         return self.producer_epoch >= LARGEST_EPOCH - 1
 
-    def to(self, state: State, now_ms: int, **changes: object) -> Transaction:
+    def to(self, state: TransactionState, now_ms: int, **changes: object) -> Transaction:
         """The transaction in its next state; raises IllegalStep if the table does not have the step."""
         if self.state not in COMES_FROM[state]:
             raise IllegalStep(f"{self.id}: {self.state.title} is not followed by {state.title}")

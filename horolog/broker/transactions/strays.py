@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import partial
 
-from horolog.broker.transactions.journal import Journal
+from horolog.broker.transactions.journal import TransactionJournal
 from horolog.broker.transactions.marking import Marking
 from horolog.broker.transactions.open_transaction import OpenTransaction
 from horolog.broker.transactions.states import Producer
@@ -22,7 +22,9 @@ Join = Callable[[OpenTransaction, Producer, list[TopicPartition], int], ErrorCod
 class Strays:
     """Producers with a transaction that is open in some partition and not on record, and that could not be settled yet."""
 
-    def __init__(self, entries: Mapping[str, OpenTransaction], journal: Journal, marking: Marking, join: Join) -> None:
+    def __init__(
+        self, entries: Mapping[str, OpenTransaction], journal: TransactionJournal, marking: Marking, join: Join
+    ) -> None:
         self._entries = entries
         self._journal = journal
         self._marking = marking

@@ -11,7 +11,7 @@ bring the old file back, so a worker that finds a new file under the name syncs 
 
 Only a line without a newline is torn. A whole line that cannot be read is *damage*. Running workers know everything that was in the
 file: a worker that finds other bytes there than were written puts a whole state in their place (`check`). No worker appends to a journal
-that it cannot read, or starts from one. When none runs, `Found.damages` lists the damage, and `settling` saves what it can.
+that it cannot read, or starts from one. When none runs, `FoundJournal.damages` lists the damage, and `settling` saves what it can.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class FellBehind(Exception):
     """The journal no longer has the entries that this worker applies next: only a successor can go on, from the whole state."""
 
 
-class Read(NamedTuple):
+class ReadEntries(NamedTuple):
     """Entries of a journal, each the next after the one before; `end` is where the last of them ends."""
 
     entries: list[Entry]
@@ -69,7 +69,7 @@ class Read(NamedTuple):
     damages: list[str]
 
 
-class Found(NamedTuple):
+class FoundJournal(NamedTuple):
     """A journal as it lies on the disk."""
 
     path: str
@@ -77,7 +77,7 @@ class Found(NamedTuple):
     head_lines: bytes
     whole: StoredCluster | None
     """The state that its entries go on from; without one they go on from `horolog-cluster`."""
-    read: Read
+    read: ReadEntries
     damages: list[str]
     is_lost: bool = False
     """Whether a journal was there of which nothing usable is left."""
@@ -94,18 +94,20 @@ UNKNOWN_BASE = sys.maxsize
 """The base of a journal without a head, which is taken to continue whatever record there is."""
 
 
-def lost(path: str, damage: str) -> Found:
+def lost(path: str, damage: str) -> FoundJournal:
     """A journal that is known to have existed, and of which nothing can be read."""
-    return Found(path, Head(UNKNOWN_BASE, ()), b"", None, Read([], 0, []), [damage], is_lost=True)
+    return FoundJournal(path, Head(UNKNOWN_BASE, ()), b"", None, ReadEntries([], 0, []), [damage], is_lost=True)
 
 
-def not_begun(data_dir: str, head: Head) -> Found:
+def not_begun(data_dir: str, head: Head) -> FoundJournal:
     """A journal that there was no room for: appends fail until a worker has begun it."""
     lines = encode_head(head)
-    return Found(f"{data_dir}/{JOURNAL}", head, lines, None, Read([], len(lines), []), [], sum=crc32(lines))
+    return FoundJournal(
+        f"{data_dir}/{JOURNAL}", head, lines, None, ReadEntries([], len(lines), []), [], sum=crc32(lines)
+    )
 
 
-def could_begin(storage: Storage, found: Found) -> bool:
+def could_begin(storage: Storage, found: FoundJournal) -> bool:
     """Begin the journal if that is possible now; one worker does this for all."""
     try:
         begin(storage, parent_of(found.path), found.head)
@@ -134,9 +136,9 @@ def whole_lines(data: bytes) -> Iterator[tuple[bytes, int]]:
         position = line_end + 1
 
 
-def read_entries(data: bytes, after: int) -> Read:
+def read_entries(data: bytes, after: int) -> ReadEntries:
     """The entries after `after`, when no worker writes any more: a line that cannot be read counts as an entry, too."""
-    read = Read([], 0, [])
+    read = ReadEntries([], 0, [])
     end, number, suspects = 0, after, list[Illegible]()
     tail = list(_line_with_a_hurt_end(data))
     for line, line_end in (*whole_lines(data), *tail):
@@ -171,24 +173,24 @@ def _line_with_a_hurt_end(data: bytes) -> Iterator[tuple[bytes, int]]:
     yield tail[:-1], len(data)
 
 
-def read_on(data: bytes, after: int) -> Read:
+def read_on(data: bytes, after: int) -> ReadEntries:
     """The same while workers run: up to a line that cannot be read, which a worker that knows it writes again."""
     entries, end, number = list[Entry](), 0, after
     for line, line_end in whole_lines(data):
         try:
             found, entry = decode_entry(line)
         except DAMAGE as damage:
-            return Read(entries, end, [f"behind entry {number}: {damage}"])
+            return ReadEntries(entries, end, [f"behind entry {number}: {damage}"])
         if found > number + 1:
-            return Read(entries, end, [f"behind entry {number}: entry {found} follows"])
+            return ReadEntries(entries, end, [f"behind entry {number}: entry {found} follows"])
         if found > number:
             entries.append(entry)
             number = found
         end = line_end
-    return Read(entries, end, [])
+    return ReadEntries(entries, end, [])
 
 
-def parse(path: str, data: bytes) -> Found:
+def parse(path: str, data: bytes) -> FoundJournal:
     """A journal, whatever is left of it. Raises NewerJournal."""
     head = find_head(data)
     if head is None:
@@ -201,7 +203,7 @@ def parse(path: str, data: bytes) -> Found:
     read = read_entries(data[start:], number_of(head))
     damages += read.damages
     end = start + read.end
-    return Found(path, head, head_lines, whole, read._replace(end=end), damages, sum=crc32(data[:end]))
+    return FoundJournal(path, head, head_lines, whole, read._replace(end=end), damages, sum=crc32(data[:end]))
 
 
 def _numbered(data: bytes) -> dict[int, bytes]:
@@ -244,9 +246,9 @@ def encode_whole(state: ClusterState) -> bytes:
     )
 
 
-def find(storage: Storage, data_dirs: Iterable[str]) -> Found | None:
+def find(storage: Storage, data_dirs: Iterable[str]) -> FoundJournal | None:
     """The newest journal of these folders: one in a folder that was away is older. Raises StorageFault and NewerJournal."""
-    newest: Found | None = None
+    newest: FoundJournal | None = None
     for data_dir in data_dirs:
         path = f"{data_dir}/{JOURNAL}"
         try:
@@ -258,7 +260,7 @@ def find(storage: Storage, data_dirs: Iterable[str]) -> Found | None:
     return newest
 
 
-def take_up(storage: Storage, data_dirs: Iterable[str]) -> Found | None:
+def take_up(storage: Storage, data_dirs: Iterable[str]) -> FoundJournal | None:
     """The same for a worker that goes on from there: no append is under way, and what was read is durable. Raises as `find` does.
 
     A journal that cannot be read whole is refused: it may say who leads which partition, and workers that know it write it again.
@@ -341,7 +343,7 @@ class FileJournal:
     def __init__(
         self,
         storage: Storage,
-        found: Found,
+        found: FoundJournal,
         applied_by_all: Callable[[], int] = lambda: 0,
         *,
         told_of: Callable[[], int] = lambda: 0,

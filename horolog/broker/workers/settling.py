@@ -32,7 +32,7 @@ from horolog.broker.settings import Settings
 from horolog.broker.topic_settings import TopicConfig, as_unknown
 from horolog.broker.workers import file_journal, worker_checkpoints
 from horolog.broker.workers.entry_lines import Head, Illegible, with_rules_in_doubt, without_settings
-from horolog.broker.workers.file_journal import Found
+from horolog.broker.workers.file_journal import FoundJournal
 from horolog.broker.workers.worker_checkpoints import UNKNOWN
 from horolog.broker.workers.worker_folder_checkpoints import share_of
 
@@ -67,18 +67,18 @@ def state_of(stored: StoredCluster, nodes: tuple[int, ...] = (), *, has_topics: 
     )
 
 
-def goes_on(found: Found | None, stored: StoredCluster) -> bool:
+def goes_on(found: FoundJournal | None, stored: StoredCluster) -> bool:
     """Whether `horolog-cluster`, which may be an older copy or gone, lacks a journal's changes."""
     return found is not None and found.head.base >= stored.number
 
 
-def is_older(stored: StoredCluster, found: Found) -> bool:
+def is_older(stored: StoredCluster, found: FoundJournal) -> bool:
     """Whether a journal continues a later record than this one. The record just before its base says the same: see `settle`."""
     is_right = stored.found and stored.number in (found.head.base, found.head.base - 1)
     return found.whole is None and not is_right
 
 
-def refuse_what_others_know(stored: StoredCluster, found: Found) -> None:
+def refuse_what_others_know(stored: StoredCluster, found: FoundJournal) -> None:
     """A worker begins with what all of them know, and with nothing less. Raises DataFolderError."""
     if found.whole is None and (stored.damages or is_older(stored, found)):
         damage = stored.damages[0] if stored.damages else "it is an older one"
@@ -88,7 +88,7 @@ def refuse_what_others_know(stored: StoredCluster, found: Found) -> None:
         )
 
 
-def replayed(state: ClusterState, found: Found | None, stored: StoredCluster) -> ClusterState:
+def replayed(state: ClusterState, found: FoundJournal | None, stored: StoredCluster) -> ClusterState:
     """The cluster after the changes of a journal."""
     if found is not None and goes_on(found, stored):
         state = beginning(state, found)
@@ -97,7 +97,7 @@ def replayed(state: ClusterState, found: Found | None, stored: StoredCluster) ->
     return state
 
 
-def beginning(state: ClusterState, found: Found) -> ClusterState:
+def beginning(state: ClusterState, found: FoundJournal) -> ClusterState:
     """The cluster that the entries of a journal go on from, which is this one unless the journal has a state itself."""
     if found.whole is None:
         return state
@@ -117,7 +117,7 @@ class _Folder(NamedTuple):
 
     path: str
     keys: frozenset[Key]
-    loaded: worker_checkpoints.Loaded
+    loaded: worker_checkpoints.LoadedCheckpoints
     was_clean: bool
 
 
@@ -150,7 +150,9 @@ def merge(storage: Storage, data_dirs: Sequence[str]) -> bool:
     return all(folder.was_clean for folder in folders)
 
 
-def _made_of(found: Found | None, stored: StoredCluster, folders: Sequence[_Folder], written: int) -> ClusterState:
+def _made_of(
+    found: FoundJournal | None, stored: StoredCluster, folders: Sequence[_Folder], written: int
+) -> ClusterState:
     """The cluster as its record and a journal have it, and what was lost of either; `written` is how often the record was."""
     has_topics = bool(stored.topics) or any(folder.keys for folder in folders)
     state = state_of(stored, has_topics=has_topics)
@@ -166,7 +168,7 @@ def _made_of(found: Found | None, stored: StoredCluster, folders: Sequence[_Fold
     return state
 
 
-def _missing(found: Found, folders: Sequence[_Folder]) -> int:
+def _missing(found: FoundJournal, folders: Sequence[_Folder]) -> int:
     """How many entries that a worker has applied are missing at the end: the journal was cut, or is an older copy."""
     if found.is_lost:
         return 0
@@ -175,7 +177,7 @@ def _missing(found: Found, folders: Sequence[_Folder]) -> int:
     return max(0, applied - found.number)
 
 
-def _damages(found: Found, stored: StoredCluster, folders: Sequence[_Folder]) -> list[str]:
+def _damages(found: FoundJournal, stored: StoredCluster, folders: Sequence[_Folder]) -> list[str]:
     """The damages of a journal that goes on from the record."""
     if not goes_on(found, stored):
         return []
@@ -187,7 +189,7 @@ def plain_leads(state: ClusterState) -> dict[tuple[bytes, int], tuple[int, int]]
     return {place: (lead.node, lead.epoch) for place, lead in state.leads.items()}
 
 
-def _report(found: Found | None, stored: StoredCluster, damages: Sequence[str]) -> None:
+def _report(found: FoundJournal | None, stored: StoredCluster, damages: Sequence[str]) -> None:
     if found is None:
         return
     for damage in damages:
@@ -198,7 +200,7 @@ def _report(found: Found | None, stored: StoredCluster, damages: Sequence[str]) 
         log.info("%s changes of workers are taken up from %s", found.number, found.path)
 
 
-def _look(storage: Storage, path: str, found: Found | None, *, is_current: bool) -> _Folder:
+def _look(storage: Storage, path: str, found: FoundJournal | None, *, is_current: bool) -> _Folder:
     names = storage.list_dir(path)
     keys = frozenset(key for name in names if (key := partition_of(name)) is not None)
     loaded = worker_checkpoints.load_all(storage, path)

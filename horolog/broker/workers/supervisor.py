@@ -34,7 +34,7 @@ from horolog.broker.workers.folder_locks import FolderLocks
 from horolog.broker.workers.tether import ASK_EVERY_S, Tether
 from horolog.broker.workers.watching import WorkersServer
 from horolog.broker.workers.worker_context import WorkerContext
-from horolog.broker.workers.worker_process import Command, Ending, WorkerProcess, command_of
+from horolog.broker.workers.worker_process import Command, ProcessEnd, WorkerProcess, command_of
 from horolog.version import __version__
 
 log = logging.getLogger(__name__)
@@ -45,7 +45,7 @@ SIGNALLED = 128
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class WorkerPlan:
     """What the workers share, for as long as any of them runs."""
 
     settings: Settings
@@ -92,7 +92,7 @@ class Supervisor:
 
     def __init__(
         self,
-        plan: Plan,
+        plan: WorkerPlan,
         loop: asyncio.AbstractEventLoop,
         clock: Clock,
         *,
@@ -205,7 +205,7 @@ class Supervisor:
     def is_leaving(self, worker: WorkerProcess) -> None:  # noqa: ARG002 - who is left says it all
         self._tell_who_lives()
 
-    def has_ended(self, worker: WorkerProcess, ending: Ending) -> None:
+    def has_ended(self, worker: WorkerProcess, ending: ProcessEnd) -> None:
         if self.phase is Phase.STOPPING:
             self._one_less(worker, ending)
         elif self.phase is Phase.STARTING:
@@ -233,7 +233,7 @@ class Supervisor:
             if one.tether is not None:
                 one.tether.live(live)
 
-    def _replace(self, worker: WorkerProcess, ending: Ending) -> None:
+    def _replace(self, worker: WorkerProcess, ending: ProcessEnd) -> None:
         """Start a successor, at once or after a pause. End if every worker says that it cannot start: a new start of all may help."""
         log.error("worker %s %s", worker.number, ending)
         pause_s = worker.pause_after(ending)
@@ -255,7 +255,7 @@ class Supervisor:
         try:
             await self._start(worker, is_first=False)
         except OSError as error:
-            self.has_ended(worker, Ending(EXIT_CANNOT_START, str(error)))
+            self.has_ended(worker, ProcessEnd(EXIT_CANNOT_START, str(error)))
 
     # -- the end
 
@@ -270,7 +270,7 @@ class Supervisor:
             log.info("stopping")
         self._stop_all()
 
-    def _give_up(self, worker: WorkerProcess, ending: Ending) -> None:
+    def _give_up(self, worker: WorkerProcess, ending: ProcessEnd) -> None:
         """A worker that cannot start ends the whole start, with its own message."""
         said = ending.message or f"worker {worker.number} {ending} before it was ready"
         print(f"horolog: {said}", file=sys.stderr)  # noqa: T201 - what a command line does
@@ -284,7 +284,7 @@ class Supervisor:
             worker.stop()
         self._end_with_the_last()
 
-    def _one_less(self, worker: WorkerProcess, ending: Ending) -> None:
+    def _one_less(self, worker: WorkerProcess, ending: ProcessEnd) -> None:
         if ending.code and self._all_served:
             log.error("worker %s was to stop and %s", worker.number, ending)
             self._code = EXIT_CANNOT_START
@@ -305,7 +305,7 @@ def merge(paths: Sequence[str]) -> None:
         log.error("the next start has to settle what workers have left: %s", fault)
 
 
-def announce(plan: Plan, environ: Mapping[str, str]) -> None:
+def announce(plan: WorkerPlan, environ: Mapping[str, str]) -> None:
     """Announce that all workers serve: where clients connect first, and how many workers there are."""
     shared = ", ".join(f"{one.name} {one.host}:{one.shared}" for one in plan.reserved.listeners)
     folders, count = ", ".join(plan.data_dirs), len(plan.nodes)
@@ -342,8 +342,8 @@ def _run(settings: Settings, workers: int) -> int:
         held.callback(reserved.release)
         sockets = sockets_folder.made(data_dirs[0], os.environ)
         held.callback(sockets_folder.remove, sockets)
-        return asyncio.run(_serve(Plan(settings, data_dirs, nodes, locks, reserved, sockets, tls)))
+        return asyncio.run(_serve(WorkerPlan(settings, data_dirs, nodes, locks, reserved, sockets, tls)))
 
 
-async def _serve(plan: Plan) -> int:
+async def _serve(plan: WorkerPlan) -> int:
     return await Supervisor(plan, asyncio.get_running_loop(), SystemClock()).serve()

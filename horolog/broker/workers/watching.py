@@ -15,7 +15,7 @@ from horolog.broker.observability.http_server import (
     LOG_PREFIX,
     METRICS_TYPE,
     TEXT_TYPE,
-    Answer,
+    HttpResponse,
     HttpServer,
     failure,
     json_answer,
@@ -92,7 +92,7 @@ class WorkersServer(HttpServer):
         for task in self._asking:
             task.cancel()
 
-    def respond(self, path: str, query: str, done: Callable[[Answer], None]) -> None:
+    def respond(self, path: str, query: str, done: Callable[[HttpResponse], None]) -> None:
         if path in {"/metrics", "/ready"}:
             self._begin(self._ask_all(path, done))
         elif path.startswith(LOG_PREFIX):
@@ -100,11 +100,11 @@ class WorkersServer(HttpServer):
         elif path == "/health":
             done(self._health())
         elif path == "/":
-            done(Answer(HTTPStatus.OK, TEXT_TYPE, [INDEX]))
+            done(HttpResponse(HTTPStatus.OK, TEXT_TYPE, [INDEX]))
         else:
             done(failure(HTTPStatus.NOT_FOUND))
 
-    def _health(self) -> Answer:
+    def _health(self) -> HttpResponse:
         """Healthy unless a worker is down; a worker that is being replaced is not down."""
         workers = self._crew.workers
         down = {str(one.number): _told(one.down) for one in workers if one.down is not None}
@@ -122,23 +122,23 @@ class WorkersServer(HttpServer):
         self._asking.add(task)
         task.add_done_callback(self._asking.discard)
 
-    async def _ask_for_logs(self, target: str, done: Callable[[Answer], None]) -> None:
+    async def _ask_for_logs(self, target: str, done: Callable[[HttpResponse], None]) -> None:
         """The page of a topic. It lacks the partitions of workers that do not answer, and names these."""
         workers = list(self._crew.workers)
         answers = await asyncio.gather(*(ask_whole(one.http_socket, target) for one in workers))
         by_number = {one.number: answer for one, answer in zip(workers, answers, strict=True)}
         status, body = await asyncio.to_thread(merged.logs, by_number)
-        done(Answer(HTTPStatus(status), JSON_TYPE, [body]))
+        done(HttpResponse(HTTPStatus(status), JSON_TYPE, [body]))
 
-    async def _ask_all(self, path: str, done: Callable[[Answer], None]) -> None:
+    async def _ask_all(self, path: str, done: Callable[[HttpResponse], None]) -> None:
         asked = [one for one in self._crew.workers if one.why_not_ready is None]
         answers = await asyncio.gather(*(ask(one.http_socket, path) for one in asked))
         by_number = {one.number: answer for one, answer in zip(asked, answers, strict=True)}
         done(self._metrics(by_number) if path == "/metrics" else self._ready(by_number))
 
-    def _metrics(self, answers: dict[int, bytes]) -> Answer:
+    def _metrics(self, answers: dict[int, bytes]) -> HttpResponse:
         texts = {number: answer.decode("utf-8", "replace") for number, answer in answers.items()}
-        return Answer(HTTPStatus.OK, METRICS_TYPE, (piece.encode() for piece in self._pieces(texts)))
+        return HttpResponse(HTTPStatus.OK, METRICS_TYPE, (piece.encode() for piece in self._pieces(texts)))
 
     def _pieces(self, texts: dict[int, str]) -> Iterator[str]:
         yield from merged.expositions(texts)
@@ -153,7 +153,7 @@ class WorkersServer(HttpServer):
         yield ABSENCE, [((str(one.number),), one.last_absence_s) for one in workers]
         yield DOWN_FOR, [((str(one.number),), one.down_s) for one in workers]
 
-    def _ready(self, answers: dict[int, bytes]) -> Answer:
+    def _ready(self, answers: dict[int, bytes]) -> HttpResponse:
         workers: dict[int, merged.Said] = {}
         for one in self._crew.workers:
             reason = one.why_not_ready

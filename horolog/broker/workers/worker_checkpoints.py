@@ -38,7 +38,7 @@ _CHECKSUM = "checksum "
 _FILE = re.compile(rf"{NAME}\.(\d+)")
 
 
-class Row(NamedTuple):
+class PartitionRow(NamedTuple):
     """The known state of one partition."""
 
     topic_id: bytes
@@ -60,7 +60,7 @@ NOWHERE = JournalPlace(-1, 0)
 class WorkerCheckpoint(NamedTuple):
     """One worker's file. `has_stopped`: every partition of this folder was closed cleanly, and nothing has been written since."""
 
-    rows: Mapping[TopicPartition, Row]
+    rows: Mapping[TopicPartition, PartitionRow]
     has_stopped: bool
     at: JournalPlace = NOWHERE
 
@@ -88,10 +88,10 @@ def decode(data: bytes) -> WorkerCheckpoint:
         raise CheckpointError("the checksum does not match")
     head, *lines = data[:end].decode().split("\n")[:-1] or [""]
     state, at = _read_head(head)
-    rows: dict[TopicPartition, Row] = {}
+    rows: dict[TopicPartition, PartitionRow] = {}
     for line in lines:
         topic, index, topic_id, *numbers = line.split(" ")
-        rows[topic, int(index)] = Row(parse_uuid(topic_id), *map(int, numbers))
+        rows[topic, int(index)] = PartitionRow(parse_uuid(topic_id), *map(int, numbers))
     return WorkerCheckpoint(rows, state == _STOPPED, at)
 
 
@@ -111,16 +111,16 @@ def load(storage: Storage, path: str) -> WorkerCheckpoint | None:
         return None
 
 
-class Loaded(NamedTuple):
+class LoadedCheckpoints(NamedTuple):
     """The files of a folder, by node, and why others cannot be read."""
 
     found: dict[int, WorkerCheckpoint]
     faults: list[str]
 
 
-def load_all(storage: Storage, data_dir: str) -> Loaded:
+def load_all(storage: Storage, data_dir: str) -> LoadedCheckpoints:
     """Raises StorageFault if one of them cannot be read: without it deleted records would be there again."""
-    loaded = Loaded({}, [])
+    loaded = LoadedCheckpoints({}, [])
     for node in nodes_in(storage, data_dir):
         path = f"{data_dir}/{name_of(node)}"
         try:
@@ -140,9 +140,9 @@ def nodes_in(storage: Storage, data_dir: str) -> list[int]:
 
 def united(
     files: Iterable[WorkerCheckpoint], id_of: Callable[[TopicPartition], bytes | None]
-) -> dict[TopicPartition, Row]:
+) -> dict[TopicPartition, PartitionRow]:
     """The rows of several files, merged by partition; `id_of` returns None for a partition that does not exist."""
-    rows: dict[TopicPartition, Row] = {}
+    rows: dict[TopicPartition, PartitionRow] = {}
     for each in files:
         for key, row in each.rows.items():
             topic_id = id_of(key)
@@ -153,10 +153,10 @@ def united(
     return rows
 
 
-def united_rows(one: Row, other: Row) -> Row:
+def united_rows(one: PartitionRow, other: PartitionRow) -> PartitionRow:
     """Two rows of one partition, merged."""
     points = [row.recovery_point for row in (one, other) if row.recovery_point != UNKNOWN]
-    return Row(
+    return PartitionRow(
         one.topic_id,
         min(points, default=UNKNOWN),
         max(one.high_watermark, other.high_watermark),

@@ -11,7 +11,14 @@ from horolog.broker.log.manager import FolderCheckpoints, Share
 from horolog.broker.log.partition import Partition
 from horolog.broker.log.storage import Storage, StorageFault
 from horolog.broker.workers import worker_checkpoints
-from horolog.broker.workers.worker_checkpoints import NO_ID, UNKNOWN, JournalPlace, Row, WorkerCheckpoint, united_rows
+from horolog.broker.workers.worker_checkpoints import (
+    NO_ID,
+    UNKNOWN,
+    JournalPlace,
+    PartitionRow,
+    WorkerCheckpoint,
+    united_rows,
+)
 from horolog.protocol.topic_partition import TopicPartition
 
 log = logging.getLogger(__name__)
@@ -28,7 +35,7 @@ class WorkerFolderCheckpoints(FolderCheckpoints):
         self._name = worker_checkpoints.name_of(share.node)
         self.cleaner_file = share.named(checkpoints.CLEANER_OFFSETS)
         self._has_stopped = False
-        self._handed_over: dict[TopicPartition, Row] = {}
+        self._handed_over: dict[TopicPartition, PartitionRow] = {}
 
     # -- reading
 
@@ -51,7 +58,7 @@ class WorkerFolderCheckpoints(FolderCheckpoints):
         found = {key: (self._share.find(*key), offset) for key, offset in offsets.items()}
         return {key: offset for key, (mine, offset) in found.items() if mine is not None and mine.is_settled}
 
-    def _united(self) -> dict[TopicPartition, Row]:
+    def _united(self) -> dict[TopicPartition, PartitionRow]:
         loaded = worker_checkpoints.load_all(self._storage, self._path)
         for each in loaded.faults:
             log.warning("%s; what it says is left out", each)
@@ -128,9 +135,9 @@ class WorkerFolderCheckpoints(FolderCheckpoints):
         self._write_both_starts()
 
 
-def _row(partition: Partition) -> Row:
+def _row(partition: Partition) -> PartitionRow:
     is_usable = partition.condition.fault is None
-    return Row(
+    return PartitionRow(
         partition.topic_id or NO_ID,
         partition.sync_state.recovery_point if is_usable else UNKNOWN,
         partition.high_watermark if is_usable else 0,

@@ -28,7 +28,7 @@ NOT_FOR_WORKERS = ("NOTIFY_SOCKET",)
 """Variables meant for the one process that systemd has started."""
 
 
-class Ending(NamedTuple):
+class ProcessEnd(NamedTuple):
     """How a worker's process has ended."""
 
     code: int
@@ -50,7 +50,7 @@ class Down(NamedTuple):
     """When it served last."""
     next_try_ms: int
     """When its successor is started; in the past while that starts."""
-    ending: Ending
+    ending: ProcessEnd
 
     def __str__(self) -> str:
         """What follows its name in a sentence."""
@@ -68,7 +68,7 @@ class LifecycleEvents(Protocol):
     def settled(self) -> None: ...
     def is_ready(self, worker: WorkerProcess) -> None: ...
     def is_leaving(self, worker: WorkerProcess) -> None: ...
-    def has_ended(self, worker: WorkerProcess, ending: Ending) -> None: ...
+    def has_ended(self, worker: WorkerProcess, ending: ProcessEnd) -> None: ...
     def journal(self, worker: WorkerProcess, number: int) -> None: ...
     def applied(self, worker: WorkerProcess, number: int) -> None: ...
 
@@ -180,12 +180,12 @@ class WorkerProcess:
     def reap(self) -> None:
         """Report the end of its process, once everything that it said before is read."""
         if self._process is not None and self.tether is None and self._process.poll() is not None:
-            ending = Ending(self._process.returncode, self._failure)
+            ending = ProcessEnd(self._process.returncode, self._failure)
             self._process = None
             self._left_s = self._left_s or self._clock.monotonic()
             self._crew.has_ended(self, ending)
 
-    def pause_after(self, ending: Ending) -> float:
+    def pause_after(self, ending: ProcessEnd) -> float:
         """Count its end; returns how long its successor waits. After too many ends it is down until one serves."""
         now_s, now_ms = self._clock.monotonic(), self._clock.wall_ms()
         left_s = self._left_s = self._left_s or now_s

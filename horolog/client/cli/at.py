@@ -24,7 +24,7 @@ from horolog.client.cli.online.looking_ahead import add_look_ahead, tell
 if TYPE_CHECKING:
     from horolog.client.client import Client
     from horolog.client.decoding import Decoded
-    from horolog.client.moment import Moment
+    from horolog.client.moment import MergedRecords
     from horolog.client.moment_source import Source
     from horolog.client.patterns import Matches
     from horolog.client.sorting import Placed
@@ -100,12 +100,14 @@ async def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
 
 
 @asynccontextmanager
-async def moment_of(arguments: argparse.Namespace, times: "TimeRange", console: Console) -> AsyncIterator["Moment"]:
+async def moment_of(
+    arguments: argparse.Namespace, times: "TimeRange", console: Console
+) -> AsyncIterator["MergedRecords"]:
     """The moment from a broker, or from the files of a data folder: the same records either way."""
     from horolog.client.look_ahead import DEFAULT
     from horolog.client.moment import merge
 
-    def merged(source: "Client | Source", places: "list[TopicPartition]") -> "Moment":
+    def merged(source: "Client | Source", places: "list[TopicPartition]") -> "MergedRecords":
         look_ahead = arguments.look_ahead or DEFAULT
         return merge(
             source, places, times.since_ms, times.until_ms, isolation=arguments.isolation, look_ahead=look_ahead
@@ -160,7 +162,9 @@ def times_of(arguments: argparse.Namespace, console: Console) -> "TimeRange":
     return times
 
 
-async def write(moment: "Moment", keep: Keep, lens: Lens | None, show: Show, most: int | None, console: Console) -> int:
+async def write(
+    moment: "MergedRecords", keep: Keep, lens: Lens | None, show: Show, most: int | None, console: Console
+) -> int:
     """The one place where records are left out or written; returns how many were written."""
     shown = 0
     lines: list[bytes] = []

@@ -20,7 +20,7 @@ LOOK_AHEAD_BYTES = 256 << 10
 """How much of the log after a found offset is read to check whether times are out of order there."""
 
 
-class Answer(NamedTuple):
+class TimeAnswer(NamedTuple):
     partition: "TopicPartition"
     asked_ms: int
     found: "Found | None"
@@ -33,11 +33,11 @@ class Answer(NamedTuple):
         return self.end_offset if self.found is None else self.found.offset
 
 
-class Stretch(NamedTuple):
+class OffsetRange(NamedTuple):
     """A range of time in one partition."""
 
-    since: Answer
-    until: Answer
+    since: TimeAnswer
+    until: TimeAnswer
 
     @property
     def records(self) -> int:
@@ -72,7 +72,7 @@ async def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
             console.note(f"{text} is {' to '.join(moment.understood for moment in times if moment is not None)}")
     async with connected(arguments) as client:
         wanted = await partitions_of(client, arguments.topic, arguments.partition)
-        found: list[Answer | Stretch] = []
+        found: list[TimeAnswer | OffsetRange] = []
         answers = await resolve(
             client, wanted, [moment for times in asked for moment in times if moment], console.now_ms()
         )
@@ -82,7 +82,7 @@ async def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
                 found += since
                 continue
             until, answers = answers[: len(wanted)], answers[len(wanted) :]
-            found += [Stretch(*borders) for borders in zip(since, until, strict=True)]
+            found += [OffsetRange(*borders) for borders in zip(since, until, strict=True)]
     show(found, console)
     return ExitCode.OK
 
@@ -100,7 +100,7 @@ def asked_for(text: str, console: Console) -> "TimeRange":
 
 async def resolve(
     client: "Client", wanted: Sequence["TopicPartition"], moments: Sequence["Moment"], now_ms: int
-) -> list[Answer]:
+) -> list[TimeAnswer]:
     from horolog.client.offsets import ends, list_offsets
     from horolog.client.times import EARLIEST, LATEST
 
@@ -114,7 +114,7 @@ async def resolve(
             warnings = [future[partition]] if partition in future else []
             if answer is not None and moment.ms not in {EARLIEST, LATEST}:
                 warnings += await _disorder(client, partition, answer.offset, moment.ms, end_of[partition])
-            answers.append(Answer(partition, moment.ms, answer, end_of[partition], tuple(warnings)))
+            answers.append(TimeAnswer(partition, moment.ms, answer, end_of[partition], tuple(warnings)))
     return answers
 
 
@@ -159,13 +159,13 @@ def _duration(duration_ms: int) -> str:
     return format_duration(duration_ms)
 
 
-def show(found: Sequence[Answer | Stretch], console: Console) -> None:
+def show(found: Sequence[TimeAnswer | OffsetRange], console: Console) -> None:
     """Show times and ranges in a table each; in JSON they keep the order of the arguments."""
     if console.as_json:
-        console.json([_as_json(each) if isinstance(each, Answer) else _stretch_as_json(each) for each in found])
+        console.json([_as_json(each) if isinstance(each, TimeAnswer) else _stretch_as_json(each) for each in found])
         return
-    answers = [each for each in found if isinstance(each, Answer)]
-    stretches = [each for each in found if isinstance(each, Stretch)]
+    answers = [each for each in found if isinstance(each, TimeAnswer)]
+    stretches = [each for each in found if isinstance(each, OffsetRange)]
     if answers or not stretches:
         console.table(
             ("TOPIC", "PARTITION", "ASKED", "OFFSET", "TIMESTAMP", "TO THE END"),
@@ -181,7 +181,7 @@ def show(found: Sequence[Answer | Stretch], console: Console) -> None:
         console.warn(f"{partition}: {warning}")
 
 
-def _as_row(answer: Answer, console: Console) -> tuple[str | int | None, ...]:
+def _as_row(answer: TimeAnswer, console: Console) -> tuple[str | int | None, ...]:
     topic, partition = answer.partition
     asked = _shown(answer.asked_ms, console)
     if answer.found is None:
@@ -191,7 +191,7 @@ def _as_row(answer: Answer, console: Console) -> tuple[str | int | None, ...]:
     return topic, partition, asked, answer.found.offset, shown, answer.end_offset - answer.found.offset
 
 
-def _stretch_as_row(stretch: Stretch, console: Console) -> tuple[str | int | None, ...]:
+def _stretch_as_row(stretch: OffsetRange, console: Console) -> tuple[str | int | None, ...]:
     since, until = stretch
     borders = (_shown(since.asked_ms, console), since.border, _shown(until.asked_ms, console), until.border)
     return *since.partition, *borders, stretch.records
@@ -203,7 +203,7 @@ def _shown(asked_ms: int, console: Console) -> str:
     return {EARLIEST: "earliest", LATEST: "latest"}.get(asked_ms) or console.show_time(asked_ms)
 
 
-def _as_json(answer: Answer) -> dict[str, object]:
+def _as_json(answer: TimeAnswer) -> dict[str, object]:
     """`offset` and `timestamp` are null if nothing is at or after the time; earliest is -2, latest -1."""
     found = answer.found
     return {
@@ -218,7 +218,7 @@ def _as_json(answer: Answer) -> dict[str, object]:
     }
 
 
-def _stretch_as_json(stretch: Stretch) -> dict[str, object]:
+def _stretch_as_json(stretch: OffsetRange) -> dict[str, object]:
     """The beginning like any time, plus the end; `until_offset` is the end of the partition if nothing is at or after it."""
     since, until = stretch
     warnings = dict.fromkeys((*since.warnings, *until.warnings))

@@ -109,7 +109,9 @@ def _from_folder(arguments: argparse.Namespace, changes: dict[str, str], console
         raise CommandError(f"{folder}: {error}") from error
     if not is_known:
         console.warn(f"{folder} does not say how {topic} is set: the defaults are taken, --with says otherwise")
-    found = segment_ages.facts_of(storage, folder, topic, chosen, segment_ages.Asked(config, other, console.now_ms()))
+    found = segment_ages.facts_of(
+        storage, folder, topic, chosen, segment_ages.DeletionQuery(config, other, console.now_ms())
+    )
     rules = segment_ages.rules_of(config)
     return TopicFacts(topic, "files", rules, None if other is None else segment_ages.rules_of(other), {}, tuple(found))
 

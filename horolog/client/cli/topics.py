@@ -259,13 +259,13 @@ def _read(folder: str, name: str, arguments: argparse.Namespace, console: Consol
     """From the files of a data folder."""
     from horolog.broker.cluster_file import NewerClusterFile
     from horolog.broker.log.storage import ReadOnlyStorage, StorageFault
-    from horolog.client.cli.examining.folder_days import Asked, describe
+    from horolog.client.cli.examining.folder_days import DayQuery, describe
 
     folder = folder.rstrip("/") or "/"
     if not ReadOnlyStorage().is_dir(folder):
         raise NotFoundError(f"{folder} is no folder", "name the folder that log.dirs names")
     try:
-        found = describe(folder, name, Asked(console.zone, console.now_ms(), arguments.days))
+        found = describe(folder, name, DayQuery(console.zone, console.now_ms(), arguments.days))
     except (NewerClusterFile, StorageFault) as error:
         raise CommandError(f"{folder}: {error}") from error
     if not found.facts:

@@ -17,7 +17,7 @@ from horolog.protocol.records.batch import BatchHeader, assemble
 from horolog.protocol.records.compression import DECOMPRESSED_LIMIT_BYTES, Codec, decompress
 from horolog.protocol.records.entries import check_crc
 from horolog.protocol.records.head import heads_in
-from horolog.protocol.records.message_set import Message, inner_messages, read_message
+from horolog.protocol.records.message_set import SetEntry, inner_messages, read_message
 from horolog.protocol.records.plain_messages import LARGEST_DELTA, UNBOUNDED, AsRecords, as_records
 from horolog.protocol.records.timestamps import TIMESTAMP_TYPE_BIT, TimestampType
 
@@ -80,7 +80,7 @@ def iter_up(
             yield UpBatch(batch, position, last_offset + 1, position - start)
 
 
-def _of_wrapper(wrapper: Message, limit_bytes: int, epoch_of: EpochOf) -> UpBatch:
+def _of_wrapper(wrapper: SetEntry, limit_bytes: int, epoch_of: EpochOf) -> UpBatch:
     """One batch, compressed together; several only where one cannot express it, which no client has ever written.
 
     The last one ends where the wrapper does; otherwise a reader would get it again.

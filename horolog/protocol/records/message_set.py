@@ -51,7 +51,7 @@ _NULL_LENGTH = LENGTH.pack(-1)
 _CHECKED_HEAD = {0: struct.Struct(">bB"), 1: struct.Struct(">bBq")}
 
 
-class Message(NamedTuple):
+class SetEntry(NamedTuple):
     """One entry; `position` and `size_bytes` include the entry's own 12 bytes."""
 
     position: int
@@ -77,7 +77,7 @@ class Message(NamedTuple):
         return type_of(self.attributes, self.magic)
 
 
-def read_message(data: Buffer, position: int = 0) -> Message:
+def read_message(data: Buffer, position: int = 0) -> SetEntry:
     """The message at `position`, without a check of its crc."""
     if len(data) - position < LENGTH_ENDS_AT + SMALLEST_MESSAGE_LENGTH[0]:
         raise DecodeError(f"{len(data) - position} bytes are less than a message")
@@ -91,7 +91,7 @@ def read_message(data: Buffer, position: int = 0) -> Message:
     timestamp = TIMESTAMP.unpack_from(data, position + MESSAGE_TIMESTAMP_AT)[0] if magic else NO_TIMESTAMP
     key, at = _read_bytes(data, position + (MESSAGE_TIMESTAMP_AT + 8 if magic else MESSAGE_TIMESTAMP_AT), stop)
     value, _ = _read_bytes(data, at, stop)
-    return Message(position, LENGTH_ENDS_AT + size, offset, crc, magic, attributes, timestamp, key, value)
+    return SetEntry(position, LENGTH_ENDS_AT + size, offset, crc, magic, attributes, timestamp, key, value)
 
 
 def _read_bytes(data: Buffer, position: int, stop: int) -> tuple[bytes | None, int]:
@@ -123,12 +123,12 @@ def is_cut_short(data: Buffer, position: int) -> bool:
     return left < LENGTH_ENDS_AT or ENTRY.unpack_from(data, position)[1] > left - LENGTH_ENDS_AT
 
 
-def inner_messages(wrapper: Message, limit_bytes: int = DECOMPRESSED_LIMIT_BYTES) -> tuple[bytes, list[Message]]:
+def inner_messages(wrapper: SetEntry, limit_bytes: int = DECOMPRESSED_LIMIT_BYTES) -> tuple[bytes, list[SetEntry]]:
     """The uncompressed set inside a wrapper, and its messages: at least one, whole, of the wrapper's magic, none compressed."""
     if wrapper.value is None:
         raise DecodeError("a wrapper without a value")
     content = decompress(wrapper.codec, wrapper.value, limit_bytes, wrapper.magic)
-    messages: list[Message] = []
+    messages: list[SetEntry] = []
     position = 0
     while position < len(content):
         message = read_message(content, position)
@@ -143,7 +143,7 @@ def inner_messages(wrapper: Message, limit_bytes: int = DECOMPRESSED_LIMIT_BYTES
     return content, messages
 
 
-def offsets_in_wrapper(wrapper: Message, limit_bytes: int = DECOMPRESSED_LIMIT_BYTES) -> tuple[int, int]:
+def offsets_in_wrapper(wrapper: SetEntry, limit_bytes: int = DECOMPRESSED_LIMIT_BYTES) -> tuple[int, int]:
     """The offsets of its first and last message; nothing else of them is read, for speed.
 
     Messages of v0 have their own offsets, those of v1 count relative to the wrapper, which has the last one's.
@@ -164,7 +164,7 @@ def offsets_in_wrapper(wrapper: Message, limit_bytes: int = DECOMPRESSED_LIMIT_B
     return (wrapper.offset - last + first, wrapper.offset) if wrapper.magic else (first, last)
 
 
-def iter_message(message: Message, limit_bytes: int = DECOMPRESSED_LIMIT_BYTES) -> Iterator[Record]:
+def iter_message(message: SetEntry, limit_bytes: int = DECOMPRESSED_LIMIT_BYTES) -> Iterator[Record]:
     """The record that a message is, or those inside if it is a wrapper."""
     outer_type = message.timestamp_type
     if not message.is_wrapper:

@@ -25,7 +25,7 @@ from horolog.broker.workers.entry_lines import encode_entry
 from horolog.broker.workers.file_journal import FileJournal
 from horolog.broker.workers.hand_over import HandOvers
 from horolog.broker.workers.link import WorkerLink
-from horolog.broker.workers.worker_checkpoints import Row
+from horolog.broker.workers.worker_checkpoints import PartitionRow
 from horolog.broker.workers.worker_cluster import WorkerCluster
 from tests.simulation.planted import by_name, nothing
 
@@ -83,7 +83,7 @@ def believes_the_lowest_start() -> contextlib.AbstractContextManager[Any]:
     """And so what was deleted before a partition was handed over comes back."""
     original = worker_checkpoints.united_rows
 
-    def both(one: Row, other: Row) -> Row:
+    def both(one: PartitionRow, other: PartitionRow) -> PartitionRow:
         return original(one, other)._replace(log_start=min(one.log_start, other.log_start))
 
     return patch.object(worker_checkpoints, "united_rows", both)

@@ -11,7 +11,7 @@ from horolog.broker.log.files import LeaderEpochs, checkpoints
 from horolog.broker.log.manager import Placing
 from horolog.broker.log.manager.data_folder import remove_folder
 from horolog.broker.log.partition import Condition, RareChanges
-from horolog.broker.log.partition.retention import Decision
+from horolog.broker.log.partition.retention import RetentionDecision
 from horolog.broker.log.segments import Found, LogReader
 from horolog.broker.log.storage import MemoryStorage, StorageFault
 from horolog.broker.settings import Layers, from_layers
@@ -21,7 +21,7 @@ class NothingExpires:
     """Retention that finds nothing old."""
 
     def decide(self, _partition, _now_ms):
-        return Decision((), None)
+        return RetentionDecision((), None)
 
 
 class FakeTimes:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from horolog.broker.checked_lines import Unreadable, encode_line, read_lines
+from horolog.broker.checked_lines import UnreadableLine, encode_line, read_lines
 
 HEAD, FIRST, SECOND = {"version": 1}, {"name": 'réglé "x"\n'}, {"name": "b", "of": [1, None]}
 LINES = [encode_line(one) for one in (HEAD, FIRST, SECOND)]
@@ -29,7 +29,7 @@ def test_a_flipped_bit_costs_one_line(number):
     lines[number - 1][-4] ^= 4
     taken_heads, others, unreadable = read(b"".join(lines))
     assert len(taken_heads) + len(others) == 2
-    assert unreadable == [Unreadable(number, "wrong checksum")]
+    assert unreadable == [UnreadableLine(number, "wrong checksum")]
 
 
 @pytest.mark.parametrize("line", [b"", b"0", b"deadbeef", b"no checksum here", b"\xff" * 40])
@@ -40,7 +40,7 @@ def test_bytes_that_are_no_line_are_told_unless_there_are_none(line):
 
 def test_what_is_no_object_is_not_passed_on():
     (one,) = read(encode_line([1, 2]).encode("ascii"))[2]
-    assert one == Unreadable(1, "no object")
+    assert one == UnreadableLine(1, "no object")
 
 
 def test_a_line_that_is_not_taken_is_told_with_the_reason():
@@ -48,6 +48,6 @@ def test_a_line_that_is_not_taken_is_told_with_the_reason():
         return {}[content["name"]]
 
     assert read("".join(LINES).encode("ascii"), refuses)[2] == [
-        Unreadable(2, repr(FIRST["name"])),
-        Unreadable(3, "'b'"),
+        UnreadableLine(2, repr(FIRST["name"])),
+        UnreadableLine(3, "'b'"),
     ]

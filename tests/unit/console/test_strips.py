@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from horolog.client.segments import PartitionSegments, Segment, TopicSegments
-from horolog.console.strips import LISTED_AT_MOST, NARROWEST, ROWS_AT_MOST, WIDTH, Piece, strip_of
+from horolog.console.strips import LISTED_AT_MOST, NARROWEST, ROWS_AT_MOST, WIDTH, StripPiece, strip_of
 
 
 def segment(first, largest, base=0, *, late=False, future=False):
@@ -20,7 +20,7 @@ def told(*partitions):
 def test_places_and_kinds():
     found = strip_of(told([segment(0, 99), segment(100, 499), segment(500, 999)]), 0, 1000, 100)
     (row,) = found.rows
-    assert row.pieces == (Piece(0, 100, "due"), Piece(100, 400, "held"), Piece(500, 500, "active"))
+    assert row.pieces == (StripPiece(0, 100, "due"), StripPiece(100, 400, "held"), StripPiece(500, 500, "active"))
     assert (found.shown, found.due_count, found.late, found.ahead) == (3, 1, (), ())
     assert found.said == "3 segments in 1 partition, 1 older than retention"
     assert [one.segment.largest_ms for one in found.listed] == [999, 499, 99]
@@ -31,8 +31,8 @@ def test_late_ones_and_those_ahead():
     segments = [segment(0, 600), segment(200, 300, 5, late=True), segment(700, 900, 10, future=True)]
     found = strip_of(told(segments), 0, 1000, None)
     assert (found.late_count, found.latest_ms, found.ahead_count, found.due_count) == (1, 400, 1, 0)
-    assert found.late == (Piece(198, NARROWEST, "late"),)
-    assert found.ahead == (Piece(900, NARROWEST, "ahead"),)
+    assert found.late == (StripPiece(198, NARROWEST, "late"),)
+    assert found.ahead == (StripPiece(900, NARROWEST, "ahead"),)
     assert "1 late" in found.said
     assert "1 with records ahead of now" in found.said
     without_first = strip_of(told([segment(5, 600), segment(None, 300, late=True)]), 0, 1000, None)
@@ -44,7 +44,7 @@ def test_only_what_lies_in_the_shown_times():
     found = strip_of(told(segments), 15, 35, None)
     assert [one.segment.largest_ms for one in found.listed] == [30]
     beyond = strip_of(told([segment(0, 100)]), 40, 60, None)
-    assert beyond.rows[0].pieces == (Piece(0, WIDTH, "active"),)
+    assert beyond.rows[0].pieces == (StripPiece(0, WIDTH, "active"),)
 
 
 def test_many_are_drawn_as_few():

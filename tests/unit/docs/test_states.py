@@ -25,8 +25,8 @@ def arrows(mark):
 @pytest.mark.parametrize(
     ("mark", "kinds", "comes_from", "name"),
     [
-        ("<!-- classic group -->", classic_group.State, classic_group.COMES_FROM, lambda state: state.value),
-        ("<!-- transaction -->", states.State, states.COMES_FROM, lambda state: state.title),
+        ("<!-- classic group -->", classic_group.GroupState, classic_group.COMES_FROM, lambda state: state.value),
+        ("<!-- transaction -->", states.TransactionState, states.COMES_FROM, lambda state: state.title),
     ],
 )
 def test_each_step_of_a_table_is_one_arrow_and_no_other(mark, kinds, comes_from, name):
@@ -43,6 +43,6 @@ def test_another_table_is_another_page(module, monkeypatch):
 
 
 def test_another_answer_is_another_page(monkeypatch):
-    changed = dict.fromkeys(classic_group.State, state_diagrams.ErrorCode.NONE)
+    changed = dict.fromkeys(classic_group.GroupState, state_diagrams.ErrorCode.NONE)
     monkeypatch.setattr(state_diagrams.classic, "HEARTBEAT", changed)
     assert filled("states.md", PAGE) != PAGE

@@ -38,7 +38,7 @@ Names = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Changes:
+class ChangingApi:
     """An API that changes things: the operation of access lists that stands for it, and what requests were about."""
 
     operation: Operation

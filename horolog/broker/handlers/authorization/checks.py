@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from horolog.broker.handlers import HANDLERS
 from horolog.broker.handlers.authorization.authorized_request import FAILED, AuthorizedRequest
-from horolog.broker.handlers.authorization.changes import Changes
+from horolog.broker.handlers.authorization.changes import ChangingApi
 from horolog.broker.handlers.operations import NOT_ASKED, bits
 from horolog.protocol.acl_types import CLUSTER_NAME, Operation, ResourceType
 from horolog.protocol.apis import API, ApiKey
@@ -44,14 +44,14 @@ class Needs:
 
     checks: Sequence[Check] = ()
     handle: HandlerFunction | None = None
-    changes: Changes | None = None
+    changes: ChangingApi | None = None
 
     @property
     def told(self) -> str:
         return "; ".join(check.told for check in self.checks) or "nothing"
 
 
-def needs(*checks: Check, handle: HandlerFunction | None = None, changes: Changes | None = None) -> Needs:
+def needs(*checks: Check, handle: HandlerFunction | None = None, changes: ChangingApi | None = None) -> Needs:
     return Needs(checks, handle, changes)
 
 
@@ -149,7 +149,7 @@ class OnEach:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class AnswerChange:
     """Changes the answer: leaves out what the principal may not know, or tells what it may do."""
 
     told: str
@@ -173,7 +173,7 @@ class Special:
         return self.check
 
 
-def listed(array: str, kind: ResourceType, name: str, *, unless: Operation | None = None) -> Told:
+def listed(array: str, kind: ResourceType, name: str, *, unless: Operation | None = None) -> AnswerChange:
     """Everything that an answer lists and the principal may DESCRIBE."""
 
     def change(asked: AuthorizedRequest, answer: Any) -> None:
@@ -182,7 +182,7 @@ def listed(array: str, kind: ResourceType, name: str, *, unless: Operation | Non
             setattr(answer, array, known)
 
     instead = f", or {unless.name} on the cluster" if unless is not None else ""
-    return Told(f"DESCRIBE on each {_shown(kind)} that is listed{instead}", change)
+    return AnswerChange(f"DESCRIBE on each {_shown(kind)} that is listed{instead}", change)
 
 
 def own_operations(asked: AuthorizedRequest, kind: ResourceType, name: str, told: int) -> int:

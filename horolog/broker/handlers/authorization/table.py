@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 from horolog.broker.handlers.authorization import changes, groups, topics
 from horolog.broker.handlers.authorization.authorized_request import FAILED, AuthorizedRequest
-from horolog.broker.handlers.authorization.changes import Changes
+from horolog.broker.handlers.authorization.changes import ChangingApi
 from horolog.broker.handlers.authorization.checks import (
+    AnswerChange,
     Needs,
     OnEach,
     OnOne,
     Special,
-    Told,
     cluster,
     listed,
     needs,
@@ -89,7 +89,7 @@ NEEDS: Final[Mapping[ApiKey, Needs]] = {
     ApiKey.SYNC_GROUP: needs(_ON_GROUP),
     ApiKey.DESCRIBE_GROUPS: needs(
         OnEach(Operation.DESCRIBE, ResourceType.GROUP, "groups", None),
-        Told("the response has the principal's own operations", groups.own_group_operations),
+        AnswerChange("the response has the principal's own operations", groups.own_group_operations),
     ),
     ApiKey.LIST_GROUPS: needs(listed("groups", ResourceType.GROUP, "group_id", unless=Operation.DESCRIBE)),
     ApiKey.SASL_HANDSHAKE: _FREE,
@@ -99,15 +99,15 @@ NEEDS: Final[Mapping[ApiKey, Needs]] = {
             "CREATE on the cluster or on each topic; DESCRIBE_CONFIGS on those whose configuration is returned",
             topics.creatable,
         ),
-        changes=Changes(Operation.CREATE, changes.created_topics),
+        changes=ChangingApi(Operation.CREATE, changes.created_topics),
     ),
     ApiKey.DELETE_TOPICS: needs(
         Special("DELETE on the cluster or on each topic", topics.deletable),
-        changes=Changes(Operation.DELETE, changes.parts),
+        changes=ChangingApi(Operation.DELETE, changes.parts),
     ),
     ApiKey.DELETE_RECORDS: needs(
         OnEach(Operation.DELETE, ResourceType.TOPIC, "topics"),
-        changes=Changes(Operation.DELETE, changes.cut_partitions),
+        changes=ChangingApi(Operation.DELETE, changes.cut_partitions),
     ),
     ApiKey.INIT_PRODUCER_ID: needs(
         Special(
@@ -127,63 +127,64 @@ NEEDS: Final[Mapping[ApiKey, Needs]] = {
     ApiKey.ADD_OFFSETS_TO_TXN: needs(_IN_TRANSACTION, _ON_GROUP),
     ApiKey.END_TXN: needs(_IN_TRANSACTION),
     ApiKey.WRITE_TXN_MARKERS: needs(
-        cluster(Operation.ALTER, Operation.CLUSTER_ACTION), changes=Changes(Operation.ALTER, changes.parts)
+        cluster(Operation.ALTER, Operation.CLUSTER_ACTION), changes=ChangingApi(Operation.ALTER, changes.parts)
     ),
     ApiKey.TXN_OFFSET_COMMIT: needs(_IN_TRANSACTION, _ON_GROUP, OnEach(Operation.READ, ResourceType.TOPIC, "topics")),
     ApiKey.DESCRIBE_ACLS: needs(cluster(Operation.DESCRIBE)),
-    ApiKey.CREATE_ACLS: needs(cluster(Operation.ALTER), changes=Changes(Operation.ALTER, changes.created_rules)),
-    ApiKey.DELETE_ACLS: needs(cluster(Operation.ALTER), changes=Changes(Operation.ALTER, changes.removed_rules)),
+    ApiKey.CREATE_ACLS: needs(cluster(Operation.ALTER), changes=ChangingApi(Operation.ALTER, changes.created_rules)),
+    ApiKey.DELETE_ACLS: needs(cluster(Operation.ALTER), changes=ChangingApi(Operation.ALTER, changes.removed_rules)),
     ApiKey.DESCRIBE_CONFIGS: needs(OnConfigs(Operation.DESCRIBE_CONFIGS)),
     ApiKey.ALTER_CONFIGS: needs(
-        OnConfigs(Operation.ALTER_CONFIGS), changes=Changes(Operation.ALTER_CONFIGS, changes.configs)
+        OnConfigs(Operation.ALTER_CONFIGS), changes=ChangingApi(Operation.ALTER_CONFIGS, changes.configs)
     ),
-    ApiKey.ALTER_REPLICA_LOG_DIRS: needs(cluster(Operation.ALTER), changes=Changes(Operation.ALTER, changes.parts)),
+    ApiKey.ALTER_REPLICA_LOG_DIRS: needs(cluster(Operation.ALTER), changes=ChangingApi(Operation.ALTER, changes.parts)),
     ApiKey.DESCRIBE_LOG_DIRS: needs(Special("DESCRIBE on the cluster", groups.folders)),
     ApiKey.SASL_AUTHENTICATE: _FREE,
     ApiKey.CREATE_PARTITIONS: needs(
-        OnEach(Operation.ALTER, ResourceType.TOPIC, "topics"), changes=Changes(Operation.ALTER, changes.grown_topics)
+        OnEach(Operation.ALTER, ResourceType.TOPIC, "topics"),
+        changes=ChangingApi(Operation.ALTER, changes.grown_topics),
     ),
     ApiKey.DELETE_GROUPS: needs(
         OnEach(Operation.DELETE, ResourceType.GROUP, "groups_names", None),
-        changes=Changes(Operation.DELETE, changes.parts),
+        changes=ChangingApi(Operation.DELETE, changes.parts),
     ),
-    ApiKey.ELECT_LEADERS: needs(cluster(Operation.ALTER), changes=Changes(Operation.ALTER, changes.parts)),
+    ApiKey.ELECT_LEADERS: needs(cluster(Operation.ALTER), changes=ChangingApi(Operation.ALTER, changes.parts)),
     ApiKey.INCREMENTAL_ALTER_CONFIGS: needs(
-        OnConfigs(Operation.ALTER_CONFIGS), changes=Changes(Operation.ALTER_CONFIGS, changes.configs)
+        OnConfigs(Operation.ALTER_CONFIGS), changes=ChangingApi(Operation.ALTER_CONFIGS, changes.configs)
     ),
     ApiKey.ALTER_PARTITION_REASSIGNMENTS: needs(
-        cluster(Operation.ALTER), changes=Changes(Operation.ALTER, changes.parts)
+        cluster(Operation.ALTER), changes=ChangingApi(Operation.ALTER, changes.parts)
     ),
     ApiKey.LIST_PARTITION_REASSIGNMENTS: needs(cluster(Operation.DESCRIBE)),
     ApiKey.OFFSET_DELETE: needs(
         OnOne(Operation.DELETE, ResourceType.GROUP, "group_id"),
         OnEach(Operation.READ, ResourceType.TOPIC, "topics"),
-        changes=Changes(Operation.DELETE, changes.forgotten_offsets),
+        changes=ChangingApi(Operation.DELETE, changes.forgotten_offsets),
     ),
     ApiKey.DESCRIBE_CLIENT_QUOTAS: needs(cluster(Operation.DESCRIBE_CONFIGS)),
     ApiKey.ALTER_CLIENT_QUOTAS: needs(
-        cluster(Operation.ALTER_CONFIGS), changes=Changes(Operation.ALTER_CONFIGS, changes.quotas)
+        cluster(Operation.ALTER_CONFIGS), changes=ChangingApi(Operation.ALTER_CONFIGS, changes.quotas)
     ),
     ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS: needs(cluster(Operation.DESCRIBE)),
     ApiKey.ALTER_USER_SCRAM_CREDENTIALS: needs(
-        cluster(Operation.ALTER), changes=Changes(Operation.ALTER, changes.users)
+        cluster(Operation.ALTER), changes=ChangingApi(Operation.ALTER, changes.users)
     ),
     ApiKey.DESCRIBE_QUORUM: needs(cluster(Operation.DESCRIBE)),
     ApiKey.DESCRIBE_CLUSTER: needs(
-        Told("nothing; DESCRIBE on the cluster to see operations", groups.own_operations_on_cluster)
+        AnswerChange("nothing; DESCRIBE on the cluster to see operations", groups.own_operations_on_cluster)
     ),
     ApiKey.CONSUMER_GROUP_HEARTBEAT: needs(
         _ON_GROUP, Special("DESCRIBE on all topics subscribed to by name", groups.subscribed)
     ),
     ApiKey.CONSUMER_GROUP_DESCRIBE: needs(
         OnEach(Operation.DESCRIBE, ResourceType.GROUP, "group_ids", None),
-        Told("DESCRIBE on all topics assigned in a group", groups.hide_assignments),
-        Told("the response has the principal's own operations", groups.own_group_operations),
+        AnswerChange("DESCRIBE on all topics assigned in a group", groups.hide_assignments),
+        AnswerChange("the response has the principal's own operations", groups.own_group_operations),
     ),
     ApiKey.DESCRIBE_PRODUCERS: needs(OnEach(Operation.READ, ResourceType.TOPIC, "topics")),
     ApiKey.DESCRIBE_TRANSACTIONS: needs(
         OnEach(Operation.DESCRIBE, ResourceType.TRANSACTIONAL_ID, "transactional_ids", None),
-        Told("DESCRIBE on each topic that is returned", groups.hide_topics_of_transactions),
+        AnswerChange("DESCRIBE on each topic that is returned", groups.hide_topics_of_transactions),
     ),
     ApiKey.LIST_TRANSACTIONS: needs(listed("transaction_states", ResourceType.TRANSACTIONAL_ID, "transactional_id")),
     ApiKey.LIST_CONFIG_RESOURCES: needs(cluster(Operation.DESCRIBE_CONFIGS)),

@@ -35,7 +35,7 @@ DELETE_HORIZON_BIT = 0x40
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
+class CleanPass:
     """The facts of one pass."""
 
     offsets: OffsetMap
@@ -45,7 +45,7 @@ class Rules:
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class CleanedBatch:
     """The remains of a batch or message."""
 
     data: bytes | bytearray | memoryview
@@ -64,8 +64,8 @@ def keeps(record_offset: int, key: bytes | None, offsets: OffsetMap) -> bool:
 
 
 def clean_batch(
-    data: memoryview, rules: Rules, transactions: CleanedTransactions, reindex: list[AbortedTransaction]
-) -> Kept | None:
+    data: memoryview, rules: CleanPass, transactions: CleanedTransactions, reindex: list[AbortedTransaction]
+) -> CleanedBatch | None:
     """The remains of the batch that is all of `data`. An aborted transaction whose marker stays is added to `reindex`."""
     header = read_header(data)
     if header.is_control:
@@ -93,10 +93,10 @@ def clean_batch(
 def _clean_marker(
     data: memoryview,
     header: BatchHeader,
-    rules: Rules,
+    rules: CleanPass,
     transactions: CleanedTransactions,
     reindex: list[AbortedTransaction],
-) -> Kept | None:
+) -> CleanedBatch | None:
     records = list(iter_records_of(records_of(data, header), header))
     ended = transactions.end(header.producer_id, header.last_offset, _committed(records))
     if isinstance(ended, AbortedTransaction):
@@ -124,7 +124,7 @@ def _horizon_passed(header: BatchHeader, now_ms: int) -> bool:
     return horizon is not None and horizon <= now_ms
 
 
-def _is_last_of_producer(header: BatchHeader, rules: Rules) -> bool:
+def _is_last_of_producer(header: BatchHeader, rules: CleanPass) -> bool:
     """Whether a producer's last sequence or epoch is restored from this batch after a restart."""
     last = rules.last_records.get(header.producer_id) if header.producer_id >= 0 else None
     if last is None:
@@ -135,12 +135,12 @@ def _is_last_of_producer(header: BatchHeader, rules: Rules) -> bool:
     return header.is_control and header.producer_epoch == epoch
 
 
-def _unchanged(data: memoryview, header: BatchHeader) -> Kept:
+def _unchanged(data: memoryview, header: BatchHeader) -> CleanedBatch:
     timestamp = header.max_timestamp if header.count and not header.is_control else NO_TIMESTAMP
-    return Kept(data, header.count, header.base_offset, header.last_offset, timestamp, header.last_offset)
+    return CleanedBatch(data, header.count, header.base_offset, header.last_offset, timestamp, header.last_offset)
 
 
-def _rewritten(header: BatchHeader, records: list[Record], horizon: int | None) -> Kept:
+def _rewritten(header: BatchHeader, records: list[Record], horizon: int | None) -> CleanedBatch:
     """A batch of fewer records, or with a delete horizon, in the frame of the old one."""
     appended = header.timestamp_type == TimestampType.LOG_APPEND_TIME
     base_timestamp = records[0].timestamp if horizon is None else horizon
@@ -154,8 +154,8 @@ def _rewritten(header: BatchHeader, records: list[Record], horizon: int | None) 
     return _unchanged(memoryview(batch), changed)
 
 
-def _emptied(header: BatchHeader) -> Kept:
+def _emptied(header: BatchHeader) -> CleanedBatch:
     """The header alone. It keeps the largest timestamp as in Kafka, but it carries no time any more."""
     attributes = header.attributes & ~(CODEC_MASK | DELETE_HORIZON_BIT) | Codec.NONE
     changed = header._replace(attributes=attributes, base_timestamp=NO_TIMESTAMP, count=0)
-    return Kept(assemble(changed, b""), 0, header.base_offset, header.last_offset)
+    return CleanedBatch(assemble(changed, b""), 0, header.base_offset, header.last_offset)

@@ -5,12 +5,12 @@ and version, their old offsets and times, and the largest of these times as its 
 horizon: whether tombstones stay is decided for a whole segment (`clean_plan.tombstone_horizon_ms`).
 """
 
-from horolog.broker.log.compaction.clean_batch import Kept, keeps
+from horolog.broker.log.compaction.clean_batch import CleanedBatch, keeps
 from horolog.broker.log.compaction.offset_map import OffsetMap
 from horolog.protocol.records.message_set import encode_wrapper, iter_message, read_message
 
 
-def clean_message(data: memoryview, offsets: OffsetMap, *, keeps_tombstones: bool) -> Kept | None:
+def clean_message(data: memoryview, offsets: OffsetMap, *, keeps_tombstones: bool) -> CleanedBatch | None:
     """The remains of the message that is all of `data`."""
     message = read_message(data)
     records = list(iter_message(message))
@@ -27,4 +27,4 @@ def clean_message(data: memoryview, offsets: OffsetMap, *, keeps_tombstones: boo
         left = encode_wrapper(kept, message.magic, message.codec)
     first, last = kept[0], kept[-1]
     largest = max(one.timestamp for one in kept)
-    return Kept(left, len(kept), first.offset, last.offset, largest, last.offset)
+    return CleanedBatch(left, len(kept), first.offset, last.offset, largest, last.offset)

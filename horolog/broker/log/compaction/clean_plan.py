@@ -32,7 +32,7 @@ class SegmentFacts:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class CleanPlan:
     """One pass over a partition: the segments to rewrite, and where the dirty part begins and may end."""
 
     segments: tuple[SegmentFacts, ...]
@@ -51,7 +51,7 @@ def plan(
     log_start_offset: int,
     last_stable_offset: int,
     now_ms: int,
-) -> Plan | None:
+) -> CleanPlan | None:
     """The segments to clean, or None if it is not worth it. `segments` are all of the partition, the active one last."""
     active = segments[-1]
     first_dirty = log_start_offset if checkpoint is None else checkpoint
@@ -69,7 +69,7 @@ def plan(
     if ratio <= config.min_cleanable_dirty_ratio and not overdue:
         return None
     taking_part = tuple(one for one in segments if one.base_offset < end)
-    return Plan(taking_part, first_dirty, end, ratio, overdue, wrong)
+    return CleanPlan(taking_part, first_dirty, end, ratio, overdue, wrong)
 
 
 def _end_of_dirty(
@@ -98,7 +98,7 @@ def _overdue(dirty: Sequence[SegmentFacts], config: TopicConfig, now_ms: int) ->
     )
 
 
-def tombstone_horizon_ms(plan: Plan, config: TopicConfig, now_ms: int) -> int:
+def tombstone_horizon_ms(plan: CleanPlan, config: TopicConfig, now_ms: int) -> int:
     """Tombstones of formats v0 and v1 are removed from segments whose time is not later than this; -1: from none.
 
     Unlike v2 batches they have no mark of when they became deletable, so the time of the last clean segment is used: it

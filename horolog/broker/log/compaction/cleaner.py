@@ -15,9 +15,9 @@ and a key that is only there would lose its last value.
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from horolog.broker.log.compaction.clean_batch import Kept, Rules, clean_batch
+from horolog.broker.log.compaction.clean_batch import CleanedBatch, CleanPass, clean_batch
 from horolog.broker.log.compaction.clean_message import clean_message
-from horolog.broker.log.compaction.clean_plan import Plan, SegmentFacts, group, segment_time, tombstone_horizon_ms
+from horolog.broker.log.compaction.clean_plan import CleanPlan, SegmentFacts, group, segment_time, tombstone_horizon_ms
 from horolog.broker.log.compaction.cleaned_transactions import CleanedTransactions
 from horolog.broker.log.compaction.offset_map import OffsetMap
 from horolog.broker.log.indexes import AbortedTransaction, TransactionIndex, transaction_index
@@ -51,7 +51,7 @@ class CleaningStopped(Exception):
 class Inputs:
     """The inputs of a pass from the partition, taken on the loop's thread."""
 
-    plan: Plan
+    plan: CleanPlan
     config: TopicConfig
     last_records: dict[int, tuple[int, int]]  # see ProducerStates.last_records
     aborted: Sequence[AbortedTransaction]  # with records in the plan's segments
@@ -108,7 +108,7 @@ def learn_offsets(inputs: Inputs, folder: SegmentFolder, stop: Callable[[], bool
     return offsets
 
 
-def _checked_for_progress(offsets: OffsetMap, plan: Plan) -> OffsetMap:
+def _checked_for_progress(offsets: OffsetMap, plan: CleanPlan) -> OffsetMap:
     if offsets.latest_offset < plan.first_dirty_offset:
         raise CleaningRefused(
             f"no room for a single batch's keys from offset {plan.first_dirty_offset}: log.cleaner.dedupe.buffer.size is too small"
@@ -160,7 +160,7 @@ class _Pass:
         self._inputs = inputs
         self._folder = folder
         self._stop = stop
-        self._rules = Rules(offsets, inputs.now_ms, config.delete_retention_ms, inputs.last_records)
+        self._rules = CleanPass(offsets, inputs.now_ms, config.delete_retention_ms, inputs.last_records)
         self._horizon_ms = tombstone_horizon_ms(inputs.plan, config, inputs.now_ms)
         self._transactions = CleanedTransactions(inputs.aborted)
 
@@ -188,7 +188,7 @@ class _Pass:
             if kept is not None:
                 _append(target, kept, batch)
 
-    def _clean(self, batch: Batch, reindex: list[AbortedTransaction], *, keeps_tombstones: bool) -> Kept | None:
+    def _clean(self, batch: Batch, reindex: list[AbortedTransaction], *, keeps_tombstones: bool) -> CleanedBatch | None:
         if batch.magic >= 2:
             return clean_batch(batch.data, self._rules, self._transactions, reindex)
         return clean_message(batch.data, self._rules.offsets, keeps_tombstones=keeps_tombstones)
@@ -211,7 +211,7 @@ class _Pass:
         index.flush()
 
 
-def _append(target: Segment, kept: Kept, batch: Batch) -> None:
+def _append(target: Segment, kept: CleanedBatch, batch: Batch) -> None:
     """Add the remains of a batch to the new segment, with the index entries that are due."""
     if not target.end_bytes:
         target.first_timestamp = kept.max_timestamp

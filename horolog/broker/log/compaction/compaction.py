@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 
 from horolog.broker.log.compaction import clean_plan
-from horolog.broker.log.compaction.clean_plan import Plan, SegmentFacts
+from horolog.broker.log.compaction.clean_plan import CleanPlan, SegmentFacts
 from horolog.broker.log.compaction.cleaner import Cleaned, CleaningRefused, CleaningStopped, Inputs, clean
 from horolog.broker.log.files import checkpoints
 from horolog.broker.log.indexes import IndexCache
@@ -89,7 +89,7 @@ class Compactor:
 
     def next_pass(self, partitions: Iterable[Partition], now_ms: int, memory_bytes: int) -> Pass | None:
         """The partition to clean next: one that has waited too long, else the dirtiest; None if none is due."""
-        best: tuple[Plan, Partition] | None = None
+        best: tuple[CleanPlan, Partition] | None = None
         for partition in partitions:
             if (
                 not partition.config.compact
@@ -116,7 +116,7 @@ class Compactor:
         )
         return Pass(partition, inputs)
 
-    def _plan(self, partition: Partition, now_ms: int) -> Plan | None:
+    def _plan(self, partition: Partition, now_ms: int) -> CleanPlan | None:
         try:
             return clean_plan.plan(
                 segment_facts(partition),
@@ -218,7 +218,7 @@ def _facts(segment: Segment, next_offset: int) -> SegmentFacts:
     )
 
 
-def _need(plan: Plan) -> tuple[bool, float]:
+def _need(plan: CleanPlan) -> tuple[bool, float]:
     return plan.overdue, plan.dirty_ratio
 
 

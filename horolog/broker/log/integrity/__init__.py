@@ -13,7 +13,7 @@ from horolog.broker.log.integrity.seals import (
     SealsDamaged,
     fingerprint,
 )
-from horolog.broker.log.integrity.surveying import Known, Survey, survey
+from horolog.broker.log.integrity.surveying import FileFacts, Survey, survey
 
 __all__ = [
     "BLOCK_BYTES",
@@ -25,8 +25,8 @@ __all__ = [
     "BlockSums",
     "Contents",
     "Damage",
+    "FileFacts",
     "IndexSum",
-    "Known",
     "RescanQueue",
     "Seal",
     "SealsDamaged",

@@ -43,7 +43,7 @@ class Correction:
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class FileFacts:
     """Facts about a log file that are not in its bytes."""
 
     first_offset: int
@@ -88,7 +88,7 @@ class Survey:
         return self.holes if self.good_bytes == end else (*self.holes, (self.good_bytes, end))
 
 
-def survey(read: Read, file_bytes: int, known: Known, absorb: Callable[[Batch], None]) -> Survey:
+def survey(read: Read, file_bytes: int, known: FileFacts, absorb: Callable[[Batch], None]) -> Survey:
     """Scan a log file, call `absorb` with every good batch in order, and return the other findings."""
     run = _Survey(read, file_bytes, known, absorb)
     spans = scan(read, file_bytes, first_offset=known.first_offset, end_offset=known.end_offset, position=known.start)
@@ -106,7 +106,7 @@ class _Survey:
 
     __slots__ = ("_absorb", "_before", "_damage", "_epoch", "_held", "_known", "_read", "found")
 
-    def __init__(self, read: Read, file_bytes: int, known: Known, absorb: Callable[[Batch], None]) -> None:
+    def __init__(self, read: Read, file_bytes: int, known: FileFacts, absorb: Callable[[Batch], None]) -> None:
         self.found = Survey(file_bytes, known.start)
         self._read = read
         self._known = known

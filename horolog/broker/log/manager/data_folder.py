@@ -20,7 +20,13 @@ from horolog.broker.log.manager.folder_checkpoints import FolderCheckpoints
 from horolog.broker.log.manager.identity import FolderIdentity, FolderUnusable
 from horolog.broker.log.manager.share import HeldByAnother, Share
 from horolog.broker.log.partition import Partition, Resources, closing
-from horolog.broker.log.recovery import Circumstances, Place, create_partition, offline_partition, open_readable
+from horolog.broker.log.recovery import (
+    Circumstances,
+    PartitionFolder,
+    create_partition,
+    offline_partition,
+    open_readable,
+)
 from horolog.broker.log.storage import (
     DataFolderError,
     FolderInUse,
@@ -331,9 +337,9 @@ def partition_of(folder_name: str) -> TopicPartition | None:
     return match[1], int(match[2])
 
 
-def place_in(data_folder: str, key: TopicPartition) -> Place:
+def place_in(data_folder: str, key: TopicPartition) -> PartitionFolder:
     """The place of a partition in a data folder."""
-    return Place(*key, f"{data_folder}/{key[0]}-{key[1]}")
+    return PartitionFolder(*key, f"{data_folder}/{key[0]}-{key[1]}")
 
 
 def _name_of_doomed(name: str) -> str:

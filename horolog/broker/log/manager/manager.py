@@ -19,7 +19,7 @@ from horolog.broker.log.manager.share import Share
 from horolog.broker.log.partition import Partition, Resources, closing, log_start
 from horolog.broker.log.recovery import (
     Circumstances,
-    Place,
+    PartitionFolder,
     Retries,
     offline_partition,
     open_readable,
@@ -123,7 +123,7 @@ class LogManager:
                 now_ms=self._clock.wall_ms(),
                 may_be_unsynced=True,
             )
-            found = open_it(Place(*key, partition.directory), partition.config, self.resources, known)
+            found = open_it(PartitionFolder(*key, partition.directory), partition.config, self.resources, known)
         except StorageFault as fault:
             log.warning("%s-%s is still %s: %s", *key, "kept in memory" if in_memory else "offline", fault)
             if not in_memory:

@@ -3,9 +3,9 @@
 from horolog.broker.log.partition import closing, log_start, lookups, retention, rewrite
 from horolog.broker.log.partition.condition import SERVING, Condition
 from horolog.broker.log.partition.exchange import replace_segments
-from horolog.broker.log.partition.inventory import Held, Inventory
+from horolog.broker.log.partition.inventory import HeldSegment, Inventory
 from horolog.broker.log.partition.markers import append_marker
-from horolog.broker.log.partition.opened import Opened, Resources
+from horolog.broker.log.partition.opened import OpenedPartition, Resources
 from horolog.broker.log.partition.partition import OffsetOutOfRange, Partition
 from horolog.broker.log.partition.progress import note_progress
 from horolog.broker.log.partition.rare_changes import RareChanges
@@ -13,10 +13,10 @@ from horolog.broker.log.partition.rare_changes import RareChanges
 __all__ = [
     "SERVING",
     "Condition",
-    "Held",
+    "HeldSegment",
     "Inventory",
     "OffsetOutOfRange",
-    "Opened",
+    "OpenedPartition",
     "Partition",
     "RareChanges",
     "Resources",

@@ -26,7 +26,7 @@ DELETED = "deleted"
 
 
 @dataclass(frozen=True, slots=True)
-class State:
+class PartitionState:
     """The condition at one time."""
 
     fault: str | None = None
@@ -38,20 +38,20 @@ class State:
     def is_deleted(self) -> bool:
         return self.fault == DELETED
 
-    def offline(self, reason: str) -> State:
-        return self if self.is_deleted else State(reason, self.stopped)
+    def offline(self, reason: str) -> PartitionState:
+        return self if self.is_deleted else PartitionState(reason, self.stopped)
 
-    def read_only(self, reason: str) -> State:
-        return self if self.is_deleted else State(self.fault, reason)
+    def read_only(self, reason: str) -> PartitionState:
+        return self if self.is_deleted else PartitionState(self.fault, reason)
 
-    def resumed(self) -> State:
-        return SERVING if self.fault is None else State(self.fault)
+    def resumed(self) -> PartitionState:
+        return SERVING if self.fault is None else PartitionState(self.fault)
 
-    def deleted(self) -> State:
-        return State(DELETED, self.stopped)
+    def deleted(self) -> PartitionState:
+        return PartitionState(DELETED, self.stopped)
 
 
-SERVING = State()
+SERVING = PartitionState()
 
 
 class Condition:
@@ -59,7 +59,7 @@ class Condition:
 
     __slots__ = ("_changes", "_lock", "_name", "state")
 
-    def __init__(self, name: str, state: State = SERVING, changes: RareChanges | None = None) -> None:
+    def __init__(self, name: str, state: PartitionState = SERVING, changes: RareChanges | None = None) -> None:
         self._name = name
         self._changes = changes or RareChanges()
         self._lock = threading.Lock()

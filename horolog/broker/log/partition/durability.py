@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from horolog.broker.log.files import checkpoints
 from horolog.broker.log.integrity import Seal, seals
 from horolog.broker.log.partition import rewrite
-from horolog.broker.log.partition.sync_state import Snapshot, SyncState
+from horolog.broker.log.partition.sync_state import ProducerSnapshot, SyncState
 from horolog.broker.log.producers import producers_file, snapshot_file
 from horolog.broker.log.segments import REBUILD_AT_ONCE_BYTES, Segment, syncing
 from horolog.broker.log.storage import NO_DESCRIPTORS, SharedSyncs, Storage, StorageFault, parent_of
@@ -110,7 +110,7 @@ class Durability:
             raise
         segment.sync.reached(size_bytes)
 
-    def _save_snapshots(self, snapshots: Sequence[Snapshot]) -> None:
+    def _save_snapshots(self, snapshots: Sequence[ProducerSnapshot]) -> None:
         """Save the snapshots requested before the sync: a later one may describe data that is not on the disk."""
         if snapshots:  # first: until its snapshot exists, the log behind the previous one has the same
             producers_file.save(self._storage, self._directory, snapshots[-1].remembered)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 
-class Expiry:
+class SegmentExpiry:
     """The expiry of one partition; `waiting_upto` is the offset up to which expired segments wait."""
 
     __slots__ = ("_future_warnings", "_sync_state", "waiting_upto")
@@ -32,7 +32,7 @@ class Expiry:
         self.waiting_upto: int | None = None
 
     def __repr__(self) -> str:
-        return f"<Expiry: waiting up to {self.waiting_upto}>"
+        return f"<SegmentExpiry: waiting up to {self.waiting_upto}>"
 
     @property
     def is_due(self) -> bool:
@@ -40,7 +40,7 @@ class Expiry:
         return self.waiting_upto is not None and not self._sync_state.has_snapshots
 
     @staticmethod
-    def decide(partition: Partition, now_ms: int) -> retention.Decision:
+    def decide(partition: Partition, now_ms: int) -> retention.RetentionDecision:
         """What retention would remove at a time."""
         ends = partition.log_start_offset, partition.high_watermark, partition.log_end_offset
         return retention.decide_of(partition.segments, partition.config, now_ms, *ends)

@@ -13,7 +13,7 @@ from horolog.broker.log.segments import Bracket, Segment, bracket, indexes_of
 from horolog.broker.log.storage import StorageFault
 
 
-class Held(NamedTuple):
+class HeldSegment(NamedTuple):
     """One segment. Times are -1 if no record has one."""
 
     base_offset: int
@@ -53,7 +53,7 @@ class Inventory:
     def __repr__(self) -> str:
         return f"<Inventory of {len(self._segments)} segments, {len(self._ends)} of them seen>"
 
-    def segments(self, now_ms: int) -> Iterator[Held]:
+    def segments(self, now_ms: int) -> Iterator[HeldSegment]:
         """In order, the active one last."""
         high, last = -1, len(self._segments) - 1
         for number, one in enumerate(self._segments):
@@ -62,7 +62,7 @@ class Inventory:
             end = self.high_watermark if number == last else self._segments[number + 1].base_offset
             is_late = 0 <= first_ms < high or 0 <= largest_ms < high
             future = largest_ms > now_ms
-            held = Held(
+            held = HeldSegment(
                 one.base_offset,
                 end,
                 size_bytes,

@@ -5,7 +5,7 @@ A marker has an offset, but no time for look-ups, rolling and retention: `Valida
 
 from horolog.broker.log.partition.partition import Partition
 from horolog.broker.log.producers import ProducerBatch, Rejected
-from horolog.broker.log.validation import Refused, Validated
+from horolog.broker.log.validation import RefusedSet, Validated
 from horolog.protocol.records.control import Marker, encode_marker
 from horolog.protocol.records.timestamps import NO_TIMESTAMP
 
@@ -30,7 +30,7 @@ def append_marker(partition: Partition, producer_id: int, producer_epoch: int, m
     )
     verdict = partition.producers.check(batch)
     if isinstance(verdict, Rejected):
-        raise Refused(verdict.code, verdict.message)
+        raise RefusedSet(verdict.code, verdict.message)
     data = encode_marker(
         marker,
         offset,

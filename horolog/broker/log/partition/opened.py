@@ -37,7 +37,7 @@ class Resources:
 
 
 @dataclass(frozen=True, slots=True)
-class Opened:
+class OpenedPartition:
     """A partition as `recovery` has found or created it: the initial state of a `Partition`."""
 
     topic: str

@@ -19,11 +19,11 @@ from mypy_extensions import mypyc_attr
 
 from horolog.broker.log.partition import rewrite, rolling
 from horolog.broker.log.partition.aborted import AbortedTransactions
-from horolog.broker.log.partition.condition import SERVING, Condition, State
+from horolog.broker.log.partition.condition import SERVING, Condition, PartitionState
 from horolog.broker.log.partition.doomed import Doomed
 from horolog.broker.log.partition.durability import Durability
-from horolog.broker.log.partition.expiry import Expiry
-from horolog.broker.log.partition.opened import Opened
+from horolog.broker.log.partition.expiry import SegmentExpiry
+from horolog.broker.log.partition.opened import OpenedPartition
 from horolog.broker.log.partition.time_watch import kept_ms
 from horolog.broker.log.producers import Duplicate, ProducerBatch, ProducerStates
 from horolog.broker.log.segments import (
@@ -35,7 +35,7 @@ from horolog.broker.log.segments import (
     indexes_of,
 )
 from horolog.broker.log.storage import NO_DESCRIPTORS, OverlayStorage, StorageFault
-from horolog.broker.log.validation import AppendResult, Refused, Validated, check, too_large
+from horolog.broker.log.validation import AppendResult, RefusedSet, Validated, check, too_large
 from horolog.broker.topic_settings import TopicConfig
 from horolog.protocol.primitives import Unread
 from horolog.protocol.records.record import MAX_INT64
@@ -86,10 +86,10 @@ class Partition:
         "topic_id",
     )
 
-    def __init__(self, opened: Opened) -> None:
+    def __init__(self, opened: OpenedPartition) -> None:
         self._begin(opened, SERVING)
 
-    def _begin(self, opened: Opened, state: State) -> None:
+    def _begin(self, opened: OpenedPartition, state: PartitionState) -> None:
         """Set all state of the partition from the result of an opening."""
         resources = opened.resources
         self.topic = opened.topic
@@ -114,7 +114,7 @@ class Partition:
         self.times = TimeSearch(self.segments, resources.times)
         self.sync_state = opened.sync_state()
         self.durability = Durability(resources.storage, self.directory, self.sync_state, resources.folders)
-        self.expiry = Expiry(name, self.sync_state)
+        self.expiry = SegmentExpiry(name, self.sync_state)
         self.condition = Condition(name, state, resources.changes)
         self.doomed = Doomed()
         self.configure(opened.config)
@@ -167,7 +167,7 @@ class Partition:
                 produce_version=produce_version,
                 leader_epoch=self.leader_epoch,
             )
-        except Refused as refused:
+        except RefusedSet as refused:
             self.resources.counters.note_refusal(refused)
             raise
         if not checked.count:
@@ -325,11 +325,13 @@ class Partition:
                     self.condition.stop(f"what was written may not be on the disk: {fault}")
                 raise
 
-    def replace_log(self, opened: Opened) -> None:
+    def replace_log(self, opened: OpenedPartition) -> None:
         """Go on with the result of a fresh opening; no appends are taken until unsynced bytes are rewritten."""
         leader_epoch = max(self.leader_epoch, opened.leader_epoch)
         self.resources.changes.note()
-        self._begin(opened, State(stopped="it was opened again, and what it holds is not known to be on the disk"))
+        self._begin(
+            opened, PartitionState(stopped="it was opened again, and what it holds is not known to be on the disk")
+        )
         self.leader_epoch = leader_epoch
 
     # -- reading
@@ -393,5 +395,5 @@ def _check_producers(producers: ProducerStates, batches: Iterable[ProducerBatch]
         if isinstance(verdict, Duplicate):
             return verdict
         if verdict is not None:
-            raise Refused(verdict.code, verdict.message)
+            raise RefusedSet(verdict.code, verdict.message)
     return None

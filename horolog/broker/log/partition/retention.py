@@ -55,7 +55,7 @@ class Expired:
 
 
 @dataclass(frozen=True, slots=True)
-class Decision:
+class RetentionDecision:
     """The segments to delete, oldest first, and the one that keeps more from being deleted."""
 
     expired: tuple[Expired, ...]
@@ -101,7 +101,7 @@ def decide(
     log_start_offset: int,
     deletable_up_to: int,
     modified_ms: Callable[[int], int],
-) -> Decision:
+) -> RetentionDecision:
     """Which leading segments to delete. The last of `segments` is the active one, deleted too if it has expired and is not empty.
 
     Nothing at or behind `deletable_up_to` (the high watermark) is deleted. `modified_ms(base_offset)` returns the last write of
@@ -111,17 +111,17 @@ def decide(
     rest = list(segments)
     _take_while(rest, expired, Cause.START_OFFSET, deletable_up_to, lambda one: one.next_offset <= log_start_offset)
     if not config.delete:
-        return Decision(tuple(expired), None)
+        return RetentionDecision(tuple(expired), None)
     if config.retention_bytes >= 0:
         _take_while(rest, expired, Cause.SIZE, deletable_up_to, _over_size(rest, config.retention_bytes))
     if config.retention_ms < 0:
-        return Decision(tuple(expired), None)
+        return RetentionDecision(tuple(expired), None)
 
     def too_old(one: SegmentAge) -> bool:
         return now_ms - time_of(one, config.future_timestamp_max_ms, now_ms, modified_ms) > config.retention_ms
 
     _take_while(rest, expired, Cause.TIME, deletable_up_to, too_old)
-    return Decision(tuple(expired), _blocked(rest, config.future_timestamp_max_ms, now_ms))
+    return RetentionDecision(tuple(expired), _blocked(rest, config.future_timestamp_max_ms, now_ms))
 
 
 def decide_of(
@@ -131,7 +131,7 @@ def decide_of(
     start_offset: int,
     deletable_up_to: int,
     end_offset: int,
-) -> Decision:
+) -> RetentionDecision:
     """`decide` for the segments of one log that ends at an offset."""
     by_base = {one.base_offset: one for one in segments}
     return decide(

@@ -7,7 +7,7 @@ byte is read from the cache, written to its place again (which makes its page di
 verified. Then the whole log is on the disk, whatever the producers' responses were: batches acknowledged with
 `acks=1` are kept, refused ones are there too, and a producer that retries them gets their offsets, if it numbers its batches.
 
-If the cache has dropped bytes that the disk never had, `Unreadable` is raised: the folder has to be opened again as after a crash.
+If the cache has dropped bytes that the disk never had, `UnreadableBytes` is raised: the folder has to be opened again as after a crash.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ PROBE_BYTES = 4096
 PAGE_BYTES = 4096
 
 
-class Unreadable(Exception):
+class UnreadableBytes(Exception):
     """Written but unsynced bytes cannot be read again."""
 
 
@@ -46,7 +46,7 @@ def job(partition: Partition) -> Callable[[], None]:
     def rewrite_log() -> None:
         try:
             write_all()
-        except Unreadable as damage:
+        except UnreadableBytes as damage:
             partition.condition.go_offline(f"what was written and not synced is lost: {damage}")
             log.error("%s-%s is offline: %s", partition.topic, partition.index, partition.condition.fault)
         else:
@@ -97,7 +97,7 @@ def _write_batches(file: File, segment: Segment, size_bytes: int) -> None:
     end_offset = first_offset + LARGEST_RELATIVE_OFFSET + 1
     for span in scan(read_and_write, size_bytes - start, first_offset=first_offset, end_offset=end_offset):
         if isinstance(span, Damage) and not _is_known(segment, start + span.position, start + span.end):
-            raise Unreadable(f"{segment.log.path}: {span.reason} at {start + span.position}")
+            raise UnreadableBytes(f"{segment.log.path}: {span.reason} at {start + span.position}")
 
 
 def _is_known(segment: Segment, start: int, end: int) -> bool:

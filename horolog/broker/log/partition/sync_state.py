@@ -18,7 +18,7 @@ from horolog.broker.log.segments import Segment
 from horolog.broker.log.storage import StorageFault
 
 
-class Snapshot(NamedTuple):
+class ProducerSnapshot(NamedTuple):
     """The known producers at an offset."""
 
     offset: int
@@ -46,7 +46,7 @@ class SyncState:
 
     def __init__(self, recovery_point: int, snapshot_offset: int = -1, new_files: Sequence[str] = ()) -> None:
         self._segments: deque[Segment] = deque()
-        self._snapshots: deque[Snapshot] = deque()
+        self._snapshots: deque[ProducerSnapshot] = deque()
         self._seals_are_due = False
         self._name_changes = 0
         self._names_synced = 0
@@ -105,14 +105,14 @@ class SyncState:
         """The names of files have to be synced with the next sync."""
         self._name_changes += 1
 
-    def save_snapshot(self, snapshot: Snapshot) -> None:
+    def save_snapshot(self, snapshot: ProducerSnapshot) -> None:
         """Write a snapshot of the producers once the log is on the disk up to its offset."""
         self._snapshots.append(snapshot)
 
     def save_producers(self, producers: ProducerStates, end_offset: int, replaces: int | None = None) -> None:
         """Write a snapshot of these producers once the log is on the disk up to its present end; none if there are none."""
         if len(producers):
-            self.save_snapshot(Snapshot(end_offset, producers.snapshot(), producers.remembered(), replaces))
+            self.save_snapshot(ProducerSnapshot(end_offset, producers.snapshot(), producers.remembered(), replaces))
 
     # -- in the single worker that syncs or rewrites
 
@@ -147,7 +147,7 @@ class SyncState:
     def names_synced(self, changes: int) -> None:
         self._names_synced = changes
 
-    def waiting_snapshots(self) -> tuple[Snapshot, ...]:
+    def waiting_snapshots(self) -> tuple[ProducerSnapshot, ...]:
         return tuple(self._snapshots)
 
     def snapshot_saved(self, offset: int) -> None:

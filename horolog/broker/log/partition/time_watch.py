@@ -35,7 +35,7 @@ def kept_ms(config: TopicConfig) -> int:
     return config.retention_ms if config.delete and config.retention_ms >= 0 else MAX_INT64
 
 
-class Place(Protocol):
+class WatchedPartition(Protocol):
     """The partition that was appended to."""
 
     topic: str
@@ -51,7 +51,7 @@ class TimeWatch:
 
     _told: dict[tuple[str, str], int] = field(default_factory=dict)
 
-    def note(self, place: Place, counters: LogCounters, largest: int, now_ms: int) -> None:
+    def note(self, place: WatchedPartition, counters: LogCounters, largest: int, now_ms: int) -> None:
         """Count an append whose largest time lies in the future, or is older than `kept_ms`; -1 is no time."""
         topic, partition, retention_ms = place.topic, place.index, place.config.retention_ms
         if largest > now_ms:

@@ -50,7 +50,7 @@ class ProducerBatch(NamedTuple):
     marker: Marker | None = None  # of a control batch: how it ends the producer's transaction
 
 
-class Producer(NamedTuple):
+class KnownProducer(NamedTuple):
     """The state of one producer. Every change replaces it as a whole, so that changes can be rolled back."""
 
     epoch: int
@@ -99,7 +99,7 @@ class Completed:
         return AbortedTransaction(self.producer_id, self.first_offset, self.last_offset, self.last_stable_offset)
 
 
-_UNKNOWN: Final = Producer(-1, (), -1, -1, -1, 0)
+_UNKNOWN: Final = KnownProducer(-1, (), -1, -1, -1, 0)
 
 
 class ProducerStates:
@@ -110,10 +110,10 @@ class ProducerStates:
     def __init__(self, expiration_ms: int, max_producers: int = MAX_PRODUCERS) -> None:
         self.expiration_ms = expiration_ms
         self._max_producers = max_producers
-        self._producers: dict[int, Producer] = {}
+        self._producers: dict[int, KnownProducer] = {}
         self._open: dict[int, int] = {}  # producer id -> first offset of its open transaction, ascending
         self._completed: list[Completed] = []  # whose markers have not been written yet
-        self.unwritten: list[tuple[int, Producer | None]] = []
+        self.unwritten: list[tuple[int, KnownProducer | None]] = []
         """The producers changed since the last `written`, with their states before."""
 
     def __repr__(self) -> str:
@@ -122,10 +122,10 @@ class ProducerStates:
     def __len__(self) -> int:
         return len(self._producers)
 
-    def __iter__(self) -> Iterator[tuple[int, Producer]]:
+    def __iter__(self) -> Iterator[tuple[int, KnownProducer]]:
         return iter(self._producers.items())
 
-    def get(self, producer_id: int) -> Producer | None:
+    def get(self, producer_id: int) -> KnownProducer | None:
         return self._producers.get(producer_id)
 
     def check(self, batch: ProducerBatch) -> Duplicate | Rejected | None:
@@ -169,7 +169,7 @@ class ProducerStates:
         self.written()
         return completed
 
-    def _complete(self, before: Producer, batch: ProducerBatch, marker: Marker) -> Completed | None:
+    def _complete(self, before: KnownProducer, batch: ProducerBatch, marker: Marker) -> Completed | None:
         self._open.pop(batch.producer_id, None)
         if before.transaction_start < 0:
             return None
@@ -275,7 +275,7 @@ class ProducerStates:
         return {producer_id: (one.last_data_offset, one.epoch) for producer_id, one in self._producers.items()}
 
 
-def _goes_on(producer: Producer, batch: ProducerBatch) -> bool:
+def _goes_on(producer: KnownProducer, batch: ProducerBatch) -> bool:
     """Whether a batch is the very next one of its producer, outside of transactions, as nearly all are."""
     epoch, batches, _, _, transaction_start, _ = producer
     _, producer_epoch, base_sequence, last_sequence, _, _, _, _, marker = batch
@@ -289,7 +289,7 @@ def _goes_on(producer: Producer, batch: ProducerBatch) -> bool:
     )
 
 
-def _find_duplicate(producer: Producer, batch: ProducerBatch) -> Duplicate | None:
+def _find_duplicate(producer: KnownProducer, batch: ProducerBatch) -> Duplicate | None:
     if batch.producer_epoch != producer.epoch:
         return None
     for one in producer.batches:
@@ -298,14 +298,14 @@ def _find_duplicate(producer: Producer, batch: ProducerBatch) -> Duplicate | Non
     return None
 
 
-def _check_epoch(producer: Producer, batch: ProducerBatch) -> Rejected | None:
+def _check_epoch(producer: KnownProducer, batch: ProducerBatch) -> Rejected | None:
     if batch.producer_epoch >= producer.epoch:
         return None
     message = f"producer {batch.producer_id} has epoch {producer.epoch}, the batch says {batch.producer_epoch}"
     return Rejected(ErrorCode.INVALID_PRODUCER_EPOCH, message)
 
 
-def _check_sequence(producer: Producer, batch: ProducerBatch) -> Rejected | None:
+def _check_sequence(producer: KnownProducer, batch: ProducerBatch) -> Rejected | None:
     first = batch.base_sequence
     if batch.producer_epoch != producer.epoch:
         if first == 0:
@@ -323,7 +323,7 @@ def next_sequence(last_sequence: int) -> int:
     return 0 if last_sequence == LARGEST_SEQUENCE else last_sequence + 1
 
 
-def _check_transaction(producer: Producer, batch: ProducerBatch) -> Rejected | None:
+def _check_transaction(producer: KnownProducer, batch: ProducerBatch) -> Rejected | None:
     if producer.transaction_start < 0 or batch.transactional:
         return None
     message = (
@@ -332,28 +332,30 @@ def _check_transaction(producer: Producer, batch: ProducerBatch) -> Rejected | N
     return Rejected(ErrorCode.INVALID_TXN_STATE, message)
 
 
-def _check_coordinator(producer: Producer, marker: Marker) -> Rejected | None:
+def _check_coordinator(producer: KnownProducer, marker: Marker) -> Rejected | None:
     if marker.coordinator_epoch >= producer.coordinator_epoch:
         return None
     message = f"coordinator epoch {marker.coordinator_epoch} is older than {producer.coordinator_epoch}"
     return Rejected(ErrorCode.TRANSACTION_COORDINATOR_FENCED, message)
 
 
-def _after(before: Producer, batch: ProducerBatch, now_ms: int) -> Producer:
+def _after(before: KnownProducer, batch: ProducerBatch, now_ms: int) -> KnownProducer:
     """The producer's state once this batch is in the log."""
     kept = before.batches if batch.producer_epoch == before.epoch else ()
     if batch.marker is not None:
-        return Producer(batch.producer_epoch, kept, batch.max_timestamp, batch.marker.coordinator_epoch, -1, now_ms)
+        return KnownProducer(
+            batch.producer_epoch, kept, batch.max_timestamp, batch.marker.coordinator_epoch, -1, now_ms
+        )
     _, epoch, base_sequence, last_sequence, first_offset, last_offset, timestamp, transactional, _ = batch
     appended = _new_tuple(Appended, (base_sequence, last_sequence, first_offset, last_offset, timestamp))
     start = before.transaction_start
     if start < 0 and transactional:
         start = first_offset
     batches = (*kept[1 - BATCHES_REMEMBERED :], appended)
-    return _new_tuple(Producer, (epoch, batches, timestamp, before.coordinator_epoch, start, now_ms))
+    return _new_tuple(KnownProducer, (epoch, batches, timestamp, before.coordinator_epoch, start, now_ms))
 
 
-def _from_snapshot(entry: SnapshotEntry, now_ms: int) -> Producer:
+def _from_snapshot(entry: SnapshotEntry, now_ms: int) -> KnownProducer:
     batches: tuple[Appended, ...] = ()
     if entry.last_offset >= 0:
         last = entry.last_sequence
@@ -361,7 +363,7 @@ def _from_snapshot(entry: SnapshotEntry, now_ms: int) -> Producer:
         if first < 0 <= last:
             first += LARGEST_SEQUENCE + 1
         batches = (Appended(first, last, entry.last_offset - entry.offset_delta, entry.last_offset, entry.timestamp),)
-    return Producer(
+    return KnownProducer(
         entry.producer_epoch,
         batches,
         entry.timestamp,
@@ -371,7 +373,7 @@ def _from_snapshot(entry: SnapshotEntry, now_ms: int) -> Producer:
     )
 
 
-def _to_snapshot(producer_id: int, producer: Producer) -> SnapshotEntry:
+def _to_snapshot(producer_id: int, producer: KnownProducer) -> SnapshotEntry:
     last = producer.batches[-1] if producer.batches else Appended(-1, -1, -1, -1, -1)
     return SnapshotEntry(
         producer_id,

@@ -84,7 +84,7 @@ def offsets_in(storage: Storage, directory: str) -> list[int]:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FoundSnapshot:
     """The newest usable snapshot, and the faults of newer ones. Offset -1: there is none, the whole log has to be read."""
 
     offset: int
@@ -92,7 +92,7 @@ class Found:
     faults: tuple[str, ...]
 
 
-def load_newest(storage: Storage, directory: str, *, not_before: int, not_after: int) -> Found:
+def load_newest(storage: Storage, directory: str, *, not_before: int, not_after: int) -> FoundSnapshot:
     """The newest undamaged snapshot between two offsets, usually log start and log end.
 
     Damaged ones are removed: they would be tried again at every start.
@@ -103,13 +103,13 @@ def load_newest(storage: Storage, directory: str, *, not_before: int, not_after:
             continue
         path = f"{directory}/{file_name(offset)}"
         try:
-            return Found(offset, _of_offset(decode(storage.read_all(path)), offset), tuple(faults))
+            return FoundSnapshot(offset, _of_offset(decode(storage.read_all(path)), offset), tuple(faults))
         except RowFileError as damage:
             faults.append(f"{path}: {damage}")
             storage.remove(path)
         except FileMissing as missing:
             faults.append(str(missing))
-    return Found(-1, [], tuple(faults))
+    return FoundSnapshot(-1, [], tuple(faults))
 
 
 def _of_offset(entries: list[SnapshotEntry], offset: int) -> list[SnapshotEntry]:

@@ -1,6 +1,6 @@
 """Opens and recovers partitions, and looks after running ones: rescans, scrubs and retries them."""
 
-from horolog.broker.log.recovery.findings import Circumstances, Place
+from horolog.broker.log.recovery.findings import Circumstances, PartitionFolder
 from horolog.broker.log.recovery.leftovers import COMPANION_SUFFIXES, is_segment_file
 from horolog.broker.log.recovery.opening import open_readable, open_writable, storage_below
 from horolog.broker.log.recovery.presence import Presence
@@ -17,7 +17,7 @@ from horolog.broker.log.recovery.scrub import Scrub
 __all__ = [
     "COMPANION_SUFFIXES",
     "Circumstances",
-    "Place",
+    "PartitionFolder",
     "Presence",
     "Rescanner",
     "Retries",

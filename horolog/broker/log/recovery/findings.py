@@ -8,7 +8,7 @@ from horolog.broker.log.segments import Segment, reader
 from horolog.broker.log.storage import StorageFault
 
 
-class Place(NamedTuple):
+class PartitionFolder(NamedTuple):
     """A partition and its folder."""
 
     topic: str

@@ -9,8 +9,8 @@ import logging
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from horolog.broker.log.partition import Opened, Partition, Resources, rewrite
-from horolog.broker.log.recovery.findings import Circumstances, Place
+from horolog.broker.log.partition import OpenedPartition, Partition, Resources, rewrite
+from horolog.broker.log.recovery.findings import Circumstances, PartitionFolder
 from horolog.broker.log.recovery.recovery import open_log
 from horolog.broker.log.segments import Segment
 from horolog.broker.log.storage import CANNOT_WRITE, OverlayStorage, Storage, StorageFault
@@ -19,7 +19,9 @@ from horolog.broker.topic_settings import TopicConfig
 log = logging.getLogger(__name__)
 
 
-def open_readable(place: Place, config: TopicConfig, resources: Resources, known: Circumstances) -> Opened:
+def open_readable(
+    place: PartitionFolder, config: TopicConfig, resources: Resources, known: Circumstances
+) -> OpenedPartition:
     """Open the partition in an existing folder. Raises StorageFault if its files cannot be read."""
     try:
         return open_writable(place, config, resources, known)
@@ -33,7 +35,9 @@ def open_readable(place: Place, config: TopicConfig, resources: Resources, known
     return replace(opened, stopped=f"nothing can be written: {reason}")
 
 
-def open_writable(place: Place, config: TopicConfig, resources: Resources, known: Circumstances) -> Opened:
+def open_writable(
+    place: PartitionFolder, config: TopicConfig, resources: Resources, known: Circumstances
+) -> OpenedPartition:
     """Open a partition for appends. Raises StorageFault if its folder or its active log cannot be written."""
     opened = open_log(place, config, resources, known)
     try:

@@ -26,18 +26,18 @@ from horolog.broker.log.files import CheckpointError, LeaderEpochs, checkpoints,
 from horolog.broker.log.integrity import (
     Batch,
     Contents,
-    Known,
+    FileFacts,
     Seal,
     SealsDamaged,
     fingerprint,
     scan,
     seals,
 )
-from horolog.broker.log.partition import Opened, Partition, Resources, rewrite
+from horolog.broker.log.partition import OpenedPartition, Partition, Resources, rewrite
 from horolog.broker.log.producers import ProducerStates
 from horolog.broker.log.recovery import leftovers
 from horolog.broker.log.recovery.epochs_of_batches import epochs_of
-from horolog.broker.log.recovery.findings import Circumstances, Findings, Place, position_of
+from horolog.broker.log.recovery.findings import Circumstances, Findings, PartitionFolder, position_of
 from horolog.broker.log.recovery.producer_batches import producer_batch
 from horolog.broker.log.recovery.producers_at_start import ProducersAtStart, SealBroken
 from horolog.broker.log.segments import (
@@ -57,12 +57,16 @@ STRAY_SUFFIX = ".stray"
 """The suffix of a log that is a copy of other segments' records under a wrong name."""
 
 
-def open_partition(place: Place, config: TopicConfig, resources: Resources, known: Circumstances) -> Partition:
+def open_partition(
+    place: PartitionFolder, config: TopicConfig, resources: Resources, known: Circumstances
+) -> Partition:
     """Open the partition in an existing folder. Raises StorageFault if its files cannot be read or recovered."""
     return Partition(open_log(place, config, resources, known))
 
 
-def open_log(place: Place, config: TopicConfig, resources: Resources, known: Circumstances) -> Opened:
+def open_log(
+    place: PartitionFolder, config: TopicConfig, resources: Resources, known: Circumstances
+) -> OpenedPartition:
     """The initial state of a partition, from its folder. Raises StorageFault if its files cannot be read or recovered."""
     broken: set[int] = set()
     while True:
@@ -74,7 +78,7 @@ def open_log(place: Place, config: TopicConfig, resources: Resources, known: Cir
 
 
 def create_partition(
-    place: Place,
+    place: PartitionFolder,
     topic_id: bytes | None,
     config: TopicConfig,
     resources: Resources,
@@ -97,14 +101,14 @@ def create_partition(
     producers = ProducerStates(resources.producer_expiration_ms)
     new_files = [f"{directory}/{name}" for name in small_files]
     return Partition(
-        Opened(
+        OpenedPartition(
             topic, index, topic_id, config, resources, folder, [segment], producers, epochs, 0, 0, new_files=new_files
         )
     )
 
 
 def offline_partition(
-    place: Place,
+    place: PartitionFolder,
     config: TopicConfig,
     resources: Resources,
     reason: str,
@@ -118,7 +122,9 @@ def offline_partition(
     topic_id = _topic_id_if_readable(resources.storage, directory)
     epochs = LeaderEpochs()
     partition = Partition(
-        Opened(topic, index, topic_id, config, resources, folder, [segment], producers, epochs, 0, log_start_offset)
+        OpenedPartition(
+            topic, index, topic_id, config, resources, folder, [segment], producers, epochs, 0, log_start_offset
+        )
     )
     partition.condition.go_offline(reason)
     return partition
@@ -140,7 +146,7 @@ class _Opening:
 
     def __init__(
         self,
-        place: Place,
+        place: PartitionFolder,
         config: TopicConfig,
         resources: Resources,
         known: Circumstances,
@@ -162,7 +168,7 @@ class _Opening:
         self.synced_up_to = 0
         self.seals_found = False
 
-    def open(self) -> Opened:
+    def open(self) -> OpenedPartition:
         names = leftovers.tidy(self.storage, self.directory)
         sealed = self._load_seals(names)
         self.seals_found = bool(sealed)
@@ -183,7 +189,7 @@ class _Opening:
         aborted = {} if self.known.records_only else told.find_aborted(names, segments)
         if not self.known.records_only:
             told.restore(names, segments, aborted)
-        return Opened(
+        return OpenedPartition(
             self.topic,
             self.index,
             _topic_id_in(self.storage, self.directory),
@@ -320,7 +326,7 @@ class _Opening:
         self.found.scanned.add(base_offset)
         is_last = following is None
         epochs = self.recorded_epochs
-        known = Known(
+        known = FileFacts(
             base_offset,
             end_offset,
             border=following,
@@ -344,7 +350,7 @@ class _Opening:
     def _presumed(self, base_offset: int, following: int | None, size_bytes: int, known_end: int) -> Segment | None:
         """A segment as its index files describe it, None if they do not tell."""
         segment = Segment(self.folder, base_offset, Contents(0, base_offset), self.config, self.known.now_ms)
-        known = presuming.Known(size_bytes, following, known_end)
+        known = presuming.LogFacts(size_bytes, following, known_end)
         if not presuming.presume(segment, known):
             segment.close()
             return None
@@ -379,7 +385,7 @@ class _Opening:
         if seal.modified_ns == modified_ns:
             return True
         if self.known.presumes_copies and following is not None and not seal.contents.holes:
-            known = presuming.Known(size_bytes, following)
+            known = presuming.LogFacts(size_bytes, following)
             segment = Segment(
                 self.folder, seal.base_offset, Contents(0, seal.base_offset), self.config, seal.created_ms
             )

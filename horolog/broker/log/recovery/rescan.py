@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from horolog.broker.log.counters import LogCounters
 from horolog.broker.log.indexes import IndexCache
-from horolog.broker.log.integrity import BeingRescanned, Contents, Known, RescanQueue, Seal
+from horolog.broker.log.integrity import BeingRescanned, Contents, FileFacts, RescanQueue, Seal
 from horolog.broker.log.partition import Partition
 from horolog.broker.log.segments import Segment, SegmentFolder, recover, syncing
 from horolog.broker.log.storage import OverlayStorage, Storage, StorageFault
@@ -78,7 +78,7 @@ class Rescanner:
         base_offset = task.segment.base_offset
         fresh = Segment(folder, base_offset, Contents(0, base_offset), task.config, task.segment.created_ms)
         try:
-            recover(fresh, task.size_bytes, Known(base_offset, task.end_offset))
+            recover(fresh, task.size_bytes, FileFacts(base_offset, task.end_offset))
             seal = fresh.complete()
             syncing.datasync(fresh)
         except StorageFault as fault:

@@ -22,7 +22,7 @@ log = logging.getLogger(__name__)
 MAX_BLOCKS_PER_STEP = 1_000
 
 
-class Check(NamedTuple):
+class ScrubbedBlock(NamedTuple):
     """A block to read, and its expected sum."""
 
     segment: Segment
@@ -42,7 +42,7 @@ class Scrub:
         self._counters = counters
         self._storage = worker_storage
         self._monotonic = monotonic
-        self._round: Iterator[Check] | None = None
+        self._round: Iterator[ScrubbedBlock] | None = None
         self._began_at = monotonic()
 
     def __repr__(self) -> str:
@@ -63,8 +63,8 @@ class Scrub:
         checks = self._take(bytes_per_second)
         return (lambda: self._run(checks)) if checks else None
 
-    def _take(self, bytes_per_second: int) -> list[Check]:
-        checks: list[Check] = []
+    def _take(self, bytes_per_second: int) -> list[ScrubbedBlock]:
+        checks: list[ScrubbedBlock] = []
         left = max(bytes_per_second, 1)
         assert self._round is not None
         while left > 0 and len(checks) < MAX_BLOCKS_PER_STEP:
@@ -76,7 +76,7 @@ class Scrub:
             left -= check.end - check.start
         return checks
 
-    def _run(self, checks: Iterable[Check]) -> None:
+    def _run(self, checks: Iterable[ScrubbedBlock]) -> None:
         for one in checks:
             try:
                 self._check(one)
@@ -85,7 +85,7 @@ class Scrub:
             except StorageFault as fault:
                 log.error("scrub: %s", fault)
 
-    def _check(self, one: Check) -> None:
+    def _check(self, one: ScrubbedBlock) -> None:
         file = self._storage.open_apart(one.segment.log.path)
         try:
             found = crc32c(file.pread(one.end - one.start, one.start))
@@ -98,7 +98,7 @@ class Scrub:
             )
 
 
-def _checks(partitions: Iterable[Partition]) -> Iterator[Check]:
+def _checks(partitions: Iterable[Partition]) -> Iterator[ScrubbedBlock]:
     for partition in partitions:
         if isinstance(partition.folder.storage, OverlayStorage):
             continue  # its memory differs from the disk
@@ -106,7 +106,7 @@ def _checks(partitions: Iterable[Partition]) -> Iterator[Check]:
             block = 0
             while not segment.removed and partition.condition.fault is None and block < _settled_blocks(segment):
                 start, end = segment.sums.span_of(block)
-                yield Check(segment, partition.directory, start, end, segment.sums.sum_of(block))
+                yield ScrubbedBlock(segment, partition.directory, start, end, segment.sums.sum_of(block))
                 block += 1
 
 

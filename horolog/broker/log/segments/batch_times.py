@@ -3,7 +3,7 @@
 Three ways, by what the batch is:
 
 - A small plain v2 batch is walked, record by record, until the answer is met: about 0.2 microseconds each.
-- Of a larger plain v2 batch `Samples` are taken: every 16 records the largest time so far and the place in the file. Where
+- Of a larger plain v2 batch `BatchSamples` are taken: every 16 records the largest time so far and the place in the file. Where
   there are some a look-up is a binary search, a read of some kilobytes and a walk over at most 16 records; the first to come
   further walks on from the last of them.
 - Of a compressed v2 batch samples are taken behind its codec. What was opened last stays open, up to 4 MiB over all
@@ -11,7 +11,7 @@ Three ways, by what the batch is:
 - A compressed set, or a batch that is larger than that when it is opened, is opened once for its `Highs`, the records that
   are later than all before them; only they can be an answer, and their times increase, so a look-up is a binary search.
 
-Samples and highs are remembered, bounded over all partitions, longest unused forgotten first.
+BatchSamples and highs are remembered, bounded over all partitions, longest unused forgotten first.
 """
 
 from array import array
@@ -43,14 +43,14 @@ RECORDS_PER_SAMPLE = 16
 LOG_APPEND_TIME_BIT = 8
 
 
-class Place(NamedTuple):
+class TimedRecord(NamedTuple):
     """A record: its time and its offset."""
 
     timestamp: int
     offset: int
 
 
-class Opened(NamedTuple):
+class DecompressedBatch(NamedTuple):
     """A decompressed batch."""
 
     header: BatchHeader
@@ -75,12 +75,12 @@ class Highs:
             self.timestamps.append(timestamp)
             self.offsets.append(offset)
 
-    def first_at_or_after(self, timestamp: int) -> Place | None:
+    def first_at_or_after(self, timestamp: int) -> TimedRecord | None:
         number = bisect_left(self.timestamps, timestamp)
-        return Place(self.timestamps[number], self.offsets[number]) if number < len(self.timestamps) else None
+        return TimedRecord(self.timestamps[number], self.offsets[number]) if number < len(self.timestamps) else None
 
 
-class Samples:
+class BatchSamples:
     """For every 16 records of a v2 batch: where they begin, and the largest time up to and including them.
 
     They are taken as far as look-ups have come, so that the first one in a batch walks no further than to its answer. Places are
@@ -133,13 +133,13 @@ class TimesCache:
         self.limit = limit
         self.opened_limit = opened_limit
         self._count = self._opened_bytes = 0
-        self._batches: dict[tuple[int, int], Highs | Samples] = {}
-        self._opened: dict[tuple[int, int], Opened] = {}
+        self._batches: dict[tuple[int, int], Highs | BatchSamples] = {}
+        self._opened: dict[tuple[int, int], DecompressedBatch] = {}
 
     def __repr__(self) -> str:
         return f"<TimesCache of {len(self._batches)} batches with {self._count} times>"
 
-    def get(self, log: int, position: int) -> Highs | Samples | None:
+    def get(self, log: int, position: int) -> Highs | BatchSamples | None:
         """`log` is a number that identifies one log file while the process runs."""
         key = (log, position)
         known = self._batches.pop(key, None)
@@ -147,7 +147,7 @@ class TimesCache:
             self._batches[key] = known
         return known
 
-    def put(self, log: int, position: int, times: Highs | Samples) -> None:
+    def put(self, log: int, position: int, times: Highs | BatchSamples) -> None:
         key = (log, position)
         before = self._batches.pop(key, None)
         if before is not None:
@@ -158,7 +158,7 @@ class TimesCache:
             oldest = next(iter(self._batches))
             self._count -= len(self._batches.pop(oldest)) + BATCH_COST
 
-    def opened(self, log: int, position: int) -> Opened | None:
+    def opened(self, log: int, position: int) -> DecompressedBatch | None:
         """A compressed batch, if it is still open."""
         key = (log, position)
         batch = self._opened.pop(key, None)
@@ -166,7 +166,7 @@ class TimesCache:
             self._opened[key] = batch
         return batch
 
-    def keep_open(self, log: int, position: int, batch: Opened) -> bool:
+    def keep_open(self, log: int, position: int, batch: DecompressedBatch) -> bool:
         """Cache a batch, evicting the least recently used ones; False if it is too large."""
         size_bytes = len(batch.records)
         if size_bytes > self.opened_limit:
@@ -183,7 +183,7 @@ def highs_of(data: Buffer, magic: int, start_offset: int = 0) -> Highs:
     """The highs among the records from `start_offset` on of a whole batch or message. Raises DecodeError."""
     if magic >= 2 and not start_offset:
         header = read_header(data)
-        return highs_of_opened(Opened(header, records_of(data, header)))
+        return highs_of_opened(DecompressedBatch(header, records_of(data, header)))
     highs = Highs()
     for record in iter_records(data):
         if record.offset >= start_offset:
@@ -191,7 +191,7 @@ def highs_of(data: Buffer, magic: int, start_offset: int = 0) -> Highs:
     return highs
 
 
-def highs_of_opened(batch: Opened) -> Highs:
+def highs_of_opened(batch: DecompressedBatch) -> Highs:
     """The highs of a v2 batch. Raises DecodeError."""
     header, records = batch
     highs = Highs()
@@ -206,14 +206,14 @@ def highs_of_opened(batch: Opened) -> Highs:
     return highs
 
 
-def find_record(data: bytes, position: int, count: int, header: BatchHeader, timestamp: int) -> Place | None:
+def find_record(data: bytes, position: int, count: int, header: BatchHeader, timestamp: int) -> TimedRecord | None:
     """The first of `count` records that is not before a time; `data` holds them from `position` on. Raises DecodeError."""
     found: list[tuple[i64, i64]] = []
     _walk(data, position, count, _delta(timestamp - 1, header), found, only_first=True)
     if not found:
         return None
     delta, offset_at = found[0]
-    return Place(header.base_timestamp + delta, header.base_offset + decode_varint(data, offset_at)[0])
+    return TimedRecord(header.base_timestamp + delta, header.base_offset + decode_varint(data, offset_at)[0])
 
 
 def _delta(timestamp: int, header: BatchHeader) -> int:

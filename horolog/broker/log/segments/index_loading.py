@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from horolog.broker.log.indexes import IndexPair, OffsetIndex, TimeIndex
-from horolog.broker.log.integrity import Contents, Known
+from horolog.broker.log.integrity import Contents, FileFacts
 from horolog.broker.log.segments import sealed_indexes
 from horolog.broker.log.segments.segment import Segment
 from horolog.broker.log.segments.segment_folder import SegmentFolder
@@ -58,7 +58,7 @@ def _made_anew(segment: Segment, folder: SegmentFolder) -> IndexPair:
     fresh.index_interval_bytes = segment.index_interval_bytes
     fresh.log = segment.log
     try:
-        recover(fresh, segment.size_bytes, Known(base_offset, segment.next_offset))
+        recover(fresh, segment.size_bytes, FileFacts(base_offset, segment.next_offset))
         seal = fresh.complete()
     except StorageFault:
         fresh.drop_indexes()

@@ -19,10 +19,10 @@ from horolog.broker.log.indexes import offset_index, time_index
 from horolog.broker.log.segments.batch_times import (
     LOG_APPEND_TIME_BIT,
     SMALL_BATCH_BYTES,
+    BatchSamples,
+    DecompressedBatch,
     Highs,
-    Opened,
-    Place,
-    Samples,
+    TimedRecord,
     TimesCache,
     find_record,
     highs_of,
@@ -109,7 +109,7 @@ def _at_entry(
     try:
         if samples is None:
             samples, data = _samples_at(segment, entries, number, position)
-        if not isinstance(samples, Samples) or samples.header.attributes & NOT_PLAIN:
+        if not isinstance(samples, BatchSamples) or samples.header.attributes & NOT_PLAIN:
             return None
         header = samples.header
         follows = header.base_offset == segment.base_offset + offset_index.offset_of(entries, number - 1) + 1
@@ -125,7 +125,7 @@ def _at_entry(
 
 def _samples_at(
     segment: Segment, entries: bytes | bytearray, number: int, position: int
-) -> tuple[Samples | None, bytes | None]:
+) -> tuple[BatchSamples | None, bytes | None]:
     """Empty samples for the batch at an offset entry, and its bytes; None if the batch does not suit. Raises DecodeError."""
     following = number + 1
     is_last = following == len(entries) // offset_index.ENTRY.size
@@ -140,13 +140,13 @@ def _samples_at(
     if data[MAGIC_AT] != BATCH_MAGIC or data[ATTRIBUTES_LOW_AT] & NOT_PLAIN:
         return None, None
     header = read_header(data)
-    return (Samples(header), data) if header.count > 0 and header.size_bytes > SMALL_BATCH_BYTES else (None, None)
+    return (BatchSamples(header), data) if header.count > 0 and header.size_bytes > SMALL_BATCH_BYTES else (None, None)
 
 
-def _in_batch(segment: Segment, head: Head, timestamp: int, start_offset: int, cache: TimesCache) -> Place | None:
+def _in_batch(segment: Segment, head: Head, timestamp: int, start_offset: int, cache: TimesCache) -> TimedRecord | None:
     """The first record of a batch at or after a time, not before an offset. Raises DecodeError."""
     if head.magic < 2 and not head.attributes & CODEC_MASK:
-        return Place(head.max_timestamp, head.last_offset)
+        return TimedRecord(head.max_timestamp, head.last_offset)
     if head.magic < 2 or head.attributes & LOG_APPEND_TIME_BIT or head.base_offset < start_offset:
         return _among_highs(segment, head, timestamp, start_offset, cache)
     if head.attributes & CODEC_MASK:
@@ -158,7 +158,9 @@ def _in_batch(segment: Segment, head: Head, timestamp: int, start_offset: int, c
     return find_record(data, HEADER_BYTES, header.count, header, timestamp)
 
 
-def _among_highs(segment: Segment, head: Head, timestamp: int, start_offset: int, cache: TimesCache) -> Place | None:
+def _among_highs(
+    segment: Segment, head: Head, timestamp: int, start_offset: int, cache: TimesCache
+) -> TimedRecord | None:
     highs = cache.get(segment.number, head.position)
     if not isinstance(highs, Highs):
         highs = highs_of(segment.log.pread(head.size_bytes, head.position), head.magic)
@@ -168,7 +170,7 @@ def _among_highs(segment: Segment, head: Head, timestamp: int, start_offset: int
     return highs.first_at_or_after(timestamp)
 
 
-def _among_opened(segment: Segment, head: Head, timestamp: int, cache: TimesCache) -> Place | None:
+def _among_opened(segment: Segment, head: Head, timestamp: int, cache: TimesCache) -> TimedRecord | None:
     """The first record at or after a time in a compressed v2 batch."""
     known = cache.get(segment.number, head.position)
     if isinstance(known, Highs):
@@ -177,23 +179,23 @@ def _among_opened(segment: Segment, head: Head, timestamp: int, cache: TimesCach
     if batch is None:
         data = segment.log.pread(head.size_bytes, head.position)
         header = read_header(data)
-        batch = Opened(header, records_of(data, header))
+        batch = DecompressedBatch(header, records_of(data, header))
         if not cache.keep_open(segment.number, head.position, batch):
             highs = highs_of_opened(batch)
             cache.put(segment.number, head.position, highs)
             return highs.first_at_or_after(timestamp)
     if known is None:
-        known = Samples(batch.header, 0)
+        known = BatchSamples(batch.header, 0)
         cache.put(segment.number, head.position, known)
     return _in_samples(segment, head.position, known, timestamp, batch.records)
 
 
-def _among_samples(segment: Segment, head: Head, timestamp: int, cache: TimesCache) -> Place | None:
+def _among_samples(segment: Segment, head: Head, timestamp: int, cache: TimesCache) -> TimedRecord | None:
     samples = cache.get(segment.number, head.position)
     data = None
-    if not isinstance(samples, Samples):
+    if not isinstance(samples, BatchSamples):
         data = segment.log.pread(head.size_bytes, head.position)
-        samples = Samples(read_header(data))
+        samples = BatchSamples(read_header(data))
         if head.size_bytes > WALKED_AT_ONCE_BYTES:
             samples.walk_on(data, 0, MAX_INT64)
         cache.put(segment.number, head.position, samples)
@@ -201,8 +203,8 @@ def _among_samples(segment: Segment, head: Head, timestamp: int, cache: TimesCac
 
 
 def _in_samples(
-    segment: Segment, position: int, samples: Samples, timestamp: int, data: bytes | None = None
-) -> Place | None:
+    segment: Segment, position: int, samples: BatchSamples, timestamp: int, data: bytes | None = None
+) -> TimedRecord | None:
     """The first record of a batch at or after a time; `data` is that batch where it has been read. Raises DecodeError."""
     start = 0  # of `data` in the batch
     if samples.lacks(timestamp):

@@ -26,7 +26,7 @@ _BEHIND_BYTES = 16 << 20
 _READ_BYTES = 24 << 10  # whole entries of both kinds
 
 
-class Known(NamedTuple):
+class LogFacts(NamedTuple):
     """Facts about a log file that are not in its indexes."""
 
     size_bytes: int
@@ -36,7 +36,7 @@ class Known(NamedTuple):
     """The end of the offsets given out in the partition."""
 
 
-def presume(segment: Segment, known: Known) -> bool:
+def presume(segment: Segment, known: LogFacts) -> bool:
     """Fill a new segment from its index files; False if they do not tell, and then the segment is useless."""
     try:
         if known.following is None:
@@ -46,7 +46,7 @@ def presume(segment: Segment, known: Known) -> bool:
         return False
 
 
-def _hold_closed(segment: Segment, known: Known, following: int) -> bool:
+def _hold_closed(segment: Segment, known: LogFacts, following: int) -> bool:
     """Fill a rolled segment: its indexes end with it, and the last time is the largest."""
     offsets, times = (_entries(segment, number) for number in (0, 1))
     is_whole = all(
@@ -65,7 +65,7 @@ def _hold_closed(segment: Segment, known: Known, following: int) -> bool:
     return _agrees(segment, indexes, known)
 
 
-def _hold_last(segment: Segment, known: Known) -> bool:
+def _hold_last(segment: Segment, known: LogFacts) -> bool:
     """Fill an active segment: its indexes cover all but the end, which is read."""
     offsets, times = _entries(segment, 0), _entries(segment, 1)
     there = _count_below(offsets, known.size_bytes)
@@ -92,7 +92,7 @@ def _hold_last(segment: Segment, known: Known) -> bool:
     return _agrees(segment, indexes, known) and _read_end(segment, start, entry, known)
 
 
-def _read_end(segment: Segment, start: int, entry: int, known: Known) -> bool:
+def _read_end(segment: Segment, start: int, entry: int, known: LogFacts) -> bool:
     """Read a segment from the batch of an entry on; a batch that is cut short at the end is left out."""
     first, last = segment.base_offset, segment.base_offset + LARGEST_RELATIVE_OFFSET
     end = start
@@ -166,7 +166,7 @@ def _last_time(indexes: IndexPair) -> tuple[int, int]:
 # -- checked against the log
 
 
-def _agrees(segment: Segment, indexes: IndexPair, known: Known) -> bool:
+def _agrees(segment: Segment, indexes: IndexPair, known: LogFacts) -> bool:
     """Whether the first and the last entries name batches of this log."""
     offsets = indexes.offsets.entries
     for number in {0, len(indexes.offsets) - 1} if offsets else ():
@@ -183,5 +183,5 @@ def _agrees(segment: Segment, indexes: IndexPair, known: Known) -> bool:
     return False
 
 
-def _head_at(segment: Segment, position: int, known: Known) -> Head:
+def _head_at(segment: Segment, position: int, known: LogFacts) -> Head:
     return next(heads(segment.log.pread, position, known.size_bytes, HEADER_BYTES))

@@ -5,7 +5,7 @@ from dataclasses import replace
 from functools import partial
 
 from horolog.broker.log.indexes import IndexPair, offset_index
-from horolog.broker.log.integrity import Batch, BlockSums, Contents, Known, Seal, extend_from, losses, survey
+from horolog.broker.log.integrity import Batch, BlockSums, Contents, FileFacts, Seal, extend_from, losses, survey
 from horolog.broker.log.segments import sealed_indexes
 from horolog.broker.log.segments.segment import HAS_PRODUCERS, Segment
 
@@ -13,7 +13,7 @@ from horolog.broker.log.segments.segment import HAS_PRODUCERS, Segment
 def recover(
     segment: Segment,
     file_bytes: int,
-    known: Known,
+    known: FileFacts,
     *,
     cut_tail: bool = False,
     prefix: Seal | None = None,
@@ -54,7 +54,7 @@ def recover(
         indexes.rewrite()
 
 
-def _begin(segment: Segment, known: Known, prefix: Seal | None) -> tuple[Known, IndexPair]:
+def _begin(segment: Segment, known: FileFacts, prefix: Seal | None) -> tuple[FileFacts, IndexPair]:
     """Begin with nothing, or with the part that the prefix vouches for."""
     sealed = None if prefix is None else sealed_indexes.load(segment, prefix)
     if prefix is None or sealed is None:

@@ -52,7 +52,7 @@ class Changed:
         self.size_bytes = max(self.size_bytes, position + len(data))
 
 
-Changes = dict[str, Changed | None]
+ChangedFiles = dict[str, Changed | None]
 """By path; None for a file that was removed."""
 
 
@@ -138,9 +138,9 @@ def _held_by_nobody_else(_storage: "OverlayStorage", _path: str) -> Lock:
 class OverlayStorage:
     """See the module's docstring. With `frees`, removals and renames are made below as well, if possible."""
 
-    def __init__(self, below: Storage, changed: Changes | None = None, *, frees: bool = False) -> None:
+    def __init__(self, below: Storage, changed: ChangedFiles | None = None, *, frees: bool = False) -> None:
         self.below = below
-        self.changed: Changes = {} if changed is None else changed
+        self.changed: ChangedFiles = {} if changed is None else changed
         self._frees = frees
         self._made: set[str] = set()
         self.now_ns = below.now_ns

@@ -3,12 +3,12 @@
 from horolog.broker.log.validation import validate
 from horolog.broker.log.validation.own_batch import own_batch
 from horolog.broker.log.validation.validate import check
-from horolog.broker.log.validation.validation_result import AppendResult, Mark, Refused, Validated, too_large
+from horolog.broker.log.validation.validation_result import AppendResult, Mark, RefusedSet, Validated, too_large
 
 __all__ = [
     "AppendResult",
     "Mark",
-    "Refused",
+    "RefusedSet",
     "Validated",
     "check",
     "own_batch",

@@ -28,7 +28,7 @@ from horolog.protocol.records.message_sums import crc32_of_messages
 from horolog.protocol.records.timestamps import TIMESTAMP_TYPE_BIT
 from horolog.protocol.records.walk_set import walk_set
 
-Plain = tuple[Sequence[int], Sequence[int]]  # where messages begin, a range if all are alike; and their times
+PlainSet = tuple[Sequence[int], Sequence[int]]  # where messages begin, a range if all are alike; and their times
 
 _VALUE_LENGTH_AT = MESSAGE_KEY_AT[1] + LENGTH.size  # if the key is null
 _SMALLEST = LENGTH_ENDS_AT + SMALLEST_MESSAGE_LENGTH[1]
@@ -44,14 +44,14 @@ _LAYOUT = (
 )
 
 
-def read_plain(data: bytes, largest_bytes: int, *, keys_needed: bool) -> Plain | None:
+def read_plain(data: bytes, largest_bytes: int, *, keys_needed: bool) -> PlainSet | None:
     """The places and times of the messages; None unless all are whole, plain and without a fault."""
     return _read_alike(data, largest_bytes, keys_needed=keys_needed) or walk_set(
         data, largest_bytes, keys_needed=keys_needed
     )
 
 
-def _read_alike(data: bytes, largest_bytes: int, *, keys_needed: bool) -> Plain | None:
+def _read_alike(data: bytes, largest_bytes: int, *, keys_needed: bool) -> PlainSet | None:
     """The same for messages of one layout; None also if they are not."""
     if len(data) < _FEWEST_ALIKE * _SMALLEST:
         return None

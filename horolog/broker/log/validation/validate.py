@@ -13,12 +13,12 @@ from typing import Final
 from horolog.broker.log.producers import ProducerBatch
 from horolog.broker.log.validation.validate_batch import check_batch
 from horolog.broker.log.validation.validate_set import check_set
-from horolog.broker.log.validation.validation_result import Mark, RecordError, Refused, Validated
+from horolog.broker.log.validation.validation_result import Mark, RecordError, RefusedSet, Validated
 from horolog.broker.topic_settings import TopicConfig
 from horolog.protocol.primitives import Buffer
 from horolog.protocol.records.head import MAGIC_AT
 
-__all__ = ["Mark", "ProducerBatch", "RecordError", "Refused", "Validated", "check"]
+__all__ = ["Mark", "ProducerBatch", "RecordError", "RefusedSet", "Validated", "check"]
 
 _FIRST_VERSION_WITH_BATCHES: Final = 3
 _FIRST_VERSION_WITH_ZSTD: Final = 7

@@ -15,7 +15,7 @@ from horolog.broker.log.validation.validate_set import PRODUCER_CODEC, check_siz
 from horolog.broker.log.validation.validation_result import (
     MOST_RECORD_ERRORS,
     RecordError,
-    Refused,
+    RefusedSet,
     Validated,
     refuse_records,
 )
@@ -107,7 +107,7 @@ def check_batch(
         append_time = lowest = highest = now_ms
         corrected = attributes | TIMESTAMP_TYPE_BIT
         if corrected == attributes:
-            raise Refused(ErrorCode.INVALID_TIMESTAMP, "a producer may not set the timestamp type LogAppendTime")
+            raise RefusedSet(ErrorCode.INVALID_TIMESTAMP, "a producer may not set the timestamp type LogAppendTime")
     else:
         append_time = NO_TIMESTAMP
         lowest = base_timestamp + scan.lowest_delta
@@ -183,17 +183,17 @@ def _producer_batch(header: Sequence[int], first_offset: int, max_timestamp: int
     )
 
 
-def _no_batch(view: memoryview) -> Refused:
+def _no_batch(view: memoryview) -> RefusedSet:
     """The refusal of bytes that are too short for a batch, or of another format."""
     if len(view) >= PREFIX_BYTES:
         _, length, magic = PREFIX.unpack_from(view)
         if not 0 <= magic <= _MAGIC:
-            return Refused(ErrorCode.CORRUPT_MESSAGE, f"magic {magic} does not exist")
+            return RefusedSet(ErrorCode.CORRUPT_MESSAGE, f"magic {magic} does not exist")
         if magic == _MAGIC and length < HEADER_BYTES - LENGTH_ENDS_AT:
-            return Refused(ErrorCode.CORRUPT_MESSAGE, f"a batch of {length + LENGTH_ENDS_AT} bytes is none")
+            return RefusedSet(ErrorCode.CORRUPT_MESSAGE, f"a batch of {length + LENGTH_ENDS_AT} bytes is none")
         if magic < _MAGIC:
-            return Refused(ErrorCode.INVALID_RECORD, f"Produce v3 and newer carry record batches, not magic {magic}")
-    return Refused(ErrorCode.INVALID_RECORD, "there is no whole record batch")
+            return RefusedSet(ErrorCode.INVALID_RECORD, f"Produce v3 and newer carry record batches, not magic {magic}")
+    return RefusedSet(ErrorCode.INVALID_RECORD, "there is no whole record batch")
 
 
 def _size_of_only_batch(view: memoryview, magic: int, length: int) -> int:
@@ -205,30 +205,32 @@ def _size_of_only_batch(view: memoryview, magic: int, length: int) -> int:
     if len(rest) >= PREFIX_BYTES:
         _, length, magic = PREFIX.unpack_from(rest)
         if not 0 <= magic <= _MAGIC or length < SMALLEST_MESSAGE_LENGTH[0]:
-            raise Refused(ErrorCode.CORRUPT_MESSAGE, f"magic {magic} and a size of {length} behind the batch")
+            raise RefusedSet(ErrorCode.CORRUPT_MESSAGE, f"magic {magic} and a size of {length} behind the batch")
         if length + LENGTH_ENDS_AT <= len(rest):
-            raise Refused(ErrorCode.INVALID_RECORD, "a request carries one record batch per partition")
+            raise RefusedSet(ErrorCode.INVALID_RECORD, "a request carries one record batch per partition")
     return size_bytes
 
 
 def _check_header(header: BatchHeader, view: memoryview, config: TopicConfig, *, zstd_is_known: bool) -> None:
     """Check the header's rules one by one, in Kafka's order: the first violated one is reported."""
     if header.attributes & CODEC_MASK == Codec.ZSTD and not zstd_is_known:
-        raise Refused(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, "zstd needs Produce v7 or newer")
+        raise RefusedSet(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, "zstd needs Produce v7 or newer")
     if header.base_offset != 0:
-        raise Refused(ErrorCode.INVALID_RECORD, f"the base offset is {header.base_offset}, producers count from 0")
+        raise RefusedSet(ErrorCode.INVALID_RECORD, f"the base offset is {header.base_offset}, producers count from 0")
     check_size(len(view), config)
     if crc32c(view[ATTRIBUTES_AT:]) != header.crc:
-        raise Refused(ErrorCode.CORRUPT_MESSAGE, "the batch's crc does not match")
+        raise RefusedSet(ErrorCode.CORRUPT_MESSAGE, "the batch's crc does not match")
     if header.is_control:
-        raise Refused(ErrorCode.INVALID_RECORD, "clients may not write control batches")
+        raise RefusedSet(ErrorCode.INVALID_RECORD, "clients may not write control batches")
     if header.count <= 0 or header.last_offset_delta != header.count - 1:
-        raise Refused(
+        raise RefusedSet(
             ErrorCode.INVALID_RECORD,
             f"{header.count} records do not take up the offsets up to {header.last_offset_delta}",
         )
     if header.producer_id >= 0 and header.base_sequence < 0:
-        raise Refused(ErrorCode.INVALID_RECORD, f"producer {header.producer_id} sent sequence {header.base_sequence}")
+        raise RefusedSet(
+            ErrorCode.INVALID_RECORD, f"producer {header.producer_id} sent sequence {header.base_sequence}"
+        )
 
 
 def _check_records(payload: bytes, header: BatchHeader, config: TopicConfig, times: Accepted) -> None:
@@ -243,7 +245,7 @@ def _check_records(payload: bytes, header: BatchHeader, config: TopicConfig, tim
                 named = len(untimely) < MOST_RECORD_ERRORS
                 untimely.append((index, describe_refusal(record.timestamp, times) if named else ""))
     except DecodeError as error:  # a time beyond 64 bits: everything else was found to be right before
-        raise Refused(ErrorCode.INVALID_TIMESTAMP, str(error)) from error
+        raise RefusedSet(ErrorCode.INVALID_TIMESTAMP, str(error)) from error
     if untimely:
         raise refuse_records(ErrorCode.INVALID_TIMESTAMP, sorted(untimely + keyless))
     if keyless:
@@ -261,7 +263,7 @@ def _store_changed(batch: bytearray, payload: bytes, header: BatchHeader, scan: 
     the records anew, as Kafka does, but only inside of the range that the batch claims.
     """
     if not scan.in_order and header.codec != Codec.NONE:
-        raise Refused(ErrorCode.INVALID_RECORD, "the offset deltas of a compressed batch do not count up from 0")
+        raise RefusedSet(ErrorCode.INVALID_RECORD, "the offset deltas of a compressed batch do not count up from 0")
     if config.stored_magic is not None and config.stored_magic < _MAGIC:
         return _store_older(payload, header, config)
     codec = CODEC_NAMES.get(config.compression, header.codec)
@@ -284,7 +286,7 @@ def _store_changed(batch: bytearray, payload: bytes, header: BatchHeader, scan: 
 def _check_offsets(payload: bytes, header: BatchHeader) -> None:
     for record in iter_records_of(payload, header):
         if not header.base_offset <= record.offset <= header.last_offset:
-            raise Refused(
+            raise RefusedSet(
                 ErrorCode.INVALID_RECORD, f"offset delta {record.offset - header.base_offset} is out of range"
             )
 
@@ -298,7 +300,7 @@ def _store_older(payload: bytes, header: BatchHeader, config: TopicConfig) -> Va
     """Store the records in the topic's message format, if it can express them."""
     records = _renumbered(payload, header)
     if header.producer_id >= 0 or header.is_transactional or any(record.headers for record in records):
-        raise Refused(
+        raise RefusedSet(
             ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT,
             f"message format v{config.stored_magic} has neither producers nor headers",
         )

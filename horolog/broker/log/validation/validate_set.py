@@ -22,7 +22,7 @@ from horolog.broker.log.validation.plain_set import number, read_offsets, read_p
 from horolog.broker.log.validation.validation_result import (
     MOST_RECORD_ERRORS,
     Mark,
-    Refused,
+    RefusedSet,
     Validated,
     nothing,
     refuse_records,
@@ -41,7 +41,7 @@ from horolog.protocol.records.compression import (
 )
 from horolog.protocol.records.head import MAGIC_AT, MESSAGE_ATTRIBUTES_AT, OFFSET, PREFIX_BYTES, SMALLEST_MESSAGE_LENGTH
 from horolog.protocol.records.message_set import (
-    Message,
+    SetEntry,
     crc_matches,
     encode_message,
     encode_wrapper,
@@ -86,18 +86,18 @@ def _check_in_place(records: Buffer, next_offset: int, config: TopicConfig, now_
     return None
 
 
-def refuse_bytes(error: DecodeError, code: ErrorCode) -> Refused:
+def refuse_bytes(error: DecodeError, code: ErrorCode) -> RefusedSet:
     """The refusal of unreadable bytes: with `code`, unless the codec or the size is the cause."""
     if isinstance(error, UnknownCodecError):
         code = ErrorCode.UNSUPPORTED_COMPRESSION_TYPE
     elif isinstance(error, TooMuchDataError):
         code = ErrorCode.MESSAGE_TOO_LARGE
-    return Refused(code, str(error))
+    return RefusedSet(code, str(error))
 
 
 def check_size(size_bytes: int, config: TopicConfig) -> None:
     if size_bytes > config.max_message_bytes:
-        raise Refused(
+        raise RefusedSet(
             ErrorCode.MESSAGE_TOO_LARGE,
             f"{size_bytes} bytes are more than max.message.bytes, {config.max_message_bytes}",
         )
@@ -168,7 +168,7 @@ def _check_any(records: Buffer, next_offset: int, config: TopicConfig, now_ms: i
     if not outer:
         magic = 1 if config.stored_magic is None else config.stored_magic
         return nothing(next_offset, NO_TIMESTAMP if append_time is None else append_time, magic)
-    inner: list[Message] = []
+    inner: list[SetEntry] = []
     for message in outer:
         inner += _open(message)
     _check_types(outer, inner)
@@ -181,9 +181,9 @@ def _check_any(records: Buffer, next_offset: int, config: TopicConfig, now_ms: i
     return store(records_of_set, source, config, append_time, leader_epoch)
 
 
-def _split(data: bytes, config: TopicConfig) -> list[Message]:
+def _split(data: bytes, config: TopicConfig) -> list[SetEntry]:
     """The whole messages of a set, of possible sizes and with the right crc."""
-    messages: list[Message] = []
+    messages: list[SetEntry] = []
     position = 0
     while not is_cut_short(data, position):
         message = read_message(data, position)
@@ -197,7 +197,7 @@ def _split(data: bytes, config: TopicConfig) -> list[Message]:
     return messages
 
 
-def _open(message: Message) -> list[Message]:
+def _open(message: SetEntry) -> list[SetEntry]:
     if not message.is_wrapper:
         return [message]
     content, inner = inner_messages(message)
@@ -207,10 +207,10 @@ def _open(message: Message) -> list[Message]:
     return inner
 
 
-def _check_types(outer: list[Message], inner: list[Message]) -> None:
+def _check_types(outer: list[SetEntry], inner: list[SetEntry]) -> None:
     """The bit of LogAppendTime is the broker's to set, on messages, on wrappers and inside of them."""
     if any(message.timestamp_type == TimestampType.LOG_APPEND_TIME for message in outer):
-        raise Refused(ErrorCode.INVALID_TIMESTAMP, "a producer may not set the timestamp type LogAppendTime")
+        raise RefusedSet(ErrorCode.INVALID_TIMESTAMP, "a producer may not set the timestamp type LogAppendTime")
     errors = [
         (index, "a message inside a wrapper may not claim the timestamp type LogAppendTime")
         for index, message in enumerate(inner)
@@ -220,7 +220,7 @@ def _check_types(outer: list[Message], inner: list[Message]) -> None:
         raise refuse_records(ErrorCode.INVALID_TIMESTAMP, errors)
 
 
-def _check_messages(messages: list[Message], config: TopicConfig, now_ms: int) -> None:
+def _check_messages(messages: list[SetEntry], config: TopicConfig, now_ms: int) -> None:
     """Keys, and under CreateTime the times; a message without a time has -1, unless it is stored without one as well."""
     times = Accepted(now_ms, config.before_max_ms, config.after_max_ms)
     if not config.log_append_time:
@@ -252,7 +252,7 @@ def store(
     if codec == Codec.ZSTD and magic < 2:
         # Only batches carry zstd: they are what a topic gets that wants it, unless it wants older messages too.
         if config.stored_magic is not None:
-            raise Refused(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, f"message format v{magic} has no zstd")
+            raise RefusedSet(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, f"message format v{magic} has no zstd")
         magic = 2
     first_offset, last_offset = records[0].offset, records[-1].offset
     if magic < 2 and codec == Codec.NONE:

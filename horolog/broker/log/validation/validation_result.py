@@ -14,7 +14,7 @@ MOST_RECORD_ERRORS: Final = 1000
 RecordError = tuple[int, str]  # the record's place in its set, and its fault
 
 
-class Refused(Exception):
+class RefusedSet(Exception):
     """The whole set is refused: none of it is stored."""
 
     def __init__(self, code: ErrorCode, message: str, record_errors: list[RecordError] | None = None) -> None:
@@ -62,10 +62,10 @@ def nothing(next_offset: int, append_time: int, stored_magic: int) -> Validated:
     )
 
 
-def refuse_records(code: ErrorCode, errors: list[RecordError]) -> Refused:
+def refuse_records(code: ErrorCode, errors: list[RecordError]) -> RefusedSet:
     index, text = errors[0]
     message = f"record {index}: {text}" + (f"; {len(errors) - 1} more records are refused" if len(errors) > 1 else "")
-    return Refused(code, message, errors[:MOST_RECORD_ERRORS])
+    return RefusedSet(code, message, errors[:MOST_RECORD_ERRORS])
 
 
 class AppendResult(NamedTuple):
@@ -78,6 +78,6 @@ class AppendResult(NamedTuple):
     count: int  # type: ignore[assignment]  # hides tuple.count, which nobody misses here
 
 
-def too_large(size_bytes: int, segment_bytes: int) -> Refused:
+def too_large(size_bytes: int, segment_bytes: int) -> RefusedSet:
     message = f"a set of {size_bytes} bytes does not fit a segment of {segment_bytes}"
-    return Refused(ErrorCode.RECORD_LIST_TOO_LARGE, message)
+    return RefusedSet(ErrorCode.RECORD_LIST_TOO_LARGE, message)

@@ -27,11 +27,11 @@ FAMILIES: Final = (AUTHENTICATIONS, ENDED_SESSIONS)
 NO_MECHANISM: Final = "(none)"
 
 
-class Timer(Protocol):
+class Cancellable(Protocol):
     def cancel(self) -> None: ...
 
 
-Later = Callable[[float, Callable[[], None]], Timer]
+Later = Callable[[float, Callable[[], None]], Cancellable]
 """Calls a function after a number of seconds."""
 
 

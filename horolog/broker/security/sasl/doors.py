@@ -22,7 +22,7 @@ from horolog.broker.security.sasl.jwks import SCHEMES, InThread, Jwks, JwksFault
 from horolog.broker.security.sasl.oauthbearer import OAuthBearer
 from horolog.broker.security.sasl.outcome import Mechanism
 from horolog.broker.security.sasl.pace import LoginPace
-from horolog.broker.security.sasl.plain import Plain
+from horolog.broker.security.sasl.plain import PlainLogin
 from horolog.broker.security.sasl.scram_keys import KINDS
 from horolog.broker.security.sasl.tokens import Expected, TokenReader
 from horolog.broker.security.users import ScramUsers
@@ -108,7 +108,7 @@ class SaslDoors:
             raise SettingsError(names(listener, ENABLED)[0], None, reason)
         options = _options(listener, mechanism, told.jaas_config)
         if mechanism == plain.NAME:
-            return partial(Plain, options)
+            return partial(PlainLogin, options)
         if mechanism == oauthbearer.NAME:
             return partial(OAuthBearer, self._token_reader(listener, told.oauth))
         return partial(self.users.login, KINDS[mechanism])

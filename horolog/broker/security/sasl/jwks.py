@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 from urllib.parse import unquote, urlsplit
 
-from horolog.broker.security.sasl.door import Later, Timer
+from horolog.broker.security.sasl.door import Cancellable, Later
 
 log = logging.getLogger(__name__)
 
@@ -100,7 +100,7 @@ class Jwks:
         self._keys: Keys = {}
         self._later: Later | None = None
         self._in_thread: InThread | None = None
-        self._timer: Timer | None = None
+        self._timer: Cancellable | None = None
         self._is_fetching = False
         self._may_expedite = True
 

@@ -17,7 +17,7 @@ from typing import Final
 from horolog.broker.principal import USER, Principal
 from horolog.broker.security.audit import Who
 from horolog.broker.security.sasl.door import ENDED_SESSIONS, NO_MECHANISM, SaslDoor
-from horolog.broker.security.sasl.outcome import Challenge, Done, Failed, Mechanism
+from horolog.broker.security.sasl.outcome import Challenge, Failed, LoggedIn, Mechanism
 from horolog.protocol.apis import ApiKey
 from horolog.protocol.errors import ErrorCode
 
@@ -51,7 +51,7 @@ _MAY_COME: Final = {
 
 
 @dataclass(frozen=True, slots=True)
-class Accepted:
+class LoginAccepted:
     """The token for the peer, and how long the login lasts; 0: forever, or the login is not complete yet."""
 
     token: bytes
@@ -59,7 +59,7 @@ class Accepted:
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class LoginRefused:
     """The text that the peer gets once it has waited; an empty one: no answer."""
 
     told: str
@@ -137,14 +137,14 @@ class Login:
         self.stage = Stage.CHOSEN
         return True
 
-    def prove(self, token: bytes) -> Accepted | Refused:
+    def prove(self, token: bytes) -> LoginAccepted | LoginRefused:
         """Take the next token of the mechanism that was chosen."""
         assert self._mechanism is not None, "no mechanism was chosen"
         outcome = self._mechanism.step(token)
         if isinstance(outcome, Challenge):
-            return Accepted(outcome.token)
+            return LoginAccepted(outcome.token)
         self._mechanism = None
-        if isinstance(outcome, Done):
+        if isinstance(outcome, LoggedIn):
             if not self._anew or self.principal == outcome.principal:
                 return self._succeed(outcome)
             outcome = self._other_principal(outcome.principal)
@@ -156,7 +156,7 @@ class Login:
         reason = f"Cannot change principals during re-authentication from {was.type}.{was.name}: {now.type}.{now.name}"
         return Failed(reason, now.name, reason)
 
-    def _succeed(self, done: Done) -> Accepted:
+    def _succeed(self, done: LoggedIn) -> LoginAccepted:
         self.principal = done.principal
         self.stage = Stage.KNOWN
         self._door.count(self._name, anew=self._anew, succeeded=True)
@@ -170,11 +170,11 @@ class Login:
             lifetimes_ms.append(self._door.max_reauth_ms[self._name])
         if not lifetimes_ms:
             self._ends_s = None
-            return Accepted(done.token)
+            return LoginAccepted(done.token)
         self._ends_s = self._door.clock.monotonic() + min(lifetimes_ms) / 1000
-        return Accepted(done.token, min(lifetimes_ms))
+        return LoginAccepted(done.token, min(lifetimes_ms))
 
-    def _fail(self, failed: Failed, mechanism: str) -> Refused:
+    def _fail(self, failed: Failed, mechanism: str) -> LoginRefused:
         self.stage = Stage.FAILED
         self._door.count(mechanism, anew=self._anew, succeeded=False)
         user = f"{USER}:{failed.user}" if failed.user else None
@@ -192,7 +192,7 @@ class Login:
         )
         during = "re-authentication" if self._anew else "authentication"
         unspecific = f"Authentication failed during {during} due to invalid credentials with SASL mechanism {mechanism}"
-        return Refused(unspecific if failed.told is None else failed.told)
+        return LoginRefused(unspecific if failed.told is None else failed.told)
 
     def _tell(self, principal: str | None, mechanism: str, outcome: ErrorCode, reason: str = "") -> None:
         if self._door.audit is not None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from horolog.broker.principal import USER, Principal
-from horolog.broker.security.sasl.outcome import Challenge, Done, Failed, Outcome, same
+from horolog.broker.security.sasl.outcome import Challenge, Failed, LoggedIn, Outcome, same
 
 NAME: Final = "OAUTHBEARER"
 _SAFE_NAME: Final = r"(?:[\x01-\x2b\x2d-\x3c\x3e-\x7f]|=2C|=3D)+"
@@ -82,4 +82,4 @@ class OAuthBearer:
                 f" that is different from the token's principal name ({found.subject})",
                 found.subject,
             )
-        return Done(Principal(USER, found.subject), ends_ms=found.ends_ms)
+        return LoggedIn(Principal(USER, found.subject), ends_ms=found.ends_ms)

@@ -16,7 +16,7 @@ class Challenge:
 
 
 @dataclass(frozen=True, slots=True)
-class Done:
+class LoggedIn:
     """The peer is known. Its credentials may expire at a time of the wall clock."""
 
     principal: Principal
@@ -35,7 +35,7 @@ class Failed:
     told: str | None = None
 
 
-Outcome = Challenge | Done | Failed
+Outcome = Challenge | LoggedIn | Failed
 
 
 class Mechanism(Protocol):

@@ -8,7 +8,7 @@ import secrets
 from collections.abc import Mapping
 
 from horolog.broker.principal import USER, Principal
-from horolog.broker.security.sasl.outcome import OTHER_AUTHORIZATION_ID, Done, Failed, Outcome, same
+from horolog.broker.security.sasl.outcome import OTHER_AUTHORIZATION_ID, Failed, LoggedIn, Outcome, same
 
 NAME = "PLAIN"
 USER_OPTION = "user_"
@@ -50,7 +50,7 @@ def users_of(options: Mapping[str, str]) -> PlainUsers:
     )
 
 
-class Plain:
+class PlainLogin:
     """One login by PLAIN; a `Mechanism`."""
 
     __slots__ = ("_users",)
@@ -75,4 +75,4 @@ class Plain:
             return same("Authentication failed: Invalid username or password", name)
         if authorization_id not in {"", name}:
             return same(OTHER_AUTHORIZATION_ID, name)
-        return Done(Principal(USER, name))
+        return LoggedIn(Principal(USER, name))

@@ -16,7 +16,7 @@ from typing import Final
 
 from horolog.broker.principal import USER, Principal
 from horolog.broker.security.sasl import scram_keys
-from horolog.broker.security.sasl.outcome import OTHER_AUTHORIZATION_ID, Challenge, Done, Failed, Outcome, same
+from horolog.broker.security.sasl.outcome import OTHER_AUTHORIZATION_ID, Challenge, Failed, LoggedIn, Outcome, same
 from horolog.broker.security.sasl.scram_keys import USUAL, Form, ScramKeys, ScramKind
 
 _SAFE_NAME: Final = r"(?:[\x01-\x2b\x2d-\x3c\x3e-\x7f]|=2C|=3D)+"
@@ -112,7 +112,7 @@ class Scram:
         if not (self._is_proved(keys, signed, _decoded(said["proof"])) and self._is_known):
             return Failed("wrong password" if self._is_known else "no such user", name)
         signature = base64.b64encode(self._kind.hmac(keys.server_key, signed))
-        return Done(Principal(USER, name), b"v=" + signature)
+        return LoggedIn(Principal(USER, name), b"v=" + signature)
 
     def _is_proved(self, keys: ScramKeys, signed: bytes, proof: bytes) -> bool:
         signature = self._kind.hmac(keys.stored_key, signed)

@@ -18,7 +18,7 @@ from horolog.broker.cluster_start import decoded, load_record, next_producer_id_
 from horolog.broker.left_folders import as_left, merge_what_workers_left
 from horolog.broker.log.files import CheckpointError, meta_properties
 from horolog.broker.log.partition import Partition, Resources, closing
-from horolog.broker.log.recovery import Place, open_partition
+from horolog.broker.log.recovery import PartitionFolder, open_partition
 from horolog.broker.log.storage import LOCK_FILE, OverlayStorage, ReadOnlyStorage, RealStorage, Storage, StorageFault
 from horolog.broker.security.password_encoder import PasswordEncoder
 from horolog.broker.setting_types import ConfigType
@@ -79,7 +79,7 @@ def examine(data_dirs: Sequence[str], taken: Takeover, settings: Settings, now_m
             circumstance = known[path.rpartition("/")[0]](topic, index)
             resources = Resources(OverlayStorage(below))
             try:
-                partition = open_partition(Place(topic, index, path), config, resources, circumstance)
+                partition = open_partition(PartitionFolder(topic, index, path), config, resources, circumstance)
             except StorageFault as fault:
                 one.unreadable.append({"partition": index, "reason": str(fault)})
                 continue

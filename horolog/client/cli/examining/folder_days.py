@@ -4,7 +4,7 @@ from datetime import tzinfo
 from typing import TYPE_CHECKING, NamedTuple
 
 from horolog.broker.log.partition import Inventory, Partition, Resources, lookups
-from horolog.broker.log.recovery import Circumstances, Place, open_partition
+from horolog.broker.log.recovery import Circumstances, PartitionFolder, open_partition
 from horolog.broker.log.storage import OverlayStorage, ReadOnlyStorage
 from horolog.client.cli.charting.index_points import folders_of
 from horolog.client.cli.examining import segment_ages
@@ -13,10 +13,10 @@ from horolog.client.retention import PartitionFacts
 from horolog.client.segments import Bracket, PartitionSegments, Segment
 
 if TYPE_CHECKING:
-    from horolog.broker.log.partition import Held
+    from horolog.broker.log.partition import HeldSegment
 
 
-class Asked(NamedTuple):
+class DayQuery(NamedTuple):
     zone: tzinfo
     now_ms: int
     days: int
@@ -27,7 +27,7 @@ class Described(NamedTuple):
     days: Days
 
 
-def describe(folder: str, topic: str, asked: Asked) -> Described:
+def describe(folder: str, topic: str, asked: DayQuery) -> Described:
     """The topics' facts; missing topics are left out. Raises NewerClusterFile, StorageFault."""
     opened = _open(folder, topic, asked.now_ms)
     facts = [_facts(one) for one in opened]
@@ -52,7 +52,7 @@ def _open(folder: str, topic: str, now_ms: int) -> list[Partition]:
         start = start_of(topic, index)
         known = Circumstances(was_clean=True, log_start_offset=start, now_ms=now_ms, records_only=True)
         resources = Resources(OverlayStorage(files))
-        found.append(open_partition(Place(topic, index, directory), config, resources, known))
+        found.append(open_partition(PartitionFolder(topic, index, directory), config, resources, known))
     return found
 
 
@@ -76,7 +76,7 @@ def _told(partition: Partition, times: list[int], now_ms: int) -> PartitionSegme
     return PartitionSegments(partition.index, inventory.log_start_offset, inventory.high_watermark, segments, brackets)
 
 
-def _segment(held: "Held") -> Segment:
+def _segment(held: "HeldSegment") -> Segment:
     first, largest = (None if one < 0 else one for one in (held.first_ms, held.largest_ms))
     base_offset, next_offset, size_bytes, _, _, largest_offset, created_ms, modified_ms, future, late = held
     return Segment(

@@ -13,7 +13,7 @@ from horolog.broker.clock import Clock, SystemClock
 from horolog.broker.cluster_file import NewerClusterFile
 from horolog.broker.left_folders import topics_left
 from horolog.broker.log.partition import Partition, Resources, closing, lookups
-from horolog.broker.log.recovery import Place, Rescanner, open_partition
+from horolog.broker.log.recovery import PartitionFolder, Rescanner, open_partition
 from horolog.broker.log.segments import Allowance
 from horolog.broker.log.storage import FileMissing, OverlayStorage, ReadOnlyStorage, Storage, StorageFault
 from horolog.client.cli.charting.index_points import folders_of
@@ -111,7 +111,7 @@ def opened(folder: str, topic: str, wanted: Sequence[int] | None) -> Iterator[Fo
         start_of = log_start_in(files, folder)
         with listening([]):
             for index, directory in places:
-                place = Place(topic, index, directory)
+                place = PartitionFolder(topic, index, directory)
                 known = replace(known_of(topic, index), log_start_offset=start_of(topic, index))
                 partitions[TopicPartition(topic, index)] = open_partition(place, config_of(topic), resources, known)
             by_directory = {one.directory: one for one in partitions.values()}

@@ -13,7 +13,7 @@ from horolog.broker.left_folders import as_left, merge_what_workers_left, topics
 from horolog.broker.log.files import LeaderEpochs, checkpoints, log_starts
 from horolog.broker.log.integrity import SEALS, SealsDamaged, seals
 from horolog.broker.log.partition import Resources, closing
-from horolog.broker.log.recovery import Circumstances, Place, open_partition
+from horolog.broker.log.recovery import Circumstances, PartitionFolder, open_partition
 from horolog.broker.log.storage import (
     LOCK_FILE,
     Changed,
@@ -179,7 +179,7 @@ def _recover(storage: Storage, report: PartitionReport, config: TopicConfig, kno
     report.messages.clear()
     with listening(report.messages):
         partition = open_partition(
-            Place(report.topic, report.index, report.directory), config, Resources(storage), known
+            PartitionFolder(report.topic, report.index, report.directory), config, Resources(storage), known
         )
         closing.close(partition)
     for finding in check_small_files(storage, report.directory):

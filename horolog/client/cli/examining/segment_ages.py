@@ -24,7 +24,7 @@ WINDOW_BYTES = 1 << 20
 LARGEST_WINDOW_BYTES = 1 << 30
 
 
-class Asked(NamedTuple):
+class DeletionQuery(NamedTuple):
     """The settings and the time to decide by."""
 
     config: "TopicConfig"
@@ -38,7 +38,7 @@ def facts_of(
     data_folder: str,
     topic: str,
     partitions: "list[tuple[int, str]]",
-    asked: Asked,
+    asked: DeletionQuery,
 ) -> list[PartitionFacts]:
     """The facts of partitions (number, folder)."""
     start_of = log_start_in(storage, data_folder)
@@ -60,7 +60,7 @@ def _facts(
     directory: str,
     index: int,
     start: int,
-    asked: Asked,
+    asked: DeletionQuery,
 ) -> PartitionFacts:
     config, other, now_ms = asked
     segments, first_ms = ages(storage, directory)

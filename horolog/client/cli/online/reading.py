@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from horolog.client.cli.online.record_text import Writer
     from horolog.client.client import Client
     from horolog.client.live_order import Window
-    from horolog.client.moment import Moment
+    from horolog.client.moment import MergedRecords
 
 POLL_MS = 500
 RECORDS_AT_ONCE = 2000
@@ -95,7 +95,7 @@ class Reading:
         self._window.put(records, now_ms)
         return self._window.take(now_ms)
 
-    async def of_moment(self, moment: "Moment", write: "Writer") -> None:
+    async def of_moment(self, moment: "MergedRecords", write: "Writer") -> None:
         """Read what was merged."""
         handful: list[ConsumerRecord] = []
         async with moment:

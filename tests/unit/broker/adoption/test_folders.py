@@ -3,13 +3,13 @@
 import pytest
 
 from horolog.broker.adoption import folders
-from horolog.broker.adoption.folders import MAX_FILLED_PARTITIONS, Folder, Renaming, look
+from horolog.broker.adoption.folders import MAX_FILLED_PARTITIONS, AdoptedFolder, Renaming, look
 from horolog.broker.log.files import checkpoints
 from horolog.broker.log.storage import MemoryStorage, StorageFault
 
 ID = bytes(range(16))
 HEXES = "0123456789abcdef" * 2
-FOLDER = Folder("/data", "t-0", "t", 0)
+FOLDER = AdoptedFolder("/data", "t-0", "t", 0)
 
 
 @pytest.fixture

@@ -12,11 +12,11 @@ from horolog.broker.groups.classic_events import (
     Downgraded,
     EmptinessStored,
     FirstWaitOver,
+    GroupLoaded,
     JoinGroup,
     JoinOver,
     Killed,
     LeaveGroup,
-    Loaded,
     NewIdStored,
     PendingOver,
     SessionOver,
@@ -24,7 +24,7 @@ from horolog.broker.groups.classic_events import (
     SyncOver,
     Timeouts,
 )
-from horolog.broker.groups.classic_group import COMES_FROM, ClassicGroup, State
+from horolog.broker.groups.classic_group import COMES_FROM, ClassicGroup, GroupState
 from horolog.broker.groups.offsets import GroupOffsets
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.messages.groups import HeartbeatRequest, MemberIdentity
@@ -67,16 +67,16 @@ def group_in(state):
     step(group, join(name="a"))
     step(group, join(name="b", instance_id="i"))
     step(group, join("a-1"))
-    assert (group.state, group.generation) == (State.COMPLETING, 2)
-    if state is State.COMPLETING:
+    assert (group.state, group.generation) == (GroupState.COMPLETING, 2)
+    if state is GroupState.COMPLETING:
         return group
     written = step(group, sync("a-1", assignments={"a-1": b"pa", "b-1": b"pb"}))
     step(group, written.then(OK))
-    if state is State.PREPARING:
+    if state is GroupState.PREPARING:
         step(group, join("a-1"))
-    elif state is State.EMPTY:
+    elif state is GroupState.EMPTY:
         step(group, LeaveGroup([MemberIdentity(member_id="a-1"), MemberIdentity(group_instance_id="i")]))
-    elif state is State.DEAD:
+    elif state is GroupState.DEAD:
         step(group, Killed())
     assert group.state is state
     return group
@@ -95,7 +95,7 @@ def timers(group, decision):
     return [(named.get(id(timer), "gone"), after_ms) for timer, after_ms, _ in decision.timers]
 
 
-S, P, C, E, D = State.STABLE, State.PREPARING, State.COMPLETING, State.EMPTY, State.DEAD
+S, P, C, E, D = GroupState.STABLE, GroupState.PREPARING, GroupState.COMPLETING, GroupState.EMPTY, GroupState.DEAD
 UNKNOWN, AGAIN, GONE = (
     ErrorCode.UNKNOWN_MEMBER_ID,
     ErrorCode.REBALANCE_IN_PROGRESS,
@@ -155,7 +155,7 @@ def test_syncing(state, member_id, generation, after, code):
 HEARTBEATS = {E: UNKNOWN, P: AGAIN, C: OK, S: OK, D: GONE}
 
 
-@pytest.mark.parametrize("state", State)
+@pytest.mark.parametrize("state", GroupState)
 def test_a_heartbeat_changes_nothing_and_begins_a_session_again(state):
     group = group_in(state)
     member = group.members.get("a-1")
@@ -346,7 +346,7 @@ def test_the_first_rebalance_waits_as_long_as_members_come_up_to_their_timeout()
 
 def test_a_group_that_was_read_has_its_sessions_before_it():
     group = group_in(S)
-    decision = step(group, Loaded())
+    decision = step(group, GroupLoaded())
     assert (group.state, timers(group, decision)) == (S, [("session a-1", 10_000), ("session b-1", 10_000)])
 
 
@@ -357,7 +357,7 @@ def test_a_group_that_comes_from_the_newer_protocol_is_to_join_again():
     assert timers(group, decision)[-1] == ("join", 20_000)
 
 
-@pytest.mark.parametrize("state", State)
+@pytest.mark.parametrize("state", GroupState)
 def test_who_waits_in_a_group_that_is_no_more_is_told_so(state):
     group = group_in(state)
     if state is C:
@@ -381,7 +381,7 @@ EVENTS = [NEW, LEADER, FOLLOWER, CHANGED, STRANGER, sync("a-1"), sync("b-1"), Jo
 
 
 @pytest.mark.parametrize("event", EVENTS)
-@pytest.mark.parametrize("state", State)
+@pytest.mark.parametrize("state", GroupState)
 def test_every_step_is_one_of_the_table(state, event, monkeypatch):
     """Each transition on the way is checked where it is made, and its time is that of the decision."""
     group = group_in(state)

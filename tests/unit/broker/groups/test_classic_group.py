@@ -3,7 +3,7 @@
 import pytest
 
 from horolog.broker.groups.classic_events import Client, Timeouts
-from horolog.broker.groups.classic_group import COMES_FROM, ClassicGroup, Member, State, Supported, new_member_id
+from horolog.broker.groups.classic_group import COMES_FROM, ClassicGroup, GroupState, Member, Supported, new_member_id
 from horolog.broker.groups.decision import GroupTimer
 from horolog.broker.groups.offsets import Committed, GroupOffsets
 from horolog.broker.groups.records import read_entry
@@ -20,16 +20,16 @@ def member(member_id="m", *names, instance_id=None, topics=("t",)):
     return Member(member_id, instance_id, Client("client", "/host"), Timeouts(10, 20), protocols)
 
 
-def group(*members, state=State.STABLE, protocol_type="consumer"):
+def group(*members, state=GroupState.STABLE, protocol_type="consumer"):
     made = ClassicGroup("g", 3, GroupOffsets(), NOW_MS)
     if members:
         made.protocol_type = protocol_type
         for one in members:
             made.add(one)
-        made.go_to(State.PREPARING, NOW_MS)
+        made.go_to(GroupState.PREPARING, NOW_MS)
         made.begin_generation(NOW_MS)
-        if state is State.STABLE:
-            made.go_to(State.STABLE, NOW_MS)
+        if state is GroupState.STABLE:
+            made.go_to(GroupState.STABLE, NOW_MS)
     return made
 
 
@@ -41,7 +41,7 @@ def test_a_new_group_is_empty_and_keeps_offsets_only():
 
 def test_states_follow_each_other_only_on_the_ways_of_the_table():
     for state, before in COMES_FROM.items():
-        for one in State:
+        for one in GroupState:
             made = ClassicGroup("g", 0, GroupOffsets(), 0)
             made.state = one
             if one in before:
@@ -174,7 +174,7 @@ class TestGenerations:
     def test_the_number_begins_again_behind_the_largest(self):
         made = group(member())
         made.generation = 0x7FFFFFFF
-        made.go_to(State.PREPARING, NOW_MS)
+        made.go_to(GroupState.PREPARING, NOW_MS)
         made.begin_generation(NOW_MS)
         assert made.generation == 0
 
@@ -182,7 +182,7 @@ class TestGenerations:
         one = member()
         made = group(one)
         made.remove(one)
-        made.go_to(State.PREPARING, NOW_MS)
+        made.go_to(GroupState.PREPARING, NOW_MS)
         made.begin_generation(NOW_MS)
         assert (made.is_empty, made.is_simple, made.protocol_name, made.subscribed) == (True, False, None, frozenset())
 
@@ -210,12 +210,12 @@ class TestWhoMayCommit:
         assert self.check(group()) == NONE
 
     def test_nobody_between_joining_and_syncing(self):
-        made = group(member("a"), state=State.COMPLETING)
+        made = group(member("a"), state=GroupState.COMPLETING)
         assert self.check(made, "a", None, 1) == ErrorCode.REBALANCE_IN_PROGRESS
         assert self.check(made, "a", None, 1, transactional=True) == NONE
 
     def test_nobody_in_a_group_that_is_gone(self, made):
-        made.go_to(State.DEAD, NOW_MS)
+        made.go_to(GroupState.DEAD, NOW_MS)
         assert self.check(made, "a", None, 1) == ErrorCode.COORDINATOR_NOT_AVAILABLE
 
     def test_anybody_may_read(self, made):
@@ -256,7 +256,7 @@ class TestWhenAnOffsetsTimeBegins:
         one = member()
         made = group(one)
         made.remove(one)
-        made.go_to(State.PREPARING, NOW_MS)
+        made.go_to(GroupState.PREPARING, NOW_MS)
         made.begin_generation(9000)
         assert self.starts(made) == 9000
         made.state_since_ms = 1
@@ -265,7 +265,7 @@ class TestWhenAnOffsetsTimeBegins:
     def test_never_while_its_topic_is_read(self):
         assert self.starts(group(member())) is None
         assert self.starts(group(member()), "u") == 2000
-        assert self.starts(group(member(), state=State.COMPLETING), "u") is None
+        assert self.starts(group(member(), state=GroupState.COMPLETING), "u") is None
 
 
 class TestInTheLog:

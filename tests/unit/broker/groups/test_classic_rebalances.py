@@ -2,7 +2,7 @@
 
 import pytest
 
-from horolog.broker.groups.classic_group import COMES_FROM, State
+from horolog.broker.groups.classic_group import COMES_FROM, GroupState
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.group_metadata import write_assignment
 from tests.support.at_once import at_once
@@ -145,10 +145,10 @@ def test_the_leaders_rejoin_begins_a_rebalance_a_followers_does_not(pair):
     a, b = pair
     b.send_join()
     assert b.joined.generation_id == 2
-    assert group_of(b.world).state is State.STABLE
+    assert group_of(b.world).state is GroupState.STABLE
     a.send_join()
     assert a.joined is None
-    assert group_of(a.world).state is State.PREPARING
+    assert group_of(a.world).state is GroupState.PREPARING
 
 
 @pytest.mark.parametrize("fields", [{"protocol_type": "connect"}, {"protocols": [("sticky", b"")]}, {"protocols": []}])
@@ -289,8 +289,8 @@ def test_assignments_that_cannot_be_written_are_not_told(world):
 
 
 def test_only_the_ways_of_the_table_are_gone(world):
-    for state in State:
-        for to in State:
+    for state in GroupState:
+        for to in GroupState:
             a = ClassicClient(world)
             a.join()
             group = group_of(world)

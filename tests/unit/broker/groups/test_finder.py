@@ -4,7 +4,7 @@ import pytest
 
 from horolog.broker.groups.classic_group import ClassicGroup
 from horolog.broker.groups.consumer_group import ConsumerGroup
-from horolog.broker.groups.kip848 import Refusal
+from horolog.broker.groups.kip848 import HeartbeatRefusal
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.messages.consumer_groups import ConsumerGroupHeartbeatRequest
 from horolog.protocol.messages.groups import JoinGroupRequest
@@ -35,7 +35,7 @@ def test_a_new_group_is_not_kept_before_it_has_a_member(world, finder):
 def test_who_names_itself_looks_for_a_group_that_is_there(world, finder):
     assert finder.to_join(joining("x")) == ErrorCode.UNKNOWN_MEMBER_ID
     refusal = finder.for_heartbeat(beating(3), [])
-    assert isinstance(refusal, Refusal)
+    assert isinstance(refusal, HeartbeatRefusal)
     assert refusal.code == ErrorCode.GROUP_ID_NOT_FOUND
     member = ClassicClient(world)
     member.join()
@@ -49,7 +49,7 @@ def test_a_broker_that_keeps_no_more_groups_makes_none():
     finder = world.coordinator._finder
     assert finder.to_join(joining()) == ErrorCode.GROUP_MAX_SIZE_REACHED
     refusal = finder.for_heartbeat(beating(), [])
-    assert isinstance(refusal, Refusal)
+    assert isinstance(refusal, HeartbeatRefusal)
     assert refusal.code == ErrorCode.GROUP_MAX_SIZE_REACHED
 
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from horolog.broker.cluster_state import Lead, LeadsChanged
-from horolog.broker.groups.journal import Journal, Marked, Producer, Stored
+from horolog.broker.groups.journal import GroupJournal, Marked, Stored, TransactionalProducer
 from horolog.broker.log.partition import append_marker
 from horolog.broker.log.storage import StorageFault
 from horolog.protocol.errors import ErrorCode
@@ -28,7 +28,7 @@ def told():
 
 
 def journal_of(world):
-    return Journal(world.cluster, world.committer, world.clock)
+    return GroupJournal(world.cluster, world.committer, world.clock)
 
 
 @pytest.fixture
@@ -141,7 +141,7 @@ class TestReading:
 
     def test_transactions_are_told_with_their_ends(self, world, journal, told):
         for producer_id, committed in ((7, True), (8, False)):
-            journal.append(1, [ENTRY], told, producer=Producer(producer_id, 0))
+            journal.append(1, [ENTRY], told, producer=TransactionalProducer(producer_id, 0))
             world.tick()
             append_marker(journal.find(1), producer_id, 0, Marker(committed, 0), 7000)
             journal.find(1).flush()

@@ -4,8 +4,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from horolog.broker.groups.classic_events import Client, JoinGroup, Killed, LeaveGroup, Loaded, SyncGroup, Timeouts
-from horolog.broker.groups.classic_group import ClassicGroup, State
+from horolog.broker.groups.classic_events import Client, GroupLoaded, JoinGroup, Killed, LeaveGroup, SyncGroup, Timeouts
+from horolog.broker.groups.classic_group import ClassicGroup, GroupState
 from horolog.broker.groups.consumer_group import LEAVE_EPOCH, STATIC_LEAVE_EPOCH, ConsumerGroup
 from horolog.broker.groups.kip848 import decide
 from horolog.broker.groups.kip848_events import NOT_COME_BACK, SILENT, Heartbeat, Leave, Overdue, Upgraded
@@ -211,7 +211,7 @@ def test_a_member_that_is_overdue_is_out_once(group):
 
 def test_sessions_begin_with_loading_and_upgrades_and_end_with_the_group(group):
     step(group, beat("A"))
-    assert timers(group, step(group, Loaded())) == [("session A", SESSION_MS)]
+    assert timers(group, step(group, GroupLoaded())) == [("session A", SESSION_MS)]
     assert ("session A", SESSION_MS) in timers(group, step(group, Upgraded()))
     assert ("session A", None) in timers(group, step(group, Killed()))
 
@@ -271,7 +271,7 @@ def test_the_group_goes_on_as_a_classic_one_when_the_last_new_member_leaves(mixe
     decision = step(mixed, leave("A"))
     made = decision.successor
     assert isinstance(made, ClassicGroup)
-    assert (made.state, list(made.members), made.generation) == (State.STABLE, ["old-1"], mixed.epoch)
+    assert (made.state, list(made.members), made.generation) == (GroupState.STABLE, ["old-1"], mixed.epoch)
     assert decision.entries[-1] == made.entry()
     assert not step(mixed, leave("old-1"), Known(group_consumer_migration_policy="disabled")).successor
 
@@ -390,7 +390,7 @@ def test_after_a_start_a_member_keeps_what_it_had_until_it_is_heard_of(group):
     before = given(group, "A"), given(group, "B"), group.epoch
     for member in group.members.values():
         member.sight = None
-    step(group, Loaded(), known)
+    step(group, GroupLoaded(), known)
     step(group, look("A", group.members["A"].current.epoch, narrow), known)
     step(group, look("B", group.members["B"].current.epoch, narrow), known)
     assert (given(group, "A"), given(group, "B"), group.epoch) == before

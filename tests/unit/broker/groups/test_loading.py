@@ -4,7 +4,7 @@ import pytest
 
 from horolog.broker.clock import ManualClock
 from horolog.broker.groups.classic_events import Client, Timeouts
-from horolog.broker.groups.classic_group import ClassicGroup, Member, State
+from horolog.broker.groups.classic_group import ClassicGroup, GroupState, Member
 from horolog.broker.groups.consumer_group import ClassicPart, ConsumerGroup, ConsumerMember
 from horolog.broker.groups.journal import Marked, Stored
 from horolog.broker.groups.loading import Folded, Loader
@@ -135,7 +135,7 @@ class TestClassicGroups:
         one = Member("m", "i", Client("client", "/host"), Timeouts(10, 20), (("range", subscription("t")),))
         one.assignment = b"mine"
         found = log.keep(self.group(one).entry()).commit(5).load().groups["g"]
-        assert (found.state, found.generation, found.leader_id, found.state_since_ms) == (State.STABLE, 4, "m", 77)
+        assert (found.state, found.generation, found.leader_id, found.state_since_ms) == (GroupState.STABLE, 4, "m", 77)
         assert (found.protocol_type, found.protocol_name, found.subscribed) == ("consumer", "range", {"t"})
         assert (found.statics, found.offsets.get(PLACE).offset) == ({"i": "m"}, 5)
         member = found.members["m"]

@@ -10,7 +10,7 @@ from horolog.broker.groups.classic_events import Downgraded, JoinOver
 from horolog.broker.groups.classic_group import ClassicGroup
 from horolog.broker.groups.consumer_group import ConsumerGroup
 from horolog.broker.groups.decision import Decision, GroupTimer
-from horolog.broker.groups.journal import Journal
+from horolog.broker.groups.journal import GroupJournal
 from horolog.broker.groups.known import Known
 from horolog.broker.groups.offsets import GroupOffsets
 from horolog.broker.groups.runner import Runner
@@ -40,7 +40,7 @@ def group():
 
 @pytest.fixture
 def runner(world):
-    journal = Journal(world.cluster, world.committer, world.clock)
+    journal = GroupJournal(world.cluster, world.committer, world.clock)
     world.timers = Timers(world.clock)
     world.lost = []
     known = Known(world.cluster, world.clock)

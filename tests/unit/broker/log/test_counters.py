@@ -1,7 +1,7 @@
 """Refusals for a time are counted record by record, by what was wrong with it."""
 
 from horolog.broker.log.counters import LogCounters
-from horolog.broker.log.validation import Refused
+from horolog.broker.log.validation import RefusedSet
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.records.timestamps import Accepted, describe_refusal
 
@@ -21,12 +21,12 @@ def counted(refused):
 def test_every_record_counts_under_its_reason():
     errors = [(n, describe_refusal(time, TIMES)) for n, time in enumerate((1, 2, 2_000_000, -5))]
     errors.append((4, "a message inside a wrapper may not claim the timestamp type LogAppendTime"))
-    assert counted(Refused(ErrorCode.INVALID_TIMESTAMP, "several", errors)) == (3, 1, 1)
+    assert counted(RefusedSet(ErrorCode.INVALID_TIMESTAMP, "several", errors)) == (3, 1, 1)
 
 
 def test_a_refusal_of_the_whole_set_counts_once():
-    assert counted(Refused(ErrorCode.INVALID_TIMESTAMP, "a producer may not set the type")) == (0, 0, 1)
+    assert counted(RefusedSet(ErrorCode.INVALID_TIMESTAMP, "a producer may not set the type")) == (0, 0, 1)
 
 
 def test_other_refusals_do_not_count():
-    assert counted(Refused(ErrorCode.INVALID_RECORD, "no key", [(0, "no key")])) == (0, 0, 0)
+    assert counted(RefusedSet(ErrorCode.INVALID_RECORD, "no key", [(0, "no key")])) == (0, 0, 0)

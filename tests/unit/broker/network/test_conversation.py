@@ -8,7 +8,7 @@ import struct
 import pytest
 
 from horolog.broker.handlers.context import RequestContext
-from horolog.broker.network.conversation import Conversation, HandshakeRefused, State
+from horolog.broker.network.conversation import Conversation, ConversationState, HandshakeRefused
 from horolog.broker.network.unanswered import WRITE_HIGH_WATER_BYTES
 from horolog.broker.principal import ANONYMOUS, Principal
 from tests.support.conversations import PRODUCE, Peer, context_of, finish, framed, limits, talk
@@ -59,7 +59,7 @@ def test_what_is_no_frame_ends_the_conversation_behind_the_answers_before_it(
     conversation, service = talk(socket_request_max_bytes=1000)
     with caplog.at_level(logging.INFO):
         conversation.receive(framed(b"a") + bad)
-    assert conversation.state is State.CLOSING
+    assert conversation.state is ConversationState.CLOSING
     assert conversation.closing
     assert not conversation.wants_to_read
     assert taken(conversation) == [b"a"]
@@ -300,7 +300,7 @@ def test_a_request_that_makes_no_sense_ends_the_conversation(caplog: pytest.LogC
 def test_a_bug_in_a_handler_ends_one_conversation_and_is_logged(caplog: pytest.LogCaptureFixture) -> None:
     conversation, _ = talk()
     conversation.receive(framed(b"e"))
-    assert conversation.state is State.CLOSING
+    assert conversation.state is ConversationState.CLOSING
     assert "a bug" in caplog.text
 
 
@@ -316,7 +316,7 @@ def test_after_a_cut_nothing_leaves() -> None:
     conversation, service = talk()
     conversation.receive(framed(b"a", b"w1"))
     conversation.cut("enough")
-    assert conversation.state is State.CLOSED
+    assert conversation.state is ConversationState.CLOSED
     finish(service.waiting[0], b"W1")
     assert taken(conversation) == []
 
@@ -328,7 +328,7 @@ def test_it_ends_once() -> None:
     conversation.close("second")
     conversation.cut("third")
     conversation.drain()
-    assert conversation.state is State.CLOSING
+    assert conversation.state is ConversationState.CLOSING
     assert len(peer.changes) == 1
 
 
@@ -336,7 +336,7 @@ def test_draining_answers_what_was_served_and_serves_nothing_more() -> None:
     conversation, service = talk(queued_max_requests=2)
     conversation.receive(framed(b"w1", b"w2", b"w3"))
     conversation.drain()
-    assert conversation.state is State.DRAINING
+    assert conversation.state is ConversationState.DRAINING
     conversation.receive(framed(b"a"))
     finish(service.waiting[0], b"W1")
     finish(service.waiting[1], b"W2")
@@ -400,7 +400,7 @@ class Password:
 
 def test_a_plain_conversation_begins_in_serving_as_anonymous() -> None:
     conversation, service = talk()
-    assert conversation.state is State.SERVING
+    assert conversation.state is ConversationState.SERVING
     assert conversation.principal is ANONYMOUS
     conversation.receive(framed(b"a"))
     assert service.principals == ["User:ANONYMOUS"]
@@ -409,12 +409,12 @@ def test_a_plain_conversation_begins_in_serving_as_anonymous() -> None:
 def test_the_handshake_has_the_frames_until_it_knows_the_peer() -> None:
     password = Password()
     conversation, service = talk(handshake=password)
-    assert conversation.state is State.HANDSHAKING
+    assert conversation.state is ConversationState.HANDSHAKING
     conversation.receive(framed(b"who?", b"alice", b"a" * 50))
     assert password.seen == [b"who?", b"alice"]
     assert service.seen == [b"a" * 50]
     assert service.principals == ["User:alice"]
-    assert conversation.state is State.SERVING
+    assert conversation.state is ConversationState.SERVING
     assert taken(conversation) == [b"say your name", b"welcome", b"a" * 50]
 
 
@@ -422,7 +422,7 @@ def test_a_peer_that_is_refused_is_told_why_and_nothing_of_it_is_served() -> Non
     conversation, service = talk(handshake=Password())
     conversation.receive(framed(b"mallory", b"a"))
     assert taken(conversation) == [b"no"]
-    assert conversation.state is State.CLOSING
+    assert conversation.state is ConversationState.CLOSING
     assert service.seen == []
 
 

@@ -8,11 +8,11 @@ import struct
 import pytest
 
 from horolog.broker.handlers import HANDLERS
-from horolog.broker.network.conversation import Conversation, State
+from horolog.broker.network.conversation import Conversation, ConversationState
 from horolog.broker.network.limits import ConnectionLimits
 from horolog.broker.network.sasl_handshake import SaslHandshake
 from horolog.broker.principal import ANONYMOUS, Principal
-from horolog.broker.security.sasl.plain import Plain, PlainUsers
+from horolog.broker.security.sasl.plain import PlainLogin, PlainUsers
 from horolog.protocol.apis import API, ApiKey
 from horolog.protocol.compile import encode
 from horolog.protocol.errors import ErrorCode
@@ -75,14 +75,14 @@ def entered(scenario, **more):
 def test_a_peer_that_proves_itself_is_served_as_its_principal(version):
     async def scenario(entrance):
         wire = entrance.connect()
-        assert wire.conversation.state is State.HANDSHAKING
+        assert wire.conversation.state is ConversationState.HANDSHAKING
         assert (await wire.ask(ApiVersionsRequest(**SOFTWARE), 4)).error_code == ErrorCode.NONE
         chosen = await wire.ask(SaslHandshakeRequest(mechanism="PLAIN"), 1)
         assert (chosen.error_code, chosen.mechanisms) == (ErrorCode.NONE, ["PLAIN"])
         answer = await wire.ask(SaslAuthenticateRequest(auth_bytes=ALICE), version)
         assert (answer.error_code, bytes(answer.auth_bytes), answer.error_message) == (ErrorCode.NONE, b"", "")
         assert wire.conversation.principal == Principal("User", "alice")
-        assert wire.conversation.state is State.SERVING
+        assert wire.conversation.state is ConversationState.SERVING
         assert (await wire.ask(MetadataRequest(topics=[]), 9)).brokers
         assert counted(entrance.door) == {("PLAIN", "login", "success"): 1}
 
@@ -283,7 +283,7 @@ def test_who_changes_with_a_renewal_is_sent_away(mechanism, token, told):
         assert wire.conversation.principal == Principal("User", "alice")
 
     users = PlainUsers({"alice": "secret", "bob": "other"})
-    both = {"PLAIN": lambda: Plain(users), "OTHER": lambda: Plain(users)}
+    both = {"PLAIN": lambda: PlainLogin(users), "OTHER": lambda: PlainLogin(users)}
     entered(scenario, mechanisms=both, max_reauth_ms={"PLAIN": 5000, "OTHER": 5000})
 
 
@@ -297,7 +297,7 @@ def test_another_mechanism_at_a_renewal_closes_the_connection_without_an_answer(
         assert wire.closed
         assert not wire.answers()
 
-    both = {name: lambda: Plain(PlainUsers({"alice": "secret"})) for name in ("PLAIN", "OTHER")}
+    both = {name: lambda: PlainLogin(PlainUsers({"alice": "secret"})) for name in ("PLAIN", "OTHER")}
     entered(scenario, mechanisms=both, max_reauth_ms={"PLAIN": 5000, "OTHER": 5000})
 
 

@@ -72,7 +72,7 @@ async def test_the_newest_connection_is_taken_in_for_the_oldest_without_a_reques
 async def test_peers_that_never_read_their_answer_make_room_as_well(monkeypatch):
     monkeypatch.setattr(http_server, "MAX_PER_ADDRESS", 2)
     async with running() as broker:
-        broker.metrics_server.answer = lambda path: http_server.Answer(
+        broker.metrics_server.answer = lambda path: http_server.HttpResponse(
             http_server.HTTPStatus.OK, http_server.TEXT_TYPE, [b"x" * 1_000_000] * (1 if path == "/health" else 100)
         )
         held = [await asyncio.open_connection("127.0.0.1", broker.metrics_server.port) for _ in range(2)]
@@ -145,7 +145,7 @@ class TestOneConnection:
             raise RuntimeError("no figures")
 
         monkeypatch.setattr(
-            server, "answer", lambda path: http_server.Answer(http_server.HTTPStatus.OK, "text/plain", broken())
+            server, "answer", lambda path: http_server.HttpResponse(http_server.HTTPStatus.OK, "text/plain", broken())
         )
         connection.data_received(b"GET / HTTP/1.1\r\n\r\n")
         await eventually(lambda: wire.ended)

@@ -3,7 +3,7 @@
 import pytest
 
 from horolog.broker.observability import state
-from horolog.broker.observability.state import State
+from horolog.broker.observability.state import StateMetrics
 from horolog.broker.topic_settings import SETTINGS_UNKNOWN
 from horolog.protocol.messages.offsets import (
     OffsetCommitRequest,
@@ -22,7 +22,7 @@ async def machine():
 
 def figures(machine):
     """By family, the samples by their labels."""
-    return {family.name: dict(samples) for family, samples in State(machine.broker).collect()}
+    return {family.name: dict(samples) for family, samples in StateMetrics(machine.broker).collect()}
 
 
 def append(machine, topic, *, ahead_ms=0):

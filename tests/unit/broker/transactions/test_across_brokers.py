@@ -8,7 +8,7 @@ import pytest
 
 from horolog.broker.groups.offsets import GroupOffsets
 from horolog.broker.topic_names import GROUP_OFFSETS, TRANSACTION_STATE
-from horolog.broker.transactions.states import State
+from horolog.broker.transactions.states import TransactionState
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.messages.transactions import (
     AddPartitionsToTxnRequest,
@@ -159,7 +159,7 @@ def test_a_partition_takes_no_marker_of_an_older_coordinator_and_the_transaction
     one.end()
     pair.pass_time(3_000)
     (transaction,) = pair.nodes[1].broker.transactions
-    assert transaction.state == State.PREPARE_COMMIT
+    assert transaction.state == TransactionState.PREPARE_COMMIT
     assert committed(pair, 0) == committed(pair, 1) == []
 
 
@@ -169,7 +169,7 @@ def test_markers_are_sent_until_the_leader_is_back(pair: TwoBrokers) -> None:
     pair.network.leave(2)
     one.end()
     (transaction,) = pair.nodes[1].broker.transactions
-    assert transaction.state == State.PREPARE_COMMIT
+    assert transaction.state == TransactionState.PREPARE_COMMIT
     assert (committed(pair, 0), committed(pair, 1)) == ([b"v"], [])
     pair.restart(2)
     pair.pass_time(3_000)

@@ -14,7 +14,7 @@ from horolog.broker.log.integrity import BeingRescanned
 from horolog.broker.log.partition import Partition, rewrite
 from horolog.broker.log.storage.memory_disk import ALL
 from horolog.broker.transactions.coordinator import TransactionCoordinator
-from horolog.broker.transactions.states import LARGEST_EPOCH, VERSION_0, VERSION_2, Producer, State
+from horolog.broker.transactions.states import LARGEST_EPOCH, VERSION_0, VERSION_2, Producer, TransactionState
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.records.control import Marker
 from tests.support.at_once import at_once, delete_topic
@@ -76,7 +76,7 @@ def ends(world: TransactionWorld) -> list[int]:
     return [world.partition(place).last_stable_offset for place in PLACES]
 
 
-def state(world: TransactionWorld) -> State:
+def state(world: TransactionWorld) -> TransactionState:
     found = world.coordinator.get("x")
     assert found is not None
     return found.state
@@ -112,7 +112,7 @@ def test_nothing_is_decided_by_a_decision_that_could_not_be_written(
 ) -> None:
     world.storage.fail("write", STATE)
     assert end(world, producer).code == NOT_NOW
-    assert state(world) == State.ONGOING
+    assert state(world) == TransactionState.ONGOING
     assert ends(world) == [0, 0]
     assert end(world, producer).answers == [(ErrorCode.NONE, Producer(producer.id, 1))]
     assert ends(world) == [2, 2]
@@ -126,7 +126,7 @@ def test_a_decision_that_may_be_on_the_disk_is_found_out_by_a_restart(
     assert end(world, producer, commit=False).code == NOT_NOW
     world.kill()
     world.settle()
-    assert state(world) == State.COMPLETE_COMMIT
+    assert state(world) == TransactionState.COMPLETE_COMMIT
     assert ends(world) == [2, 2]
 
 
@@ -136,12 +136,12 @@ def test_a_decided_transaction_is_finished_when_the_disk_takes_its_markers(
     world.storage.fail("write", "/t-1/")
     told = end(world, producer)
     assert told.answers == [(ErrorCode.NONE, Producer(producer.id, 1))]
-    assert state(world) == State.PREPARE_COMMIT
+    assert state(world) == TransactionState.PREPARE_COMMIT
     assert ends(world) == [2, 0]
     assert end(world, Producer(producer.id, 1)).code == ErrorCode.CONCURRENT_TRANSACTIONS
     world.coordinator.finish_prepared()
     world.settle()
-    assert state(world) == State.COMPLETE_COMMIT
+    assert state(world) == TransactionState.COMPLETE_COMMIT
     assert ends(world) == [2, 2]
     assert told.code == ErrorCode.NONE
 
@@ -149,7 +149,7 @@ def test_a_decided_transaction_is_finished_when_the_disk_takes_its_markers(
 def test_a_partition_whose_topic_is_gone_needs_no_marker(world: TransactionWorld, producer: Producer) -> None:
     delete_topic(world.cluster, "t")
     assert end(world, producer).code == ErrorCode.NONE
-    assert state(world) == State.COMPLETE_COMMIT
+    assert state(world) == TransactionState.COMPLETE_COMMIT
 
 
 def test_while_a_decision_is_on_its_way_nothing_else_is_done(world: TransactionWorld, producer: Producer) -> None:
@@ -163,7 +163,7 @@ def test_while_a_decision_is_on_its_way_nothing_else_is_done(world: TransactionW
     world.coordinator.abort_timed_out()
     world.settle()
     assert told.code == ErrorCode.NONE
-    assert state(world) == State.COMPLETE_COMMIT
+    assert state(world) == TransactionState.COMPLETE_COMMIT
 
 
 def test_records_whose_transaction_nobody_knows_are_aborted_at_the_start(world: TransactionWorld) -> None:
@@ -199,7 +199,7 @@ def test_what_cannot_be_put_back_on_record_at_the_start_is_when_the_disk_works(
     world.coordinator.finish_prepared()
     world.settle()
     assert end(world, producer).code == ErrorCode.NONE
-    assert state(world) == State.COMPLETE_COMMIT
+    assert state(world) == TransactionState.COMPLETE_COMMIT
     assert ends(world) == [2, 2]
     for place in PLACES:
         assert len(world.read_committed(place, 0)[0]) == 1
@@ -366,7 +366,7 @@ def test_without_a_producer_id_to_be_had_clients_try_again(world: TransactionWor
     last = world.coordinator._entries["x"]
     last.transaction = last.transaction._replace(producer_epoch=LARGEST_EPOCH)
     assert end(world, Producer(producer.id, LARGEST_EPOCH)).code == NOT_NOW
-    assert state(world) == State.ONGOING
+    assert state(world) == TransactionState.ONGOING
 
 
 def test_the_end_of_what_has_ended_is_told_again(world: TransactionWorld, producer: Producer) -> None:
@@ -377,7 +377,7 @@ def test_the_end_of_what_has_ended_is_told_again(world: TransactionWorld, produc
 
 def test_a_producer_that_is_open_is_aborted_before_the_next_begins(world: TransactionWorld, producer: Producer) -> None:
     assert initialize(world).code == ErrorCode.CONCURRENT_TRANSACTIONS
-    assert state(world) == State.COMPLETE_ABORT
+    assert state(world) == TransactionState.COMPLETE_ABORT
     assert initialize(world).code == ErrorCode.NONE
 
 
@@ -396,11 +396,11 @@ def test_a_transaction_that_takes_too_long_is_aborted(world: TransactionWorld, p
     world.clock.advance(59_000)
     world.coordinator.abort_timed_out()
     world.settle()
-    assert state(world) == State.ONGOING
+    assert state(world) == TransactionState.ONGOING
     world.clock.advance(2_000)
     world.coordinator.abort_timed_out()
     world.settle()
-    assert state(world) == State.COMPLETE_ABORT
+    assert state(world) == TransactionState.COMPLETE_ABORT
     assert ends(world) == [2, 2]
 
 
@@ -409,7 +409,7 @@ def test_one_that_is_off_record_is_not_aborted_before_it_is_on_it(world: Transac
     world.coordinator._strays._unrecorded.add(producer.id)
     world.coordinator.abort_timed_out()
     world.settle()
-    assert state(world) == State.ONGOING
+    assert state(world) == TransactionState.ONGOING
 
 
 def test_an_id_that_nobody_uses_is_forgotten_for_good(world: TransactionWorld) -> None:

@@ -8,13 +8,13 @@ from horolog.broker.clock import ManualClock
 from horolog.broker.transactions.ending import Ending
 from horolog.broker.transactions.journal import NotWritten
 from horolog.broker.transactions.open_transaction import OpenTransaction
-from horolog.broker.transactions.states import NO_PRODUCER_ID, Producer, State, Transaction
+from horolog.broker.transactions.states import NO_PRODUCER_ID, Producer, Transaction, TransactionState
 from horolog.protocol.errors import ErrorCode
 
 NOW_MS = 1_700_000_000_000
 PLACES = frozenset({("t", 0), ("t", 1)})
-ONGOING = Transaction("x", 7, 3, 60_000, State.ONGOING, PLACES, NOW_MS, NOW_MS)
-PREPARED = ONGOING._replace(state=State.PREPARE_COMMIT)
+ONGOING = Transaction("x", 7, 3, 60_000, TransactionState.ONGOING, PLACES, NOW_MS, NOW_MS)
+PREPARED = ONGOING._replace(state=TransactionState.PREPARE_COMMIT)
 NOT_NOW = ErrorCode.COORDINATOR_NOT_AVAILABLE
 
 
@@ -79,16 +79,16 @@ ALL_MARKED, NONE_LEFT = True, frozenset()
 
 def test_every_step_follows_the_one_before(ending, disk, entry, told, done):
     ending.decide(entry, PREPARED, done)
-    assert (disk.written, disk.marked, entry.busy) == ([State.PREPARE_COMMIT], [], True)
+    assert (disk.written, disk.marked, entry.busy) == ([TransactionState.PREPARE_COMMIT], [], True)
     assert entry.transaction is ONGOING, "nobody believes a decision that is not on the disk"
     disk.answer(True)
-    assert disk.marked == [(State.PREPARE_COMMIT, PLACES, 4)]
+    assert disk.marked == [(TransactionState.PREPARE_COMMIT, PLACES, 4)]
     assert entry.transaction is PREPARED
     disk.answer(NONE_LEFT)
-    assert (disk.written[-1], told) == (State.COMPLETE_COMMIT, [])
+    assert (disk.written[-1], told) == (TransactionState.COMPLETE_COMMIT, [])
     disk.answer(True)
     assert told == [(ErrorCode.NONE, Producer(7, 3))]
-    assert (entry.transaction.state, entry.busy, entry.waiting) == (State.COMPLETE_COMMIT, False, [])
+    assert (entry.transaction.state, entry.busy, entry.waiting) == (TransactionState.COMPLETE_COMMIT, False, [])
 
 
 def test_the_next_producer_is_told_where_epochs_have_run_out(ending, disk, entry, told, done):
@@ -141,14 +141,14 @@ class TestMarkers:
         assert disk.marked[-1][1] == left
         disk.answer(NONE_LEFT)
         disk.answer(True)
-        assert decided.transaction.state == State.COMPLETE_COMMIT
+        assert decided.transaction.state == TransactionState.COMPLETE_COMMIT
         assert len(told) == 1
 
     def test_that_are_written_when_the_shard_has_gone_are_completed_by_who_has_it(self, disk, decided, told):
         decided.is_lost = True
         disk.answer(NONE_LEFT)
         assert told == [(ErrorCode.NONE, Producer(7, 3))]
-        assert disk.written == [State.PREPARE_COMMIT]
+        assert disk.written == [TransactionState.PREPARE_COMMIT]
 
     def test_wait_where_the_journal_cannot_be_asked(self, ending, disk, entry, told, done):
         entry.transaction = PREPARED

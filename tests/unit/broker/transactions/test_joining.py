@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import pytest
 
 from horolog.broker.log.partition import Resources, append_marker
-from horolog.broker.log.recovery import Place, create_partition
+from horolog.broker.log.recovery import PartitionFolder, create_partition
 from horolog.broker.placement import NO_NODE
 from horolog.broker.topic import Topic
 from horolog.broker.transactions.joining import JoiningAnywhere
@@ -65,7 +65,7 @@ class World:
         self.joining = JoiningAnywhere(self.here, self.others, self.cluster, later)
 
     def _made(self, index):
-        place = Place("t", index, f"/data/t-{index}")
+        place = PartitionFolder("t", index, f"/data/t-{index}")
         return create_partition(place, None, small_config(), Resources(self.storage), NOW_MS)
 
     def tick(self):

@@ -7,8 +7,8 @@ import pytest
 from horolog.broker.log.storage.memory_disk import ALL
 from horolog.broker.log.validation.own_batch import NEWEST_PRODUCE_VERSION
 from horolog.broker.transactions import records
-from horolog.broker.transactions.journal import Journal, NotWritten
-from horolog.broker.transactions.states import VERSION_2, State, Transaction
+from horolog.broker.transactions.journal import NotWritten, TransactionJournal
+from horolog.broker.transactions.states import VERSION_2, Transaction, TransactionState
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.records.batch import encode_batch
 from horolog.protocol.records.record import Record
@@ -47,7 +47,7 @@ def state_files(world: TransactionWorld) -> dict[str, bytes]:
 
 def test_what_a_killed_broker_had_not_synced_is_synced(world: TransactionWorld) -> None:
     world.kill()
-    assert world.coordinator.get("x").state == State.EMPTY
+    assert world.coordinator.get("x").state == TransactionState.EMPTY
     written = state_files(world)
     assert any(written.values())
     world.logs.abandon()
@@ -75,9 +75,9 @@ class TestOneTransaction:
 
     @pytest.fixture
     def journal(self, group_world):
-        return Journal(group_world.cluster, group_world.committer, group_world.clock)
+        return TransactionJournal(group_world.cluster, group_world.committer, group_world.clock)
 
-    def transaction(self, state=State.ONGOING, name="x", places=1):
+    def transaction(self, state=TransactionState.ONGOING, name="x", places=1):
         partitions = frozenset(("a-topic-with-a-name", index) for index in range(places))
         return Transaction(name, 7, 0, 60_000, state, partitions, 5, 5)
 
@@ -90,15 +90,15 @@ class TestOneTransaction:
 
     def test_a_decision_is_told_once_it_is_on_the_disk(self, group_world, journal):
         told = []
-        journal.commit(self.transaction(State.PREPARE_COMMIT), told.append)
+        journal.commit(self.transaction(TransactionState.PREPARE_COMMIT), told.append)
         assert told == []
         group_world.tick()
         assert told == [True]
-        assert [one.state for one in self.kept(journal)] == [State.PREPARE_COMMIT]
+        assert [one.state for one in self.kept(journal)] == [TransactionState.PREPARE_COMMIT]
 
     def test_a_decision_that_is_not_written_is_told(self, group_world, journal):
         told = []
-        journal.commit(self.transaction(State.PREPARE_COMMIT), told.append)
+        journal.commit(self.transaction(TransactionState.PREPARE_COMMIT), told.append)
         group_world.storage.fail("write", STATE)
         group_world.tick()
         assert told == [False]
@@ -132,7 +132,7 @@ class TestOneTransaction:
 
     def test_what_is_too_large_for_the_log_is_refused(self, journal):
         with pytest.raises(NotWritten) as caught:
-            journal.commit(self.transaction(State.PREPARE_COMMIT, places=5000), never)
+            journal.commit(self.transaction(TransactionState.PREPARE_COMMIT, places=5000), never)
         assert caught.value.code == ErrorCode.POLICY_VIOLATION
 
     def test_a_failed_write_is_told_and_the_next_one_goes_on(self, group_world, journal):
@@ -190,6 +190,6 @@ class TestOneTransaction:
             data = encode_batch([Record(0, 5, 0, key, value)])
             partition.append(data, 5, produce_version=NEWEST_PRODUCE_VERSION)
             partition.flush()
-        journal.write(self.transaction(State.COMPLETE_COMMIT, places=0))
-        assert [one.state for one in self.kept(journal)] == [State.ONGOING, State.COMPLETE_COMMIT]
+        journal.write(self.transaction(TransactionState.COMPLETE_COMMIT, places=0))
+        assert [one.state for one in self.kept(journal)] == [TransactionState.ONGOING, TransactionState.COMPLETE_COMMIT]
         assert "cannot be read" in caplog.text

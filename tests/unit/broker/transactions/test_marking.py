@@ -6,12 +6,12 @@ import pytest
 
 from horolog.broker.clock import ManualClock
 from horolog.broker.log.partition import Resources
-from horolog.broker.log.recovery import Place, create_partition
+from horolog.broker.log.recovery import PartitionFolder, create_partition
 from horolog.broker.log.storage.memory_disk import ALL
 from horolog.broker.topic import Topic
 from horolog.broker.topic_names import GROUP_OFFSETS
 from horolog.broker.transactions.marking import Marking
-from horolog.broker.transactions.states import Producer, State, Transaction
+from horolog.broker.transactions.states import Producer, Transaction, TransactionState
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.records.control import Marker
 from tests.support.group_world import TickCommitter
@@ -51,7 +51,7 @@ class World:
         )
 
     def _made(self, topic, index):
-        place = Place(topic, index, f"/data/{topic}-{index}")
+        place = PartitionFolder(topic, index, f"/data/{topic}-{index}")
         return create_partition(place, None, small_config(), Resources(self.storage), NOW_MS)
 
     def begin(self, *places, producer=PRODUCER):
@@ -73,7 +73,7 @@ class World:
         )
         return others
 
-    def begin_to_mark(self, *places, state=State.PREPARE_COMMIT, producer=PRODUCER, epoch=5):
+    def begin_to_mark(self, *places, state=TransactionState.PREPARE_COMMIT, producer=PRODUCER, epoch=5):
         """Whatever is told once the partitions here are written."""
         told = []
         transaction = Transaction("x", *producer, 60_000, state, frozenset(places), NOW_MS, NOW_MS)
@@ -96,7 +96,9 @@ def world():
 
 
 class TestDecidedTransactions:
-    @pytest.mark.parametrize(("state", "aborted"), [(State.PREPARE_COMMIT, 0), (State.PREPARE_ABORT, 1)])
+    @pytest.mark.parametrize(
+        ("state", "aborted"), [(TransactionState.PREPARE_COMMIT, 0), (TransactionState.PREPARE_ABORT, 1)]
+    )
     def test_end_in_every_partition(self, world, state, aborted):
         world.begin(T0, T1)
         assert world.mark(T0, T1, state=state) == frozenset()
@@ -168,7 +170,9 @@ class TestDecidedTransactions:
 
 
 class TestOffsets:
-    @pytest.mark.parametrize(("state", "committed"), [(State.PREPARE_COMMIT, True), (State.PREPARE_ABORT, False)])
+    @pytest.mark.parametrize(
+        ("state", "committed"), [(TransactionState.PREPARE_COMMIT, True), (TransactionState.PREPARE_ABORT, False)]
+    )
     def test_whoever_keeps_them_is_told_how_it_ended(self, world, state, committed):
         world.begin(T0, OFFSETS)
         world.mark(T0, OFFSETS, state=state)

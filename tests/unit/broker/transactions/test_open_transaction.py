@@ -2,14 +2,14 @@
 
 from horolog.broker.clock import ManualClock
 from horolog.broker.transactions.open_transaction import OpenTransaction
-from horolog.broker.transactions.states import State, Transaction
+from horolog.broker.transactions.states import Transaction, TransactionState
 
 NOW_MS = 1_700_000_000_000
 PLACES = frozenset({("t", 0)})
 
 
 def entry(started_ms=NOW_MS, timeout_ms=60_000):
-    return OpenTransaction(Transaction("x", 7, 0, timeout_ms, State.ONGOING, PLACES, started_ms, started_ms))
+    return OpenTransaction(Transaction("x", 7, 0, timeout_ms, TransactionState.ONGOING, PLACES, started_ms, started_ms))
 
 
 def test_it_begins_with_every_partition_unmarked_and_nobody_waiting():

@@ -9,7 +9,7 @@ from horolog.broker.java_hash import partition_for
 from horolog.broker.placement import NO_NODE, NOBODY
 from horolog.broker.topic_names import TRANSACTION_STATE
 from horolog.broker.transactions.other_brokers import OtherBrokers, Question
-from horolog.broker.transactions.states import VERSION_2, Producer, State, Transaction
+from horolog.broker.transactions.states import VERSION_2, Producer, Transaction, TransactionState
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.messages.transactions import (
     AddPartitionsToTxnPartitionResult,
@@ -22,12 +22,14 @@ from horolog.protocol.messages.transactions import (
     ListTransactionsResponse,
     ListTransactionsResponseTransactionState,
     TopicData,
-    TransactionState,
     WritableTxnMarkerPartitionResult,
     WritableTxnMarkerResult,
     WritableTxnMarkerTopicResult,
     WriteTxnMarkersRequest,
     WriteTxnMarkersResponse,
+)
+from horolog.protocol.messages.transactions import (
+    TransactionState as DescribedTransaction,
 )
 
 ME, OTHER, THIRD = 1, 2, 3
@@ -135,7 +137,7 @@ class TestQuestions:
 
 
 class TestMarkers:
-    def write(self, world, *places, state=State.PREPARE_COMMIT):
+    def write(self, world, *places, state=TransactionState.PREPARE_COMMIT):
         told = []
         transaction = Transaction("x", *PRODUCER, 1000, state, frozenset(places), client_version=VERSION_2)
         world.others.write_markers(transaction, places, 5, told.append)
@@ -150,7 +152,9 @@ class TestMarkers:
         ]
         return WriteTxnMarkersResponse(markers=[WritableTxnMarkerResult(producer_id=PRODUCER.id, topics=topics)])
 
-    @pytest.mark.parametrize(("state", "commits"), [(State.PREPARE_COMMIT, True), (State.PREPARE_ABORT, False)])
+    @pytest.mark.parametrize(
+        ("state", "commits"), [(TransactionState.PREPARE_COMMIT, True), (TransactionState.PREPARE_ABORT, False)]
+    )
     def test_go_to_each_leader_in_one_request(self, world, state, commits):
         told = self.write(world, T0, U0, T1, state=state)
         assert [node for node, _, _ in world.peers.asked] == [OTHER, THIRD]
@@ -205,7 +209,7 @@ class TestTransactionsOfProducers:
         return ListTransactionsResponse(error_code=code, transaction_states=states)
 
     def described(self, name, code=0):
-        return TransactionState(
+        return DescribedTransaction(
             error_code=code,
             transactional_id=name,
             transaction_state="PrepareCommit",
@@ -234,7 +238,7 @@ class TestTransactionsOfProducers:
         assert (node, request.transactional_ids) == (OTHER, ["x"])
         world.peers.answer(DescribeTransactionsResponse(transaction_states=[self.described("x")]))
         ((found,),) = told
-        assert found == (OTHER, Transaction("x", 7, 3, 1000, State.PREPARE_COMMIT, frozenset({T0, T1})))
+        assert found == (OTHER, Transaction("x", 7, 3, 1000, TransactionState.PREPARE_COMMIT, frozenset({T0, T1})))
 
     @pytest.mark.parametrize("code", [None, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS])
     def test_are_not_known_while_one_broker_does_not_say(self, world, code):

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from horolog.broker.transactions import records
-from horolog.broker.transactions.states import State, Transaction
+from horolog.broker.transactions.states import Transaction, TransactionState
 from horolog.protocol.errors import DecodeError
 
 PLACES = st.frozensets(st.tuples(st.text(min_size=1, max_size=5), st.integers(0, 1000)), max_size=6)
@@ -18,7 +18,7 @@ TRANSACTIONS = st.builds(
     IDS,
     EPOCHS,
     st.integers(0, 2**31 - 1),
-    st.sampled_from([state for state in State if state != State.EMPTY]),
+    st.sampled_from([state for state in TransactionState if state != TransactionState.EMPTY]),
     PLACES,
     TIMES,
     TIMES,
@@ -58,7 +58,7 @@ def test_version_0_is_read():
         9,
         3,
         30_000,
-        State.ONGOING,
+        TransactionState.ONGOING,
         frozenset({("t", 0), ("t", 1)}),
         started_ms=1_700_000_000_000,
         updated_ms=1_700_000_000_001,
@@ -91,10 +91,10 @@ STATE_AT = 2 + 8 + 2 + 4
 
 
 def test_an_empty_transaction_with_partitions_is_neither_written_nor_read():
-    ongoing = Transaction("x", 1, 0, 1000, State.ONGOING, frozenset({("t", 0)}), 5, 5)
+    ongoing = Transaction("x", 1, 0, 1000, TransactionState.ONGOING, frozenset({("t", 0)}), 5, 5)
     with pytest.raises(AssertionError, match="is empty and has partitions"):
-        records.value_bytes(ongoing._replace(state=State.EMPTY))
+        records.value_bytes(ongoing._replace(state=TransactionState.EMPTY))
     written = bytearray(records.value_bytes(ongoing))
-    written[STATE_AT] = State.EMPTY
+    written[STATE_AT] = TransactionState.EMPTY
     with pytest.raises(DecodeError, match="is empty and has partitions"):
         records.read_value("x", bytes(written))

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import pytest
 
 from horolog.broker.transactions.open_transaction import OpenTransaction
-from horolog.broker.transactions.states import Producer, State, Transaction
+from horolog.broker.transactions.states import Producer, Transaction, TransactionState
 from horolog.broker.transactions.strays import Strays
 from horolog.protocol.errors import ErrorCode
 
@@ -26,7 +26,7 @@ class World:
         self.abort_fails = False
         self.strays = Strays(self.entries, self, self, self.join)
 
-    def entry(self, name="x", producer_id=7, state=State.ONGOING):
+    def entry(self, name="x", producer_id=7, state=TransactionState.ONGOING):
         made = OpenTransaction(Transaction(name, producer_id, 0, 1000, state, frozenset({T0}), 0, 0))
         self.entries[name] = made
         return made
@@ -82,7 +82,7 @@ def test_what_its_transaction_does_not_take_is_aborted(world):
 
 
 def test_what_is_being_ended_already_is_left_alone(world):
-    world.entry(state=State.PREPARE_COMMIT)
+    world.entry(state=TransactionState.PREPARE_COMMIT)
     world.entry("y", 8).busy = True
     world.open = [(7, T0), (8, T0)]
     world.strays.settle()

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import pytest
 
 from horolog.broker.transactions.open_transaction import OpenTransaction
-from horolog.broker.transactions.states import Producer, State, Transaction
+from horolog.broker.transactions.states import Producer, Transaction, TransactionState
 from horolog.broker.transactions.unclaimed import Unclaimed
 from horolog.protocol.errors import ErrorCode
 
@@ -87,7 +87,7 @@ class World:
             self.unclaimed.try_again()
 
 
-def transaction(state=State.ONGOING, *places, producer_id=7):
+def transaction(state=TransactionState.ONGOING, *places, producer_id=7):
     return Transaction("x", producer_id, 0, 1000, state, frozenset(places), 0, 0)
 
 
@@ -109,7 +109,7 @@ def test_what_all_say_twice_not_to_know_is_aborted(world):
     assert repr(world.unclaimed) == "<Unclaimed: 0 suspects>"
 
 
-@pytest.mark.parametrize("state", [State.ONGOING, State.PREPARE_COMMIT])
+@pytest.mark.parametrize("state", [TransactionState.ONGOING, TransactionState.PREPARE_COMMIT])
 @pytest.mark.parametrize("node", [ME, OTHER])
 def test_what_is_on_record_is_its_coordinators_to_end(world, state, node):
     known = transaction(state, T0)
@@ -120,7 +120,7 @@ def test_what_is_on_record_is_its_coordinators_to_end(world, state, node):
 
 @pytest.mark.parametrize("node", [ME, OTHER])
 def test_what_is_not_on_record_of_a_known_producer_joins_its_transaction(world, node):
-    known = transaction(State.ONGOING, T1)
+    known = transaction(TransactionState.ONGOING, T1)
     world.here, world.elsewhere = ([known], []) if node == ME else ([], [(OTHER, known)])
     world.rounds(4)
     assert [one[:2] for one in world.added] == [(node, "x")]
@@ -129,7 +129,7 @@ def test_what_is_not_on_record_of_a_known_producer_joins_its_transaction(world, 
 
 
 def test_what_its_transaction_does_not_take_twice_is_aborted(world):
-    world.elsewhere, world.answer = [(OTHER, transaction(State.EMPTY))], FENCED
+    world.elsewhere, world.answer = [(OTHER, transaction(TransactionState.EMPTY))], FENCED
     world.rounds(2)
     assert (len(world.added), world.aborted) == (2, [(7, T0)])
 
@@ -141,7 +141,7 @@ def test_an_answer_that_is_none_is_asked_for_again(world):
 
 
 def test_what_is_being_ended_without_it_is_looked_at_again_when_that_is_done(world):
-    world.here = [transaction(State.PREPARE_ABORT, T1)]
+    world.here = [transaction(TransactionState.PREPARE_ABORT, T1)]
     world.rounds(3)
     assert (world.added, world.aborted) == ([], [])
     world.here = []
@@ -191,7 +191,7 @@ def test_what_ends_while_others_are_asked_joins_no_transaction(world):
     world.transactions_of = lambda _, done: told.append(done)
     world.rounds()
     world.end(7)
-    told[0]([(OTHER, transaction(State.COMPLETE_COMMIT))])
+    told[0]([(OTHER, transaction(TransactionState.COMPLETE_COMMIT))])
     assert (world.added, world.aborted) == ([], [])
     assert repr(world.unclaimed) == "<Unclaimed: 0 suspects>"
 

@@ -16,7 +16,7 @@ from horolog.broker.security.tls_listeners import TlsListeners
 from horolog.broker.settings import load
 from horolog.broker.workers import ends, ports, settling, supervisor, tether, worker_process
 from horolog.broker.workers.folder_locks import FolderLocks
-from horolog.broker.workers.supervisor import Plan, Supervisor, static_of
+from horolog.broker.workers.supervisor import Supervisor, WorkerPlan, static_of
 from horolog.broker.workers.worker_context import WorkerContext
 from tests.support import fake_worker
 from tests.support.http_asking import eventually, get
@@ -35,7 +35,7 @@ class Crew:
         self.locks = FolderLocks([str(self.folder)])
         self.reserved = ports.Reserved(ports.planned(self.settings, len(behaviours)))
         self.nodes = tuple(5 + place for place in range(len(behaviours)))
-        self.plan = Plan(
+        self.plan = WorkerPlan(
             self.settings,
             [str(self.folder)],
             self.nodes,

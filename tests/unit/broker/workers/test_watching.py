@@ -6,11 +6,11 @@ from types import SimpleNamespace
 
 import pytest
 
-from horolog.broker.observability.http_server import Answer, HttpServer, HTTPStatus, json_answer
+from horolog.broker.observability.http_server import HttpResponse, HttpServer, HTTPStatus, json_answer
 from horolog.broker.observability.phase import Phase
 from horolog.broker.workers import watching
 from horolog.broker.workers.watching import FAMILIES, WorkersServer, ask
-from horolog.broker.workers.worker_process import Down, Ending
+from horolog.broker.workers.worker_process import Down, ProcessEnd
 from tests.support.http_asking import eventually, get
 
 
@@ -40,7 +40,7 @@ class Worker(HttpServer):
             done(self.log)
         elif path == "/metrics":
             text = f"# HELP horolog_stores Stores.\n# TYPE horolog_stores gauge\nhorolog_stores {self.number}\n"
-            done(Answer(HTTPStatus.OK, "text/plain", [text.encode()]))
+            done(HttpResponse(HTTPStatus.OK, "text/plain", [text.encode()]))
         else:
             ready = {"ready": not self.reasons, "phase": "ready", "reasons": self.reasons, "warnings": ["open"]}
             done(json_answer(HTTPStatus.OK, ready))
@@ -112,7 +112,7 @@ async def test_health_asks_nobody(crew):
 
 
 async def test_health_tells_who_is_down(crew):
-    crew.workers[1].down = Down(1_700_000_000_000, 1_700_000_004_000, Ending(-9))
+    crew.workers[1].down = Down(1_700_000_000_000, 1_700_000_004_000, ProcessEnd(-9))
     crew.workers[1].down_s = 2.5
     status, body = await asked(crew, "/health")
     told = json.loads(body)

@@ -11,7 +11,7 @@ from horolog.broker.workers.worker_checkpoints import (
     NOWHERE,
     UNKNOWN,
     JournalPlace,
-    Row,
+    PartitionRow,
     WorkerCheckpoint,
     decode,
     encode,
@@ -19,7 +19,7 @@ from horolog.broker.workers.worker_checkpoints import (
 )
 
 OLD, NEW = b"o" * 16, b"n" * 16
-ROWS = {("t", 0): Row(NEW, 5, 9, 2), ("with-dash", 11): Row(OLD, UNKNOWN, 0, 0)}
+ROWS = {("t", 0): PartitionRow(NEW, 5, 9, 2), ("with-dash", 11): PartitionRow(OLD, UNKNOWN, 0, 0)}
 
 
 @pytest.mark.parametrize("has_stopped", [False, True])
@@ -75,17 +75,19 @@ def test_one_that_cannot_be_read_is_not_left_out():
 
 def test_of_several_lines_the_highest_start_and_the_lowest_recovery_point_count():
     files = [
-        WorkerCheckpoint({("t", 0): Row(NEW, 50, 60, 10)}, has_stopped=True),
-        WorkerCheckpoint({("t", 0): Row(NEW, 40, 70, 5)}, has_stopped=True),
-        WorkerCheckpoint({("t", 0): Row(NEW, UNKNOWN, 0, 20)}, has_stopped=True),
+        WorkerCheckpoint({("t", 0): PartitionRow(NEW, 50, 60, 10)}, has_stopped=True),
+        WorkerCheckpoint({("t", 0): PartitionRow(NEW, 40, 70, 5)}, has_stopped=True),
+        WorkerCheckpoint({("t", 0): PartitionRow(NEW, UNKNOWN, 0, 20)}, has_stopped=True),
     ]
-    assert united(files, lambda _: NEW) == {("t", 0): Row(NEW, 40, 70, 20)}
+    assert united(files, lambda _: NEW) == {("t", 0): PartitionRow(NEW, 40, 70, 20)}
     assert united(files[2:], lambda _: NEW)["t", 0].recovery_point == UNKNOWN
 
 
 def test_a_line_of_an_older_topic_of_that_name_says_nothing():
     files = [
-        WorkerCheckpoint({("t", 0): Row(OLD, 50, 60, 10), ("t", 1): Row(NO_ID, 3, 4, 2)}, has_stopped=True),
-        WorkerCheckpoint({("gone", 0): Row(NEW, 1, 1, 1)}, has_stopped=True),
+        WorkerCheckpoint(
+            {("t", 0): PartitionRow(OLD, 50, 60, 10), ("t", 1): PartitionRow(NO_ID, 3, 4, 2)}, has_stopped=True
+        ),
+        WorkerCheckpoint({("gone", 0): PartitionRow(NEW, 1, 1, 1)}, has_stopped=True),
     ]
-    assert united(files, {("t", 0): NEW, ("t", 1): NEW}.get) == {("t", 1): Row(NO_ID, 3, 4, 2)}
+    assert united(files, {("t", 0): NEW, ("t", 1): NEW}.get) == {("t", 1): PartitionRow(NO_ID, 3, 4, 2)}

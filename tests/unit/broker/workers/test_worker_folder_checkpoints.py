@@ -9,7 +9,7 @@ from horolog.broker.log.partition import log_start
 from horolog.broker.log.storage import DataFolderError, MemoryStorage, StorageFault
 from horolog.broker.settings import Settings
 from horolog.broker.workers import worker_checkpoints
-from horolog.broker.workers.worker_checkpoints import NO_ID, UNKNOWN, Row, WorkerCheckpoint
+from horolog.broker.workers.worker_checkpoints import NO_ID, UNKNOWN, PartitionRow, WorkerCheckpoint
 from horolog.broker.workers.worker_folder_checkpoints import share_of
 from tests.support.log_model import NEW, NOW_MS, encode, small_config
 
@@ -69,8 +69,8 @@ def test_each_worker_opens_its_own_partitions_and_writes_its_own_file(storage):
     for worker, index in ((one, 0), (two, 1)):
         append(worker.logs.create("t", index, small_config(), T))
         worker.logs.checkpoint_job()()
-    assert one.written().rows == {("t", 0): Row(T, 3, 3, 0)}
-    assert two.written() == WorkerCheckpoint({("t", 1): Row(T, 3, 3, 0)}, has_stopped=False)
+    assert one.written().rows == {("t", 0): PartitionRow(T, 3, 3, 0)}
+    assert two.written() == WorkerCheckpoint({("t", 1): PartitionRow(T, 3, 3, 0)}, has_stopped=False)
     one.logs.close()
     assert one.written().has_stopped
     again = Worker(storage, 1, mine(0)).open()
@@ -125,7 +125,7 @@ def test_kafkas_files_speak_of_what_was_there_when_they_were_written(storage, is
 def test_what_the_others_say_counts_as_well(storage, caplog):
     checkpoints.save_offsets(storage, "/data/log-start-offset-checkpoint", {("t", 0): 2})
     checkpoints.save_offsets(storage, "/data/recovery-point-offset-checkpoint", {("t", 0): 3})
-    rows = {("t", 0): Row(T, 9, 9, 4), ("t", 1): Row(NO_ID, UNKNOWN, 0, 7)}
+    rows = {("t", 0): PartitionRow(T, 9, 9, 4), ("t", 1): PartitionRow(NO_ID, UNKNOWN, 0, 7)}
     data = worker_checkpoints.encode(WorkerCheckpoint(rows, has_stopped=False))
     storage.write_atomically("/data/horolog-checkpoint.2", data)
     storage.write_atomically("/data/horolog-checkpoint.3", b"damaged")
@@ -198,7 +198,7 @@ def test_what_was_handed_over_is_said_until_it_comes_back(storage):
     log_start.delete_records_before(partition, 1)
     one.logs.forget(partition)
     one.logs.checkpoint_job()()
-    assert one.written().rows == {("t", 0): Row(T, 3, 3, 1)}
+    assert one.written().rows == {("t", 0): PartitionRow(T, 3, 3, 1)}
     taken = two.logs.take_over("t", 0, small_config(), T, None, was_clean=True)
     assert (taken.log_start_offset, taken.log_end_offset) == (1, 3)
     two.logs.forget(taken)
@@ -233,7 +233,7 @@ def test_an_offline_partition_is_said_to_start_where_it_did(storage):
     partition.log_start_offset = 4
     partition.condition.go_offline("bad sector")
     worker.logs.checkpoint_job()()
-    assert worker.written().rows == {("t", 0): Row(T, UNKNOWN, 0, 4)}
+    assert worker.written().rows == {("t", 0): PartitionRow(T, UNKNOWN, 0, 4)}
 
 
 def test_only_the_first_removes_what_was_deleted_before(storage):

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from horolog.broker.handlers.authorization.checks import (
+    AnswerChange,
     OnEach,
     OnOne,
     Special,
-    Told,
     cluster,
     getter,
     listed,
@@ -135,7 +135,9 @@ def test_operations_are_told_where_they_were_asked_for() -> None:
 
 
 def test_entries_say_what_they_need() -> None:
-    entry = needs(cluster(Operation.ALTER), Special("a star", lambda _: None), Told("a name", lambda _, __: None))
+    entry = needs(
+        cluster(Operation.ALTER), Special("a star", lambda _: None), AnswerChange("a name", lambda _, __: None)
+    )
     assert entry.told == "ALTER on the cluster; a star; a name"
     assert needs().told == "nothing"
     assert entry.checks[1].of_requests(ApiKey.PRODUCE)(asked(None)) is None

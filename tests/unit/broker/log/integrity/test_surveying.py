@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from horolog.broker.log.integrity import Known, survey
+from horolog.broker.log.integrity import FileFacts, survey
 from horolog.protocol.records.head import EPOCH, EPOCH_AT, OFFSET
 from tests.unit.broker.log.integrity.test_scanning import FAR, batch
 
-LAST = Known(0, FAR, is_last=True)
+LAST = FileFacts(0, FAR, is_last=True)
 
 
 def surveyed(data, known=LAST):
@@ -68,7 +68,7 @@ def corrected(data, known=LAST):
 class TestWhereTheNextFileBegins:
     """At offset 4, as its name says."""
 
-    BORDERED = replace(Known(0, FAR), border=4)
+    BORDERED = replace(FileFacts(0, FAR), border=4)
 
     def test_what_is_the_next_files_is_none_of_this_ones(self):
         data = batch(0) + batch(2)
@@ -112,7 +112,7 @@ class TestOffsetsThatNeighboursTell:
         assert corrected(wrong, DENSE)[0] == wrong
 
     def test_two_damaged_ranges_next_to_each_other_are_one(self):
-        bordered = replace(Known(0, FAR), border=4)
+        bordered = replace(FileFacts(0, FAR), border=4)
         found, _ = surveyed(batch(0) + batch(2) + b"\xff" * 40 + batch(4), bordered)
         assert len(found.losses) == 1
         assert found.torn_bytes == 40 + len(batch(4))
@@ -152,7 +152,7 @@ class TestTheEndThatIsOnRecord:
         assert found.losses[0].following_offset is None
 
     def test_of_a_closed_file_the_next_one_follows(self):
-        found, _ = surveyed(batch(0) + b"\xff" * 60, replace(Known(0, FAR), border=9))
+        found, _ = surveyed(batch(0) + b"\xff" * 60, replace(FileFacts(0, FAR), border=9))
         assert found.losses[0].following_offset == 9
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from horolog.broker.log.integrity import seals
 from horolog.broker.log.partition import Resources, closing, durability, log_start
-from horolog.broker.log.recovery import Place, create_partition
+from horolog.broker.log.recovery import PartitionFolder, create_partition
 from horolog.broker.log.storage import StorageFault
 from horolog.broker.log.storage.memory_disk import ALL
 from tests.support.log_model import DIRECTORY, NEW, NOW_MS, Model, encode, new_storage, small_config
@@ -135,7 +135,8 @@ def test_the_folder_above_is_synced_once_for_many_partitions():
     storage, config = new_storage(), small_config()
     resources = Resources(storage)
     made = [
-        create_partition(Place("t", index, f"/data/t-{index}"), None, config, resources, NOW_MS) for index in range(9)
+        create_partition(PartitionFolder("t", index, f"/data/t-{index}"), None, config, resources, NOW_MS)
+        for index in range(9)
     ]
     above, real = [], storage.sync_dir
     storage.sync_dir = lambda path: real(path) if path != "/data" else above.append(real(path))

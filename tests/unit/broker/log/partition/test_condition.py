@@ -1,6 +1,6 @@
 """The conditions of a partition, and which follows from which."""
 
-from horolog.broker.log.partition.condition import DELETED, SERVING, Condition, State
+from horolog.broker.log.partition.condition import DELETED, SERVING, Condition, PartitionState
 
 
 def test_it_goes_from_serving_to_read_only_and_back():
@@ -12,8 +12,8 @@ def test_it_goes_from_serving_to_read_only_and_back():
 
 def test_what_goes_offline_stays_stopped():
     offline = SERVING.read_only("a sync has failed").offline("no disk")
-    assert offline == State("no disk", "a sync has failed")
-    assert offline.offline("still no disk") == State("still no disk", "a sync has failed")
+    assert offline == PartitionState("no disk", "a sync has failed")
+    assert offline.offline("still no disk") == PartitionState("still no disk", "a sync has failed")
     assert offline.resumed() == SERVING.offline("no disk")
     assert SERVING.offline("no disk").read_only("a sync has failed") == offline
 
@@ -40,7 +40,7 @@ def test_a_condition_tells_its_state_in_words_and_whose_it_is(caplog):
 
 
 def test_nothing_that_a_worker_finds_late_brings_a_deleted_partition_back():
-    condition = Condition("t-0", State(stopped="no room"))
+    condition = Condition("t-0", PartitionState(stopped="no room"))
     condition.resume()
     assert condition.state is SERVING
     condition.delete()

@@ -4,7 +4,7 @@ import pytest
 
 from horolog.broker.log.integrity import seals
 from horolog.broker.log.partition.durability import Durability
-from horolog.broker.log.partition.sync_state import Snapshot, SyncState
+from horolog.broker.log.partition.sync_state import ProducerSnapshot, SyncState
 from horolog.broker.log.producers import snapshot_file
 from horolog.broker.log.segments import syncing
 from horolog.broker.log.storage import SharedSyncs, StorageFault
@@ -49,7 +49,7 @@ def test_data_comes_first_then_names_then_what_describes_them(model):
     segments = model.partition.segments
     state.segment_written(segments[0])
     state.segments_changed()
-    state.save_snapshot(Snapshot(7, []))
+    state.save_snapshot(ProducerSnapshot(7, []))
     order = order_of(model.storage, durability, segments)
     assert order[:4] == [("sync", "log"), ("sync", "index"), ("sync", "timeindex"), ("sync_dir", "t-0")]
     renames = [what for operation, what in order if operation == "rename"]

@@ -3,7 +3,7 @@
 import pytest
 
 from horolog.broker.log.partition import append_marker, lookups
-from horolog.broker.log.validation import Refused
+from horolog.broker.log.validation import RefusedSet
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.records.batch import read_header
 from horolog.protocol.records.control import Marker
@@ -66,9 +66,9 @@ def test_markers_of_the_past_are_refused(model):
         if code is None:
             append_marker(partition, 7, epoch, Marker(False, coordinator_epoch), NOW_MS)
         else:
-            with pytest.raises(Refused) as refused:
+            with pytest.raises(RefusedSet) as refused:
                 append_marker(partition, 7, epoch, Marker(False, coordinator_epoch), NOW_MS)
             assert refused.value.code == code
-    with pytest.raises(Refused):
+    with pytest.raises(RefusedSet):
         put(partition, epoch=2, sequence=1)
     put(partition, epoch=3)

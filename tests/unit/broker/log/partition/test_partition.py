@@ -17,11 +17,11 @@ from horolog.broker.log.partition import (
     lookups,
     rewrite,
 )
-from horolog.broker.log.recovery import Circumstances, Place, open_log
+from horolog.broker.log.recovery import Circumstances, PartitionFolder, open_log
 from horolog.broker.log.segments import Allowance, LogReader
 from horolog.broker.log.storage import StorageFault
 from horolog.broker.log.storage.memory_disk import ALL
-from horolog.broker.log.validation import Refused
+from horolog.broker.log.validation import RefusedSet
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.records.batch import encode_batch, read_header
 from horolog.protocol.records.control import Marker
@@ -94,7 +94,7 @@ def test_a_refused_set_leaves_no_trace(model):
     append(model)
     data = bytearray(encode(2, 0, [5], [b"v"]))
     data[-1] ^= 1
-    with pytest.raises(Refused) as caught:
+    with pytest.raises(RefusedSet) as caught:
         model.partition.append(bytes(data), NOW_MS, produce_version=NEW)
     assert caught.value.code == ErrorCode.CORRUPT_MESSAGE
     assert model.partition.log_end_offset == 1
@@ -102,7 +102,7 @@ def test_a_refused_set_leaves_no_trace(model):
 
 def test_a_set_larger_than_a_segment_is_refused(model):
     for _ in range(2):
-        with pytest.raises(Refused) as caught:
+        with pytest.raises(RefusedSet) as caught:
             append(model, size=2000)
         assert caught.value.code == ErrorCode.RECORD_LIST_TOO_LARGE
         append(model)
@@ -415,7 +415,7 @@ def test_a_batch_sent_twice_is_stored_once(model):
     model.flush()
     assert produce(model, 7, 0, 0, 3) == first
     produce(model, 7, 0, 3)
-    with pytest.raises(Refused) as caught:
+    with pytest.raises(RefusedSet) as caught:
         produce(model, 7, 0, 9)
     assert caught.value.code == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
 
@@ -546,7 +546,7 @@ def test_a_partition_whose_log_is_replaced_is_the_fresh_opening_and_takes_no_app
     partition, epoch = model.partition, model.partition.leader_epoch
     known = Circumstances(was_clean=False, log_start_offset=0, now_ms=NOW_MS, may_be_unsynced=True)
     closing.close_files(partition)
-    opened = open_log(Place("t", 0, DIRECTORY), model.config, Resources(model.storage), known)
+    opened = open_log(PartitionFolder("t", 0, DIRECTORY), model.config, Resources(model.storage), known)
     partition.replace_log(opened)
     fresh = Partition(replace(opened, leader_epoch=epoch - 5))
     for name in attribute_names(Partition) - {"leader_epoch"}:

@@ -6,7 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from horolog.broker.log.partition.retention import FUTURE_TOLERANCE_MS, Cause, Decision, Expired, SegmentAge, decide
+from horolog.broker.log.partition.retention import (
+    FUTURE_TOLERANCE_MS,
+    Cause,
+    Expired,
+    RetentionDecision,
+    SegmentAge,
+    decide,
+)
 from horolog.broker.settings import load
 from horolog.broker.topic_settings import resolve
 from tests.support.golden import Case
@@ -21,7 +28,7 @@ def segments(*timestamps, size=100):
     return [SegmentAge(10 * n, 10 * n + 10, size, timestamp) for n, timestamp in enumerate(timestamps)]
 
 
-def run(some, config=CONFIG, *, start=0, up_to=10**9, modified=lambda base: NOW) -> Decision:
+def run(some, config=CONFIG, *, start=0, up_to=10**9, modified=lambda base: NOW) -> RetentionDecision:
     return decide(some, config, NOW, log_start_offset=start, deletable_up_to=up_to, modified_ms=modified)
 
 

@@ -9,7 +9,7 @@ import horolog
 from horolog.broker.log.partition.condition import Condition
 from horolog.broker.log.partition.durability import Durability
 from horolog.broker.log.partition.partition import Partition
-from horolog.broker.log.partition.sync_state import Snapshot, SyncState
+from horolog.broker.log.partition.sync_state import ProducerSnapshot, SyncState
 from horolog.broker.log.producers import ProducerBatch, ProducerStates
 from horolog.broker.log.segments.segment import Segment
 from horolog.broker.log.segments.segment_sync import SegmentSync
@@ -111,8 +111,8 @@ def test_a_name_that_changes_while_the_folder_is_synced_is_unsynced():
 
 def test_snapshots_are_saved_in_the_order_they_were_asked_for():
     state = SyncState(0, snapshot_offset=3)
-    state.save_snapshot(Snapshot(7, []))
-    state.save_snapshot(Snapshot(9, []))
+    state.save_snapshot(ProducerSnapshot(7, []))
+    state.save_snapshot(ProducerSnapshot(9, []))
     assert [one.offset for one in state.waiting_snapshots()] == [7, 9]
     state.snapshot_saved(7)
     assert (state.snapshot_offset, state.has_snapshots) == (7, True)

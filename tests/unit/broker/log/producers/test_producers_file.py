@@ -11,7 +11,7 @@ from horolog.broker.log.producers import Remembered, RowFileError, producers_fil
 from horolog.broker.log.producers.producers_file import FILE_NAME, Appended
 from horolog.broker.log.recovery.rescan import set_active_apart
 from horolog.broker.log.storage import MemoryStorage
-from horolog.broker.log.validation import Refused
+from horolog.broker.log.validation import RefusedSet
 from horolog.client.cli.dumping.kinds import kind_of
 from horolog.client.cli.dumping.small_files import dump_small
 from horolog.client.cli.examining.folder_check import check_small_files
@@ -75,7 +75,7 @@ def test_five_batches_are_known_after_a_restart(end):
                 assert send(model, 2 * sent, pid) == place, "a batch that is sent again is told where it is"
         for pid in (7, 8):
             end_offset = model.partition.log_end_offset
-            with pytest.raises(Refused) as refused:
+            with pytest.raises(RefusedSet) as refused:
                 send(model, 2 * number + 2, pid)
             assert refused.value.code == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
             places[pid, number] = send(model, 2 * number, pid)
@@ -112,7 +112,7 @@ def test_damage_costs_what_kafka_would_not_know_either(kind):
         model.storage.write_atomically(PATH, spoilt[kind])
     model.reopen(was_clean=True)
     assert send(model, 14) == places[7, 7], "the last one is known from the snapshot"
-    with pytest.raises(Refused):
+    with pytest.raises(RefusedSet):
         send(model, 12)
     assert send(model, 16) == model.partition.log_end_offset - 2
     closing.close(model.partition)

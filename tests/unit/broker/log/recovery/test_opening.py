@@ -7,7 +7,7 @@ import pytest
 from horolog.broker.clock import ManualClock
 from horolog.broker.log.manager import LogManager
 from horolog.broker.log.partition import Partition, Resources, lookups
-from horolog.broker.log.recovery import Circumstances, Place, open_readable, open_writable, storage_below
+from horolog.broker.log.recovery import Circumstances, PartitionFolder, open_readable, open_writable, storage_below
 from horolog.broker.log.recovery.opening import probe_below
 from horolog.broker.log.storage import DataFolderError, MemoryStorage, StorageFault
 from horolog.broker.log.storage.memory_disk import ALL
@@ -165,7 +165,7 @@ def test_a_folder_that_cannot_be_written_at_all_is_refused_and_the_way_out_is_na
 # One partition, opened by itself
 
 
-PLACE = Place("t", 0, "/srv/data/t-0")
+PLACE = PartitionFolder("t", 0, "/srv/data/t-0")
 KILLED = Circumstances(was_clean=False, log_start_offset=0, now_ms=NOW_MS, may_be_unsynced=True)
 
 

@@ -5,7 +5,7 @@ import pytest
 from horolog.broker.log.indexes import transaction_index
 from horolog.broker.log.partition import Resources, append_marker, closing
 from horolog.broker.log.producers import producers_file, snapshot_file
-from horolog.broker.log.recovery import Circumstances, Place, open_partition
+from horolog.broker.log.recovery import Circumstances, PartitionFolder, open_partition
 from horolog.broker.log.storage.memory_disk import ALL
 from horolog.protocol.records.control import Marker
 from horolog.protocol.records.head import LENGTH_ENDS_AT, MAGIC_AT
@@ -22,7 +22,7 @@ def again(model, *, was_clean=False, may_be_unsynced=False):
     """The process was killed; this is the next one."""
     model.storage.die()
     known = Circumstances(was_clean, 0, NOW_MS, may_be_unsynced=may_be_unsynced)
-    model.partition = open_partition(Place("t", 0, DIRECTORY), model.config, Resources(model.storage), known)
+    model.partition = open_partition(PartitionFolder("t", 0, DIRECTORY), model.config, Resources(model.storage), known)
     return model.partition
 
 
@@ -140,7 +140,7 @@ class TestProducers:
         model.storage.die()
         model.storage.fail("sync_dir", DIRECTORY, times=ALL)
         known = Circumstances(False, 0, NOW_MS, may_be_unsynced=True)
-        partition = open_partition(Place("t", 0, DIRECTORY), model.config, Resources(model.storage), known)
+        partition = open_partition(PartitionFolder("t", 0, DIRECTORY), model.config, Resources(model.storage), known)
         assert partition.log_end_offset == 24
 
 

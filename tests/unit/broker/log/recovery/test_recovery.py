@@ -10,7 +10,7 @@ from horolog.broker.log.partition import Resources, closing, log_start, lookups
 from horolog.broker.log.producers import producers_file, snapshot_file
 from horolog.broker.log.recovery import (
     Circumstances,
-    Place,
+    PartitionFolder,
     create_partition,
     is_segment_file,
     offline_partition,
@@ -136,7 +136,7 @@ def look(model, **known):
     """Opened by somebody who looks for records alone, after a kill."""
     model.written = len(model.rows)
     known = Circumstances(False, 0, NOW_MS, records_only=True, **known)
-    model.partition = open_partition(Place("t", 0, DIRECTORY), model.config, Resources(model.storage), known)
+    model.partition = open_partition(PartitionFolder("t", 0, DIRECTORY), model.config, Resources(model.storage), known)
     model.check()
 
 
@@ -181,7 +181,7 @@ class TestLooks:
         transaction(model, 7, 0, committed=False)
         assert aborted_in(model.partition, 0, 2) == [(7, 0)]
         known = Circumstances(False, 0, NOW_MS, records_only=True)
-        partition = open_partition(Place("t", 0, DIRECTORY), model.config, Resources(model.storage), known)
+        partition = open_partition(PartitionFolder("t", 0, DIRECTORY), model.config, Resources(model.storage), known)
         assert (aborted_in(partition, 0, 2), partition.last_stable_offset) == ([], 2)
 
 
@@ -666,7 +666,7 @@ def test_offsets_that_are_gone_are_not_given_out_again(model, caplog):
 # A partition that is made, and what stands for one that cannot be opened
 
 
-ELSEWHERE = Place("u", 3, "/data/u-3")
+ELSEWHERE = PartitionFolder("u", 3, "/data/u-3")
 
 
 @pytest.mark.parametrize("topic_id", [None, bytes(range(16))])

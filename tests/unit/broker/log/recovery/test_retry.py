@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 from horolog.broker.clock import ManualClock
 from horolog.broker.log.partition import SERVING, Condition
-from horolog.broker.log.partition.condition import DELETED, State
+from horolog.broker.log.partition.condition import DELETED, PartitionState
 from horolog.broker.log.recovery import Retries
 from horolog.broker.log.recovery.retry import LONGEST_REOPENING_PAUSE_S, LONGEST_REPAIR_PAUSE_S
 from horolog.broker.log.storage import StorageFault
@@ -16,7 +16,7 @@ class Stand:
     """A partition as far as `Retries` looks at it."""
 
     def __init__(self, *, fault=None, stopped=None):
-        self.condition = Condition("t-0", State(fault, stopped))
+        self.condition = Condition("t-0", PartitionState(fault, stopped))
         self.folder = SimpleNamespace(storage=None)
         self.segments, self.high_watermark = [None], 0
         self.durability = SimpleNamespace(rewrite_job=lambda *_: self._write_again)
@@ -87,7 +87,7 @@ def test_an_offline_partition_is_opened_again_and_repaired():
         tried.append(one)
         if partition.broken:
             return False
-        one.condition.state = State(stopped="was offline")
+        one.condition.state = PartitionState(stopped="was offline")
         return True
 
     retries = Retries(clock.monotonic, open_again)

@@ -8,10 +8,10 @@ from horolog.broker.log.segments import TimesCache
 from horolog.broker.log.segments.batch_times import (
     BATCH_COST,
     RECORDS_PER_SAMPLE,
+    BatchSamples,
+    DecompressedBatch,
     Highs,
-    Opened,
-    Place,
-    Samples,
+    TimedRecord,
     find_record,
     highs_of,
 )
@@ -32,13 +32,13 @@ def rows(times, base=10, size=20):
 
 def walked(data):
     """Samples of all of a batch."""
-    samples = Samples(read_header(data))
+    samples = BatchSamples(read_header(data))
     samples.walk_on(data, 0, 2**63 - 1)
     return samples
 
 
 def scan(records, target):
-    return next((Place(one.timestamp, one.offset) for one in records if one.timestamp >= target), None)
+    return next((TimedRecord(one.timestamp, one.offset) for one in records if one.timestamp >= target), None)
 
 
 def targets(times):
@@ -69,7 +69,7 @@ def test_every_way_equals_a_linear_scan(differences):
 def test_samples_are_taken_as_far_as_was_asked_and_are_the_same_then(differences, asked, from_the_rest):
     times = [T0 + sum(differences[: n + 1]) for n in range(len(differences))]
     data = bytes(encode_batch(rows(times)))
-    samples, whole = Samples(read_header(data)), walked(data)
+    samples, whole = BatchSamples(read_header(data)), walked(data)
     assert len(samples) == len(whole) == len(whole.timestamps)
     for number in asked:
         target = times[number % len(times)]
@@ -97,9 +97,9 @@ def test_all_records_of_an_appended_batch_have_its_time():
         (bytes(encode_batch(rows([5, 5, 5]), Codec.GZIP, append_time=5)), 2),
         (encode_wrapper([one._replace(timestamp_type=1) for one in rows([5, 5, 5])], 1, Codec.GZIP), 1),
     ):
-        assert highs_of(data, magic).first_at_or_after(5) == Place(5, 10)
+        assert highs_of(data, magic).first_at_or_after(5) == TimedRecord(5, 10)
         assert highs_of(data, magic).first_at_or_after(6) is None
-        assert highs_of(data, magic, 11).first_at_or_after(5) == Place(5, 11)
+        assert highs_of(data, magic, 11).first_at_or_after(5) == TimedRecord(5, 11)
 
 
 def test_records_without_a_time_are_no_answer():
@@ -109,7 +109,7 @@ def test_records_without_a_time_are_no_answer():
     ):
         assert list(highs_of(data, magic).offsets) == [12]
     data = bytes(encode_batch(rows([-1, -1, 7, -1])))
-    assert find_record(data, HEADER_BYTES, 4, read_header(data), 0) == Place(7, 12)
+    assert find_record(data, HEADER_BYTES, 4, read_header(data), 0) == TimedRecord(7, 12)
     assert list(walked(data).timestamps) == [7]
 
 
@@ -159,7 +159,7 @@ def test_one_batch_larger_than_the_bound_is_remembered_alone():
 
 def test_batches_stay_open_up_to_a_bound_and_the_longest_unused_go():
     header = read_header(bytes(encode_batch(rows([5]))))
-    tens, nines, large = (Opened(header, each) for each in (b"x" * 10, b"y" * 9, b"x" * 31))
+    tens, nines, large = (DecompressedBatch(header, each) for each in (b"x" * 10, b"y" * 9, b"x" * 31))
     cache = TimesCache(opened_limit=30)
     for position in (1, 2, 3):
         assert cache.keep_open(0, position, tens)
@@ -174,6 +174,6 @@ def test_batches_stay_open_up_to_a_bound_and_the_longest_unused_go():
 
 def test_logs_are_told_apart():
     cache = TimesCache()
-    cache.put(1, 7, Samples(read_header(bytes(encode_batch(rows([5]))))))
+    cache.put(1, 7, BatchSamples(read_header(bytes(encode_batch(rows([5]))))))
     assert cache.get(2, 7) is None
     assert cache.get(1, 7) is not None

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from horolog.broker.log.integrity import Known
+from horolog.broker.log.integrity import FileFacts
 from horolog.broker.log.segments import TimesCache, batch_times, indexes_of, lookup, recover
 from horolog.broker.log.segments.batch_times import SMALL_BATCH_BYTES
 from horolog.broker.log.segments.lookup import first_in_segment, largest_in_segment, start_position
@@ -31,7 +31,7 @@ def segment_with(*batches, **config):
     (segment,) = model.partition.segments
     data = b"".join(bytes(one) for one in batches)
     segment.log.pwritev([data], 0)
-    recover(segment, len(data), Known(0, END, is_last=True), cut_tail=True)
+    recover(segment, len(data), FileFacts(0, END, is_last=True), cut_tail=True)
     return segment
 
 

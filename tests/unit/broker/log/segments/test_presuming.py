@@ -2,7 +2,7 @@
 
 import pytest
 
-from horolog.broker.log.integrity import Contents, Known
+from horolog.broker.log.integrity import Contents, FileFacts
 from horolog.broker.log.segments import Segment, presuming, recover
 from horolog.broker.log.segments.batch_times import TimesCache
 from horolog.broker.log.segments.lookup import first_in_segment
@@ -30,7 +30,7 @@ def presumed(segment, following=None, end_offset=0, size_bytes=None):
     """The same files, opened by their indexes; None where they do not tell."""
     again = Segment(segment.folder, BASE, Contents(0, BASE), segment.config, NOW_MS)
     size = segment.folder.storage.stat(segment.log.path)[0] if size_bytes is None else size_bytes
-    return again if presuming.presume(again, presuming.Known(size, following, end_offset)) else None
+    return again if presuming.presume(again, presuming.LogFacts(size, following, end_offset)) else None
 
 
 def found_in(segment, times):
@@ -141,7 +141,7 @@ def test_index_files_that_are_not_of_the_log_tell_nothing(closed, suffix, how):
 
 def reread(segment):
     again = Segment(segment.folder, BASE, Contents(0, BASE), segment.config, NOW_MS)
-    recover(again, segment.size_bytes, Known(BASE, BASE + COUNT))
+    recover(again, segment.size_bytes, FileFacts(BASE, BASE + COUNT))
     return again
 
 

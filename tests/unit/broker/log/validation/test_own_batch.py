@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from horolog.broker.log.validation import Refused, check, own_batch
+from horolog.broker.log.validation import RefusedSet, check, own_batch
 from horolog.broker.log.validation.own_batch import NEWEST_PRODUCE_VERSION
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.records.batch import encode_batch
@@ -55,7 +55,7 @@ def test_what_a_topic_wants_otherwise_is_made_so():
 def test_a_batch_is_as_large_as_the_topic_takes_or_the_caller_says(config):
     small = replace(config, max_message_bytes=200)
     entries = [(b"k", b"v" * 300)]
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(RefusedSet) as refused:
         own_batch(entries, 0, small, NOW_MS, leader_epoch=0, largest_bytes=100)
     assert refused.value.code == ErrorCode.MESSAGE_TOO_LARGE
     assert own_batch(entries, 0, small, NOW_MS, leader_epoch=0, largest_bytes=1000).size_bytes > 300

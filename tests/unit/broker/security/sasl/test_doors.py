@@ -13,8 +13,8 @@ from horolog.broker.metrics import Metrics
 from horolog.broker.security.sasl import doors as made
 from horolog.broker.security.sasl.doors import SaslDoors, Surroundings
 from horolog.broker.security.sasl.oauthbearer import OAuthBearer
-from horolog.broker.security.sasl.outcome import Challenge, Done
-from horolog.broker.security.sasl.plain import Plain
+from horolog.broker.security.sasl.outcome import Challenge, LoggedIn
+from horolog.broker.security.sasl.plain import PlainLogin
 from horolog.broker.security.sasl.scram import Scram
 from horolog.broker.security.sasl.scram_keys import SCRAM_SHA_512, of_password
 from horolog.broker.security.users import UserId, rule_of
@@ -63,8 +63,8 @@ def test_a_listener_without_sasl_has_no_door():
 
 def test_plain_has_the_users_of_its_jaas_text():
     one = the_door()
-    assert isinstance(one.mechanisms["PLAIN"](), Plain)
-    assert isinstance(one.mechanisms["PLAIN"]().step(plain_token("alice", "secret")), Done)
+    assert isinstance(one.mechanisms["PLAIN"](), PlainLogin)
+    assert isinstance(one.mechanisms["PLAIN"]().step(plain_token("alice", "secret")), LoggedIn)
     assert one.max_receive_bytes == 524_288
     assert one.delay_s("192.0.2.1") == 0.1
     assert one.max_reauth_ms == {"PLAIN": 0}
@@ -97,7 +97,7 @@ def test_scram_goes_by_the_rules_of_the_cluster():
     peer = ScramPeer("SCRAM-SHA-512", "ann", "pw")
     challenge = mechanism.step(peer.first())
     assert isinstance(challenge, Challenge)
-    assert isinstance(mechanism.step(peer.last(challenge.token)), Done)
+    assert isinstance(mechanism.step(peer.last(challenge.token)), LoggedIn)
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,8 @@ import pytest
 from horolog.broker.clock import ManualClock
 from horolog.broker.principal import Principal
 from horolog.broker.security.sasl.door import ENDED_SESSIONS
-from horolog.broker.security.sasl.login import Accepted, Login, Refused, Stage
-from horolog.broker.security.sasl.outcome import Challenge, Done, Failed
+from horolog.broker.security.sasl.login import Login, LoginAccepted, LoginRefused, Stage
+from horolog.broker.security.sasl.outcome import Challenge, Failed, LoggedIn
 from horolog.protocol.apis import ApiKey
 from tests.support.audited import Kept, trail
 from tests.support.sasl import NOW_MS, counted, door, plain_token
@@ -28,13 +28,13 @@ class Ends:
             return Challenge(b"!")
         if token == b"no":
             return Failed("a reason for the log", "eve")
-        return Done(Principal("User", token.decode()), b"bye", self._ends_ms)
+        return LoggedIn(Principal("User", token.decode()), b"bye", self._ends_ms)
 
 
 def known(one=None, token=ALICE, mechanism="PLAIN"):
     login = Login(one or door())
     assert login.choose(mechanism, 1)
-    assert isinstance(login.prove(token), Accepted)
+    assert isinstance(login.prove(token), LoginAccepted)
     return login
 
 
@@ -49,7 +49,7 @@ def test_only_what_belongs_to_a_login_may_come_and_in_its_order():
     assert allowed(login) == {ApiKey.SASL_HANDSHAKE}
     assert login.choose("PLAIN", 1)
     assert allowed(login) == {ApiKey.SASL_AUTHENTICATE}
-    assert login.prove(ALICE) == Accepted(b"")
+    assert login.prove(ALICE) == LoginAccepted(b"")
     assert login.principal == Principal("User", "alice")
     assert login.stage is Stage.KNOWN
     assert allowed(login) == set()
@@ -82,7 +82,7 @@ def test_who_fails_is_told_logged_and_counted_without_the_password(caplog):
     login = Login(one, "1.2.3.4")
     login.choose("PLAIN", 1)
     with caplog.at_level(logging.DEBUG):
-        assert login.prove(plain_token("ali\nce", "hunter2")) == Refused(INVALID)
+        assert login.prove(plain_token("ali\nce", "hunter2")) == LoginRefused(INVALID)
     assert login.principal is None
     assert allowed(login) == set()
     assert counted(one) == {("PLAIN", "login", "failure"): 1}
@@ -93,9 +93,9 @@ def test_who_fails_is_told_logged_and_counted_without_the_password(caplog):
 def test_a_reason_that_tells_of_users_is_kept_from_the_peer():
     login = Login(door({"X": lambda: Ends(None)}))
     login.choose("X", 1)
-    assert login.prove(b"?") == Accepted(b"!")
+    assert login.prove(b"?") == LoginAccepted(b"!")
     assert login.stage is Stage.CHOSEN
-    assert login.prove(b"no") == Refused(
+    assert login.prove(b"no") == LoginRefused(
         "Authentication failed during authentication due to invalid credentials with SASL mechanism X"
     )
 
@@ -116,7 +116,7 @@ def test_a_login_lasts_as_long_as_its_credentials_and_the_setting_allow(max_reau
     one = door({"X": lambda: Ends(ends_ms)}, {"X": max_reauth_ms}, clock=clock)
     login = Login(one)
     login.choose("X", 1)
-    assert login.prove(b"ann") == Accepted(b"bye", lifetime_ms)
+    assert login.prove(b"ann") == LoginAccepted(b"bye", lifetime_ms)
     assert login.ends is (bool(max_reauth_ms) or ends_ms is not None)
     assert not login.has_ended()
     clock.advance(lifetime_ms)
@@ -139,7 +139,7 @@ def test_a_login_is_renewed_as_the_same_principal():
     assert login.begins_anew()
     assert allowed(login) == {ApiKey.SASL_HANDSHAKE}
     assert login.choose("X", 1)
-    assert login.prove(b"ann") == Accepted(b"bye", 10_000)
+    assert login.prove(b"ann") == LoginAccepted(b"bye", 10_000)
     clock.advance(9_000)
     assert not login.has_ended()
     assert counted(one) == {("X", "login", "success"): 1, ("X", "renewal", "success"): 1}
@@ -167,7 +167,9 @@ def test_a_renewal_as_another_principal_fails():
     login = known(renewable(ManualClock(NOW_MS)), b"ann", "X")
     assert login.begins_anew()
     login.choose("X", 1)
-    assert login.prove(b"bob") == Refused("Cannot change principals during re-authentication from User.ann: User.bob")
+    assert login.prove(b"bob") == LoginRefused(
+        "Cannot change principals during re-authentication from User.ann: User.bob"
+    )
     assert login.stage is Stage.FAILED
     assert login.principal == Principal("User", "ann")
 
@@ -177,7 +179,7 @@ def test_a_renewal_by_another_mechanism_fails_when_it_is_to_be_proved(caplog):
     login = known(one, b"ann", "X")
     assert login.begins_anew()
     assert login.choose("Y", 1)
-    assert login.prove(b"ann") == Refused("")  # the reason is in the log alone
+    assert login.prove(b"ann") == LoginRefused("")  # the reason is in the log alone
     assert "SASL mechanism 'Y' requested by client is not supported" in caplog.text
     assert counted(one)["X", "renewal", "failure"] == 1
 
@@ -186,7 +188,7 @@ def test_a_renewal_that_fails_says_so():
     login = known(renewable(ManualClock(NOW_MS)), b"ann", "X")
     login.begins_anew()
     login.choose("X", 1)
-    assert login.prove(b"no") == Refused(
+    assert login.prove(b"no") == LoginRefused(
         "Authentication failed during re-authentication due to invalid credentials with SASL mechanism X"
     )
     assert "failed" in repr(login)

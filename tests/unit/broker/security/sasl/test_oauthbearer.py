@@ -4,7 +4,7 @@ import pytest
 
 from horolog.broker.principal import Principal
 from horolog.broker.security.sasl.oauthbearer import OAuthBearer, Token, TokenRefused
-from horolog.broker.security.sasl.outcome import Challenge, Done, Failed
+from horolog.broker.security.sasl.outcome import Challenge, Failed, LoggedIn
 
 
 def read(text):
@@ -28,7 +28,7 @@ def message(auth="Bearer abc.def.ghi", gs2="n,,", more=""):
     ],
 )
 def test_a_token_that_is_believed_says_who_comes_in_and_until_when(token):
-    assert OAuthBearer(read).step(token) == Done(Principal("User", "ann"), ends_ms=7000)
+    assert OAuthBearer(read).step(token) == LoggedIn(Principal("User", "ann"), ends_ms=7000)
 
 
 def test_a_token_that_is_not_believed_is_answered_with_json_and_then_the_login_fails():

@@ -3,8 +3,8 @@
 import pytest
 
 from horolog.broker.principal import Principal
-from horolog.broker.security.sasl.outcome import Done, Failed
-from horolog.broker.security.sasl.plain import Plain, PlainUsers, users_of
+from horolog.broker.security.sasl.outcome import Failed, LoggedIn
+from horolog.broker.security.sasl.plain import PlainLogin, PlainUsers, users_of
 from tests.support.sasl import plain_token
 
 USERS = PlainUsers({"alice": "secret", "böb": "pä\x01ss"})
@@ -19,7 +19,7 @@ USERS = PlainUsers({"alice": "secret", "böb": "pä\x01ss"})
     ],
 )
 def test_who_has_the_password_comes_in(token, name):
-    assert Plain(USERS).step(token) == Done(Principal("User", name))
+    assert PlainLogin(USERS).step(token) == LoggedIn(Principal("User", name))
 
 
 @pytest.mark.parametrize(
@@ -41,11 +41,11 @@ def test_who_has_the_password_comes_in(token, name):
     ],
 )
 def test_others_are_told_what_kafka_tells_them(token, told, user):
-    assert Plain(USERS).step(token) == Failed(told, user, told)
+    assert PlainLogin(USERS).step(token) == Failed(told, user, told)
 
 
 def test_what_is_no_text_is_refused_without_a_word_about_it():
-    failed = Plain(USERS).step(b"\0al\xffice\0secret")
+    failed = PlainLogin(USERS).step(b"\0al\xffice\0secret")
     assert isinstance(failed, Failed)
     assert failed.told is None
 

@@ -6,7 +6,7 @@ import pytest
 
 from horolog.broker.principal import Principal
 from horolog.broker.security.sasl import scram_keys
-from horolog.broker.security.sasl.outcome import OTHER_AUTHORIZATION_ID, Challenge, Done, Failed
+from horolog.broker.security.sasl.outcome import OTHER_AUTHORIZATION_ID, Challenge, Failed, LoggedIn
 from horolog.broker.security.sasl.scram import MAX_NONCE_LENGTH, Scram
 from horolog.broker.security.sasl.scram_keys import KINDS
 from tests.support.sasl import ScramPeer
@@ -35,7 +35,7 @@ def test_who_knows_the_password_comes_in_and_sees_that_the_server_knows_it_too(m
     escaped = name.replace("=", "=3D").replace(",", "=2C")
     peer, one = ScramPeer(mechanism, name, f"{name}'s", gs2=gs2.format(escaped)), server(mechanism)
     outcome = one.step(peer.last(challenge(one, peer.first())))
-    assert isinstance(outcome, Done)
+    assert isinstance(outcome, LoggedIn)
     assert outcome.principal == Principal("User", name)
     assert outcome.ends_ms is None
     assert peer.believes(outcome.token)
@@ -43,7 +43,7 @@ def test_who_knows_the_password_comes_in_and_sees_that_the_server_knows_it_too(m
 
 def test_kafkas_own_client_binds_to_nothing_even_with_an_authorization_id():
     peer, one = ScramPeer(NAMES[0], "alice", "alice's", gs2="n,a=alice,"), server()
-    assert isinstance(one.step(peer.last(challenge(one, peer.first()), "n,,")), Done)
+    assert isinstance(one.step(peer.last(challenge(one, peer.first()), "n,,")), LoggedIn)
 
 
 @pytest.mark.parametrize("mechanism", NAMES)
@@ -63,7 +63,7 @@ def test_a_wrong_name_is_answered_as_a_wrong_password_is(mechanism, name, reason
 def test_a_login_cannot_be_played_again():
     peer, one = ScramPeer(NAMES[0], "alice", "alice's"), server()
     last = peer.last(challenge(one, peer.first()))
-    assert isinstance(one.step(last), Done)
+    assert isinstance(one.step(last), LoggedIn)
     other = server()
     challenge(other, peer.first())
     assert other.step(last) == Failed("the nonce is not the one of this login", "alice")

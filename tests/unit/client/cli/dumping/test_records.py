@@ -6,7 +6,7 @@ from horolog.broker.groups import records as group_records
 from horolog.broker.log.integrity import scan
 from horolog.broker.log.storage import File
 from horolog.broker.transactions import records as transaction_records
-from horolog.broker.transactions.states import State, Transaction
+from horolog.broker.transactions.states import Transaction, TransactionState
 from horolog.client.cli.dumping.logs import DumpOptions, dump_log
 from horolog.client.cli.dumping.records import DECODERS
 from horolog.protocol.messages.coordinator_records import (
@@ -64,7 +64,9 @@ def test_offsets_and_groups():
 
 
 def test_transactions():
-    transaction = Transaction("id", 5, 2, 60_000, State.PREPARE_COMMIT, frozenset({("t", 1), ("t", 0)}), 10, 20)
+    transaction = Transaction(
+        "id", 5, 2, 60_000, TransactionState.PREPARE_COMMIT, frozenset({("t", 1), ("t", 0)}), 10, 20
+    )
     key = transaction_records.key_bytes("id")
     found = decoded(
         "transactions", (key, transaction_records.value_bytes(transaction)), (key, None), (b"\x00\x09x", b"")

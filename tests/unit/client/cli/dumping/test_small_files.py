@@ -11,7 +11,7 @@ from horolog.broker.stored_rules import StoredRule
 from horolog.broker.workers import worker_checkpoints
 from horolog.broker.workers.entry_lines import Head, Whole, encode_entry, encode_head
 from horolog.broker.workers.file_journal import encode_whole
-from horolog.broker.workers.worker_checkpoints import Row, WorkerCheckpoint
+from horolog.broker.workers.worker_checkpoints import PartitionRow, WorkerCheckpoint
 from horolog.client.cli.dumping.small_files import dump_small
 
 ENTRIES = [encode_entry(1, ProducerIdsReserved(0)), encode_entry(2, TopicsDeleted(("t",)))]
@@ -59,7 +59,7 @@ def test_a_journal_without_a_head_is_a_problem(data, problem):
 
 
 def test_what_a_worker_knows_is_shown():
-    checkpoint = WorkerCheckpoint({("t", 1): Row(bytes(16), 5, 9, 2)}, has_stopped=True)
+    checkpoint = WorkerCheckpoint({("t", 1): PartitionRow(bytes(16), 5, 9, 2)}, has_stopped=True)
     entry, state, _ = dump_small("worker-checkpoint", worker_checkpoints.encode(checkpoint), None)
     assert entry == {
         "type": "entry", "topic": "t", "partition": 1, "topic_id": "A" * 22,

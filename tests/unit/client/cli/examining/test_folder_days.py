@@ -3,7 +3,7 @@
 from datetime import UTC
 
 from horolog.client.admin import Admin
-from horolog.client.cli.examining.folder_days import Asked, describe
+from horolog.client.cli.examining.folder_days import DayQuery, describe
 from horolog.client.day_sizes import days_of
 from horolog.client.producer import Producer
 from horolog.client.retention_look import measure
@@ -41,7 +41,7 @@ async def test_a_folder_tells_what_its_broker_tells(tmp_path):
             facts = await measure(admin, [TopicPartition("t", 0), TopicPartition("t", 1)])
             told = await days_of(admin, topic, facts, UTC, now_ms=NOW_MS, http=HttpAccess(), at_most=9)
     before = contents(data)
-    found = describe(str(data), "t", Asked(UTC, NOW_MS, 9))
+    found = describe(str(data), "t", DayQuery(UTC, NOW_MS, 9))
     assert contents(data) == before
     assert [(one.first_offset, one.end_offset, one.size_bytes) for one in found.facts] == [
         (one.first_offset, one.end_offset, one.size_bytes) for one in facts.values()
@@ -51,13 +51,13 @@ async def test_a_folder_tells_what_its_broker_tells(tmp_path):
     assert [one[:3] for one in found.days.days] == [one[:3] for one in told.days]
     for one, other in zip(found.days.days, told.days, strict=True):
         assert abs(one.size_bytes - other.size_bytes) <= 1
-    assert describe(str(data), "t", Asked(UTC, NOW_MS, 0)).days == ((), None)
+    assert describe(str(data), "t", DayQuery(UTC, NOW_MS, 0)).days == ((), None)
 
 
 async def test_an_empty_topic_and_one_that_is_not_there(tmp_path):
     async with horolog_broker(clock=NOW_MS, storage=tmp_path / "data") as broker:
         broker.create_topic("t", 1)
-    found = describe(str(tmp_path / "data"), "t", Asked(UTC, NOW_MS, 7))
+    found = describe(str(tmp_path / "data"), "t", DayQuery(UTC, NOW_MS, 7))
     assert ([one.records for one in found.facts], found.days) == ([0], ((), None))
     assert found.facts[0].first_ms is None
-    assert describe(str(tmp_path / "data"), "nothing", Asked(UTC, NOW_MS, 7)).facts == []
+    assert describe(str(tmp_path / "data"), "nothing", DayQuery(UTC, NOW_MS, 7)).facts == []

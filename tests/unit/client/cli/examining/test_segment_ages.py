@@ -29,7 +29,7 @@ def read(folder, now_ms, **changes):
     config, other, is_known = segment_ages.settings_of(storage, folder, "t", changes)
     assert is_known
     (found,) = segment_ages.facts_of(
-        storage, folder, "t", [(0, f"{folder}/t-0")], segment_ages.Asked(config, other, now_ms)
+        storage, folder, "t", [(0, f"{folder}/t-0")], segment_ages.DeletionQuery(config, other, now_ms)
     )
     return found
 
