@@ -15,10 +15,9 @@ from typing import TYPE_CHECKING, Any
 from horolog.broker.coordination.timers import Timer, Timers
 from horolog.broker.handlers import HANDLERS, fetch
 from horolog.broker.handlers.context import RequestContext
-from horolog.broker.handlers.gate import amend
 from horolog.broker.handlers.produce import ACKS_NONE, REFUSED_WITHOUT_ANSWER
 from horolog.broker.handlers.refusals import refuse, refused_parts
-from horolog.broker.handlers.throttling import putting
+from horolog.broker.handlers.throttling import MS, putting
 from horolog.broker.network.conversation import NOBODY
 from horolog.protocol.apis import API, ApiKey
 from horolog.protocol.errors import ErrorCode, ProtocolError
@@ -28,9 +27,8 @@ from horolog.testing.fault_scope import TOPICS, Named, Scope, index_of, partitio
 
 if TYPE_CHECKING:
     from horolog.broker.handlers import HandlerFunction
-    from horolog.broker.handlers.context import BrokerView, ClientConnection, RequestRoute
+    from horolog.broker.handlers.context import BrokerView, ClientConnection
     from horolog.broker.handlers.gate import Gate
-    from horolog.protocol.primitives import Part
     from horolog.testing.fault import Fault
 
 DESCRIBING = frozenset({ApiKey.METADATA, ApiKey.DESCRIBE_TOPIC_PARTITIONS})
@@ -114,7 +112,7 @@ def _refusing(key: ApiKey, faults: Sequence[Fault], handle: HandlerFunction) -> 
         if key is ApiKey.PRODUCE and value_of(API[key].request, request, "acks") == ACKS_NONE:
             context.connection.answered()  # earlier responses are still sent
             context.connection.close(REFUSED_WITHOUT_ANSWER)
-        amend(context, lambda answer: _join(key, answer, refused, context.version))
+        context.amend(lambda answer: _join(key, answer, refused, context.version))
         return handle(broker, request, context)
 
     return guarded
@@ -168,22 +166,22 @@ def _with(cls: type[Struct], value: Any, field: str, other: object) -> Any:
 
 def _of_parts(key: ApiKey, refused: list[tuple[Any, ErrorCode]], context: RequestContext) -> object:
     (request, code), *others = refused
-    answer: object = refused_parts(key, request, context.version, code)
-    _join(key, answer, others, context.version)
+    answer: object = _join(key, refused_parts(key, request, context.version, code), others, context.version)
     return answer
 
 
-def _join(key: ApiKey, answer: Any, refused: Sequence[tuple[Any, ErrorCode]], version: int) -> None:
-    """Add the refused parts to the response for the others."""
+def _join(key: ApiKey, answer: Any, refused: Sequence[tuple[Any, ErrorCode]], version: int) -> Any:
+    """The response for the others, with the refused parts added to it."""
     cls = API[key].response
     if "error_code" in cls.FIELDS and value_of(cls, answer, "error_code"):
-        return  # the rest failed as a whole: the response has no parts
+        return answer  # the rest failed as a whole: the response has no parts
     for request, code in refused:
         more = refused_parts(key, request, version, code)
         for field in cls.FIELDS:
             mine = value_of(cls, answer, field)
             if isinstance(mine, list):
                 mine += value_of(cls, more, field)
+    return answer
 
 
 def _describing(faults: Sequence[Fault], handle: HandlerFunction) -> HandlerFunction:
@@ -192,13 +190,13 @@ def _describing(faults: Sequence[Fault], handle: HandlerFunction) -> HandlerFunc
     def guarded(broker: BrokerView, request: Any, context: RequestContext) -> object | None:
         for fault in faults:
             if fault.is_armed and fault.scope.is_for_client(context):
-                amend(context, partial(_tell, fault))
+                context.amend(partial(_tell, fault))
         return handle(broker, request, context)
 
     return guarded
 
 
-def _tell(fault: Fault, answer: Any) -> None:
+def _tell(fault: Fault, answer: Any) -> Any:
     for topic in answer.topics:
         if fault.scope.topic not in (None, topic.name):
             continue
@@ -209,6 +207,7 @@ def _tell(fault: Fault, answer: Any) -> None:
         for one in topic.partitions:
             if fault.scope.partition in (None, one.partition_index):
                 one.leader_id, one.error_code = NO_NODE, ErrorCode.LEADER_NOT_AVAILABLE
+    return answer
 
 
 def _refusing_fetch(faults: Sequence[Fault], handle: HandlerFunction) -> HandlerFunction:
@@ -254,45 +253,14 @@ def _throttled(key: ApiKey, fault: Fault, handle: HandlerFunction) -> HandlerFun
     put = putting(key, flat=HANDLERS[key].flat)
 
     def strike(broker: BrokerView, request: Any, context: RequestContext) -> object | None:
-        context.route = _TellingToWait(context.route, put, fault.span_ms, context.connection)
+        def tell_to_wait(response: Any) -> Any:
+            context.connection.mute(fault.span_ms / MS)
+            return put(response, fault.span_ms)
+
+        context.amend(tell_to_wait)
         return handle(broker, request, context)
 
     return strike
-
-
-class _TellingToWait:
-    """The route of one throttled request: the response asks its client to wait, and its connection is not read meanwhile."""
-
-    __slots__ = (
-        "_connection",
-        "_encode",
-        "_put",
-        "_wait_ms",
-        "holds_frame",
-        "meter",
-        "name",
-        "response_header_version",
-        "throttle",
-        "version",
-    )
-
-    def __init__(
-        self, route: RequestRoute, put: Callable[[Any, int], Any], wait_ms: int, connection: ClientConnection
-    ) -> None:
-        self._encode = route.encode
-        self._put = put
-        self._wait_ms = wait_ms
-        self._connection = connection
-        self.name = route.name
-        self.version = route.version
-        self.response_header_version = route.response_header_version
-        self.meter = route.meter
-        self.holds_frame = route.holds_frame
-        self.throttle = route.throttle
-
-    def encode(self, response: Any, parts: list[Part]) -> None:
-        self._connection.mute(self._wait_ms / 1000)
-        self._encode(self._put(response, self._wait_ms), parts)
 
 
 # -- delays and drops
@@ -317,7 +285,7 @@ def _delayed(fault: Fault, handle: HandlerFunction, timers: Timers) -> HandlerFu
             context.connection.mute(0)
 
         context.on_abandoned = _hold(fault, timers, go_on)
-        context.connection.mute(fault.span_ms / 1000 + MUTED_LONGER_S)
+        context.connection.mute(fault.span_ms / MS + MUTED_LONGER_S)
 
     return strike
 
@@ -368,6 +336,7 @@ def _aside(handle: HandlerFunction, done: Callable[[RequestContext, Callable[[],
         aside = RequestContext(
             peer, context.route, context.correlation_id, context.client_id, context.size_bytes, broker.clock.monotonic()
         )
+        aside.changes, aside.throttle = context.changes, context.throttle
 
         def give() -> None:
             context.on_abandoned = None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable
-from types import SimpleNamespace
 from typing import Any
 
 from horolog.broker.handlers.context import RequestContext
@@ -12,28 +11,15 @@ from horolog.broker.network.conversation import Conversation, Handshake, Onlooke
 from horolog.broker.network.limits import ConnectionLimits
 from horolog.broker.settings import load
 from horolog.protocol.errors import ProtocolError
-from horolog.protocol.primitives import Part
 from tests.support.memory_broker import still
-
-
-class NoMeter:
-    def answered(self, response: object, size_bytes: int, began: float) -> None:
-        pass
-
-    def not_answered(self, began: float) -> None:
-        pass
-
-
-def _encode(answer: Any, parts: list[Part]) -> None:
-    parts.append(answer)
+from tests.support.request_contexts import request_context
 
 
 def context_of(frame: memoryview, conversation: Any) -> RequestContext:
     """A request that waits."""
-    route: Any = SimpleNamespace(
-        version=0, encode=_encode, response_header_version=0, meter=NoMeter(), holds_frame=frame[:2] == PRODUCE
+    return request_context(
+        connection=conversation, client_id=None, size_bytes=len(frame), holds_frame=frame[:2] == PRODUCE
     )
-    return RequestContext(conversation, route, 0, None, len(frame), 0.0)
 
 
 class Service:

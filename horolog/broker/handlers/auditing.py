@@ -11,7 +11,6 @@ import logging
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from horolog.broker.handlers.gate import amend
 from horolog.broker.listeners import PEERS
 from horolog.broker.security.audit import Who
 
@@ -40,17 +39,18 @@ def auditing(audit: AuditTrail, gate: Gate) -> Gate:
 def _telling(audit: AuditTrail, changes: ChangingApi, handle: HandlerFunction) -> HandlerFunction:
     def telling(broker: BrokerView, request: Any, context: RequestContext) -> object | None:
         if context.listener != PEERS and not getattr(request, "validate_only", False):
-            amend(context, lambda answer: _tell(audit, changes, request, answer, context))
+            context.amend(lambda answer: _tell(audit, changes, request, answer, context))
         return handle(broker, request, context)
 
     return telling
 
 
-def _tell(audit: AuditTrail, changes: ChangingApi, request: Any, answer: Any, context: RequestContext) -> None:
+def _tell(audit: AuditTrail, changes: ChangingApi, request: Any, answer: Any, context: RequestContext) -> Any:
     try:
         audit.changed(who(context), _shown(context), changes.operation, changes.parts_of(request, answer))
     except Exception:
         log.exception("the audit could not tell of a %s", _shown(context))
+    return answer
 
 
 def tell_refusal(audit: AuditTrail, context: RequestContext, denied: Iterable[Denied]) -> None:

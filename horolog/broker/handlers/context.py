@@ -56,11 +56,6 @@ class RequestRoute(Protocol):
         """Whether a request holds on to its frame until it is answered."""
         ...
 
-    @property
-    def throttle(self) -> Throttle | None:
-        """What a request is charged, where there are quotas for it."""
-        ...
-
 
 class Sender(Protocol):
     """What carries answers."""
@@ -133,6 +128,7 @@ class RequestContext:
 
     __slots__ = (
         "began",
+        "changes",
         "client_id",
         "connection",
         "correlation_id",
@@ -142,6 +138,7 @@ class RequestContext:
         "parts",
         "route",
         "size_bytes",
+        "throttle",
         "version",
     )
 
@@ -163,6 +160,8 @@ class RequestContext:
         self.size_bytes = size_bytes
         self.held_bytes = 0  # of the request, until it is answered; counted over all connections
         self.in_turns = False  # it is served in turns with others: later ones of the connection wait for it
+        self.changes: tuple[Callable[[Any], Any], ...] = ()
+        self.throttle: Throttle | None = None  # what it is charged, where there are quotas for it
         self.parts: list[Part] | None = None
         self.on_abandoned: Callable[[], None] | None = None
 
@@ -189,7 +188,13 @@ class RequestContext:
         self.set_response(response)
         self.connection.answered()
 
+    def amend(self, change: Callable[[Any], Any]) -> None:
+        """Have the response changed before it is encoded, now or later; `change` returns it. The last change is made first."""
+        self.changes = (change, *self.changes)
+
     def set_response(self, response: object) -> None:
+        for change in self.changes:
+            response = change(response)
         body: list[Part] = []
         route = self.route
         route.encode(response, body)

@@ -142,7 +142,7 @@ class PendingFetch:
         self.known = broker.cluster.partition_cache
         self.max_wait_ms = max_wait_ms
         max_bytes = min(max_bytes, broker.settings.fetch_max_bytes)
-        self.throttle = throttle = context.route.throttle
+        self.throttle = throttle = context.throttle
         if throttle is not None:  # an answer that exceeds the quota by itself could never leave
             max_bytes = int(min(max_bytes, throttle.most_fetched_bytes))
         self.max_bytes = max_bytes

@@ -2,19 +2,18 @@
 
 A gate is asked once for each route, and returns the function that serves its requests. That may be the handler itself: then the
 request is allowed, and costs nothing more. It may be a function that answers with an error instead; or one that decides by the
-request and `context.principal`, passes on the allowed part, and has the answer report the rest (`amend`).
+request and `context.principal`, passes on the allowed part, and has the answer report the rest (`RequestContext.amend`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from horolog.broker.handlers import HandlerFunction
-    from horolog.broker.handlers.context import BrokerView, RequestContext, RequestRoute
+    from horolog.broker.handlers.context import BrokerView
     from horolog.protocol.apis import ApiKey
-    from horolog.protocol.primitives import Part
 
     Gate = Callable[[ApiKey, HandlerFunction], HandlerFunction]
 
@@ -45,28 +44,3 @@ def _gate_for_all(broker: BrokerView) -> Gate:
 
         return gate
     return open_gate
-
-
-def amend(context: RequestContext, change: Callable[[Any], None]) -> None:
-    """Have the answer changed before it is encoded, whether the handler gives it at once or late."""
-    context.route = _Amended(context.route, change)
-
-
-class _Amended:
-    """The route of one request whose answer is changed."""
-
-    __slots__ = ("_change", "_encode", "holds_frame", "meter", "name", "response_header_version", "throttle", "version")
-
-    def __init__(self, route: RequestRoute, change: Callable[[Any], None]) -> None:
-        self._change = change
-        self._encode = route.encode
-        self.name = route.name
-        self.version = route.version
-        self.response_header_version = route.response_header_version
-        self.meter = route.meter
-        self.holds_frame = route.holds_frame
-        self.throttle = route.throttle
-
-    def encode(self, response: Any, parts: list[Part]) -> None:
-        self._change(response)
-        self._encode(response, parts)

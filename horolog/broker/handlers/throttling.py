@@ -1,7 +1,7 @@
 """Throttling by quotas: the answer tells a client that is over a quota to wait, and the broker does not read from it for as long.
 
-Where no quota applies, an api's function stays the handler itself, and costs nothing more. Otherwise each request has a `Throttle`, as
-part of its route. Bytes of Produce are charged when the request arrives; the time of a thread and bytes of Fetch with the answer.
+Where no quota applies, an api's function stays the handler itself, and costs nothing more. Otherwise each request has a
+`Throttle`. Bytes of Produce are charged when the request arrives; the time of a thread and bytes of Fetch with the answer.
 
 A client that was told to wait waits on every connection, also on those that it opens meanwhile: a request that the quota counts is held
 before it is decoded. What a client sends without a wait, and what a quota refuses by itself (changes of topics), is never held.
@@ -10,6 +10,7 @@ before it is decoded. What a client sends without a wait, and what a quota refus
 from __future__ import annotations
 
 import copy
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from horolog.broker.listeners import PEERS
@@ -20,9 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from horolog.broker.handlers import HandlerFunction
-    from horolog.broker.handlers.context import BrokerView, ClientConnection, RequestContext, RequestRoute
+    from horolog.broker.handlers.context import BrokerView, ClientConnection, RequestContext
     from horolog.broker.security.quotas import ClientQuotas
-    from horolog.protocol.primitives import Part
 
 FIRST_STRICT: Final = {ApiKey.CREATE_TOPICS: 6, ApiKey.DELETE_TOPICS: 5, ApiKey.CREATE_PARTITIONS: 3}
 """The first versions whose clients understand a refusal by a quota."""
@@ -58,7 +58,8 @@ def within_quotas(broker: BrokerView, key: ApiKey, handle: HandlerFunction, *, f
         if context.connection.listener == PEERS:
             return handle(broker, request, context)
         throttle = Throttle(quotas, context, key, monotonic if counts_time else None)
-        context.route = _ThrottledRoute(context.route, throttle, put)
+        context.throttle = throttle
+        context.amend(partial(_with_wait, throttle, put))
         if charges_size:
             throttle.charge_size(context.size_bytes)
         answer = handle(broker, request, context)
@@ -95,7 +96,7 @@ def held_by_quotas(
 
 def may_change(context: RequestContext, count: int) -> bool:
     """Whether the client's quota allows this many partitions to be created or deleted."""
-    throttle = context.route.throttle
+    throttle = context.throttle
     return throttle is None or throttle.allows_mutation(count)
 
 
@@ -200,24 +201,9 @@ class Throttle:
             self._wait_s, self._kind = wait_s, kind
 
 
-class _ThrottledRoute:
-    """The route of one request that is charged."""
-
-    __slots__ = ("_encode", "_put", "holds_frame", "meter", "name", "response_header_version", "throttle", "version")
-
-    def __init__(self, route: RequestRoute, throttle: Throttle, put: Callable[[Any, int], Any]) -> None:
-        self.throttle: Throttle | None = throttle
-        self._encode = route.encode
-        self._put = put
-        self.name = route.name
-        self.version = route.version
-        self.response_header_version = route.response_header_version
-        self.meter = route.meter
-        self.holds_frame = route.holds_frame
-
-    def encode(self, response: Any, parts: list[Part]) -> None:
-        wait_ms = 0 if self.throttle is None else self.throttle.answered()
-        self._encode(self._put(response, wait_ms) if wait_ms else response, parts)
+def _with_wait(throttle: Throttle, put: Callable[[Any, int], Any], response: Any) -> Any:
+    wait_ms = throttle.answered()
+    return put(response, wait_ms) if wait_ms else response
 
 
 def putting(key: ApiKey, *, flat: bool) -> Callable[[Any, int], Any]:

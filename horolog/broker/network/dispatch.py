@@ -28,7 +28,6 @@ from horolog.protocol.primitives import Buffer
 if TYPE_CHECKING:
     from horolog.broker.handlers import HandlerFunction
     from horolog.broker.handlers.gate import Gate
-    from horolog.broker.handlers.throttling import Throttle
     from horolog.broker.metrics import Counter
     from horolog.broker.settings import Settings
 
@@ -73,7 +72,6 @@ class Route:
         "requests",
         "response_header_version",
         "short_bytes",
-        "throttle",
         "version",
         "wait_s",
     )
@@ -107,7 +105,6 @@ class Route:
         self.encode: Callable[[Any, list[Any]], None] = (flat_encoder if flat else encoder)(api.response, version)
         self.response_header_version = api.response_header_version(version)
         self.holds_frame = key is ApiKey.PRODUCE  # its records are written from there
-        self.throttle: Throttle | None = None
         self.wait_s: Callable[[ClientConnection, str | None], float] | None = None
         self.requests = requests
         self.meter = meter

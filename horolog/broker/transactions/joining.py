@@ -44,9 +44,7 @@ class Joining(Protocol):
         """Add partitions to the transaction; this is on record when `done` gets NONE."""
         ...
 
-    def verify(
-        self, transactional_id: str, producer: Producer, partition: TopicPartition, done: CodeCallback
-    ) -> None:
+    def verify(self, transactional_id: str, producer: Producer, partition: TopicPartition, done: CodeCallback) -> None:
         """Whether a producer may write to a partition now; TRANSACTION_ABORTABLE if the partition was not added."""
         ...
 
@@ -101,9 +99,7 @@ class JoiningAnywhere:
         assert client_version == VERSION_2, "who adds partitions without their client's word is of version 2"
         self._ask(node, Question(transactional_id, producer, partitions, adds=True), done)
 
-    def verify(
-        self, transactional_id: str, producer: Producer, partition: TopicPartition, done: CodeCallback
-    ) -> None:
+    def verify(self, transactional_id: str, producer: Producer, partition: TopicPartition, done: CodeCallback) -> None:
         node = self._others.coordinator_of(transactional_id)
         if node in (self._others.me, NO_NODE):
             self._here.verify(transactional_id, producer, partition, lambda code: done(_told(code)))

@@ -7,7 +7,6 @@ from copy import copy
 from typing import TYPE_CHECKING, Any, Final
 
 from horolog.broker.handlers import HANDLERS
-from horolog.broker.handlers.gate import amend
 from horolog.broker.handlers.refusals import refused_parts
 from horolog.broker.security.audit import Denied
 from horolog.protocol.acl_types import CLUSTER_NAME, EVERY_NAME, Operation, ResourceType
@@ -123,13 +122,14 @@ class AuthorizedRequest:
             self._join(answer, self._refused[1:])
             return answer  # type: ignore[no-any-return]
         if self._refused or self._changes:
-            amend(self.context, self._change)
+            self.context.amend(self._change)
         return handle(self.broker, self.request, self.context)
 
-    def _change(self, answer: Any) -> None:
+    def _change(self, answer: Any) -> Any:
         for change in self._changes:
             change(answer)
         self._join(answer, self._refused)
+        return answer
 
     def _join(self, answer: Any, refused: list[tuple[Any, ErrorCode]]) -> None:
         if isinstance(answer, Struct) and getattr(answer, "error_code", None):

@@ -9,6 +9,7 @@ from horolog.broker.handlers import HANDLERS
 from horolog.broker.placement import SoleBroker
 from horolog.protocol.apis import API
 from horolog.protocol.compile import decode, decoder, encode, encoder, flat_decoder, flat_encoder
+from tests.support.request_contexts import request_context
 from tests.unit.broker.cluster_stand_ins import Machine
 
 
@@ -18,10 +19,6 @@ class Waiting:
 
     def changed(self, partitions):
         self.told.extend(partitions)
-
-
-class Context(SimpleNamespace):
-    pass
 
 
 class StandIn:
@@ -50,15 +47,8 @@ class StandIn:
         read = (flat_decoder if handler.flat else decoder)(api.request, version)
         request, _ = read(encode(api.request(**fields), version), 0)
         replies = []
-        connection = SimpleNamespace(login=None)
-        context = Context(
-            version=version,
-            listener="PLAINTEXT",
-            client_id="test",
-            reply=replies.append,
-            connection=connection,
-            route=SimpleNamespace(throttle=None),
-        )
+        context = request_context(version)
+        context.route.encode = lambda answer, _: replies.append(answer)
         answer = handler.function(self, request, context) or replies.pop()
         parts = []
         (flat_encoder if handler.flat else encoder)(api.response, version)(answer, parts)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -12,6 +11,7 @@ from horolog.broker.handlers.authorization import gate_by
 from horolog.broker.handlers.authorization.checks import needs
 from horolog.broker.handlers.authorization.table import NEEDS
 from horolog.broker.handlers.authorization.topics import guarded_fetch
+from horolog.broker.handlers.context import RequestContext
 from horolog.broker.listeners import PEERS
 from horolog.broker.principal import Principal
 from horolog.broker.security.authorizer import Authorizer
@@ -25,6 +25,7 @@ from horolog.protocol.messages.groups import (
     HeartbeatRequest,
 )
 from tests.support.guarded_broker import acl
+from tests.support.request_contexts import amended, request_context
 
 
 class Handler:
@@ -43,23 +44,8 @@ def handler() -> Handler:
     return Handler()
 
 
-def context_of(listener: str = "PLAINTEXT") -> Any:
-    route = SimpleNamespace(
-        name="x",
-        version=1,
-        response_header_version=0,
-        meter=None,
-        holds_frame=False,
-        throttle=None,
-        encode=lambda *_: None,
-    )
-    return SimpleNamespace(
-        listener=listener,
-        version=1,
-        principal=Principal("User", "alice"),
-        connection=SimpleNamespace(peer_host="h"),
-        route=route,
-    )
+def context_of(listener: str = "PLAINTEXT") -> RequestContext:
+    return request_context(1, principal=Principal("User", "alice"), listener=listener, peer_host="h")
 
 
 def guarded(key: ApiKey, handler: Handler, *acls: Any) -> Any:
@@ -83,13 +69,10 @@ def test_the_first_check_that_refuses_answers_in_the_handlers_stead(handler: Han
 
 def test_the_handler_is_given_what_is_allowed_and_the_answer_tells_of_the_rest(handler: Handler) -> None:
     context = context_of()
-    encoded: list[Any] = []
-    context.route.encode = lambda answer, _: encoded.append(answer)
     allowed = guarded(ApiKey.DELETE_GROUPS, handler, acl("alice", "DELETE", "GROUP", "mine"))
-    answer = allowed(None, DeleteGroupsRequest(groups_names=["mine", "theirs"]), context)
-    context.route.encode(answer, [])
+    answer = amended(context, allowed(None, DeleteGroupsRequest(groups_names=["mine", "theirs"]), context))
     assert [request.groups_names for request in handler.asked] == [["mine"]]
-    assert [(one.group_id, one.error_code) for one in encoded[0].results] == [
+    assert [(one.group_id, one.error_code) for one in answer.results] == [
         ("mine", ErrorCode.NONE),
         ("theirs", ErrorCode.GROUP_AUTHORIZATION_FAILED),
     ]

@@ -1,41 +1,14 @@
 """One request from its arrival to its answer: answered once, late or never, or abandoned by its client."""
 
-from types import SimpleNamespace
-
 import pytest
 
-from horolog.broker.handlers.context import RequestContext
 from horolog.broker.principal import Principal
-
-
-class Connection:
-    listener = "PLAINTEXT"
-    principal = Principal("User", "alice")
-
-    def __init__(self):
-        self.answers = 0
-
-    def answered(self):
-        self.answers += 1
-
-
-class Meter:
-    def __init__(self):
-        self.sizes = []
-
-    def answered(self, response, size_bytes, began):
-        self.sizes.append(size_bytes)
-
-    def not_answered(self, began):
-        self.sizes.append(0)
+from tests.support.request_contexts import request_context
 
 
 @pytest.fixture
 def context():
-    route = SimpleNamespace(
-        version=3, response_header_version=0, meter=Meter(), encode=lambda response, parts: parts.append(response)
-    )
-    return RequestContext(Connection(), route, 7, "client", 100, 0.0)
+    return request_context(3, principal=Principal("User", "alice"))
 
 
 def test_a_request_is_made_on_behalf_of_its_connections_principal(context):
@@ -47,6 +20,13 @@ def test_an_answer_is_framed_counted_and_handed_to_the_connection(context):
     assert b"".join(context.parts) == b"\0\0\0\x08\0\0\0\7body"
     assert context.route.meter.sizes == [12]
     assert context.connection.answers == 1
+
+
+def test_a_response_is_changed_before_it_is_encoded_by_the_last_change_first(context):
+    context.amend(lambda response: response + b"!")
+    context.amend(bytes.upper)
+    context.reply(b"body")
+    assert b"".join(context.parts)[8:] == b"BODY!"
 
 
 def test_a_request_may_ask_for_no_answer(context):

@@ -1,15 +1,14 @@
-"""The gate is that of the settings, and an answer that is amended is changed before it is encoded."""
+"""The gate is the one that the settings ask for."""
 
 from types import SimpleNamespace
 
 from horolog.broker.handlers import read_only
-from horolog.broker.handlers.gate import amend, gate_of, open_gate
-from horolog.broker.principal import ANONYMOUS
+from horolog.broker.handlers.gate import gate_of, open_gate
 from horolog.broker.security.authorizer import Authorizer
 from horolog.protocol.apis import ApiKey
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.messages.acls import AclCreation, CreateAclsRequest
-from tests.support.conversations import NoMeter
+from tests.support.request_contexts import request_context
 
 
 def broker(*, read_only, authorizer=None, audit=None):
@@ -41,32 +40,6 @@ def test_an_authorizer_asks_before_all_others():
     for only_reads in (False, True):
         gate = gate_of(broker(read_only=only_reads, authorizer=asked))
         assert gate(ApiKey.API_VERSIONS, handle) is handle
-        context = SimpleNamespace(
-            listener="L", version=1, principal=ANONYMOUS, connection=SimpleNamespace(peer_host="h")
-        )
+        context = request_context(1)
         answer = gate(ApiKey.CREATE_ACLS, handle)(None, CreateAclsRequest(creations=[AclCreation()]), context)
         assert answer.results[0].error_code == ErrorCode.CLUSTER_AUTHORIZATION_FAILED
-
-
-def test_an_amended_answer_is_changed_before_it_is_encoded():
-    route = SimpleNamespace(
-        name="Produce",
-        version=3,
-        response_header_version=1,
-        meter=NoMeter(),
-        holds_frame=True,
-        throttle=None,
-        encode=lambda response, parts: parts.append(bytes(response)),
-    )
-    context = SimpleNamespace(route=route)
-    amend(context, lambda response: response.reverse())
-    parts = []
-    context.route.encode([1, 2, 3], parts)
-    assert parts == [b"\3\2\1"]
-    changed = context.route
-    assert (changed.name, changed.version, changed.response_header_version, changed.holds_frame) == (
-        "Produce",
-        3,
-        1,
-        True,
-    )

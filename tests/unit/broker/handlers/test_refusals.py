@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -29,6 +28,7 @@ from horolog.protocol.wire import ArrayType
 from tests.support.every_request import NAMES, World, request_of
 from tests.support.memory_broker import MemoryBroker
 from tests.support.message_values import random_message
+from tests.support.request_contexts import request_context
 
 DENIED = ErrorCode.TOPIC_AUTHORIZATION_FAILED
 WHY = "not for you"
@@ -57,7 +57,7 @@ def refused(key: ApiKey, request: Any, version: int) -> Any:
     """The answer as a client decodes it."""
     is_flat = HANDLERS[key].flat
     given = flat_of(request) if is_flat else request
-    answer: Any = refuse(key, given, SimpleNamespace(version=version), DENIED, WHY)  # type: ignore[arg-type]
+    answer: Any = refuse(key, given, request_context(version), DENIED, WHY)
     if is_flat:
         answer = struct_of(API[key].response, answer)
     return decode(API[key].response, version, encode(answer, version), to_the_end=True)

@@ -9,7 +9,6 @@ import pytest
 
 from horolog.broker.handlers import HANDLERS, Handler
 from horolog.broker.handlers.context import BrokerView, RequestContext
-from horolog.broker.handlers.gate import amend
 from horolog.broker.handlers.refusals import refusing
 from horolog.broker.network.dispatch import Dispatcher
 from horolog.broker.principal import Principal
@@ -52,14 +51,16 @@ class OnlyAlice:
             allowed = [each for each in request.groups_names if context.principal == ALICE and not each.startswith("_")]
             refused = [each for each in request.groups_names if each not in allowed]
             request.groups_names = allowed
-            amend(context, lambda answer: answer.results.extend(map(self._denied, refused)))
+            context.amend(lambda answer: self._with_denied(answer, refused))
             return handle(broker, request, context)
 
         return guarded
 
     @staticmethod
-    def _denied(group: str) -> DeletableGroupResult:
-        return DeletableGroupResult(group_id=group, error_code=ErrorCode.GROUP_AUTHORIZATION_FAILED)
+    def _with_denied(answer: DeleteGroupsResponse, groups: list[str]) -> DeleteGroupsResponse:
+        code = ErrorCode.GROUP_AUTHORIZATION_FAILED
+        answer.results += [DeletableGroupResult(group_id=group, error_code=code) for group in groups]
+        return answer
 
 
 def guarded(memory: MemoryBroker, principal: Principal | None = None) -> tuple[Wire, OnlyAlice]:

@@ -15,26 +15,14 @@ from horolog.protocol.errors import ErrorCode
 from horolog.protocol.messages.groups import DeletableGroupResult, DeleteGroupsRequest, DeleteGroupsResponse
 from horolog.protocol.messages.offsets import OffsetDeleteRequest, OffsetDeleteRequestTopic, OffsetDeleteResponse
 from tests.support.guarded_broker import acl
+from tests.support.request_contexts import amended, request_context
 
 DENIED = ErrorCode.GROUP_AUTHORIZATION_FAILED
 
 
-class Route:
-    name, version, response_header_version, meter, holds_frame, throttle = "x", 1, 0, None, False, None
-
-    def __init__(self) -> None:
-        self.encoded: list[Any] = []
-
-    def encode(self, response: Any, parts: list[Any]) -> None:
-        self.encoded.append(response)
-
-
 def asked(key: ApiKey, request: Any, version: int = 1) -> AuthorizedRequest:
     authorizer = Authorizer((), allow_without_rules=False, acls=[acl("alice", "READ", name="t")])
-    connection = SimpleNamespace(peer_host="h")
-    context: Any = SimpleNamespace(
-        version=version, principal=Principal("User", "alice"), connection=connection, route=Route()
-    )
+    context = request_context(version, principal=Principal("User", "alice"), peer_host="h")
     topic = SimpleNamespace(name="t")
     broker: Any = SimpleNamespace(cluster=SimpleNamespace(by_id={b"1": topic}))
     return AuthorizedRequest(key, broker, request, context, authorizer.rights(Principal("User", "alice"), "h"))
@@ -42,10 +30,7 @@ def asked(key: ApiKey, request: Any, version: int = 1) -> AuthorizedRequest:
 
 def answered(given: AuthorizedRequest, handle: Any) -> Any:
     """What leaves, once it is encoded."""
-    answer = given.answered_by(handle)
-    context: Any = given.context
-    context.route.encode(answer, [])
-    return answer
+    return amended(given.context, given.answered_by(handle))
 
 
 def deleted(_: Any, request: Any, __: Any) -> DeleteGroupsResponse:

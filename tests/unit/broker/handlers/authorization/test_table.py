@@ -15,6 +15,7 @@ from horolog.protocol.messages.configs import AlterConfigsRequest, AlterConfigsR
 from horolog.protocol.messages.metadata import MetadataRequest
 from tests.support.every_request import ABSENT, BUILDERS, OPEN, SECRET, World, request_of, told
 from tests.support.guarded_broker import GuardedBroker, acl
+from tests.support.request_contexts import request_context
 
 FREE = {"SASL_HANDSHAKE", "SASL_AUTHENTICATE", "API_VERSIONS"}
 SILENT = {"LIST_GROUPS", "LIST_TRANSACTIONS", "DESCRIBE_CLUSTER"}
@@ -115,11 +116,8 @@ async def test_each_configuration_needs_a_right_of_its_kind() -> None:
 
 
 def test_a_refusal_as_a_whole_is_told_to_each_who_waits_for_one() -> None:
-    class Context:
-        version = 1
-
     request = request_of(ApiKey.ELECT_LEADERS, World({}), 1)
-    answer: Any = refuse(ApiKey.ELECT_LEADERS, request, Context(), ErrorCode.CLUSTER_AUTHORIZATION_FAILED)  # type: ignore[arg-type]
+    answer: Any = refuse(ApiKey.ELECT_LEADERS, request, request_context(1), ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
     (result,) = answer.replica_election_results
     assert answer.error_code == result.partition_result[0].error_code == ErrorCode.CLUSTER_AUTHORIZATION_FAILED
     assert API[ApiKey.ELECT_LEADERS].response is type(answer)
