@@ -50,10 +50,9 @@ class TopicRules:
             return True
         if self.log_append_time or not known.records:
             return False
-        first_ms = -_LONGEST if known.first_ms is None else known.first_ms
-        last_ms = _LONGEST if known.last_ms is None else known.last_ms
-        is_early = first_ms < now_ms - self.before_max_ms or (self.retains and first_ms < now_ms - self.retention_ms)
-        return is_early or last_ms - now_ms > self.after_max_ms
+        oldest_ms = min(self.before_max_ms, self.retention_ms if self.retains else _LONGEST)
+        is_early = oldest_ms < (_LONGEST if known.first_ms is None else now_ms - known.first_ms)
+        return is_early or self.after_max_ms < (_LONGEST if known.last_ms is None else known.last_ms - now_ms)
 
 
 class Counts(NamedTuple):
