@@ -73,6 +73,15 @@ class Piece(NamedTuple):
         return self.end - self.start
 
 
+class There(NamedTuple):
+    """What a partition has, whether any of it is read."""
+
+    first: int
+    latest_ms: int
+    """The largest time in its segments; -1: none has one."""
+    topic_id: str | None
+
+
 @dataclass(slots=True)
 class Plan:
     """What an offline read reads and skips; a part is what `minPartitions` and such make one task of.
@@ -88,8 +97,7 @@ class Plan:
     bytes_skipped: int = 0
     looked_at_bytes: int = 0
     damaged_bytes: int = 0
-    firsts: dict[TopicPartition, int] = field(default_factory=dict)
-    """Where each partition begins."""
+    there: dict[TopicPartition, There] = field(default_factory=dict)
     latest_ms: int = -1
     """The largest time in the segments that are read."""
     versions: dict[str, str] = field(default_factory=dict)
@@ -205,7 +213,7 @@ def _plan_and_rescan(
 
 def _plan_partitions(partitions: Mapping[TopicPartition, Partition], options: ReadOptions, wanted: Wanted) -> Plan:
     files = Files(partitions, options.isolation)
-    made = Plan(ranges=_ranges(files, options, wanted), firsts=files.ends(partitions, EARLIEST))
+    made = Plan(ranges=_ranges(files, options, wanted), there={name: _there(one) for name, one in partitions.items()})
     ranges = {one.partition: one for one in made.ranges}
     for name, partition in partitions.items():
         for segment in partition.segments:
@@ -216,6 +224,11 @@ def _plan_partitions(partitions: Mapping[TopicPartition, Partition], options: Re
     for one in split(made.ranges, options.min_partitions, options.max_records_per_partition):
         made.parts.append(list(_pieces(partitions[one.partition], one, options)))
     return made
+
+
+def _there(partition: Partition) -> There:
+    latest_ms = max((one.max_timestamp for one in partition.segments if one.size_bytes), default=-1)
+    return There(partition.log_start_offset, latest_ms, show_topic_id(partition.topic_id or b""))
 
 
 def _ranges(files: Files, options: ReadOptions, wanted: Wanted) -> list[OffsetRange]:

@@ -8,7 +8,8 @@ is kept on the target, as the offset of a group (a partition of the topic for ea
     metadata: {"sent": rows so far, "ends": n, ...}                 ends: the sum of the topic's end offsets when the job began
 
 and what the job settled when it began (the range of times, the identity of the dump); on the first lane of a completed run also
-"twice", how many rows are there twice. With `exactly_once` rows and progress are in one
+"twice", how many rows are there twice; and "upto", if rows are wanted up to that position only. A lane that was sent whole is noted to
+be read up to where its rows ended (`Reach`), whether or not the last ones were wanted: offsets that are gone before that are no loss. With `exactly_once` rows and progress are in one
 transaction, and a later run fences an earlier one: no row is there twice. Otherwise progress is noted after the rows, and
 what was sent since the last note is sent again after a kill. The number of these rows is what the topic has got since the job
 began (its end offsets), minus what was sent: an upper bound if others wrote to it, too. A run that continues a completed one
@@ -20,7 +21,7 @@ import hashlib
 import json
 import time
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
-from contextlib import asynccontextmanager, nullcontext
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from itertools import chain, groupby
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -79,11 +80,27 @@ class Begun:
     settled: dict[str, Any] = field(default_factory=dict)
     twice: int | None = field(default=None, compare=False)
     """How many rows are there twice, once a run is complete."""
+    upto: int | None = field(default=None, compare=False)
+    """Of this lane: no row from this position on is wanted, as far as a run could see; None: any may be."""
 
     def committed(self, position: int, sent: int) -> Committed:
         said = {"sent": sent, "ends": self.ends, **self.settled}
         said |= {} if self.twice is None else {"twice": self.twice}
+        said |= {} if self.upto is None else {"upto": self.upto}
         return Committed(position, json.dumps(said, separators=(",", ":")))
+
+
+class Reach(NamedTuple):
+    """The positions that a run reads of a lane."""
+
+    start: int = 0
+    end: int = 0
+    is_over: bool = False
+    """Whether no row from `end` on is wanted, as far as this run sees."""
+
+    def upto(self, noted: int | None) -> int | None:
+        """The note for the lane: once a run has seen the end of the range, later ones know it, too."""
+        return max(self.end, noted or 0) if self.is_over or noted is not None else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +113,8 @@ class Lanes:
     job: str
     exactly_once: bool = False
     note_records: int = NOTE_RECORDS
+    reach: Mapping[int, Reach] = field(default_factory=dict)
+    """Of lanes whose positions can be gone before they are sent."""
 
     @classmethod
     def of(
@@ -129,7 +148,8 @@ class Noted(NamedTuple):
         try:
             said = json.loads(committed.metadata)
             sent, ends, twice = int(said.pop("sent")), int(said.pop("ends")), said.pop("twice", None)
-            return cls(committed.offset, sent, Begun(ends, said, twice))
+            upto = said.pop("upto", None)
+            return cls(committed.offset, sent, Begun(ends, said, twice, upto))
         except (ValueError, KeyError, AttributeError, TypeError) as error:
             raise SendFailed(
                 f"lane {lane}: the note of its progress cannot be read: {committed.metadata!r}",
@@ -187,21 +207,31 @@ async def noted_of(lanes: Lanes, numbers: Iterable[int]) -> dict[int, Noted]:
 async def begin(
     client: Client, lanes: Lanes, numbers: Iterable[int], settled: Mapping[str, Any], *, again: bool = False
 ) -> dict[int, Noted]:
-    """The progress of each lane; lanes without a note are noted to begin now, with `again` all lanes."""
+    """The progress of each lane; lanes without a note are noted to begin where this run does, with `again` all lanes."""
     wanted = sorted(numbers)
     ask = noted_alone if lanes.exactly_once else noted
     have = {} if again else await ask(client, lanes, wanted)
     first = next(iter(have.values()), None)
-    begun = Begun(await end_sum(client, lanes.topic), dict(settled)) if first is None else first.begun
+    begun = (
+        Begun(await end_sum(client, lanes.topic), dict(settled)) if first is None else replace(first.begun, upto=None)
+    )
     twice = next((each.begun.twice for each in have.values() if each.begun.twice is not None), None)
     if twice is not None and not lanes.exactly_once:
         ends = await end_sum(client, lanes.topic) - sum(each.sent for each in have.values()) - twice
         begun = Begun(ends, begun.settled)
-        have = {lane: each._replace(begun=begun) for lane, each in have.items()}
+        have = {lane: each._replace(begun=replace(begun, upto=each.begun.upto)) for lane, each in have.items()}
         await _note(client, lanes, have)
-    new = {lane: Noted(0, 0, begun) for lane in wanted if lane not in have}
-    await _note(client, lanes, new)
-    return have | new
+    new = {lane: Noted(lanes.reach.get(lane, Reach()).start, 0, begun) for lane in wanted if lane not in have}
+    now = {lane: _reaching(lanes, lane, each) for lane, each in (have | new).items()}
+    changed = {lane: each for lane, each in now.items() if lane in new or each.begun.upto != have[lane].begun.upto}
+    await _note(client, lanes, changed)
+    return now
+
+
+def _reaching(lanes: Lanes, lane: int, noted: Noted) -> Noted:
+    """With how far the rows of this lane are wanted."""
+    upto = lanes.reach.get(lane, Reach()).upto(noted.begun.upto)
+    return noted._replace(begun=replace(noted.begun, upto=upto))
 
 
 async def _note(client: Client, lanes: Lanes, notes: Mapping[int, Noted]) -> None:
@@ -271,6 +301,7 @@ async def send_lane(lanes: Lanes, lane: int, rows: Iterable[Row], turn: "Turn | 
         missing = (row for row in rows if row.position is not None and row.position >= have.position)
         for row in missing:
             await sending.send_some(chain((row,), missing))
+        await sending.pass_to(lanes.reach.get(lane, Reach()).end)
         return Sent(lane, sending.records, sending.size_bytes, sending.last_ms)
 
 
@@ -313,18 +344,31 @@ class _Sending:
         self._group, self._place = lanes.group(lane), lanes.place(lane)
         self._have = have
         self._turn = turn
+        self._position = have.position
         self.records = 0
         self.size_bytes = 0
         self.last_ms = -1
 
     async def send_some(self, rows: Iterator[Row]) -> None:
         """Send the rows that one note covers; when this returns they are written and noted."""
-        async with self._producer.transaction() if self._lanes.exactly_once else nullcontext():
-            position = await self._send(rows)
-            progress = {self._place: self._have.begun.committed(position, self._have.sent + self.records)}
-            if self._lanes.exactly_once:
-                await self._producer.send_offsets(self._group, progress)
-        if not self._lanes.exactly_once:
+        async with self._transaction():
+            await self._note(await self._send(rows))
+
+    async def pass_to(self, position: int) -> None:
+        """Note that no row before that position is left to be sent."""
+        if position > self._position:
+            async with self._transaction():
+                await self._note(position)
+
+    def _transaction(self) -> AbstractAsyncContextManager[object]:
+        return self._producer.transaction() if self._lanes.exactly_once else nullcontext()
+
+    async def _note(self, position: int) -> None:
+        self._position = position
+        progress = {self._place: self._have.begun.committed(position, self._have.sent + self.records)}
+        if self._lanes.exactly_once:
+            await self._producer.send_offsets(self._group, progress)
+        else:
             await GroupAdmin(self._client).alter_group_offsets(self._group, progress)
 
     async def _send(self, rows: Iterator[Row]) -> int:

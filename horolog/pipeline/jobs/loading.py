@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar
 
 from horolog.client.cli.common.arguments import positive_number
 from horolog.client.cli.common.console import Console
@@ -112,6 +112,26 @@ class Share:
     """How many there are in all, with those that were sent before; None: not counted."""
 
 
+class Gap(NamedTuple):
+    """Offsets behind those that an earlier run of this job sent, which the source no longer has."""
+
+    place: str
+    position: int
+    first: int
+    gone: int
+    """How many of them may have had a wanted row; 0: the earlier run saw the end of the range before them."""
+
+    def __str__(self) -> str:
+        if not self.gone:
+            return (
+                f"{self.place} was sent up to {self.position}, where its range was over, and begins at {self.first} now:"
+                " records of the range that arrived late between the two, if there were any, are not sent"
+            )
+        return (
+            f"{self.place} was sent up to {self.position}, but begins at {self.first} now: {self.gone} offsets are gone"
+        )
+
+
 @dataclass(slots=True)
 class Load:
     """Rows that are ready to be sent, and how the topic would treat them; to be closed."""
@@ -121,6 +141,8 @@ class Load:
     source: str
     shares: list[Share]
     outlook: Outlook
+    gaps: list[Gap] = field(default_factory=list)
+    """Told before the rest is sent."""
     held: ExitStack = field(default_factory=ExitStack)
     """Open until they are sent: pins of the files that they are read from."""
 
@@ -154,6 +176,8 @@ class Load:
         summary.seconds = time.monotonic() - began
         summary.details["sent_before"] = 0 if settings.again else self.sent_before
         summary.details["sent_twice"] = twice
+        if self.gaps:
+            summary.details["gone"] = sum(each.gone for each in self.gaps)
         return summary
 
     def _check_all_were_sent(self, share: Share) -> None:
@@ -269,6 +293,8 @@ def settings_of(arguments: argparse.Namespace) -> Settings:
 def carry_out(made: Load, arguments: argparse.Namespace, console: Console) -> Summary | None:
     """What a command does with rows that are ready: say how the topic would treat them, and send them; None for a dry run."""
     show_outlook(made.outlook, made.topic, console)
+    for gap in made.gaps:
+        console.warn(str(gap))
     if made.sent_before and not arguments.again:
         console.note(f"{made.sent_before:,} records were sent before; --again would send them again")
     if arguments.dry_run or (made.outlook.losses and not arguments.force):

@@ -3,7 +3,7 @@
 import argparse
 import asyncio
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Union
@@ -31,6 +31,7 @@ from horolog.pipeline.jobs.common import (
 )
 from horolog.pipeline.jobs.lanes import Lanes, Noted, before_of, noted_of
 from horolog.pipeline.jobs.loading import (
+    Gap,
     Load,
     Settings,
     Share,
@@ -194,10 +195,13 @@ def prepare(
             if before is not None:
                 settled = before.settled
                 lanes = replace(lanes, partitions=settled["partitions"])
+            lanes = replace(lanes, reach=one.reach)
             numbers = range(one.partitions)
             have = {} if before is None else asyncio.run(noted_of(lanes, numbers))
-            if not settings.force and asked.until_ms is None:
-                _refuse_gaps(one, have)
+            gaps = list(_gaps(one, have))
+            if not settings.force:
+                _refuse(gaps)
+            made.gaps += gaps
             rows = one.unsent({lane: each.position for lane, each in have.items()}, rules.partitions)
             counts = counts.plus(rows.counts(rules, time.time_ns() // 1_000_000, exactly=dry_run))
             made.shares.append(Share(rows, lanes, numbers, settled, sum(each.sent for each in have.values())))
@@ -210,15 +214,19 @@ def prepare(
     return made
 
 
-def _refuse_gaps(one: "ReplayedTopic", have: Mapping[int, Noted]) -> None:
+def _gaps(one: "ReplayedTopic", have: Mapping[int, Noted]) -> Iterator[Gap]:
     """What an earlier run did not reach may be gone by now."""
     for lane, each in have.items():
-        gone = one.firsts.get(lane, 0) - each.position
-        if each.position and gone > 0:
-            raise CommandError(
-                f"{one.topic}-{lane} was sent up to {each.position}, but begins at {one.firsts[lane]} now: {gone} offsets are gone",
-                "--force goes on with the rest",
-            )
+        first, upto = one.firsts.get(lane, 0), each.begun.upto
+        if first > each.position:
+            gone = (first if upto is None else min(first, upto)) - each.position
+            yield Gap(f"{one.topic}-{lane}", each.position, first, max(0, gone))
+
+
+def _refuse(gaps: Iterable[Gap]) -> None:
+    for gap in gaps:
+        if gap.gone:
+            raise CommandError(str(gap), "--force goes on with the rest")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -1,6 +1,7 @@
 """What a source of `replay` has, topic by topic: a topic and a later one of the same name are two, distinguished by their ids."""
 
 import os
+import time
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -8,14 +9,16 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from horolog.client.types import TopicPartition
 from horolog.pipeline import pins
 from horolog.pipeline.jobs.lane_rows import FileTables, LaneRows, ReadRows, SegmentTables, SortedRows, look_at_files
-from horolog.pipeline.jobs.lanes import COLUMNS
+from horolog.pipeline.jobs.lanes import COLUMNS, Reach
 from horolog.pipeline.jobs.merging import Group, Times, is_too_much
 from horolog.pipeline.object_stores import Place, hadoop_options
-from horolog.pipeline.offline import Piece
+from horolog.pipeline.offline import Piece, There
 from horolog.pipeline.options import parse_read
 from horolog.pipeline.pins import plan_and_pin, say
+from horolog.pipeline.positions import OffsetRange
 from horolog.pipeline.pushdown import EVERYTHING
 from horolog.pipeline.tables.store import Files, files_of
 from horolog.pipeline.tables.table import open_table
@@ -53,8 +56,14 @@ class ReplayedTopic:
     tables: SegmentTables | FileTables
     sorted_by: "Callable[[], DataFrame] | None" = None
     """If merging would take too much memory: the rows for Spark to sort."""
+    reach: Mapping[int, Reach] = field(default_factory=dict)
+    """Of segment files: the offsets of each partition that are read."""
     firsts: Mapping[int, int] = field(default_factory=dict)
     """Of segment files: where each partition begins now."""
+
+    @property
+    def has_rows(self) -> bool:
+        return bool(self.tables.units())
 
     def is_in_files_of(self, topic_id: str | None) -> bool:
         """Whether these are the segment files of the topic with this id."""
@@ -72,8 +81,14 @@ class ReplayedTopic:
 
 
 def topics_in(asked: Asked, held: ExitStack) -> list[ReplayedTopic]:
-    """The topics of a source that have rows of that range, oldest first; `held` keeps their files."""
-    return _in_segments(asked, held) if asked.kind == "segments" else _in_files(asked)
+    """The topics of a source that have rows of that range, oldest first; `held` keeps their files.
+
+    The only topic of segment files is there without rows, too: an earlier run may have sent those that it had.
+    """
+    if asked.kind != "segments":
+        return _in_files(asked)
+    found = _in_segments(asked, held)
+    return [one for one in found if one.has_rows] or (found if len({one.topic for one in found}) == 1 else [])
 
 
 # -- segment files
@@ -93,21 +108,36 @@ def _in_segments(asked: Asked, held: ExitStack) -> list[ReplayedTopic]:
     read = parse_read(options, 0)
     plan, tasks = plan_and_pin(read, EVERYTHING, lambda plan: plan.parts, os.getpid(), say)
     held.enter_context(pins.held(tasks))
-    by_topic: dict[tuple[str, str | None], dict[int, list[Piece]]] = {}
+    pieces: dict[TopicPartition, list[Piece]] = {}
     for piece in (piece for task in tasks for piece in task):
-        lanes = by_topic.setdefault((piece.partition.topic, piece.topic_id), {})
-        lanes.setdefault(piece.partition.partition, []).append(piece)
+        pieces.setdefault(piece.partition, []).append(piece)
+    by_topic: dict[tuple[str, str | None], list[OffsetRange]] = {}
+    for one in plan.ranges:
+        by_topic.setdefault((one.partition.topic, plan.there[one.partition].topic_id), []).append(one)
+    now_ms = time.time_ns() // 1_000_000
     return [
         ReplayedTopic(
             asked,
-            topic,
-            topic_id,
-            max(pieces) + 1,
-            SegmentTables(pieces, asked.times, plan.latest_ms, read.place, plan.versions),
-            firsts={place.partition: first for place, first in plan.firsts.items() if place.topic == topic},
+            *key,
+            1 + max(one.partition.partition for one in ranges),
+            SegmentTables(
+                {one.partition.partition: pieces.get(one.partition, []) for one in ranges},
+                asked.times,
+                plan.latest_ms,
+                read.place,
+                plan.versions,
+            ),
+            reach={one.partition.partition: _reach(one, plan.there[one.partition], asked, now_ms) for one in ranges},
+            firsts={one.partition.partition: plan.there[one.partition].first for one in ranges},
         )
-        for (topic, topic_id), pieces in by_topic.items()
+        for key, ranges in by_topic.items()
     ]
+
+
+def _reach(one: OffsetRange, there: There, asked: Asked, now_ms: int) -> Reach:
+    """A range of times is over where a record has come that is later, unless that record is of the future."""
+    until_ms = asked.times.until_ms
+    return Reach(one.start, one.end, until_ms is not None and until_ms <= min(there.latest_ms, now_ms))
 
 
 # -- tables

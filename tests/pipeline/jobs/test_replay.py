@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import nullcontext
 
 import pytest
 
@@ -169,6 +170,105 @@ def test_what_is_gone_before_it_was_sent_is_an_error_until_it_is_accepted(spark,
     ended = run(*words)
     assert (ended.code, "5 offsets are gone; --force goes on with the rest" in ended.err) == (1, True), ended
     assert run(*words, "--force").json["records"] == 5
+
+
+LARGE = "v" * 3000
+
+
+@pytest.fixture
+def replayed(run, produce, session_broker, monkeypatch):
+    """A topic whose records are a minute apart; it is sent by this process, without Spark, up to a value that is `LARGE`."""
+    monkeypatch.setattr(sys.modules[prepare.__module__], "spark_of", lambda _: nullcontext())
+    topic, again = unique("files"), unique("again")
+    begin = NOW_MS - DAY_MS
+
+    class Replayed:
+        def add(self, values, minute=0):
+            produce(topic, [{"value": v, "timestamp": begin + (minute + n) * 60_000} for n, v in enumerate(values)])
+
+        def trim(self, offset):
+            assert run("trim", topic, "--offset", offset, "--yes", command=("topics",)).code == 0
+
+        def send(self, *words, until=None, since=None):
+            asked = [
+                word
+                for name, minute in (("--since", since), ("--until", until))
+                if minute is not None
+                for word in (name, f"@{begin + minute * 60_000}ms")
+            ]
+            from_files = ("--from", session_broker.data, "--from-topic", topic, "--topic", again, "--step", "2")
+            words = (*words, "--rate", "10000")
+            return run("replay", *from_files, *asked, "-o", "json", *words)
+
+        def accept_large_ones(self):
+            assert run("set", "topic", again, "max.message.bytes=1000000", command=("configs",)).code == 0
+
+    produce(again, [], "max.message.bytes=2000")
+    return Replayed()
+
+
+@pytest.mark.parametrize("way", [(), ("--exactly-once",)], ids=["at least once", "exactly once"])
+def test_what_is_gone_of_a_range_with_an_end_is_an_error_until_it_is_accepted(replayed, way):
+    """A run ended in the middle, and retention was quicker than the next one; once all is sent, nothing more can be lost."""
+    replayed.add(["v"] * 4 + [LARGE] + ["v"] * 5 + ["behind the end"] * 3)
+    assert replayed.send(*way, until=10).code == 1
+    replayed.accept_large_ones()
+    replayed.trim(6)
+    for more in ((), ("--dry-run",)):
+        ended = replayed.send(*way, *more, until=10)
+        assert (ended.code, "up to 4, but begins at 6 now: 2 offsets are gone; --force goes on" in ended.err) == (
+            1,
+            True,
+        )
+    ended = replayed.send(*way, "--force", until=10)
+    assert (ended.code, ended.json["records"], ended.json["gone"]) == (0, 4, 2), ended
+    assert "2 offsets are gone" in ended.err
+    for trimmed in (12, 13):
+        replayed.trim(trimmed)
+        ended = replayed.send(*way, until=10)
+        assert (ended.code, ended.json["records"], ended.json["sent_before"]) == (0, 0, 8), ended
+        assert "gone" not in ended.json
+        assert "begins at" not in ended.err
+
+
+def test_what_a_run_left_before_it_sent_anything_may_be_gone_too(replayed):
+    replayed.add([LARGE, "v", "v"])
+    assert replayed.send().code == 1
+    replayed.trim(1)
+    ended = replayed.send()
+    assert (ended.code, "1 offsets are gone" in ended.err) == (1, True), ended
+
+
+def test_a_range_that_is_not_over_can_lose_what_has_come_since(replayed):
+    replayed.add(["v"] * 3)
+    assert replayed.send(until=10).json["records"] == 3
+    replayed.add(["v"] * 4, minute=3)
+    replayed.trim(5)
+    ended = replayed.send(until=10)
+    assert (ended.code, "2 offsets are gone" in ended.err) == (1, True), ended
+    ended = replayed.send("--force", until=10)
+    assert (ended.json["records"], ended.json["gone"]) == (2, 2)
+
+
+def test_what_came_late_to_a_range_that_was_over_and_is_gone_is_told(replayed):
+    replayed.add(["v"] * 3 + ["behind the end"], minute=8)
+    assert replayed.send(until=11).json["records"] == 3
+    replayed.add(["late"] * 3)
+    replayed.trim(6)
+    ended = replayed.send(until=11)
+    assert (ended.code, ended.json["records"], ended.json["sent_before"]) == (0, 1, 3), ended
+    assert "arrived late" in ended.err
+
+
+def test_what_was_not_wanted_may_go(replayed):
+    """The last records of the topic are before `since`, and retention takes them all: nothing of the range is lost."""
+    replayed.add(["v"] * 2, minute=10)
+    replayed.add(["early"] * 3)
+    assert replayed.send(since=5).json["records"] == 2
+    replayed.trim(5)
+    replayed.add(["v"], minute=20)
+    ended = replayed.send(since=5)
+    assert (ended.code, ended.json["records"], ended.json["sent_before"]) == (0, 1, 2), ended
 
 
 def test_progress_that_cannot_be_read_is_an_error_that_says_what_to_do(spark, run, produce, session_broker):
