@@ -28,7 +28,6 @@ from horolog.protocol.framing import encode_response
 
 if TYPE_CHECKING:
     from horolog.broker.handlers.context import BrokerView
-    from horolog.broker.handlers.throttling import Throttle
     from horolog.broker.network.dispatch import Route
     from horolog.broker.network.meters import ApiMeter
     from horolog.protocol.primitives import Part
@@ -343,7 +342,6 @@ class _PieceRoute:
 
     holds_frame = False
     response_header_version = 0
-    throttle: Throttle | None = None
 
     def __init__(self, request: LongRequest, route: Route) -> None:
         self._request = request
