@@ -38,7 +38,7 @@ class Route:
 
 @dataclass
 class Connection:
-    """Notes what is done to it."""
+    """Notes answers, waits and the reason why it was closed."""
 
     principal: Principal = ANONYMOUS
     listener: str = "PLAINTEXT"
