@@ -66,6 +66,18 @@ class Wanted(NamedTuple):
 
     have: Have
     ranges: "dict[TopicPartition, Range]"
+    is_since: bool = False
+    """Whether topics that the table lacks begin at a time, which the same words may put elsewhere at the next run."""
+
+    @property
+    def has_to_be_noted(self) -> bool:
+        """Whether a commit has to say where a topic begins, even if no rows are written."""
+        return self.is_since and any(place.topic not in self.begun for place in self.ranges)
+
+    @property
+    def beginning(self) -> "Wanted":
+        """Without rows."""
+        return self._replace(ranges={place: (start, start) for place, start in self.starts.items()})
 
     @property
     def starts(self) -> Offsets:
@@ -193,9 +205,9 @@ class Job:
         return offsets
 
     def _steps(self, wanted: Wanted) -> "Iterator[dict[TopicPartition, Range]]":
-        """A commit without rows, which only notes from where on the table has everything."""
-        if self.since_ms is not None and not wanted.records and not wanted.begun:
-            yield {place: (start, start) for place, start in wanted.starts.items()}
+        """One without rows only notes from where on the table has everything."""
+        if wanted.has_to_be_noted and not wanted.records:
+            yield wanted.beginning.ranges
             return
         yield from steps(wanted.ranges, self.step_records)
 
@@ -283,7 +295,7 @@ async def plan(
         place: (_start(place, offsets.get(place), begin[place], first[place], last[place], skip_lost), end[place])
         for place in places
     }
-    return Wanted(Have(offsets, there), ranges)
+    return Wanted(Have(offsets, there), ranges, since_ms is not None)
 
 
 def _start(place: "TopicPartition", have: int | None, begin: int, first: int, last: int, skip_lost: bool) -> int:

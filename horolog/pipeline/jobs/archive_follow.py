@@ -2,7 +2,8 @@
 
 A round holds the table's lock only while it writes: between rounds another job may expire, compact or add, and this one continues from
 the commit that is then the newest. So no job is starved, and a job that is killed while it waits leaves no lock. The round
-plans before it takes the lock; a round without new records writes nothing, not even a lock.
+plans before it takes the lock; a round without new records writes nothing, not even a lock. Only the first round may commit without rows:
+where a topic begins that the table lacks, if `--since` says that, so that a restart with the same words goes on from there.
 """
 
 import argparse
@@ -157,14 +158,18 @@ class Following:
             job.tell_first(wanted, self._tell)
         self._began = True
         ends = {place: start for place, (start, _) in wanted.ranges.items()}
-        if not self._is_worth_it(wanted.records):
+        is_worth_it = self._is_worth_it(wanted.records)
+        if not (is_worth_it or wanted.has_to_be_noted):
             return self._behind(ends) if wanted.records else (0, 0.0)
         with job.writing(0, self._tell):
             wanted = job.plan()  # another may have written before the lock was ours
+            if not is_worth_it:
+                wanted = wanted.beginning
             ends = {place: start for place, (start, _) in wanted.ranges.items()}
             self._add(wanted, ends)
             self._compact_if_due()
-        self._waiting_since = None
+        if is_worth_it:
+            self._waiting_since = None
         return self._behind(ends)
 
     def _add(self, wanted: "Wanted", ends: "dict[TopicPartition, int]") -> None:

@@ -13,13 +13,13 @@ import pytest
 from horolog.client.errors import KafkaError
 from horolog.client.types import TopicPartition
 from horolog.pipeline.jobs import archive_follow
-from horolog.pipeline.jobs.archive import Have, Job, Wanted
+from horolog.pipeline.jobs.archive import Have, Job, Wanted, plan
 from horolog.pipeline.jobs.archive_follow import Following, Pace
 from horolog.pipeline.jobs.ending import Ending
 from horolog.pipeline.tables.lock import LockHeld, writing
 from horolog.pipeline.tables.table import FORMATS, CommitLost, open_table
 from horolog.protocol.errors import ErrorCode
-from tests.pipeline.jobs.test_archive import archived, consumed, days_of_records
+from tests.pipeline.jobs.test_archive import BASE_MS, DAY_MS, FakeTable, archived, consumed, days_of_records
 from tests.pipeline.jobs.test_expire import kept
 from tests.support.broker_process import BrokerProcess
 from tests.support.names import unique
@@ -194,6 +194,58 @@ def test_files_are_put_together_after_so_many_commits_and_when_a_day_is_over(mon
     job = FakeJob([1] * 7)
     followed(job, every_ms=1000, compact=True)
     assert job.compactions == 1
+
+
+class PlannedJob(Job):
+    """At a broker, without Spark: the table is one that counts its rows by offsets."""
+
+    def plan(self):
+        have = Have(self.table.offsets, {})
+        return self.ask(lambda client: plan(client, self.topics, have, self.since_ms, None))
+
+    def writing(self, wait_ms, tell):
+        return writing_nothing()
+
+
+@pytest.fixture
+def follow_since(session_broker, monkeypatch):
+    """`follow_since(table, topics, since_ms)`: a job that is started, does one round and is ended; what it has added, and its commits."""
+    monkeypatch.setattr(sys.modules[Job.__module__], "read_step", lambda _, __, step, ___: step)
+
+    def started(table, topics, since_ms, **pace):
+        job = PlannedJob(None, session_broker.address, topics, table, since_ms)
+        before = len(table.ranges)
+        one = next(Following(job, Pace(**pace), Ending(), lambda _: None).rounds())
+        return sorted(table.ranges[before:]), one.commits
+
+    return started
+
+
+def test_a_quiet_topic_goes_on_from_where_the_first_start_began(follow_since, produce):
+    """`--since 5m` is another time at each start: nothing but the first commit says where the topic began."""
+    topic, table = unique("quiet"), FakeTable()
+    produce(topic, [{"value": "old", "timestamp": BASE_MS}])
+    assert follow_since(table, [topic], BASE_MS + DAY_MS) == ([], 1)
+    assert follow_since(table, [topic], BASE_MS + 2 * DAY_MS) == ([], 0)
+    produce(topic, [{"value": "between", "timestamp": BASE_MS + 2 * DAY_MS}])
+    assert follow_since(table, [topic], BASE_MS + 3 * DAY_MS) == ([(0, 1, 2)], 1)
+
+
+def test_few_records_that_wait_do_not_let_the_beginning_wait(follow_since, produce):
+    topic, table = unique("few"), FakeTable()
+    produce(topic, [{"value": "v", "timestamp": BASE_MS + n * DAY_MS} for n in range(3)])
+    assert follow_since(table, [topic], BASE_MS + DAY_MS, min_records=9) == ([], 1)
+    assert follow_since(table, [topic], BASE_MS + 5 * DAY_MS, min_records=2) == ([(0, 1, 3)], 1)
+
+
+def test_a_quiet_topic_beside_one_of_the_table_is_noted_too(follow_since, produce):
+    known, quiet, table = unique("known"), unique("quiet"), FakeTable()
+    produce(known, [{"value": "v", "timestamp": BASE_MS}])
+    produce(quiet, [{"value": "old", "timestamp": BASE_MS}])
+    assert follow_since(table, [known], BASE_MS) == ([(0, 0, 1)], 1)
+    assert follow_since(table, [known, quiet], BASE_MS + DAY_MS) == ([], 1)
+    produce(quiet, [{"value": "between", "timestamp": BASE_MS + DAY_MS}])
+    assert follow_since(table, [known, quiet], BASE_MS + 2 * DAY_MS) == ([(0, 1, 2)], 1)
 
 
 # -- with Spark and a broker
