@@ -14,7 +14,7 @@ from horolog.broker.changes import Changes
 from horolog.broker.cluster_state import ClusterState, Lead
 from horolog.broker.committer import InternalCommit
 from horolog.broker.coordination.keyed_queue import KeyedQueue
-from horolog.broker.journal import InternalCommit as Outcome
+from horolog.broker.journal import AppendOutcome
 from horolog.broker.log.partition import Partition, closing
 from horolog.broker.log.partition.condition import Condition
 from horolog.broker.log.producers import producer_state, producers_file
@@ -38,7 +38,7 @@ class NoLock:
 def appends_without_the_lock() -> contextlib.AbstractContextManager[Any]:
     original = FileJournal._append
 
-    def append(journal: FileJournal, entry: Any, becomes: ClusterState) -> Outcome:
+    def append(journal: FileJournal, entry: Any, becomes: ClusterState) -> AppendOutcome:
         with patch.object(type(journal._storage), "lock_in_turn", lambda *_: NoLock()):
             return original(journal, entry, becomes)
 
@@ -48,7 +48,7 @@ def appends_without_the_lock() -> contextlib.AbstractContextManager[Any]:
 def appends_whatever_others_have_appended() -> contextlib.AbstractContextManager[Any]:
     """A decision is not made again on the state that others have left."""
 
-    def append(journal: FileJournal, entry: Any, _: Any) -> Outcome:
+    def append(journal: FileJournal, entry: Any, _: Any) -> AppendOutcome:
         lock = journal._storage.lock_in_turn(journal._path)
         try:
             journal._catch_up()
@@ -57,7 +57,7 @@ def appends_whatever_others_have_appended() -> contextlib.AbstractContextManager
         finally:
             lock.release()
         journal._number = number
-        return Outcome.WRITTEN
+        return AppendOutcome.WRITTEN
 
     return patch.object(FileJournal, "_append", append)
 
