@@ -6,7 +6,9 @@ import shutil
 import signal
 import zlib
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 import hypothesis
 import pytest
@@ -39,6 +41,10 @@ PARTS = 3
 
 # Kafkas beside ours are asked what they answer: one that is compiled lightly is up with half the work.
 os.environ.setdefault(FLAGS_VARIABLE, "-XX:TieredStopAtLevel=1")
+
+STYLE = "style"
+TOLD = pytest.StashKey[str]()
+"""The style figures, in what a worker puts out and in what the process keeps that has started it."""
 
 TOOL_OF_MARK = {"java": "java", "node": "node", "go": "go"}
 
@@ -86,10 +92,17 @@ def pytest_configure(config: pytest.Config) -> None:
         )
 
 
-def skip_where_there_are_several(item: pytest.Item, workers: int | None) -> None:
-    mark = item.get_closest_marker("one_worker")
-    if mark is not None and workers is not None and workers != 1:
-        item.add_marker(pytest.mark.skip(reason=f"one worker: {mark.args[0]}"))
+def skip_where_there_are_several(items: list[pytest.Item]) -> None:
+    for item in items:
+        mark = item.get_closest_marker("one_worker")
+        if mark is not None:
+            item.add_marker(pytest.mark.skip(reason=f"one worker: {mark.args[0]}"))
+
+
+@cache
+def is_with_others(path: Path) -> bool:
+    here = Path(__file__).parent
+    return path.is_relative_to(here) and path.relative_to(here).parts[0] in WITH_OTHERS
 
 
 def is_chosen(seed: str, name: str) -> bool:
@@ -105,6 +118,8 @@ def is_run(name: str, *, is_long: bool, part_of: str | None, long_part_of: str |
 def leave_out(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Takes the tests away that the options leave out."""
     seeds = {name: config.getoption(f"--{name.replace('_', '-')}") for name in ("part_of", "long_part_of")}
+    if not any(seed is not None for seed in seeds.values()):
+        return
     kept: list[pytest.Item] = []
     left_out: list[pytest.Item] = []
     for item in items:
@@ -123,16 +138,28 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             for item in items:
                 if item.get_closest_marker(mark) is not None:
                     item.add_marker(pytest.mark.skip(reason=f"{tool} is not installed"))
-    here = Path(__file__).parent
+    if config.getoption("--workers") not in {None, 1}:
+        skip_where_there_are_several(items)
     for item in items:
-        skip_where_there_are_several(item, config.getoption("--workers"))
-        if item.get_closest_marker("browser") or (
-            item.path.is_relative_to(here) and item.path.relative_to(here).parts[0] in WITH_OTHERS
-        ):
+        if is_with_others(item.path) or item.get_closest_marker("browser"):
             item.add_marker(pytest.mark.flaky(reruns=1))
 
 
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """A worker whose tests have read every file tells the style figures: to read them all again takes seconds."""
+    output = getattr(session.config, "workeroutput", None)
+    if output is not None and style.facts.cache_info().currsize >= len(style.python_files()):
+        output[STYLE] = style.summary()
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    told = getattr(node, "workeroutput", {}).get(STYLE)
+    if told is not None:
+        node.config.stash[TOLD] = told
+
+
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    """The style figures, so that every run of all tests shows where they drift; they take seconds."""
-    if config.args_source is pytest.Config.ArgsSource.TESTPATHS:
-        terminalreporter.write_line(style.summary())
+    """The style figures, so that every run of all tests shows where they drift."""
+    if config.args_source is pytest.Config.ArgsSource.TESTPATHS and not config.option.collectonly:
+        terminalreporter.write_line(config.stash.get(TOLD, None) or style.summary())

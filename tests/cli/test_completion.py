@@ -104,9 +104,9 @@ def broken(line):
     return words
 
 
-@pytest.fixture
-def machine(session_broker, tmp_path):
-    made = Machine(tmp_path, session_broker.address, unique("orders"), unique("billing"))
+@pytest.fixture(scope="module")
+def machine(session_broker, tmp_path_factory):
+    made = Machine(tmp_path_factory.mktemp("machine"), session_broker.address, unique("orders"), unique("billing"))
     where = ("--bootstrap", session_broker.address, "--timeout", "30s")
     made.horolog("topics", "create", made.topic, *where)
     made.horolog("consume", made.topic, "--group", made.group, *where)
@@ -155,14 +155,17 @@ def test_words_that_stay_the_same_are_still_there(machine, shell):
 @pytest.mark.parametrize("shell", SHELLS)
 def test_a_broker_that_does_not_answer_is_not_waited_for_and_not_told_of(machine, shell):
     with socket.create_server(("127.0.0.1", 0)) as silent:
-        machine.environ.pop("HOROLOG_COMPLETION_TIMEOUT")
+        patient = machine.environ.pop("HOROLOG_COMPLETION_TIMEOUT")
 
         def took():
             began = time.monotonic()
             assert machine.offered(shell, f"horolog groups lag -b 127.0.0.1:{silent.getsockname()[1]} ") in ([], [""])
             return time.monotonic() - began
 
-        assert quickest(took, below=10) < 10
+        try:
+            assert quickest(took, below=10) < 10
+        finally:
+            machine.environ["HOROLOG_COMPLETION_TIMEOUT"] = patient
     assert machine.offered(shell, "horolog groups lag -P gone ") in ([], [""])
 
 

@@ -15,4 +15,4 @@ def golden_root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def case(request: pytest.FixtureRequest, golden_root: Path) -> golden.Case:
     """The case named by an indirect parameter."""
-    return golden.Case(request.param, golden_root)
+    return golden.case_of(request.param, golden_root)

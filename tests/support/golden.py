@@ -97,8 +97,7 @@ class Case:
 
     def records(self, view: str = "") -> list[GoldenRecord]:
         """The records that the consumer read at the end; `view` is an isolation level if the case has two."""
-        consumed = self.consumed(view)["records"]
-        return [_record(entry) for entry in consumed]
+        return list(_records(self, view))
 
     def consumed(self, view: str = "") -> dict[str, Any]:
         views: dict[str, Any] = self.manifest["consumed"]
@@ -140,6 +139,17 @@ class Case:
         kept = [line.split() for line in checkpoint.decode().splitlines()[2:]]
         lines = [f"{topic} {index} {offset}" for name, index, offset in kept if name == self.name]
         return "".join(f"{line}\n" for line in ["0", str(len(lines)), *lines]).encode()
+
+
+@cache
+def case_of(name: str, root: Path) -> Case:
+    """The same object for all tests of a case: its manifest is read once."""
+    return Case(name, root)
+
+
+@cache
+def _records(case: Case, view: str) -> tuple[GoldenRecord, ...]:
+    return tuple(_record(entry) for entry in case.consumed(view)["records"])
 
 
 def _record(entry: dict[str, Any]) -> GoldenRecord:

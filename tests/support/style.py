@@ -25,6 +25,7 @@ _POSITION_NAME = re.compile(r"(?:_|\b)(?:AT|ENDS_AT|FROM)\b")
 _HEAD_POSITIONS = frozenset({12, 16, 17, 18, 21, 22, 23, 27, 35, 43, 51, 53, 57, 61})
 _BLOCKS = (ast.If, ast.For, ast.AsyncFor, ast.While, ast.Try, ast.TryStar, ast.With, ast.AsyncWith, ast.Match)
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+_WITHOUT_STATEMENTS = (ast.expr, ast.expr_context, ast.arguments, ast.alias, ast.keyword, ast.operator, ast.pattern)
 
 # Written in pieces so that this file does not name what it looks for.
 _HOMES = r"/(?:ro" + r"ot|wo" + r"rk|ho" + r"me/[a-z]\w*|Us" + r"ers/\w+)/"
@@ -41,8 +42,13 @@ class Function:
     nesting: int
 
 
-def tracked_files() -> list[Path]:
+@cache
+def tracked_files() -> tuple[Path, ...]:
     """The files of the project: those tracked by git, or all in a copy without history."""
+    return tuple(_tracked())
+
+
+def _tracked() -> list[Path]:
     listed = subprocess.run(["git", "ls-files", "-z"], cwd=PROJECT, capture_output=True, check=False)
     if listed.returncode == 0 and listed.stdout:
         names = [PROJECT / name for name in listed.stdout.decode().split("\0") if name]
@@ -54,27 +60,58 @@ def _hidden(path: Path) -> bool:
     return any(part.startswith((".", "__pycache__")) for part in path.relative_to(PROJECT).parts)
 
 
-def python_files() -> list[Path]:
+@cache
+def python_files() -> tuple[Path, ...]:
     """The project's own files: vendored ones keep their style."""
-    return [path for path in tracked_files() if path.suffix == ".py" and VENDOR not in path.parents]
+    return tuple(path for path in tracked_files() if path.suffix == ".py" and VENDOR not in path.parents)
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What several rules ask of a file. To parse all files once for each rule took longer than anything else in them."""
+
+    functions: tuple[Function, ...]
+    imported: tuple[str, ...]
+    fronts: tuple[tuple[str, tuple[str, ...]], ...]
+    """Modules of rooms that the file imports from, and the names that it imports."""
+    duty: str | None
+
+
+@cache
+def facts(path: Path) -> Facts:
+    tree = ast.parse(path.read_bytes())
+    where = path.relative_to(PROJECT)
+    found: list[Function] = []
+    imports: list[str] = []
+    fronts: list[tuple[str, tuple[str, ...]]] = []
+    for node in _statements(tree):
+        if isinstance(node, _FUNCTIONS):
+            lines = (node.end_lineno or node.lineno) - node.lineno + 1
+            found.append(Function(f"{where}:{node.lineno} {node.name}", lines, nesting(node)))
+        elif isinstance(node, ast.Import):
+            imports += [one.name for one in node.names]
+        elif isinstance(node, ast.ImportFrom) and not node.level:
+            imports.append(node.module or "")
+            if (node.module or "").startswith(f"{_ROOMS}."):
+                fronts.append((node.module or "", tuple(one.name for one in node.names)))
+    text = ast.get_docstring(tree)
+    return Facts(tuple(found), tuple(imports), tuple(fronts), " ".join(text.split("\n\n")[0].split()) if text else None)
+
+
+def _statements(node: ast.AST) -> Iterator[ast.AST]:
+    """Everything but expressions, which contain neither definitions nor imports."""
+    for child in ast.iter_child_nodes(node):
+        if not isinstance(child, _WITHOUT_STATEMENTS):
+            yield child
+            yield from _statements(child)
 
 
 def line_count(path: Path) -> int:
     return path.read_bytes().count(b"\n")
 
 
-@cache
 def functions(path: Path) -> tuple[Function, ...]:
-    """The functions of a file, cached: several rules, and the summary, use them."""
-    found = (node for node in ast.walk(ast.parse(path.read_bytes())) if isinstance(node, _FUNCTIONS))
-    return tuple(
-        Function(
-            f"{path.relative_to(PROJECT)}:{node.lineno} {node.name}",
-            (node.end_lineno or node.lineno) - node.lineno + 1,
-            nesting(node),
-        )
-        for node in found
-    )
+    return facts(path).functions
 
 
 def nesting(function: ast.AST) -> int:
@@ -94,24 +131,20 @@ def _depth(node: ast.AST, *, is_elif: bool = False) -> int:
     return own + inner if not is_elif else max(inner, 0)
 
 
-def imported(path: Path) -> Iterator[str]:
+def imported(path: Path) -> tuple[str, ...]:
     """The modules that a file imports, by the names it uses."""
-    for node in ast.walk(ast.parse(path.read_bytes())):
-        if isinstance(node, ast.Import):
-            yield from (one.name for one in node.names)
-        elif isinstance(node, ast.ImportFrom) and not node.level:
-            yield node.module or ""
+    return facts(path).imported
 
 
 def past_a_front(path: Path) -> Iterator[str]:
     """Imports of a log room's hidden names by a file outside of it."""
-    for node in ast.walk(ast.parse(path.read_bytes())):
-        package, room, *behind = _room_of(node.module or "") if isinstance(node, ast.ImportFrom) else ("", "")
+    for module, names in facts(path).fronts:
+        package, room, *behind = _room_of(module)
         folder = PROJECT / package.replace(".", "/") / room
         if not room or not folder.is_dir() or folder in path.parents:
             continue
         shown = _names_shown(folder / "__init__.py")
-        hidden = [one.name for one in node.names if behind or one.name not in shown]  # type: ignore[attr-defined]
+        hidden = [name for name in names if behind or name not in shown]
         yield from (f"{path.relative_to(PROJECT)}: {name} of {package}.{room}" for name in hidden)
 
 
@@ -122,6 +155,7 @@ def _room_of(module: str) -> list[str]:
     return [_ROOMS, *module.removeprefix(f"{_ROOMS}.").split(".")]
 
 
+@cache
 def _names_shown(front: Path) -> frozenset[str]:
     assigned = (node for node in ast.parse(front.read_bytes()).body if isinstance(node, ast.Assign))
     return frozenset(
@@ -131,8 +165,7 @@ def _names_shown(front: Path) -> frozenset[str]:
 
 def duty(path: Path) -> str | None:
     """The first paragraph of the module's docstring."""
-    text = ast.get_docstring(ast.parse(path.read_bytes()))
-    return " ".join(text.split("\n\n")[0].split()) if text else None
+    return facts(path).duty
 
 
 def is_sentence(text: str | None) -> bool:

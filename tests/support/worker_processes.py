@@ -19,9 +19,10 @@ def until(true: Callable[[], object], within_s: float = SOON_S, what: str = "") 
 
 
 def is_running(pid: int) -> bool:
+    """Whether it runs still: one that is ending has no memory any more, and lets go of its files and locks only after that."""
     try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except FileNotFoundError:
+        return Path(f"/proc/{pid}/statm").read_text().split()[0] != "0"
+    except (FileNotFoundError, ProcessLookupError):
         return False
 
 
