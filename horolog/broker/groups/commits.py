@@ -10,8 +10,7 @@ below name them.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Hashable, Iterable, Sequence
-from typing import TypeVar
+from collections.abc import Callable, Iterable, Sequence
 
 from horolog.broker.clock import Clock
 from horolog.broker.cluster import Cluster
@@ -45,16 +44,15 @@ OffsetAsked = tuple[int, int, int, int, str | None]
 TopicAsked = tuple[str, bytes, list[OffsetAsked]]
 CommitRequest = tuple[str, int, str, str | None, int, list[TopicAsked]]
 """Group, generation, member, instance, retention, topics."""
-TxnTopicAsked = tuple[str, list[tuple[int, int, int, str | None]]]
-TxnCommitRequest = tuple[str, str, int, int, int, str, str | None, list[TxnTopicAsked]]
+TxnCommitRequest = tuple[
+    str, str, int, int, int, str, str | None, list[tuple[str, list[tuple[int, int, int, str | None]]]]
+]
 """Transactional id, group, producer id and epoch, generation, member, instance, topics, whose offsets have no time."""
 
 PartitionAnswer = tuple[int, int]
 """Number and error code."""
 CommitAnswer = tuple[int, list[tuple[str, bytes, list[PartitionAnswer]]]]
 TxnCommitAnswer = tuple[int, list[tuple[str, list[PartitionAnswer]]]]
-
-Named = TypeVar("Named", bound=Hashable)
 
 Accepted = list[tuple[TopicPartition, Committed]]
 
@@ -96,10 +94,6 @@ class Commits:
             )
             for name, topic_id, sets in topics
         ]
-        if len(answers) > 1:
-            answers = [
-                (name, topic_id, each) for (name, topic_id), each in by_topic(((a, b), c) for a, b, c in answers)
-            ]
         if not accepted:
             done((NO_THROTTLING_MS, answers))
             return
@@ -192,7 +186,6 @@ class Commits:
             topic = self._topic_of(name, NO_UUID, NO_VERSION)
             timed = [(index, offset, leader_epoch, NOW, note) for index, offset, leader_epoch, note in asked]
             answers.append((name, self._take_topic(topic, timed, code, NO_RETENTION, accepted)))
-        answers = by_topic(answers)
         if not accepted:
             done((NO_THROTTLING_MS, answers))
             return
@@ -265,8 +258,7 @@ class Commits:
                     answer.error_code = ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC
                 elif group.offsets.get(partition) is not None or group.offsets.is_pending(partition):
                     doomed[partition] = None
-            if answers:
-                topics.append(OffsetDeleteResponseTopic(name=asked.name, partitions=answers))
+            topics.append(OffsetDeleteResponseTopic(name=asked.name, partitions=answers))
         response = OffsetDeleteResponse(topics=topics)
         if doomed:
             self.remove(
@@ -306,17 +298,6 @@ class Commits:
 def _each_once(accepted: Accepted) -> Accepted:
     """If a request names a partition more than once, only its last offset counts and is written."""
     return accepted if len(accepted) == 1 else list(dict(accepted).items())
-
-
-def by_topic(answers: Iterable[tuple[Named, list[PartitionAnswer]]]) -> list[tuple[Named, list[PartitionAnswer]]]:
-    """Leaves out topics without partitions. Where anything is refused, each topic is answered once, as on real brokers."""
-    told = [each for each in answers if each[1]]
-    if not any(error for _, each in told for _, error in each):
-        return told
-    once: dict[Named, list[PartitionAnswer]] = {}
-    for name, each in told:
-        once.setdefault(name, []).extend(each)
-    return list(once.items())
 
 
 def _failed(response: OffsetDeleteResponse, code: ErrorCode) -> OffsetDeleteResponse:

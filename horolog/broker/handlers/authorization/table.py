@@ -141,7 +141,8 @@ NEEDS: Final[Mapping[ApiKey, Needs]] = {
     ApiKey.DESCRIBE_LOG_DIRS: needs(Special("DESCRIBE on the cluster", groups.folders)),
     ApiKey.SASL_AUTHENTICATE: _FREE,
     ApiKey.CREATE_PARTITIONS: needs(
-        Special("ALTER on each topic", topics.growable), changes=ChangingApi(Operation.ALTER, changes.grown_topics)
+        OnEach(Operation.ALTER, ResourceType.TOPIC, "topics"),
+        changes=ChangingApi(Operation.ALTER, changes.grown_topics),
     ),
     ApiKey.DELETE_GROUPS: needs(
         OnEach(Operation.DELETE, ResourceType.GROUP, "groups_names", None),
@@ -157,7 +158,7 @@ NEEDS: Final[Mapping[ApiKey, Needs]] = {
     ApiKey.LIST_PARTITION_REASSIGNMENTS: needs(cluster(Operation.DESCRIBE)),
     ApiKey.OFFSET_DELETE: needs(
         OnOne(Operation.DELETE, ResourceType.GROUP, "group_id"),
-        OnEach(Operation.READ, ResourceType.TOPIC, "topics", asks_in_any_case=True),
+        OnEach(Operation.READ, ResourceType.TOPIC, "topics"),
         changes=ChangingApi(Operation.DELETE, changes.forgotten_offsets),
     ),
     ApiKey.DESCRIBE_CLIENT_QUOTAS: needs(cluster(Operation.DESCRIBE_CONFIGS)),
