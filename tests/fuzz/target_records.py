@@ -11,7 +11,7 @@ from functools import cache
 import crc32c
 
 from horolog.broker.log.validation import check
-from horolog.broker.log.validation.validate import Refused, Validated
+from horolog.broker.log.validation.validate import RefusedSet, Validated
 from horolog.broker.topic_settings import TopicConfig
 from horolog.protocol.errors import DecodeError
 from horolog.protocol.records.convert import ConversionError, convert_down
@@ -56,7 +56,7 @@ def target(data: bytes) -> object:
         read = None
     try:
         verdict = check(memoryview(records), NEXT_OFFSET, topic, NOW_MS, produce_version=version, leader_epoch=3)
-    except Refused as error:
+    except RefusedSet as error:
         return place(error) if error.message else ValueError("a refusal says why")
     accepted(verdict, topic, read)
     return "accepted", verdict.stored_magic, verdict.count > 1, len(verdict.marks) > 1

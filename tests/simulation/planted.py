@@ -34,7 +34,7 @@ from horolog.broker.security.authorizer import Authorizer
 from horolog.broker.security.users import ScramUsers
 from horolog.broker.transactions import records as transaction_records
 from horolog.broker.transactions.ending import Ending
-from horolog.broker.transactions.journal import GroupJournal as TransactionJournal
+from horolog.broker.transactions.journal import TransactionJournal
 
 Planting = Callable[[], contextlib.AbstractContextManager[Any]]
 

@@ -34,10 +34,12 @@ def test_each_step_of_a_table_is_one_arrow_and_no_other(mark, kinds, comes_from,
     assert arrows(mark) == steps | {("[*]", "Empty")}, STALE
 
 
-@pytest.mark.parametrize("module", [classic_group, states])
-def test_another_table_is_another_page(module, monkeypatch):
+@pytest.mark.parametrize(
+    ("module", "kinds"), [(classic_group, classic_group.GroupState), (states, states.TransactionState)]
+)
+def test_another_table_is_another_page(module, kinds, monkeypatch):
     changed = dict(module.COMES_FROM)
-    changed[module.State.EMPTY] = frozenset(module.State)
+    changed[kinds.EMPTY] = frozenset(kinds)
     monkeypatch.setattr(module, "COMES_FROM", changed)
     assert filled("states.md", PAGE) != PAGE
 

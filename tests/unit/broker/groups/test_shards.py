@@ -255,4 +255,4 @@ def test_a_reload_has_groups_as_the_log_has_them_and_is_not_begun_twice(world, s
     shards.reload(shard)
     world.advance(1)
     assert committed(world).committed_offset == 5
-    assert repr(shards).startswith("<Shards of <Journal of 3 partitions>")
+    assert repr(shards).startswith("<Shards of <GroupJournal of 3 partitions>")

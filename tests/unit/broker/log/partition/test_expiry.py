@@ -186,7 +186,7 @@ def test_who_is_known_from_a_snapshot_only_is_known_when_aborted_transactions_ar
 
 def test_nothing_waits_that_was_not_found():
     model, _ = filled()
-    assert repr(model.partition.expiry) == "<Expiry: waiting up to None>"
+    assert repr(model.partition.expiry) == "<SegmentExpiry: waiting up to None>"
     assert not model.partition.expiry.is_due
 
 

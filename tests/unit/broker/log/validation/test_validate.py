@@ -9,7 +9,7 @@ import pytest
 
 from horolog.broker.log.producers import ProducerBatch
 from horolog.broker.log.validation import check
-from horolog.broker.log.validation.validate import Mark, Refused
+from horolog.broker.log.validation.validate import Mark, RefusedSet
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.records import batch, control, entries, message_set
 from horolog.protocol.records.compression import Codec
@@ -46,7 +46,7 @@ def stored(records, config=OPEN, version=None):
 
 
 def refusal(records, config=OPEN, version=None):
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(RefusedSet) as refused:
         verdict(records, config, version)
     return refused.value
 
