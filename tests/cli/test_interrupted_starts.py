@@ -74,7 +74,7 @@ def interrupt(process: subprocess.Popen[str], number: signal.Signals, delay_seco
 def check(name: str, number: signal.Signals, delays: Sequence[float], folder: Path) -> None:
     for place, delay_seconds in enumerate(delays):
         data = folder / f"{name}-{place}".replace(" ", "-")
-        data.mkdir()
+        data.mkdir(0o750)  # so that the broker does not warn that others may read it
         process = begin(COMMANDS[name], data)
         try:
             code, out, errors = interrupt(process, number, delay_seconds)
