@@ -61,13 +61,13 @@ class Changes:
         journal: Journal,
         me: int,
         carry_out: Callable[[Sequence[Step]], Failures],
-        company: JournalFollowers | None = None,
+        followers: JournalFollowers | None = None,
     ) -> None:
         self.state = ClusterState()
         self._journal = journal
         self._me = me
         self._carry_out = carry_out
-        self._company = company
+        self._followers = followers
         self._waiting: deque[_Change] = deque()
         self._is_busy = False
         self._has_begun = False
@@ -128,7 +128,7 @@ class Changes:
             self._try(change)
         elif outcome is AppendOutcome.WRITTEN:
             self._written(change, self._apply(entry))
-        elif change.is_so and self._company is None:
+        elif change.is_so and self._followers is None:
             log.warning(BEHIND, self._journal)
             self._end(change, self._apply(entry))
         else:
@@ -146,18 +146,18 @@ class Changes:
         entries = self._journal.tail(self.state.number)
         for entry in entries:
             steps = self._steps(entry)
-            if self._company is not None:
-                self._company.follow(steps)
+            if self._followers is not None:
+                self._followers.follow(steps)
             else:
                 self._carry_out(steps)
         return bool(entries)
 
     def _written(self, change: _Change, outcome: Failures) -> None:
         """Notify the others of the change; the next one begins meanwhile."""
-        is_over = self._company is None or not change.waits
-        if self._company is not None:
+        is_over = self._followers is None or not change.waits
+        if self._followers is not None:
             number = self.state.number
-            self._company.journal_is_at(number, _nothing if is_over else partial(change.done, outcome))
+            self._followers.journal_is_at(number, _nothing if is_over else partial(change.done, outcome))
         self._end(change if is_over else change._replace(done=_nobody_waits), outcome)
 
     def _end(self, change: _Change, outcome: Failures | ClusterError) -> None:

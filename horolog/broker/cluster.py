@@ -76,9 +76,9 @@ class Cluster(ServedTopics):
         new_topic_id: Callable[[], bytes] = random_topic_id,
         *,
         journal: Journal | None = None,
-        company: JournalFollowers | None = None,
+        followers: JournalFollowers | None = None,
     ) -> None:
-        """`journal` and `company` are given if several brokers change the cluster (`workers.worker_cluster`)."""
+        """`journal` and `followers` are given if several brokers change the cluster (`workers.worker_cluster`)."""
         super().__init__(settings, logs)
         self.cluster_id = cluster_id
         self.nodes: tuple[int, ...] = (settings.node_id,)
@@ -86,7 +86,7 @@ class Cluster(ServedTopics):
         self._file = file
         self._new_topic_id = new_topic_id
         self._journal = WholeFile(file) if journal is None else journal
-        self.changes = Changes(self._journal, settings.node_id, self._carry_out, company)
+        self.changes = Changes(self._journal, settings.node_id, self._carry_out, followers)
         self._foreign: set[str] = set()
         self._producer_ids = iter(range(0))
 
@@ -189,12 +189,12 @@ class Cluster(ServedTopics):
         if not doomed:
             done({})
             return
-        found: set[str] = set()
+        found: list[str] = []
 
         def decide(state: ClusterState) -> Entry | None:
-            found.clear()
-            found.update(name for name in doomed if name in state.topics and state.topics[name].id == doomed[name])
-            return TopicsDeleted(tuple(name for name in doomed if name in found)) if found else None
+            known = state.topics
+            found[:] = [name for name, topic_id in doomed.items() if name in known and known[name].id == topic_id]
+            return TopicsDeleted(tuple(found)) if found else None
 
         def made(outcome: Failures | ClusterError) -> None:
             if isinstance(outcome, ClusterError):
@@ -202,7 +202,7 @@ class Cluster(ServedTopics):
                 return
             if found:
                 self._note_removed({(name, doomed[name]) for name in found if name not in outcome})
-            done({name: unknown_topic(name) for name in doomed if name not in found})
+            done({name: unknown_topic(name) for name in doomed.keys() - set(found)})
 
         self.changes.make(decide, made)
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from markupsafe import Markup
 
     from horolog.client.decoding import Decoded, Decoder
-    from horolog.client.moment import MergedRecords as Merged
+    from horolog.client.moment import MergedRecords
     from horolog.client.where import Where
 
 ROWS = 100
@@ -300,7 +300,7 @@ async def download(visit: Visit) -> Response:
     return Response(await converted(lines), media_type="application/vnd.apache.parquet", headers=headers)
 
 
-def merged(visit: Visit, places: Sequence[TopicPartition], since_ms: int, until_ms: int) -> "Merged":
+def merged(visit: Visit, places: Sequence[TopicPartition], since_ms: int, until_ms: int) -> "MergedRecords":
     from horolog.client.look_ahead import LookAhead
     from horolog.client.moment import merge
     from horolog.client.sorting import Hold
@@ -309,7 +309,7 @@ def merged(visit: Visit, places: Sequence[TopicPartition], since_ms: int, until_
     return merge(visit.client, places, max(0, since_ms), max(0, until_ms), look_ahead=look_ahead, hold=hold)
 
 
-async def json_lines(moment: "Merged", wish: Wish) -> AsyncIterator[bytes]:
+async def json_lines(moment: "MergedRecords", wish: Wish) -> AsyncIterator[bytes]:
     """The records in the form of `horolog consume -o json`."""
     from horolog.client.cli.online.record_text import json_writer
 

@@ -38,26 +38,16 @@ class Route:
 
 @dataclass
 class Connection:
-    """Notes answers, waits and the reason why it was closed."""
+    """Counts answers."""
 
     principal: Principal = ANONYMOUS
     listener: str = "PLAINTEXT"
     peer_host: str = "127.0.0.1"
     login: None = None
     answers: int = 0
-    waits: list[float] = field(default_factory=list)
-    closed: list[str] = field(default_factory=list)
-    on_answered: Callable[[], None] = lambda: None
 
     def answered(self) -> None:
         self.answers += 1
-        self.on_answered()
-
-    def mute(self, seconds: float) -> None:
-        self.waits.append(seconds)
-
-    def close(self, reason: str) -> None:
-        self.closed.append(reason)
 
 
 def request_context(

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from horolog.broker.groups.consumer_group import ConsumerMember
 
 Respond = Callable[[ConsumerGroupHeartbeatResponse], None]
-"""Whether a principal may describe a topic. Equal functions give equal results."""
+"""Sends the response to a heartbeat."""
 
 SILENT = "has fallen silent"
 NOT_GIVEN_BACK = "has not given back its partitions in time"

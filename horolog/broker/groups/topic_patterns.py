@@ -27,6 +27,7 @@ STEPS_AT_ONCE = 5_000
 TEXTS_AT_ONCE = 500
 
 MayDescribe = Callable[[str], bool]
+"""Whether a principal may describe a topic. Equal functions give equal results."""
 
 
 def tried(regex: Regex, texts: Iterable[str], max_steps: int = MAX_STEPS) -> Generator[None, None, list[str]]:

@@ -66,7 +66,7 @@ class WorkerCluster(Cluster):
             told_of=lambda: self._told_of,
             base_is_hurt=file.is_hurt,
         )
-        super().__init__(cluster_id, settings, logs, file, new_topic_id, journal=journal, company=self)
+        super().__init__(cluster_id, settings, logs, file, new_topic_id, journal=journal, followers=self)
         self.nodes = context.nodes
         self._me = context.node
         self._found = found
