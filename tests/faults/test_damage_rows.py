@@ -29,6 +29,8 @@ Brokers = Callable[..., BrokerProcess]
 Disks = Callable[..., LoopDisk]
 OFFLINE = {ErrorCode.KAFKA_STORAGE_ERROR, ErrorCode.LEADER_NOT_AVAILABLE}
 RECORDS = 30
+GIVES_UP_AFTER_MS = 10_000
+"""A producer waits this long for a partition without a leader."""
 
 
 def errors_of(broker: BrokerProcess) -> dict[int, int]:
@@ -54,7 +56,7 @@ def locked_out(home: Path, brokers: Brokers) -> tuple[BrokerProcess, Witness]:
         pytest.skip("becoming another user needs setpriv")
     broker = brokers(home / "data", OtherUser if os.geteuid() == 0 else BrokerProcess).start()
     create(broker.address, "t", 3)
-    witness = Witness(broker.address, "t", partitions=3, **ALONE)
+    witness = Witness(broker.address, "t", partitions=3, **ALONE | {"message.timeout.ms": GIVES_UP_AFTER_MS})
     witness.send(RECORDS)
     assert len(witness.acknowledged) == RECORDS
     assert broker.stop() == 0

@@ -1,10 +1,12 @@
 """A small disk in memory that fills up and is enlarged."""
 
 import json
+import socket
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -99,7 +101,8 @@ def test_a_start_on_a_disk_without_a_byte_serves_reads_whoever_was_killed_there(
     broker.kill()
     fill(disk)
     broker.settings["horolog.workers"] = after
-    broker.start()
+    with next_port_taken(broker):
+        broker.start()
     witness.check(numbers_in(broker.address, "t", 4))
     disk.resize(LARGER)
     until(lambda: is_created(broker, "late"))
@@ -109,6 +112,15 @@ def test_a_start_on_a_disk_without_a_byte_serves_reads_whoever_was_killed_there(
     witness.check(numbers_in(broker.address, "t", 4))
     assert "late" in AdminClient({"bootstrap.servers": broker.address}).list_topics(timeout=10).topics
     assert broker.stop() == 0
+
+
+@contextmanager
+def next_port_taken(broker: BrokerProcess) -> Iterator[None]:
+    """Nobody promised it to a broker of one worker, nor to several whose ports are named."""
+    with socket.socket() as other:
+        with suppress(OSError):  # another test has it
+            other.bind((broker.host, broker.port + 1))
+        yield
 
 
 def test_a_change_that_had_no_room_does_not_make_what_is_recorded_look_old(

@@ -11,6 +11,9 @@ from confluent_kafka.admin import AdminClient, NewTopic
 WINDOW = 400
 """Records in flight at a time."""
 
+FLUSH_SECONDS = 75.0
+"""Longer than any producer here waits for an answer, so that each record has its outcome."""
+
 Place = tuple[int, int]  # partition, offset
 
 
@@ -82,13 +85,13 @@ class Witness:
         finally:
             self._stopping.set()
             thread.join(20)
-            self._producer.flush(15)
+            self._producer.flush(FLUSH_SECONDS)
 
     def send(self, count: int) -> None:
         """Send a number of records, and wait for their responses."""
         for _ in range(count):
             self._send_one()
-        self._producer.flush(15)
+        self._producer.flush(FLUSH_SECONDS)
 
     def wait_for(self, count: int, timeout_s: float = 20.0) -> None:
         """Wait until this many more records are acknowledged."""

@@ -1,4 +1,5 @@
 """Ports of workers: for each listener a shared one, where any worker answers, and one for each worker, which alone is advertised.
+A single worker has the listener's port only, as a broker of one process.
 
 The supervisor binds all of them and listens on none. So a port that is taken is found before anything starts, and a port that the system
 chose stays the same, and reserved, when a worker is replaced. The supervisor never gets a connection: the kernel gives connections only
@@ -33,6 +34,10 @@ class ListenerPorts:
     """By how much the advertised port is above the one that is listened on, if ports are translated on the way."""
 
     @property
+    def is_of_one_worker(self) -> bool:
+        return len(self.own) == 1
+
+    @property
     def advertised(self) -> tuple[int, ...]:
         return tuple(port + self.advertised_shift for port in self.own)
 
@@ -49,13 +54,19 @@ def planned(settings: Settings, workers: int) -> tuple[ListenerPorts, ...]:
 
 def _of_listener(address: Address, told: int, given: int | None, workers: int) -> ListenerPorts:
     """A port given by the setting is advertised unchanged; one derived from the listener's is translated as that one is."""
+    if workers == 1:
+        return ListenerPorts(address.name, address.host, address.port, (address.port,), _shift(told, address.port))
     if given is not None:
         first, shift = given, 0
     else:
         first = address.port + 1 if address.port else 0
-        shift = told - address.port if told and address.port else 0
+        shift = _shift(told, address.port)
     own = tuple(first + place if first else 0 for place in range(workers))
     return ListenerPorts(address.name, address.host, address.port, own, shift)
+
+
+def _shift(told: int, port: int) -> int:
+    return told - port if told and port else 0
 
 
 def _first_ports(settings: Settings, addresses: Sequence[Address]) -> dict[str, int]:
@@ -84,7 +95,8 @@ def _check(plan: Iterable[ListenerPorts], settings: Settings) -> None:
         for port in (*one.own, *one.advertised):
             if port > LARGEST_PORT:
                 raise SettingsError(KEY, given, f"{one.name} would need port {port}, and the largest is {LARGEST_PORT}")
-        for port, whose in ((one.shared, one.name), *((port, f"a worker's of {one.name}") for port in one.own)):
+        own = () if one.is_of_one_worker else one.own
+        for port, whose in ((one.shared, one.name), *((port, f"a worker's of {one.name}") for port in own)):
             other = taken.setdefault((one.host, port), whose) if port else whose
             if other != whose:
                 raise SettingsError(KEY, given, f"port {port} would be {other} and {whose}: name others, NAME:PORT")
@@ -122,7 +134,7 @@ class Reserved:
 
     def _reserved(self, one: ListenerPorts) -> ListenerPorts:
         shared = self._bind(one.host, one.shared)
-        own = tuple(self._bind(one.host, port) for port in one.own)
+        own = (shared,) if one.is_of_one_worker else tuple(self._bind(one.host, port) for port in one.own)
         return ListenerPorts(one.name, one.host, shared, own, one.advertised_shift)
 
     def _bind(self, host: str, port: int) -> int:

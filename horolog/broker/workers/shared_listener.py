@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class SharedListener(Listener):
-    """Its `port` is its own; connections of both ports are counted together."""
+    """Its `port` is its own, which a single worker shares with nobody; connections of both ports are counted together."""
 
     def __init__(
         self,
@@ -41,7 +41,8 @@ class SharedListener(Listener):
     async def _bind(self) -> asyncio.Server:
         """The supervisor has reserved both ports, and shares them with its workers only."""
         own = await self._bind_port(self.port)
-        self._shared = await self._bind_port(self._shared_port)
+        if self._shared_port != self.port:
+            self._shared = await self._bind_port(self._shared_port)
         return own
 
     async def _bind_port(self, port: int) -> asyncio.Server:

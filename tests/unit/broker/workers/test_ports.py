@@ -63,6 +63,13 @@ class TestPlanned:
         )
         assert planned(given, 2)[0].advertised == (30001, 30002)
 
+    def test_a_single_worker_has_the_port_of_the_listener_alone(self):
+        given = settings(
+            listeners="PLAINTEXT://0.0.0.0:65535", advertised_listeners="PLAINTEXT://far:9", horolog_worker_ports="7000"
+        )
+        (one,) = planned(given, 1)
+        assert (one.shared, one.own, one.advertised) == (65535, (65535,), (9,))
+
     @pytest.mark.parametrize(
         ("given", "reason"),
         [

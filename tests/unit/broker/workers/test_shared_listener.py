@@ -17,11 +17,12 @@ LISTENER = {"listeners": "PLAINTEXT://127.0.0.1:0"}
 
 
 def listener_of(reserved, place):
+    nodes = tuple(range(len(reserved.listeners[0].own)))
     context = WorkerContext(
         node=place,
-        nodes=(0, 1),
+        nodes=nodes,
         sockets="",
-        ports=reserved.advertised((0, 1)),
+        ports=reserved.advertised(nodes),
         is_first=False,
         own_ports=reserved.own_ports(place),
         shared_ports=reserved.shared_ports(),
@@ -55,4 +56,19 @@ async def test_workers_share_one_port_and_have_one_each():
         with socket.socket() as tried:
             assert tried.connect_ex(("127.0.0.1", port)) != 0
     await both[0].stop_accepting()
+    reserved.release()
+
+
+async def test_a_single_worker_listens_on_one_port():
+    reserved = Reserved(planned(load(None, {}, LISTENER)[0], 1))
+    (ports,) = reserved.listeners
+    assert ports.own == (ports.shared,)
+    alone = listener_of(reserved, 0)
+    await alone.start()
+    assert alone.port == ports.shared
+    _, writer = await asyncio.open_connection("127.0.0.1", ports.shared)
+    await until(lambda: alone.connection_count == 1)
+    writer.close()
+    await alone.stop_accepting()
+    await alone.part()
     reserved.release()
