@@ -25,6 +25,8 @@ CUT = [
     if split_of(key, version) is not None
 ]
 USERS = ("alice", "bob", "admin")
+JOINED_BY_TOPIC = {ApiKey.DELETE_RECORDS, ApiKey.LIST_OFFSETS, ApiKey.OFFSET_COMMIT, ApiKey.TXN_OFFSET_COMMIT}
+"""As a whole, they answer a topic once that the request names several times."""
 
 
 class Fixed(Pace):
@@ -102,10 +104,10 @@ def shown(value: Any, ids: dict[bytes, str]) -> str:
 
 
 def each_topic_once(topics: list[Any]) -> list[Any]:
-    """A topic that is refused is told wherever a request names it, or in one place: it says the same."""
-    merged: dict[str, Any] = {}
+    """A topic that is named again is answered wherever a piece names it, or in one place: it says the same."""
+    merged: dict[Any, Any] = {}
     for topic in topics:
-        first = merged.setdefault(topic.name, topic)
+        first = merged.setdefault((topic.name, getattr(topic, "topic_id", None)), topic)
         if first is not topic:
             first.partitions += topic.partitions
     return list(merged.values())
@@ -130,7 +132,7 @@ async def answers(key: ApiKey, version: int, seed: int) -> list[str]:
             )
             request = more_names(request_of(key, world, version), key, version, world)
             answer = await memory.wire(user).ask(grown(request, key, version, world, rng), version)
-            if key is ApiKey.DELETE_RECORDS:
+            if key in JOINED_BY_TOPIC:
                 answer.topics = each_topic_once(answer.topics)
             told.append(shown(answer, ids))
         told.append(str(sorted(topics)))

@@ -10,7 +10,8 @@ below name them.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from typing import TypeVar
 
 from horolog.broker.clock import Clock
 from horolog.broker.cluster import Cluster
@@ -44,15 +45,16 @@ OffsetAsked = tuple[int, int, int, int, str | None]
 TopicAsked = tuple[str, bytes, list[OffsetAsked]]
 CommitRequest = tuple[str, int, str, str | None, int, list[TopicAsked]]
 """Group, generation, member, instance, retention, topics."""
-TxnCommitRequest = tuple[
-    str, str, int, int, int, str, str | None, list[tuple[str, list[tuple[int, int, int, str | None]]]]
-]
+TxnTopicAsked = tuple[str, list[tuple[int, int, int, str | None]]]
+TxnCommitRequest = tuple[str, str, int, int, int, str, str | None, list[TxnTopicAsked]]
 """Transactional id, group, producer id and epoch, generation, member, instance, topics, whose offsets have no time."""
 
 PartitionAnswer = tuple[int, int]
 """Number and error code."""
 CommitAnswer = tuple[int, list[tuple[str, bytes, list[PartitionAnswer]]]]
 TxnCommitAnswer = tuple[int, list[tuple[str, list[PartitionAnswer]]]]
+
+Named = TypeVar("Named", bound=Hashable)
 
 Accepted = list[tuple[TopicPartition, Committed]]
 
@@ -94,6 +96,10 @@ class Commits:
             )
             for name, topic_id, sets in topics
         ]
+        if len(answers) > 1:
+            answers = [
+                (name, topic_id, each) for (name, topic_id), each in by_topic(((a, b), c) for a, b, c in answers)
+            ]
         if not accepted:
             done((NO_THROTTLING_MS, answers))
             return
@@ -147,13 +153,13 @@ class Commits:
         retention_ms: int,
         to: Accepted,
     ) -> list[PartitionAnswer]:
-        """The partitions' answers once the accepted offsets are written; a `code` refuses all of them."""
+        """The partitions' answers once the accepted offsets are written; a `code` refuses those that exist."""
         now_ms = self._clock.wall_ms()
         expire_ms = NEVER if retention_ms == NO_RETENTION else now_ms + retention_ms
         longest = self._cluster.settings.offset_metadata_max_bytes
         answers: list[PartitionAnswer] = []
         for index, offset, leader_epoch, commit_ms, note in asked:
-            error = code or _refusal(topic, index, note, longest)
+            error = missing(topic, index) or code or _length_refusal(note, longest)
             if not error and isinstance(topic, Topic):
                 at_ms = now_ms if commit_ms == NOW else commit_ms
                 committed = Committed(offset, leader_epoch, note or "", at_ms, expire_ms, topic.id)
@@ -186,6 +192,7 @@ class Commits:
             topic = self._topic_of(name, NO_UUID, NO_VERSION)
             timed = [(index, offset, leader_epoch, NOW, note) for index, offset, leader_epoch, note in asked]
             answers.append((name, self._take_topic(topic, timed, code, NO_RETENTION, accepted)))
+        answers = by_topic(answers)
         if not accepted:
             done((NO_THROTTLING_MS, answers))
             return
@@ -258,7 +265,8 @@ class Commits:
                     answer.error_code = ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC
                 elif group.offsets.get(partition) is not None or group.offsets.is_pending(partition):
                     doomed[partition] = None
-            topics.append(OffsetDeleteResponseTopic(name=asked.name, partitions=answers))
+            if answers:
+                topics.append(OffsetDeleteResponseTopic(name=asked.name, partitions=answers))
         response = OffsetDeleteResponse(topics=topics)
         if doomed:
             self.remove(
@@ -300,16 +308,29 @@ def _each_once(accepted: Accepted) -> Accepted:
     return accepted if len(accepted) == 1 else list(dict(accepted).items())
 
 
+def by_topic(answers: Iterable[tuple[Named, list[PartitionAnswer]]]) -> list[tuple[Named, list[PartitionAnswer]]]:
+    """Leaves out topics without partitions. Where anything is refused, each topic is answered once, as on real brokers."""
+    told = [each for each in answers if each[1]]
+    if not any(error for _, each in told for _, error in each):
+        return told
+    once: dict[Named, list[PartitionAnswer]] = {}
+    for name, each in told:
+        once.setdefault(name, []).extend(each)
+    return list(once.items())
+
+
 def _failed(response: OffsetDeleteResponse, code: ErrorCode) -> OffsetDeleteResponse:
     return OffsetDeleteResponse(error_code=code, topics=[]) if code else response
 
 
-def _refusal(topic: Topic | ErrorCode, index: int, note: str | None, longest: int) -> ErrorCode:
-    """Why a partition's offset is refused, or NONE."""
+def missing(topic: Topic | ErrorCode, index: int) -> ErrorCode:
+    """Why a partition has no offsets: it does not exist, whatever else is wrong with the commit."""
     if not isinstance(topic, Topic):
         return topic
-    if not topic.has(index):
-        return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    return ErrorCode.NONE if topic.has(index) else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+
+def _length_refusal(note: str | None, longest: int) -> ErrorCode:
     return ErrorCode.OFFSET_METADATA_TOO_LARGE if note and len(note) > longest else ErrorCode.NONE
 
 

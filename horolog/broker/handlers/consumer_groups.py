@@ -13,7 +13,7 @@ from collections.abc import Callable, Generator
 from horolog.broker.groups.assignors import Assignment
 from horolog.broker.groups.consumer_group import ConsumerGroup, ConsumerMember
 from horolog.broker.handlers.context import BrokerView, RequestContext
-from horolog.broker.handlers.groups import DEAD, client_of
+from horolog.broker.handlers.groups import client_of
 from horolog.broker.handlers.operations import GROUP_OPERATIONS, NOT_ASKED
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.messages.consumer_groups import (
@@ -94,7 +94,6 @@ def _describe(broker: BrokerView, group_id: str, operations: int) -> DescribedGr
             if isinstance(group, ErrorCode)
             else f"Group {group_id} is not a consumer group.",
             group_id=group_id,
-            group_state=DEAD,
         )
     return DescribedGroup(
         group_id=group_id,

@@ -6,7 +6,8 @@
   -4 earliest local (v8+: the earliest, all data is local), -5 latest tiered (v9+) and -6 earliest pending upload (v11+):
   none, for nothing is tiered. Others, and these in older versions: UNSUPPORTED_VERSION for the partition.
 - v2+: read_committed sees up to the last stable offset; a record beyond it is no answer.
-- v4+: the leader epoch is checked and returned. A partition named twice in v1+ is answered once, with INVALID_REQUEST.
+- v4+: the leader epoch is checked and returned. In v1+ a topic named twice is answered once; so is a partition, with
+  INVALID_REQUEST.
 - A topic that stores magic 0 has no timestamps: UNSUPPORTED_FOR_MESSAGE_FORMAT for targets by time.
 - v10's timeout is not used: an answer never waits.
 
@@ -57,9 +58,13 @@ def handle(broker: BrokerView, request: ListOffsetsRequest, context: RequestCont
     if version == 0:
         return _answer_v0(broker, topics)
     cluster, committed = broker.cluster, isolation_level == READ_COMMITTED
+    if len(topics) > 1:
+        topics = by_topic(topics)
     twice = _named_twice(topics)
     answered: list[tuple[str, list[Answer]]] = []
     for name, every in topics:
+        if not every:
+            continue
         asked = list({each[0]: each for each in every}.values()) if twice else every
         answers = [
             _failed(each[0], ErrorCode.INVALID_REQUEST)
@@ -69,6 +74,15 @@ def handle(broker: BrokerView, request: ListOffsetsRequest, context: RequestCont
         ]
         answered.append((name, answers))
     return NO_THROTTLING_MS, answered
+
+
+def by_topic(topics: list[AskedTopic]) -> list[AskedTopic]:
+    """Each topic once, with the partitions of all its mentions."""
+    once: dict[str, list[Asked]] = {}
+    for name, asked in topics:
+        before = once.get(name)
+        once[name] = asked if before is None else [*before, *asked]
+    return topics if len(once) == len(topics) else list(once.items())
 
 
 def _named_twice(topics: Sequence[AskedTopic]) -> set[tuple[str, int]]:

@@ -1,6 +1,7 @@
 """DescribeLogDirs 0-5: the data folders, their disk space, the sizes of the partitions in each; AlterReplicaLogDirs 0-2.
 
-- A null list of topics means all; partitions that are not here are left out.
+- A null list of topics means all; partitions that are not here are left out. A topic named twice is answered once, with the partitions
+  of both.
 - No replica lags behind and none is moving. v4+ reports the disk's size and its free space.
 - A folder that cannot be used is KAFKA_STORAGE_ERROR, without partitions.
 - Moving a partition to the folder where it is succeeds; another folder of this broker is INVALID_REPLICA_ASSIGNMENT. A path
@@ -67,10 +68,13 @@ def disk_space(folder: DataFolder) -> tuple[int, int]:
         return UNKNOWN_SIZE, UNKNOWN_SIZE
 
 
-def _wanted(cluster: Cluster, asked: Iterable[DescribableLogDirTopic] | None) -> dict[str, Iterable[int]]:
+def _wanted(cluster: Cluster, asked: Iterable[DescribableLogDirTopic] | None) -> Mapping[str, Iterable[int]]:
     if asked is None:
         return {name: range(topic.partition_count) for name, topic in cluster.topics.items()}
-    return {each.topic: each.partitions for each in asked}
+    wanted: dict[str, dict[int, None]] = {}
+    for each in asked:
+        wanted.setdefault(each.topic, {}).update(dict.fromkeys(each.partitions))
+    return wanted
 
 
 def _topics(cluster: Cluster, folder: DataFolder, wanted: Mapping[str, Iterable[int]]) -> list[DescribeLogDirsTopic]:
@@ -91,7 +95,7 @@ def _partitions(
         DescribeLogDirsPartition(
             partition_index=index, partition_size=found.size_bytes, offset_lag=0, is_future_key=False
         )
-        for index in dict.fromkeys(indexes)
+        for index in indexes
         if (name, index) in folder.partitions and not isinstance(found := topic.find(index), ErrorCode)
     ]
 
@@ -118,6 +122,7 @@ def alter(
                 ],
             )
             for name, of_topic in codes.items()
+            if of_topic
         ]
     )
 

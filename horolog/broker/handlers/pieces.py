@@ -213,18 +213,16 @@ class Cutter:
 
 
 def _list_offsets(elements: Sequence[Any]) -> Generator[None, None, list[Any]]:
-    """A partition that the request names more than once is refused: it stays twice in each topic that names it."""
-    counts: Counter[tuple[str, int]] = Counter()
+    """Each topic once. A partition that the request names more than once is refused: it stays twice."""
+    topics: dict[str, dict[int, list[Any]]] = {}
     for name, asked in elements:
-        counts.update((name, one[0]) for one in asked)
+        partitions = topics.setdefault(name, {})
+        for one in asked:
+            mentions = partitions.setdefault(one[0], [])
+            if len(mentions) < 2:
+                mentions.append(one)
         yield
-    arranged = []
-    for name, asked in elements:
-        each_once = {one[0]: one for one in asked}
-        kept = [one for index, one in each_once.items() for _ in range(min(counts[name, index], 2))]
-        arranged.append((name, kept))
-        yield
-    return arranged
+    return [(name, [one for each in partitions.values() for one in each]) for name, partitions in topics.items()]
 
 
 def _delete_records(elements: Sequence[Any]) -> Generator[None, None, list[Any]]:

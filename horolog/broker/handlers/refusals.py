@@ -12,9 +12,25 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from horolog.broker.handlers import HANDLERS, produce
 from horolog.protocol.apis import API, ApiKey
+from horolog.protocol.errors import ErrorCode
 from horolog.protocol.flat import flat_of, struct_of
-from horolog.protocol.messages.groups import DeletableGroupResult
-from horolog.protocol.messages.topics import CreatableTopicResult, CreatePartitionsTopicResult
+from horolog.protocol.messages import consumer_groups, groups
+from horolog.protocol.messages.metadata import MetadataResponseTopic
+from horolog.protocol.messages.offsets import OffsetCommitResponseTopic
+from horolog.protocol.messages.produce import PartitionProduceResponse
+from horolog.protocol.messages.quotas import DescribeClientQuotasResponse
+from horolog.protocol.messages.scram import (
+    AlterUserScramCredentialsResult,
+    DescribeUserScramCredentialsResponse,
+    DescribeUserScramCredentialsResult,
+)
+from horolog.protocol.messages.topics import (
+    CreatableTopicResult,
+    CreatePartitionsTopicResult,
+    DeleteRecordsPartitionResult,
+    DeleteRecordsTopicResult,
+)
+from horolog.protocol.messages.transactions import TransactionState, TxnOffsetCommitResponseTopic
 from horolog.protocol.wire import NO_THROTTLING_MS, ArrayType, Field, Message, Struct, StructType
 
 if TYPE_CHECKING:
@@ -23,7 +39,6 @@ if TYPE_CHECKING:
     from horolog.broker.handlers import HandlerFunction
     from horolog.broker.handlers.context import BrokerView, RequestContext
     from horolog.broker.handlers.gate import Gate
-    from horolog.protocol.errors import ErrorCode
 
     Decide = Callable[[ApiKey, Any, RequestContext], ErrorCode | None]
 
@@ -50,6 +65,12 @@ NUMBERS = ("offset", "watermark", "timestamp", "_epoch", "generation_id", "leade
 """Endings of the names of fields that hold -1 where they have no value."""
 NO_NUMBER = -1
 
+HOLDING_ZERO = {TransactionState, consumer_groups.ConsumerGroupHeartbeatResponse, consumer_groups.DescribedGroup}
+"""Answers and parts in which such fields are 0."""
+
+NOTES = {"metadata"}
+"""Texts that are empty, not null, where there is none."""
+
 ONLY_BESIDE_PARTS = {ApiKey.ADD_PARTITIONS_TO_TXN}
 """Their error at the top refuses the broker that sent the request, not its clients."""
 
@@ -60,8 +81,42 @@ ALSO_BESIDE_PARTS = {
 }
 """The error stands at the top and in the parts."""
 
-ANSWERED_ONCE = {CreatableTopicResult, CreatePartitionsTopicResult, DeletableGroupResult}
-"""Parts that are answered once, however often a request names them."""
+ANSWERED_ONCE = {
+    AlterUserScramCredentialsResult,
+    CreatableTopicResult,
+    CreatePartitionsTopicResult,
+    DeleteRecordsPartitionResult,
+    DeleteRecordsTopicResult,
+    MetadataResponseTopic,
+    groups.DeletableGroupResult,
+    OffsetCommitResponseTopic,
+    TxnOffsetCommitResponseTopic,
+}
+"""Parts that are answered once, however often a request names them: with the inner parts of all mentions."""
+
+OF_ALL_ARRAYS = {AlterUserScramCredentialsResult}
+"""Parts that stand for the elements of every array of the request."""
+
+DENIALS = {
+    ErrorCode.TOPIC_AUTHORIZATION_FAILED: "The principal is not authorized to do this with the topic.",
+    ErrorCode.GROUP_AUTHORIZATION_FAILED: "The principal is not authorized to do this with the group.",
+    ErrorCode.CLUSTER_AUTHORIZATION_FAILED: "The principal is not authorized to do this with the cluster.",
+    ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED: "The principal is not authorized to use the transactional id.",
+}
+"""The reasons that are given where the caller gives none."""
+
+DENIALS_AS_KAFKA: dict[type[Struct], str | None] = {
+    CreatePartitionsTopicResult: None,
+    DescribeClientQuotasResponse: None,
+    DescribeUserScramCredentialsResponse: None,
+    DescribeUserScramCredentialsResult: None,
+    consumer_groups.ConsumerGroupHeartbeatResponse: None,
+    consumer_groups.DescribedGroup: None,
+    groups.Coordinator: "",
+    groups.DescribedGroup: None,
+    PartitionProduceResponse: None,
+}
+"""Answers and parts in which real brokers give no such reason."""
 
 ECHOED = {"entity"}
 """Arrays that name a part, as the request has them."""
@@ -130,10 +185,13 @@ class _Refusal:
     def _follow(self, recipe: _Recipe, answer: Any, asked: Any) -> None:
         if recipe.place is not None:
             setattr(answer, recipe.place, self._code)
-            if recipe.tells_why and self._why:
-                answer.error_message = self._why
+            why = self._reason(type(answer)) if recipe.tells_why else None
+            if why is not None:
+                answer.error_message = why
         for name in recipe.numbers:
             setattr(answer, name, NO_NUMBER)
+        for name in recipe.notes:
+            setattr(answer, name, "")
         for name in recipe.echoed:
             setattr(answer, name, getattr(asked, name))
         for name, source in recipe.names:
@@ -143,24 +201,21 @@ class _Refusal:
         for array in recipe.arrays:
             setattr(answer, array.name, self._parts(array, asked))
 
+    def _reason(self, struct: type[Struct]) -> str | None:
+        return self._why or DENIALS_AS_KAFKA.get(struct, DENIALS.get(self._code))
+
     def _parts(self, array: _Array, asked: Any) -> list[Struct]:
         """A part for each that was asked for; one for all of a name where they are answered once."""
         parts: list[Struct] = []
         recipe, kind = None, None
-        for each in _reached(asked, array.source):
+        for each in (one for source in array.sources for one in _reached(asked, source)):
             if recipe is None or type(each) is not kind:
                 kind = type(each)
                 recipe = _recipe(array.struct, _kind(each), self._version, True)
             part = array.struct()
             self._follow(recipe, part, each)
             parts.append(part)
-        if array.struct in ANSWERED_ONCE and recipe is not None:
-            names = [name for name, _ in recipe.names]
-            once: dict[tuple[object, ...], Struct] = {}
-            for part in parts:
-                once.setdefault(tuple(getattr(part, name) for name in names), part)
-            return list(once.values())
-        return parts
+        return _each_once(array.struct, parts) if array.struct in ANSWERED_ONCE else parts
 
 
 class _Array(NamedTuple):
@@ -168,7 +223,7 @@ class _Array(NamedTuple):
 
     name: str
     struct: type[Struct]
-    source: tuple[str, ...]
+    sources: tuple[tuple[str, ...], ...]
 
 
 class _Recipe(NamedTuple):
@@ -177,11 +232,29 @@ class _Recipe(NamedTuple):
     place: str | None
     tells_why: bool
     numbers: tuple[str, ...]
+    notes: tuple[str, ...]
     echoed: tuple[str, ...]
     names: tuple[tuple[str, str | None], ...]
     """A field of the answer and one of the request; None: the element of the request is the name."""
     may_be_null: frozenset[str]
     arrays: tuple[_Array, ...]
+
+
+def _each_once(struct: type[Struct], parts: list[Struct]) -> list[Struct]:
+    names = [name for name in struct.FIELDS if name in NAMES]
+    inner = {name: one.type for name, one in struct.FIELDS.items() if isinstance(one.type, ArrayType)}
+    once: dict[tuple[object, ...], Struct] = {}
+    for part in parts:
+        first = once.setdefault(tuple(getattr(part, name) for name in names), part)
+        if first is not part:
+            for name in inner:
+                getattr(first, name).extend(getattr(part, name))
+    for name, declared in inner.items():
+        element = declared.element
+        if isinstance(element, StructType) and element.struct in ANSWERED_ONCE:
+            for part in once.values():
+                setattr(part, name, _each_once(element.struct, getattr(part, name)))
+    return list(once.values())
 
 
 def _kind(asked: Any) -> type[Struct] | None:
@@ -202,13 +275,14 @@ def _recipe(answer: type[Struct], asked: type[Struct] | None, version: int, at_t
             continue
         if inner is not None and not place:
             if isinstance(inner, StructType) and asked is not None and _has_place(inner.struct, version):
-                arrays.append(_Array(name, inner.struct, _source(asked, name, version)))
-        elif name.endswith(NUMBERS) and not declared.make_default():
+                arrays.append(_Array(name, inner.struct, _sources(inner.struct, asked, name, version)))
+        elif name.endswith(NUMBERS) and not declared.make_default() and answer not in HOLDING_ZERO:
             numbers.append(name)
     return _Recipe(
         place,
         place is not None and "error_message" in fields,
         tuple(numbers),
+        tuple(name for name in fields if name in NOTES),
         tuple(name for name in fields if name in ECHOED and name != place),
         _names(named, asked, version),
         frozenset(name for name in named if version in fields[name].nullable),
@@ -222,6 +296,12 @@ def _names(named: tuple[str, ...], asked: type[Struct] | None, version: int) -> 
     given = _fields(asked, version)
     sources = ((name, next((each for each in (name, *NAMES[name]) if each in given), None)) for name in named)
     return tuple((name, source) for name, source in sources if source is not None)
+
+
+def _sources(part: type[Struct], asked: type[Struct], name: str, version: int) -> tuple[tuple[str, ...], ...]:
+    if part in OF_ALL_ARRAYS:
+        return tuple((each,) for each, one in _fields(asked, version).items() if isinstance(one.type, ArrayType))
+    return (_source(asked, name, version),)
 
 
 def _source(asked: type[Struct], name: str, version: int) -> tuple[str, ...]:

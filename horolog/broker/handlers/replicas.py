@@ -95,7 +95,11 @@ def alter_reassignments(
         for told, error in zip(moved, errors, strict=True):
             if error is not None:
                 told.error_code, told.error_message = error.code, error.message
-        context.reply(AlterPartitionReassignmentsResponse(error_code=ErrorCode.NONE, responses=answers))
+        context.reply(
+            AlterPartitionReassignmentsResponse(
+                error_code=ErrorCode.NONE, error_message=None if answers else "", responses=answers
+            )
+        )
 
     gather(moves, done)
 
@@ -125,7 +129,7 @@ def elect_leaders(
     request: ElectLeadersRequest,
     context: RequestContext,  # noqa: ARG001
 ) -> ElectLeadersResponse:
-    known_type = request.election_type in ELECTIONS
+    known_type = request.election_type in ELECTIONS or request.topic_partitions == []
     return ElectLeadersResponse(
         error_code=ErrorCode.NONE if known_type else ErrorCode.INVALID_REQUEST,
         replica_election_results=[

@@ -2,7 +2,8 @@
 
 - No topics: all of them. A topic that does not exist is UNKNOWN_TOPIC_OR_PARTITION; among all topics there is none.
 - A page has at most as many partitions as the request and `max.request.partition.size.limit` allow, and at least one. The
-  rest begins at the cursor, which names a topic that no longer fits with partition 0.
+  rest begins at the cursor, which names a topic that no longer fits with partition 0. A topic that does not exist ends a full page too.
+- A cursor at a topic that the request does not name, or at a negative partition, is INVALID_REQUEST for each named topic.
 - Authorised operations are always included, as on real brokers.
 """
 
@@ -37,18 +38,25 @@ def handle(
     cluster = broker.cluster
     cursor = request.cursor or FROM_THE_START
     room = max(1, min(request.response_partition_limit, broker.settings.max_request_partition_size_limit))
-    names = {topic.name for topic in request.topics} or set(cluster.topics)
+    asked = {topic.name for topic in request.topics}
+    if cursor.partition_index < 0 or (request.cursor is not None and asked and cursor.topic_name not in asked):
+        return DescribeTopicPartitionsResponse(
+            topics=[_refused(each.name, ErrorCode.INVALID_REQUEST) for each in request.topics]
+        )
+    names = asked or set(cluster.topics)
     answers: list[DescribeTopicPartitionsResponseTopic] = []
     response = DescribeTopicPartitionsResponse(topics=answers)
     for name in sorted(name for name in names if name >= cursor.topic_name):
         first = cursor.partition_index if name == cursor.topic_name else 0
         topic = cluster.topics.get(name)
-        if topic is None:
-            answers.append(_unknown(name))
-            continue
         if not room:
             response.next_cursor = DescribeTopicPartitionsResponseCursor(topic_name=name, partition_index=0)
             break
+        if topic is None:
+            wrong = wrong_with(name) is not None
+            unknown = ErrorCode.INVALID_TOPIC_EXCEPTION if wrong else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            answers.append(_refused(name, unknown))
+            continue
         indexes = range(max(0, first), topic.partition_count)
         answers.append(_describe(broker.placement, topic, indexes[:room]))
         if len(indexes) > room:
@@ -59,10 +67,9 @@ def handle(
     return response
 
 
-def _unknown(name: str) -> DescribeTopicPartitionsResponseTopic:
-    wrong = wrong_with(name) is not None
+def _refused(name: str, code: ErrorCode) -> DescribeTopicPartitionsResponseTopic:
     return DescribeTopicPartitionsResponseTopic(
-        error_code=ErrorCode.INVALID_TOPIC_EXCEPTION if wrong else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+        error_code=code,
         name=name,
         topic_id=NO_TOPIC_ID,
         is_internal=name in INTERNAL_TOPICS,

@@ -21,6 +21,7 @@ from horolog.broker.cluster_file import StoredTopic
 from horolog.broker.handlers.context import BrokerView, RequestContext
 from horolog.broker.handlers.throttling import may_change
 from horolog.broker.new_topics import NewPartitions, NewTopic, unknown_topic
+from horolog.broker.placement import NO_NODE
 from horolog.broker.topic import NO_TOPIC_ID
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.messages.topics import (
@@ -96,8 +97,18 @@ def _new_topic(asked: CreatableTopic) -> NewTopic:
         partition_count=asked.num_partitions,
         replication_factor=asked.replication_factor,
         overrides={config.name: config.value for config in asked.configs},
-        assignments={each.partition_index: each.broker_ids for each in asked.assignments},
+        assignments=_assignments(asked),
     )
+
+
+def _assignments(asked: CreatableTopic) -> dict[int, list[int]]:
+    """The brokers of each partition; one that is assigned more than once has too many, and is refused."""
+    assignments: dict[int, list[int]] = {}
+    for each in asked.assignments:
+        before = assignments.get(each.partition_index)
+        brokers = each.broker_ids if before is None else [*before, *each.broker_ids, NO_NODE]
+        assignments[each.partition_index] = brokers
+    return assignments
 
 
 def _not_created(name: str, error: ClusterError) -> CreatableTopicResult:

@@ -15,7 +15,7 @@ from functools import partial
 from horolog.broker.cluster import Cluster
 from horolog.broker.cluster_errors import ClusterError
 from horolog.broker.coordination.keyed_queue import End, gather
-from horolog.broker.groups.commits import TxnCommitRequest
+from horolog.broker.groups.commits import PartitionAnswer, TxnCommitRequest, TxnTopicAsked, by_topic, missing
 from horolog.broker.handlers.context import BrokerView, RequestContext
 from horolog.broker.topic_names import GROUP_OFFSETS, INTERNAL_TOPICS
 from horolog.broker.transactions.states import VERSION_0, VERSION_2, Producer
@@ -43,6 +43,9 @@ FIRST_COMMIT_WITH_ABORTABLE = 4
 
 Codes = dict[TopicPartition, ErrorCode]
 
+REFUSED = {ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.TOPIC_AUTHORIZATION_FAILED}
+"""Codes of partitions that no producer, or not this one, may write to."""
+
 
 def add_partitions(broker: BrokerView, request: AddPartitionsToTxnRequest, context: RequestContext) -> None:
     if context.version >= FIRST_VERSION_OF_BROKERS:
@@ -51,7 +54,8 @@ def add_partitions(broker: BrokerView, request: AddPartitionsToTxnRequest, conte
         def all_done(found: list[Codes]) -> None:
             results = [
                 AddPartitionsToTxnResult(
-                    transactional_id=each.transactional_id, topic_results=_results(each.topics, codes)
+                    transactional_id=each.transactional_id,
+                    topic_results=_results(each.topics, codes, once=each.verify_only),
                 )
                 for each, codes in zip(transactions, found, strict=True)
             ]
@@ -123,7 +127,12 @@ def none_added(
     return _results(topics, codes)
 
 
-def _results(topics: Iterable[AddPartitionsToTxnTopic], codes: Codes) -> list[AddPartitionsToTxnTopicResult]:
+def _results(
+    topics: Iterable[AddPartitionsToTxnTopic], codes: Codes, *, once: bool = False
+) -> list[AddPartitionsToTxnTopicResult]:
+    """Where something is refused, or only verified, each partition is answered once, as on real brokers."""
+    if once or not REFUSED.isdisjoint(codes.values()):
+        topics = _each_once(topics)
     return [
         AddPartitionsToTxnTopicResult(
             name=topic.name,
@@ -134,6 +143,14 @@ def _results(topics: Iterable[AddPartitionsToTxnTopic], codes: Codes) -> list[Ad
         )
         for topic in topics
     ]
+
+
+def _each_once(topics: Iterable[AddPartitionsToTxnTopic]) -> list[AddPartitionsToTxnTopic]:
+    """The topics that have partitions, each once with all of them."""
+    once: dict[str, dict[int, None]] = {}
+    for topic in topics:
+        once.setdefault(topic.name, {}).update(dict.fromkeys(topic.partitions))
+    return [AddPartitionsToTxnTopic(name=name, partitions=list(indexes)) for name, indexes in once.items() if indexes]
 
 
 def _for_version(code: ErrorCode, version: int) -> ErrorCode:
@@ -172,6 +189,9 @@ def commit_offsets(broker: BrokerView, request: TxnCommitRequest, context: Reque
     Request and answer are flat, see `groups.commits`.
     """
     transactional_id, group_id, producer_id, producer_epoch, *_, topics = request
+    if all(code for _, each in _commits(broker.cluster, topics, ErrorCode.NONE) for _, code in each):
+        context.reply((0, by_topic(_commits(broker.cluster, topics, ErrorCode.NONE))))
+        return  # without touching the transaction
     producer = Producer(producer_id, producer_epoch)
 
     def begin(end: End) -> None:
@@ -181,13 +201,24 @@ def commit_offsets(broker: BrokerView, request: TxnCommitRequest, context: Reque
                 if told == ErrorCode.NONE:
                     broker.groups.txn_commit(request, context.reply)
                 else:
-                    context.reply((0, [(name, [(asked[0], told) for asked in each]) for name, each in topics]))
+                    context.reply((0, by_topic(_commits(broker.cluster, topics, told))))
             finally:
                 end()
 
         _check_commit(broker, transactional_id, producer, group_id, context.version, checked)
 
     broker.turns.take([(transactional_id, GROUP_OFFSETS, group_id)], begin)
+
+
+def _commits(
+    cluster: Cluster, topics: Sequence[TxnTopicAsked], code: ErrorCode
+) -> list[tuple[str, list[PartitionAnswer]]]:
+    """The answers with a code for each partition that exists."""
+    return [
+        (name, [(asked[0], missing(topic, asked[0]) or code) for asked in each])
+        for name, each in topics
+        for topic in [cluster.topics.get(name) or ErrorCode.UNKNOWN_TOPIC_OR_PARTITION]
+    ]
 
 
 def _check_commit(

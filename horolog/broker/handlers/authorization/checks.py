@@ -103,7 +103,8 @@ class OnEach:
     """An operation on each resource of an array; those without it are answered with the error of their kind.
 
     `name` is the field of an element that names it, None where the element is the name. `by_id_from` is the first version that names
-    topics by id; unknown ids go on to the handler. A principal with the operation `unless` on the cluster needs no other.
+    topics by id; unknown ids go on to the handler. A principal with the operation `unless` on the cluster needs no other. With
+    `asks_in_any_case` the handler may refuse the request as a whole, even where every element is refused.
     """
 
     operation: Operation
@@ -112,6 +113,7 @@ class OnEach:
     name: str | None = "name"
     by_id_from: int = NEVER
     unless: Operation | None = None
+    asks_in_any_case: bool = False
 
     @property
     def told(self) -> str:
@@ -144,6 +146,8 @@ class OnEach:
                 denied = set(map(id, refused))
                 kept = [each for each in elements if id(each) not in denied]
                 asked.leave_out(self.array, kept, refused, FAILED[kind])
+                if self.asks_in_any_case:
+                    asked.ask_in_any_case()
 
         return check
 

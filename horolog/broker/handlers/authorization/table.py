@@ -141,8 +141,7 @@ NEEDS: Final[Mapping[ApiKey, Needs]] = {
     ApiKey.DESCRIBE_LOG_DIRS: needs(Special("DESCRIBE on the cluster", groups.folders)),
     ApiKey.SASL_AUTHENTICATE: _FREE,
     ApiKey.CREATE_PARTITIONS: needs(
-        OnEach(Operation.ALTER, ResourceType.TOPIC, "topics"),
-        changes=ChangingApi(Operation.ALTER, changes.grown_topics),
+        Special("ALTER on each topic", topics.growable), changes=ChangingApi(Operation.ALTER, changes.grown_topics)
     ),
     ApiKey.DELETE_GROUPS: needs(
         OnEach(Operation.DELETE, ResourceType.GROUP, "groups_names", None),
@@ -158,7 +157,7 @@ NEEDS: Final[Mapping[ApiKey, Needs]] = {
     ApiKey.LIST_PARTITION_REASSIGNMENTS: needs(cluster(Operation.DESCRIBE)),
     ApiKey.OFFSET_DELETE: needs(
         OnOne(Operation.DELETE, ResourceType.GROUP, "group_id"),
-        OnEach(Operation.READ, ResourceType.TOPIC, "topics"),
+        OnEach(Operation.READ, ResourceType.TOPIC, "topics", asks_in_any_case=True),
         changes=ChangingApi(Operation.DELETE, changes.forgotten_offsets),
     ),
     ApiKey.DESCRIBE_CLIENT_QUOTAS: needs(cluster(Operation.DESCRIBE_CONFIGS)),

@@ -170,8 +170,12 @@ def describable_pages(asked: AuthorizedRequest) -> None:
         (known if asked.may_topic(Operation.DESCRIBE, name) else unknown).append(TopicRequest(name=name))
     if names:
         asked.leave_out("topics", known, unknown, DENIED)
-    else:
-        request.topics = known
+        return
+    cursor = request.cursor
+    if cursor is not None and cursor.partition_index >= 0 and all(each.name != cursor.topic_name for each in known):
+        known = [each for each in known if each.name > cursor.topic_name]
+        request.cursor = None  # which must stand at a topic that the request names
+    request.topics = known
 
 
 def describe_pages(broker: BrokerView, request: Any, context: RequestContext) -> DescribeTopicPartitionsResponse:
@@ -202,6 +206,12 @@ def _hide_configs(asked: AuthorizedRequest, answer: CreateTopicsResponse) -> Non
             topic.topic_config_error_code = DENIED
             topic.num_partitions = topic.replication_factor = NO_NUMBER
             topic.configs = []
+
+
+def growable(asked: AuthorizedRequest) -> None:
+    """ALTER on the topic; one that the request names twice is refused for that."""
+    twice = topics.duplicates(each.name for each in asked.request.topics)
+    asked.keep_if(lambda each: each.name in twice or asked.may_topic(Operation.ALTER, each.name), "topics", DENIED)
 
 
 def deletable(asked: AuthorizedRequest) -> ErrorCode | None:

@@ -86,7 +86,10 @@ def test_wrong_commits_are_refused_each_by_itself(world):
     assert commit(world, 1, topic="unknown") == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     assert commit(world, 1, committed_metadata="x" * 4097) == ErrorCode.OFFSET_METADATA_TOO_LARGE
     assert commit(world, 1, committed_metadata="x" * 4096) == 0
-    assert commit(world, 1, generation_id_or_member_epoch=5, group_id="new") == ErrorCode.ILLEGAL_GENERATION
+    wrong = {"generation_id_or_member_epoch": 5, "group_id": "new"}
+    assert commit(world, 1, **wrong) == ErrorCode.ILLEGAL_GENERATION
+    assert commit(world, 1, **wrong, committed_metadata="x" * 4097) == ErrorCode.ILLEGAL_GENERATION
+    assert commit(world, 1, **wrong, partition=9) == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
 def test_how_long_a_note_may_be_is_a_setting():
@@ -314,7 +317,8 @@ class TestInATransaction:
 
     def test_a_member_that_is_none_is_refused_before_anything_is_written(self, world):
         stabilise(ClassicClient(world))
-        assert txn_codes(world, ("t", 0), member_id="x", generation_id=1) == [ErrorCode.UNKNOWN_MEMBER_ID]
+        codes = txn_codes(world, ("t", 0), ("t", 9), member_id="x", generation_id=1)
+        assert codes == [ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION]
         world.coordinator.complete_txn(7, committed=True)
         assert committed(world).committed_offset == NO_OFFSET
 

@@ -359,6 +359,21 @@ async def test_offsets_of_a_group_that_was_not_added(version, code) -> None:
         assert answer.topics[0].partitions[0].error_code == code
 
 
+async def test_offsets_of_partitions_that_do_not_exist_are_refused_for_that_whatever_the_producer() -> None:
+    async with MemoryBroker(**SETTINGS) as memory:
+        memory.topic()
+        producer, wire = await begin(memory), memory.connect()
+        producer.epoch += 1
+        request = offsets_of(producer, "g", 42)
+        (topic,) = request.topics
+        topic.partitions += [TxnOffsetCommitRequestPartition(partition_index=9, committed_offset=1)]
+        answer = await wire.ask(request, 5)
+        assert [one.error_code for one in answer.topics[0].partitions] == [
+            OLD_EPOCH,
+            ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+        ]
+
+
 async def test_offsets_of_a_fenced_producer_or_of_no_group() -> None:
     async with MemoryBroker(**SETTINGS) as memory:
         memory.topic()
