@@ -57,7 +57,7 @@ pipeline-test: $(VENV)/pipeline.stamp
 # SPARK_VERSIONS="4.0.5" tries that one alone.
 SPARK_VERSIONS ?= all
 spark-versions: $(VENV)/pipeline.stamp
-	HOROLOG_SPARK_VERSIONS="$(SPARK_VERSIONS)" $(BIN)/python -m pytest -rs tests/pipeline/test_spark_versions.py $(ARGS)
+	HOROLOG_SPARK_VERSIONS="$(SPARK_VERSIONS)" $(BIN)/python -m pytest -rs tests/pipeline/spark/test_spark_versions.py $(ARGS)
 
 # Looks for faults that no fixed test finds, and keeps what it finds for the tests to replay. Without MINUTES it never ends.
 search: $(VENV)/pipeline.stamp $(VENV)/fuzz.stamp
@@ -75,8 +75,8 @@ format: $(VENV)/dev.stamp
 
 # The tables of settings and metrics, written out for people.
 config: $(VENV)/runtime.stamp
-	$(BIN)/python -m horolog.broker.server_properties > config/server.properties
-	$(BIN)/python -m horolog.broker.observability.page docs/operations.md
+	$(BIN)/python -m horolog.broker.config.server_properties > config/server.properties
+	$(BIN)/python -m tools.operations_tables docs/operations.md
 
 # The tables and the reference in docs that come from code.
 docs: $(VENV)/runtime.stamp

@@ -27,12 +27,12 @@ from typing import TypeVar
 
 from benchmarks import designs, fill, frames, report, steps
 from benchmarks.designs import MINUTE_MS, SECOND_MS, Day, Design
-from horolog.broker.clock import ManualClock
+from horolog.base.clock import ManualClock
+from horolog.broker.config.topic_settings import TopicConfig, resolve
 from horolog.broker.log.indexes import INDEX_CACHE_BYTES
 from horolog.broker.log.manager import LogManager
 from horolog.broker.log.partition import Partition, lookups
 from horolog.broker.log.storage import RealStorage
-from horolog.broker.topic_settings import TopicConfig, resolve
 
 PARTITIONS = 3500
 RECORDS = 86_400

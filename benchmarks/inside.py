@@ -18,13 +18,13 @@ from typing import Any, cast
 
 from benchmarks import fill, frames, group_frames, inside_transactions
 from benchmarks.report import build
-from horolog.broker.app import Broker
-from horolog.broker.clock import SystemClock
+from horolog.base.clock import SystemClock
+from horolog.broker.config.settings import load
 from horolog.broker.log.storage import RealStorage
 from horolog.broker.network.conversation import Conversation, Onlooker
 from horolog.broker.network.dispatch import Dispatcher
 from horolog.broker.network.limits import ConnectionLimits
-from horolog.broker.settings import load
+from horolog.broker.server.app import Broker
 from horolog.protocol.compile import encode
 from horolog.protocol.framing import SIZE_BYTES
 from horolog.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic

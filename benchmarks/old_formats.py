@@ -10,12 +10,12 @@ import time
 from dataclasses import replace
 from itertools import product
 
+from horolog.broker.config.settings import load
+from horolog.broker.config.topic_settings import resolve
 from horolog.broker.log.partition import Partition, Resources
 from horolog.broker.log.recovery import PartitionFolder, create_partition
 from horolog.broker.log.segments import Allowance, ConvertedChunks
 from horolog.broker.log.storage import RealStorage
-from horolog.broker.settings import load
-from horolog.broker.topic_settings import resolve
 from horolog.protocol.records.batch import encode_batch
 from horolog.protocol.records.compression import Codec
 from horolog.protocol.records.convert import encode

@@ -19,13 +19,13 @@ from pathlib import Path
 
 from benchmarks import fill, frames, report
 from benchmarks.inside import CASES, inside
-from horolog.broker.clock import ManualClock
+from horolog.base.clock import ManualClock
+from horolog.broker.config.settings import Settings, load
+from horolog.broker.config.topic_settings import TopicConfig, resolve
 from horolog.broker.log.manager import LogManager
 from horolog.broker.log.partition import Partition, lookups
 from horolog.broker.log.storage import RealStorage
 from horolog.broker.log.validation import validate
-from horolog.broker.settings import Settings, load
-from horolog.broker.topic_settings import TopicConfig, resolve
 from horolog.protocol import compile as codecs
 from horolog.protocol import framing
 from horolog.protocol.messages import produce

@@ -5,9 +5,11 @@
 Names are loaded on first use, so that a program pays only for what it uses. Nothing is imported here: the command line
 comes through here before it has taken Ctrl-C.
 
+- `horolog.base`: what all packages use
 - `horolog.protocol`: Kafka's messages and records as values and bytes; no socket, no clock
 - `horolog.broker`: the partition log and the server in front of it
 - `horolog.client`: the client library, and the command line in `horolog.client.cli`
+- `horolog.commands`: what commands of several packages share
 - `horolog.testing`: a broker inside a test
 - `horolog.pipeline`: jobs and data sources for Spark (the extra `pipeline`)
 """
@@ -16,13 +18,13 @@ TYPE_CHECKING = False
 """As type checkers see it, this is true."""
 
 if TYPE_CHECKING:
-    from horolog.client import errors
-    from horolog.client.admin import Admin
-    from horolog.client.client import Client
-    from horolog.client.consumer import Consumer
-    from horolog.client.producer import Producer
+    from horolog.client.admin.admin import Admin
+    from horolog.client.consuming.consumer import Consumer
+    from horolog.client.producing.producer import Producer
     from horolog.client.security import Security
-    from horolog.client.types import ConsumerRecord, Found, Sent, TopicPartition
+    from horolog.client.values import errors
+    from horolog.client.values.types import ConsumerRecord, Found, Sent, TopicPartition
+    from horolog.client.wire.client import Client
     from horolog.version import __version__
 
 __all__ = [
@@ -40,15 +42,15 @@ __all__ = [
 ]
 
 _HOMES = {
-    "Admin": "horolog.client.admin",
-    "Client": "horolog.client.client",
-    "Consumer": "horolog.client.consumer",
-    "ConsumerRecord": "horolog.client.types",
-    "Found": "horolog.client.types",
-    "Producer": "horolog.client.producer",
+    "Admin": "horolog.client.admin.admin",
+    "Client": "horolog.client.wire.client",
+    "Consumer": "horolog.client.consuming.consumer",
+    "ConsumerRecord": "horolog.client.values.types",
+    "Found": "horolog.client.values.types",
+    "Producer": "horolog.client.producing.producer",
     "Security": "horolog.client.security",
-    "Sent": "horolog.client.types",
-    "TopicPartition": "horolog.client.types",
+    "Sent": "horolog.client.values.types",
+    "TopicPartition": "horolog.client.values.types",
     "__version__": "horolog.version",
 }
 
@@ -57,7 +59,7 @@ def __getattr__(name: str) -> object:
     from importlib import import_module
 
     if name == "errors":
-        return import_module("horolog.client.errors")
+        return import_module("horolog.client.values.errors")
     if name not in _HOMES:
         raise AttributeError(f"module 'horolog' has no attribute {name!r}")
     return getattr(import_module(_HOMES[name]), name)

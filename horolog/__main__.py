@@ -2,7 +2,7 @@
 
 import sys
 
-from horolog.broker import interrupts
+from horolog.base import interrupts
 
 
 def main() -> int:

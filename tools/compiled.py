@@ -46,8 +46,8 @@ MODULES = (
     "horolog/broker/log/segments/lookup.py",
     "horolog/broker/log/segments/time_search.py",
     # What every request passes through, and Produce.
-    "horolog/broker/committer.py",
-    "horolog/broker/metrics.py",
+    "horolog/broker/commit/committer.py",
+    "horolog/broker/base/metrics.py",
     "horolog/broker/handlers/context.py",
     "horolog/broker/handlers/produce.py",
     "horolog/broker/network/conversation.py",

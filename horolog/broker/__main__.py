@@ -2,11 +2,11 @@
 
 import sys
 
-from horolog.broker import interrupts
+from horolog.base import interrupts
 
 if __name__ == "__main__":
     interrupts.own_process()
 
-    from horolog.broker.serve import main
+    from horolog.broker.workers.serve import main
 
     sys.exit(main())

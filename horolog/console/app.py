@@ -12,7 +12,7 @@ from starlette.routing import Route, Router
 
 from horolog.client.decoding import Decoder
 from horolog.client.decoding import Options as Decoding
-from horolog.client.errors import AuthenticationFailed, KafkaError
+from horolog.client.values.errors import AuthenticationFailed, KafkaError
 from horolog.console.guard import COOKIE, CSRF_FIELD, Guard, is_token_of, read_form, set_cookie
 from horolog.console.options import ANSWER_SECONDS, PAGES_AT_ONCE, Login, Options
 from horolog.console.rendering import FOLDER
@@ -20,7 +20,7 @@ from horolog.console.sessions import Session, Sessions
 from horolog.console.visits import FAULT, Desk, Refused, Visit, sentence_of
 
 if TYPE_CHECKING:
-    from horolog.broker.clock import Clock
+    from horolog.base.clock import Clock
     from horolog.console.follow import Followers
     from horolog.console.live import Live
 

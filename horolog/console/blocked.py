@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from horolog.client.errors import KafkaError
-from horolog.client.retention import FUTURE_TOLERANCE_MS, KEYS, PartitionFacts, Rules, waits_for_future
+from horolog.client.segments.retention import FUTURE_TOLERANCE_MS, KEYS, PartitionFacts, Rules, waits_for_future
+from horolog.client.values.errors import KafkaError
 from horolog.console.facts import TopicFacts
 from horolog.console.recent import recent
 
 if TYPE_CHECKING:
-    from horolog.client.client import Client
+    from horolog.client.wire.client import Client
 
 TOPICS_AT_MOST = 10
 SETTINGS_SECONDS = 30.0
@@ -19,7 +19,7 @@ async def rules_of(client: "Client", name: str) -> Rules | None:
     """The settings of a topic that delete its records; None if the broker does not show them."""
 
     async def ask() -> Rules | None:
-        from horolog.client.admin import Admin
+        from horolog.client.admin.admin import Admin
 
         try:
             found = await Admin(client).describe_configs("topic", name, KEYS)

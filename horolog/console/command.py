@@ -8,11 +8,11 @@ from collections.abc import Coroutine
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from horolog.client.cli.common.arguments import add_zone, describe
-from horolog.client.cli.common.console import Console
-from horolog.client.cli.common.errors import CommandError, UsageError
-from horolog.client.cli.common.exit_codes import ExitCode
-from horolog.client.cli.online.connecting import add_connection
+from horolog.commands.arguments import add_zone, describe
+from horolog.commands.console import Console
+from horolog.commands.errors import CommandError, UsageError
+from horolog.commands.exit_codes import ExitCode
+from horolog.commands.online.connecting import add_connection
 
 if TYPE_CHECKING:
     from horolog.console.options import Cluster, Options
@@ -86,7 +86,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
     """On Python's own event loop: uvloop would take 2 MiB more, and people are slower than either."""
-    from horolog.client.cli.common.running import run_until_done
+    from horolog.commands.running import run_until_done
 
     return run_until_done(listen(arguments, console), asyncio.new_event_loop)
 
@@ -96,7 +96,7 @@ async def listen(arguments: argparse.Namespace, console: Console) -> ExitCode:
     import gc
     import ssl
 
-    from horolog.broker.clock import SystemClock
+    from horolog.base.clock import SystemClock
 
     gc.disable()  # imported modules stay: scanning them for garbage would be wasted
     try:
@@ -149,8 +149,8 @@ async def _while_there_is(serving: Coroutine[Any, Any, None], parent: int) -> No
 
 def options_of(arguments: argparse.Namespace, console: Console, host: str) -> "Options":
     """The settings of the console. Raises UsageError if they are contradictory, or would let anybody in."""
-    from horolog.broker.listeners import is_loopback
-    from horolog.client.cli.online.decoding import registry_access
+    from horolog.broker.config.listeners import is_loopback
+    from horolog.commands.online.decoding import registry_access
     from horolog.console.options import Login, Options, clusters_of
 
     given = arguments.bootstrap
@@ -195,8 +195,8 @@ def with_http(
     """The clusters with the given HTTP ports and tokens. Raises UsageError."""
     from dataclasses import replace
 
-    from horolog.client.cli.online.segments import TOKEN_VARIABLE, token_in, trusted_file
-    from horolog.client.segments_look import HttpAccess, HttpUrlError
+    from horolog.client.segments.segments_look import HttpAccess, HttpUrlError
+    from horolog.commands.online.segments import TOKEN_VARIABLE, token_in, trusted_file
 
     names = [one.name for one in clusters]
     urls = _by_cluster("--http", arguments.http, names)
@@ -245,8 +245,8 @@ def _zone_name(console: Console) -> str:
 
 
 def _listen(text: str) -> tuple[str, int]:
-    from horolog.broker.listeners import split_host_port
-    from horolog.broker.setting_types import SettingsError
+    from horolog.broker.config.listeners import split_host_port
+    from horolog.broker.config.setting_types import SettingsError
 
     try:
         host, port = split_host_port("--listen", text)

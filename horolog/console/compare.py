@@ -10,7 +10,7 @@ from starlette.responses import Response
 
 from horolog.client.charting.buckets import Timeline, bucket_length, frame
 from horolog.client.charting.lookups import offsets_at, time_range
-from horolog.client.types import TopicPartition
+from horolog.client.values.types import TopicPartition
 from horolog.console.now import leaders_of
 from horolog.console.options import Cluster
 from horolog.console.timelines import LAST_OF_CALENDAR_MS, PARTITIONS_AT_MOST

@@ -10,14 +10,14 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from horolog.client.errors import KafkaError, PartialFailure
-from horolog.client.offsets import LARGEST_TIMESTAMP, list_offsets
-from horolog.client.types import EARLIEST, LATEST, Found, TopicPartition
+from horolog.client.values.errors import KafkaError, PartialFailure
+from horolog.client.values.types import EARLIEST, LATEST, Found, TopicPartition
+from horolog.client.wire.offsets import LARGEST_TIMESTAMP, list_offsets
 from horolog.console.recent import recent
 
 if TYPE_CHECKING:
-    from horolog.client.admin_cluster import LogDir
-    from horolog.client.client import Client
+    from horolog.client.admin.admin_cluster import LogDir
+    from horolog.client.wire.client import Client
 
 RATE_MS = 60_000
 SIZES_SECONDS = 15.0
@@ -234,7 +234,7 @@ def places_of_windows(start: int, end: int, windows: int) -> list[int]:
 
 async def _window(client: "Client", place: TopicPartition, offset: int, end: int) -> tuple[list[int], list[int]] | None:
     """Offsets and times of the records there. Of a large batch only a few records are decoded."""
-    from horolog.client.decode import Chunk
+    from horolog.client.wire.decode import Chunk
 
     try:
         fetched = await client.fetch_raw(place, offset, WINDOW_BYTES, max_wait_ms=0)
@@ -249,7 +249,7 @@ async def log_dirs_of(client: "Client") -> "list[LogDir] | None":
     """The data folders of all brokers; None if a broker does not show them."""
 
     async def ask() -> "list[LogDir] | None":
-        from horolog.client.admin_cluster import ClusterAdmin
+        from horolog.client.admin.admin_cluster import ClusterAdmin
 
         try:
             return await ClusterAdmin(client).log_dirs()

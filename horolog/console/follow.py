@@ -20,9 +20,9 @@ from horolog.console.rendering import Times, written_out
 from horolog.console.visits import Refused, Visit
 
 if TYPE_CHECKING:
-    from horolog.client.client import Client
-    from horolog.client.consumer import Consumer
-    from horolog.client.types import TopicPartition
+    from horolog.client.consuming.consumer import Consumer
+    from horolog.client.values.types import TopicPartition
+    from horolog.client.wire.client import Client
 
 POLL_MS = 1000
 SENT_AT_ONCE = 50
@@ -74,7 +74,7 @@ async def events(visit: Visit, followers: Followers) -> Response:
 async def _stream(
     visit: Visit, places: "list[TopicPartition]", wish: Wish, followers: Followers
 ) -> AsyncIterator[bytes]:
-    from horolog.client.errors import KafkaError
+    from horolog.client.values.errors import KafkaError
 
     times = Times(visit.zone, visit.now_ms)
     clock = visit.desk.clock
@@ -98,7 +98,7 @@ async def _stream(
 
 
 def consumer_of(client: "Client") -> "Consumer":
-    from horolog.client.consumer import Consumer
+    from horolog.client.consuming.consumer import Consumer
 
     return Consumer(client, start="latest", max_poll_records=POLLED_AT_ONCE, fetch_max_bytes=FETCHED_BYTES)
 

@@ -12,14 +12,14 @@ from weakref import WeakKeyDictionary
 
 from starlette.responses import Response
 
-from horolog.client.errors import KafkaError
-from horolog.client.lagging import Lag, lag_of
+from horolog.client.moments.lagging import Lag, lag_of
+from horolog.client.values.errors import KafkaError
 from horolog.console.recent import recent
 from horolog.console.visits import Refused, Visit
 
 if TYPE_CHECKING:
-    from horolog.client.admin_groups import GroupListing
-    from horolog.client.client import Client
+    from horolog.client.admin.admin_groups import GroupListing
+    from horolog.client.wire.client import Client
 
 ROWS = 30
 LAGS_AT_ONCE = 4
@@ -81,7 +81,7 @@ async def page(visit: Visit) -> Response:
 
 async def data_of(visit: Visit) -> dict[str, Any]:
     """The values of the page of one group; adds its lag to its history."""
-    from horolog.client.admin import Admin
+    from horolog.client.admin.admin import Admin
 
     name = visit.text("name")
     if not name:
@@ -107,13 +107,13 @@ async def data_of(visit: Visit) -> dict[str, Any]:
 
 
 async def _listed(client: "Client") -> "list[GroupListing]":
-    from horolog.client.admin import Admin
+    from horolog.client.admin.admin import Admin
 
     return await recent(client).get("groups", LIST_SECONDS, Admin(client).list_groups)
 
 
 async def lags_of(client: "Client", group: str, now_ms: int) -> list[Lag]:
-    from horolog.client.admin import Admin
+    from horolog.client.admin.admin import Admin
 
     return await recent(client).get(("lag", group), LAG_SECONDS, lambda: lag_of(Admin(client), group, now_ms))
 

@@ -20,7 +20,7 @@ from horolog.console.sessions import Session, Sessions
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-    from horolog.broker.clock import Clock
+    from horolog.base.clock import Clock
 
 COOKIE: Final = "horolog-console"
 CSRF_FIELD: Final = "csrf"

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from starlette.responses import Response, StreamingResponse
 
-from horolog.client.errors import KafkaError
+from horolog.client.values.errors import KafkaError
 from horolog.console.follow import event
 from horolog.console.options import ANSWER_SECONDS
 from horolog.console.rendering import render

@@ -7,23 +7,23 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from starlette.responses import Response, StreamingResponse
 
+from horolog.base.readable import exact_time
 from horolog.client.charting.lookups import offsets_at
-from horolog.client.times import TimeTextError, format_duration, parse_duration
-from horolog.client.types import ConsumerRecord, TopicPartition
+from horolog.client.values.times import TimeTextError, format_duration, parse_duration
+from horolog.client.values.types import ConsumerRecord, TopicPartition
 from horolog.console.now import leaders_of
 from horolog.console.reading import FILTERED_SECONDS_AT_MOST, Reader, Shown
 from horolog.console.rendering import short
 from horolog.console.timelines import chart_of
 from horolog.console.trees import tree_of
 from horolog.console.visits import Refused, Visit
-from horolog.protocol.readable import exact_time
 
 if TYPE_CHECKING:
     from markupsafe import Markup
 
     from horolog.client.decoding import Decoded, Decoder
-    from horolog.client.moment import MergedRecords
-    from horolog.client.where import Where
+    from horolog.client.decoding.where import Where
+    from horolog.client.moments.moment import MergedRecords
 
 ROWS = 100
 ROWS_AT_MOST = 500
@@ -94,7 +94,7 @@ class Wish:
         self._decoder = decoder
         self._where: Where | None = None
         if self.text:
-            from horolog.client.where import WhereError, compile_where
+            from horolog.client.decoding.where import WhereError, compile_where
 
             try:
                 self._where = compile_where(self.text, visit.now_ms, visit.zone)
@@ -301,9 +301,9 @@ async def download(visit: Visit) -> Response:
 
 
 def merged(visit: Visit, places: Sequence[TopicPartition], since_ms: int, until_ms: int) -> "MergedRecords":
-    from horolog.client.look_ahead import LookAhead
-    from horolog.client.moment import merge
-    from horolog.client.sorting import Hold
+    from horolog.client.moments.look_ahead import LookAhead
+    from horolog.client.moments.moment import merge
+    from horolog.client.moments.sorting import Hold
 
     look_ahead, hold = LookAhead(600_000, 4 << 20), Hold(4000, 8 << 20)
     return merge(visit.client, places, max(0, since_ms), max(0, until_ms), look_ahead=look_ahead, hold=hold)
@@ -311,7 +311,7 @@ def merged(visit: Visit, places: Sequence[TopicPartition], since_ms: int, until_
 
 async def json_lines(moment: "MergedRecords", wish: Wish) -> AsyncIterator[bytes]:
     """The records in the form of `horolog consume -o json`."""
-    from horolog.client.cli.online.record_text import json_writer
+    from horolog.commands.online.record_text import json_writer
 
     async with moment:
         async for placed in moment:

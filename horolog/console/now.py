@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from starlette.responses import Response
 
-from horolog.client.types import TopicPartition
+from horolog.client.values.types import TopicPartition
 from horolog.console.blocked import blocked_of
 from horolog.console.facts import TopicFacts, facts_of, log_dirs_of, sizes_in
 from horolog.console.recent import view_of
@@ -18,8 +18,8 @@ from horolog.console.rendering import size, span
 from horolog.console.visits import Visit
 
 if TYPE_CHECKING:
-    from horolog.client.admin_cluster import LogDir
-    from horolog.client.cluster_view import ClusterView, TopicView
+    from horolog.client.admin.admin_cluster import LogDir
+    from horolog.client.wire.cluster_view import ClusterView, TopicView
 
 ROWS = 50
 PLACES_AT_MOST = 1000
@@ -132,7 +132,7 @@ def choose(topics: "Sequence[TopicView]", text: str, sort: str, number: int, siz
 
 
 def of_partitions(view: "ClusterView") -> list[Trouble]:
-    from horolog.client.troubles import offline_partitions
+    from horolog.client.wire.troubles import offline_partitions
 
     found = []
     offline = offline_partitions(view)
@@ -166,7 +166,7 @@ def of_folders(folders: "Sequence[LogDir] | None") -> list[Trouble]:
 def of_certificates(certificates: dict[str, bytes], now_s: float) -> list[Trouble]:
     if not certificates:
         return []
-    from horolog.client.troubles import expiry_warnings
+    from horolog.client.wire.troubles import expiry_warnings
 
     return [Trouble("warn", warning) for warning in expiry_warnings(certificates, now_s)]
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from horolog.client.decoding import RegistryAccess
     from horolog.client.security import Security
-    from horolog.client.segments_look import HttpAccess
+    from horolog.client.segments.segments_look import HttpAccess
 
 SESSIONS_AT_MOST = 64
 SESSION_IDLE_S = 3600.0
@@ -70,7 +70,7 @@ class Options:
 
 def clusters_of(addresses: list[str], security: "Security | None") -> tuple[Cluster, ...]:
     """A cluster for each `-b`, named by its first address. Raises ValueError for a duplicate or an invalid address."""
-    from horolog.client.addresses import parse_addresses
+    from horolog.client.wire.addresses import parse_addresses
 
     found: dict[str, Cluster] = {}
     for text in addresses:

@@ -12,16 +12,16 @@ from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
-from horolog.client.offsets import list_offsets
-from horolog.client.types import LATEST, ConsumerRecord, TopicPartition
+from horolog.client.values.types import LATEST, ConsumerRecord, TopicPartition
+from horolog.client.wire.offsets import list_offsets
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from horolog.broker.clock import Clock
-    from horolog.client.client import Client
+    from horolog.base.clock import Clock
     from horolog.client.decoding import Decoded
-    from horolog.client.moment import MergedRecords, Offsets
+    from horolog.client.moments.moment import MergedRecords, Offsets
+    from horolog.client.wire.client import Client
 
     Between = Mapping[TopicPartition, Offsets]
 
@@ -169,7 +169,7 @@ class Reader:
 
     async def _late(self, since_ms: int, until_ms: int, starts: dict[TopicPartition, int]) -> list[Shown]:
         """Records before `until_ms` at offsets after its look-up."""
-        from horolog.client.moment import Offsets
+        from horolog.client.moments.moment import Offsets
 
         found: list[Shown] = []
         between = {place: Offsets(start) for place, start in starts.items()}
@@ -185,7 +185,7 @@ class Reader:
         self, starts: dict[TopicPartition, int], ends: dict[TopicPartition, int], length: int
     ) -> list[Shown]:
         """All records between offsets, in log order."""
-        from horolog.client.moment import Offsets, merge
+        from horolog.client.moments.moment import Offsets, merge
 
         found: list[Shown] = []
         between = {place: Offsets(starts[place], ends[place]) for place in self.places}
@@ -227,9 +227,9 @@ class Reader:
     def _merged(
         self, since_ms: int, until_ms: int, fetched_bytes: int, between: "Between | None" = None
     ) -> "MergedRecords":
-        from horolog.client.look_ahead import LookAhead
-        from horolog.client.moment import merge
-        from horolog.client.sorting import Hold
+        from horolog.client.moments.look_ahead import LookAhead
+        from horolog.client.moments.moment import merge
+        from horolog.client.moments.sorting import Hold
 
         return merge(
             self.client,
@@ -244,8 +244,8 @@ class Reader:
 
     def _note(self, moment: "MergedRecords") -> None:
         """Note what may be missing; the same of several steps becomes one sentence."""
-        from horolog.client.look_ahead import Ended
-        from horolog.client.times import format_duration
+        from horolog.client.moments.look_ahead import Ended
+        from horolog.client.values.times import format_duration
 
         report = moment.report
         ended = {one.ended for one in report.open}

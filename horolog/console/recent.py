@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 from weakref import WeakKeyDictionary
 
 if TYPE_CHECKING:
-    from horolog.client.client import Client
-    from horolog.client.cluster_view import ClusterView
+    from horolog.client.wire.client import Client
+    from horolog.client.wire.cluster_view import ClusterView
 
 T = TypeVar("T")
 

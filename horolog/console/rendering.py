@@ -17,7 +17,7 @@ from jinja2 import BytecodeCache, Environment, FileSystemLoader, StrictUndefined
 from jinja2.bccache import Bucket
 from markupsafe import Markup, escape
 
-from horolog.protocol.readable import format_distance, format_time, setting_text, spoken_time
+from horolog.base.readable import format_distance, format_time, setting_text, spoken_time
 
 FOLDER: Final = Path(__file__).parent
 UNKNOWN: Final = Markup('<span class="unknown">not known</span>')

@@ -12,17 +12,17 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from starlette.responses import RedirectResponse, Response
 
-from horolog.client.lagging import next_timestamps, targets
-from horolog.client.offsets import ends
-from horolog.client.types import EARLIEST, LATEST, TopicPartition
+from horolog.base.readable import exact_time
+from horolog.client.moments.lagging import next_timestamps, targets
+from horolog.client.values.types import EARLIEST, LATEST, TopicPartition
+from horolog.client.wire.offsets import ends
 from horolog.console.groups import DEAD
 from horolog.console.moment import places_of
 from horolog.console.timelines import chart_of
 from horolog.console.visits import Refused, Visit
-from horolog.protocol.readable import exact_time
 
 if TYPE_CHECKING:
-    from horolog.client.admin_groups import GroupDescription
+    from horolog.client.admin.admin_groups import GroupDescription
 
 IDLE = ("Empty", DEAD)
 _log = logging.getLogger(__name__)
@@ -97,7 +97,7 @@ async def plan(
     visit: Visit, name: str, places: list[TopicPartition], to_ms: int | None
 ) -> "tuple[GroupDescription, list[Step], list[int]]":
     """The group, what a reset to a time does to each partition, and the times of the records that the group would read next now."""
-    from horolog.client.admin import Admin
+    from horolog.client.admin.admin import Admin
 
     admin = Admin(visit.client)
     described, committed, first, last = await asyncio.gather(
@@ -137,7 +137,7 @@ async def apply(visit: Visit, form: Mapping[str, str]) -> Response:
 
 
 async def _applied(visit: Visit, form: Mapping[str, str]) -> Response:
-    from horolog.client.admin import Admin
+    from horolog.client.admin.admin import Admin
 
     name, topic = form.get("name", ""), form.get("topic", "")
     if form.get("confirm") != name:

@@ -34,7 +34,7 @@ from horolog.console.rendering import Times, render
 from horolog.console.visits import Visit
 
 if TYPE_CHECKING:
-    from horolog.client.types import TopicPartition
+    from horolog.client.values.types import TopicPartition
 
 SEARCHES_AT_ONCE = 4
 PROGRESS_SECONDS = 0.3
@@ -128,7 +128,7 @@ async def _searched(visit: Visit, search: Search, reader: Reader, before: Way, a
 
 
 async def _stream(visit: Visit, search: Search, searchers: Followers) -> AsyncIterator[bytes]:
-    from horolog.client.errors import KafkaError
+    from horolog.client.values.errors import KafkaError
 
     clock = visit.desk.clock
     until = clock.monotonic() + LONGEST_S

@@ -10,7 +10,7 @@ from importlib.util import find_spec, module_from_spec
 from types import ModuleType
 from typing import Any
 
-from horolog.broker.security.cipher_suites import WITH_FORWARD_SECRECY
+from horolog.base.cipher_suites import WITH_FORWARD_SECRECY
 from horolog.console.app import Application
 from horolog.console.entrance import FIRST_REQUEST_S, Entrance, Greeting, address_of
 

@@ -23,9 +23,9 @@ from horolog.console.options import (
 )
 
 if TYPE_CHECKING:
-    from horolog.broker.clock import Clock
-    from horolog.client.client import Client
+    from horolog.base.clock import Clock
     from horolog.client.security import Security
+    from horolog.client.wire.client import Client
 
 CLIENT_ID = "horolog-console"
 TOKEN_BYTES = 24
@@ -172,8 +172,8 @@ class Sessions:
         return owner.clients[cluster.name]
 
     def new_client(self, cluster: Cluster, credentials: tuple[str, str] | None = None) -> "Client":
-        from horolog.client.client import Client
-        from horolog.client.retry import RetryPolicy
+        from horolog.client.wire.client import Client
+        from horolog.client.wire.retry import RetryPolicy
 
         timeout_ms = self.options.timeout_ms
         return Client(

@@ -6,7 +6,7 @@ Positions are in thousandths of the timeline's width. Neighbours too narrow to b
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from horolog.client.segments import PartitionSegments, Segment, TopicSegments
+from horolog.client.segments.segments import PartitionSegments, Segment, TopicSegments
 
 WIDTH = 1000
 NARROWEST = 3

@@ -1,6 +1,6 @@
 """The timeline of a topic from look-ups alone: records and bytes by time, the retention edge, future times; no record is read.
 
-Bytes by time are exact if the broker lists its segments: see `horolog.client.segments`.
+Bytes by time are exact if the broker lists its segments: see `horolog.client.segments.segments`.
 """
 
 import asyncio
@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 from horolog.client.charting.buckets import Timeline, bucket_length, frame, from_lookups
 from horolog.client.charting.lookups import offsets_at, time_range
-from horolog.client.segments import bytes_between
-from horolog.client.types import TopicPartition
+from horolog.client.segments.segments import bytes_between
+from horolog.client.values.types import TopicPartition
 from horolog.console.visits import Refused
 
 if TYPE_CHECKING:
-    from horolog.client.client import Client
-    from horolog.client.segments import TopicSegments
+    from horolog.client.segments.segments import TopicSegments
+    from horolog.client.wire.client import Client
 
     Ask = Callable[[Sequence[int], Sequence[int]], Awaitable[tuple[TopicSegments | None, str]]]
     """For partitions and times: their segments, or the reason why there is no list."""

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, NamedTuple
 from horolog.console.recent import recent
 
 if TYPE_CHECKING:
-    from horolog.client.client import Client
-    from horolog.client.cluster_view import TopicView
-    from horolog.client.segments import TopicSegments
-    from horolog.client.segments_look import HttpAccess
+    from horolog.client.segments.segments import TopicSegments
+    from horolog.client.segments.segments_look import HttpAccess
+    from horolog.client.wire.client import Client
+    from horolog.client.wire.cluster_view import TopicView
     from horolog.console.options import Cluster
 
 ADDRESS_SECONDS = 20.0
@@ -28,7 +28,7 @@ async def segments_of(
     client: "Client", cluster: "Cluster", topic: "TopicView", partitions: Sequence[int], times: Sequence[int]
 ) -> "tuple[TopicSegments | None, str]":
     """The segments of all the partitions; else None and the reason."""
-    from horolog.client.segments_look import NoSegments, ask
+    from horolog.client.segments.segments_look import NoSegments, ask
 
     door = await _door(client, cluster)
     if door.access is None:
@@ -44,9 +44,9 @@ async def _door(client: "Client", cluster: "Cluster") -> Door:
     async def open_it() -> Door:
         from dataclasses import replace
 
-        from horolog.client.admin import Admin
-        from horolog.client.http_get import NoAnswer, get
-        from horolog.client.segments_look import HttpAccess, NoSegments, find
+        from horolog.client.admin.admin import Admin
+        from horolog.client.segments.segments_look import HttpAccess, NoSegments, find
+        from horolog.client.wire.http_get import NoAnswer, get
 
         try:
             found = await find(Admin(client), cluster.http or HttpAccess())

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from starlette.responses import Response
 
-from horolog.client.errors import KafkaError
-from horolog.client.types import TopicPartition
+from horolog.client.values.errors import KafkaError
+from horolog.client.values.types import TopicPartition
 from horolog.console.facts import WINDOWS, PartitionFacts, TopicFacts, facts_of, log_dirs_of, sizes_in
 from horolog.console.now import leaders_of
 from horolog.console.strips import strip_of
@@ -18,9 +18,9 @@ from horolog.console.visits import Refused, Visit
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from horolog.client.admin_configs import Config
-    from horolog.client.client import Client
-    from horolog.client.cluster_view import TopicView
+    from horolog.client.admin.admin_configs import Config
+    from horolog.client.wire.client import Client
+    from horolog.client.wire.cluster_view import TopicView
 
 PARTITIONS_SHOWN = 200
 GAPS_SHOWN = 3
@@ -28,7 +28,7 @@ RETENTION, POLICY = "retention.ms", "cleanup.policy"
 
 
 async def page(visit: Visit) -> Response:
-    from horolog.client.admin_configs import SOURCES
+    from horolog.client.admin.admin_configs import SOURCES
 
     name = visit.text("name")
     topic = await visit.topic(name)
@@ -98,7 +98,7 @@ def _picked(visit: Visit, topic: "TopicView") -> int | None:
 
 async def settings_of(client: "Client", name: str) -> "list[Config] | None":
     """The settings that were set, then the defaults; None if the broker does not show them to this user."""
-    from horolog.client.admin import Admin
+    from horolog.client.admin.admin import Admin
 
     try:
         found = await Admin(client).describe_configs("topic", name)

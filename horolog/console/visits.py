@@ -12,19 +12,19 @@ from typing import TYPE_CHECKING, Any
 from starlette.requests import Request
 from starlette.responses import HTMLResponse
 
-from horolog.client.errors import KafkaError
-from horolog.client.times import Moment, TimeTextError, parse_time, parse_zone
+from horolog.base.readable import exact_time
+from horolog.client.values.errors import KafkaError
+from horolog.client.values.times import Moment, TimeTextError, parse_time, parse_zone
 from horolog.console.options import ANSWER_SECONDS, Cluster, Options
 from horolog.console.rendering import Times, link, render
 from horolog.console.sessions import Session, Sessions
-from horolog.protocol.readable import exact_time
 
 if TYPE_CHECKING:
-    from horolog.broker.clock import Clock
-    from horolog.client.client import Client
-    from horolog.client.cluster_view import TopicView
+    from horolog.base.clock import Clock
     from horolog.client.decoding import Decoder
-    from horolog.client.time_ranges import TimeRange
+    from horolog.client.values.time_ranges import TimeRange
+    from horolog.client.wire.client import Client
+    from horolog.client.wire.cluster_view import TopicView
 
 LONGEST_WORD = 500
 _NUMBERED_TIME = re.compile(r"@(-?[0-9]{1,18})ms|(?<![@0-9])-?[0-9]{6,18}(?![0-9])")
@@ -161,7 +161,7 @@ class Visit:
 
     def range(self, name: str) -> "TimeRange | None":
         """The two times around `..`, as on the command line; None for a single time, or none."""
-        from horolog.client.time_ranges import parse_range, split_range
+        from horolog.client.values.time_ranges import parse_range, split_range
 
         text = self.text(name)
         try:

@@ -14,18 +14,18 @@ Where to look:
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from horolog.pipeline.offline import plan
-    from horolog.pipeline.spark_session import activate, session
+    from horolog.pipeline.reading.offline import plan
+    from horolog.pipeline.sources.topic_tables import catalogue
+    from horolog.pipeline.spark.spark_session import activate, session
     from horolog.pipeline.tables.table import table
-    from horolog.pipeline.topic_tables import catalogue
 
 __all__ = ["activate", "catalogue", "plan", "session", "table"]
 
 _HOMES = {
-    "activate": "horolog.pipeline.spark_session",
-    "catalogue": "horolog.pipeline.topic_tables",
-    "plan": "horolog.pipeline.offline",
-    "session": "horolog.pipeline.spark_session",
+    "activate": "horolog.pipeline.spark.spark_session",
+    "catalogue": "horolog.pipeline.sources.topic_tables",
+    "plan": "horolog.pipeline.reading.offline",
+    "session": "horolog.pipeline.spark.spark_session",
     "table": "horolog.pipeline.tables.table",
 }
 

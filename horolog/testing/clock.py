@@ -11,13 +11,13 @@ from collections.abc import Awaitable, Callable, Generator
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from horolog.client.times import parse_duration, parse_time
+from horolog.client.values.times import parse_duration, parse_time
 
 Moment = int | float | datetime | str
 """Milliseconds since the epoch, a date with its time zone, or a text as for `horolog consume --since`, in UTC."""
 
 Span = timedelta | str
-"""A text is one of `horolog.client.times`: "3 days", "1h30m", "250ms"."""
+"""A text is one of `horolog.client.values.times`: "3 days", "1h30m", "250ms"."""
 
 
 class Watcher:
@@ -43,7 +43,7 @@ class Passing:
 
 
 class BrokerClock:
-    """A `broker.clock.Clock` for tests; several brokers may share one."""
+    """A `horolog.base.clock.Clock` for tests; several brokers may share one."""
 
     def __init__(self, now: Moment | None = None) -> None:
         self.watchers: list[Watcher] = []

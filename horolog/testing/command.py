@@ -12,10 +12,10 @@ import os
 import stat
 from contextlib import suppress
 
-from horolog.client.cli.common.arguments import describe, whole_number
-from horolog.client.cli.common.console import Console, system_now_ms
-from horolog.client.cli.common.errors import UsageError
-from horolog.client.cli.common.exit_codes import ExitCode
+from horolog.commands.arguments import describe, whole_number
+from horolog.commands.console import Console, system_now_ms
+from horolog.commands.errors import UsageError
+from horolog.commands.exit_codes import ExitCode
 
 INPUT = 0
 """The descriptor of the standard input."""
@@ -63,7 +63,7 @@ def port(text: str) -> int:
 
 def moment(text: str) -> int:
     """For `type=`: a time in milliseconds."""
-    from horolog.client.times import TimeTextError
+    from horolog.client.values.times import TimeTextError
     from horolog.testing.clock import milliseconds
 
     try:
@@ -74,7 +74,7 @@ def moment(text: str) -> int:
 
 async def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
     """Run until a request, a signal, or the end of the parent or the input."""
-    from horolog.broker.setting_types import SettingsError
+    from horolog.broker.config.setting_types import SettingsError
     from horolog.testing.control import Control, ControlServer
     from horolog.testing.embedded import MEMORY, horolog_broker
 

@@ -16,11 +16,11 @@ from http import HTTPStatus
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, unquote, urlsplit
 
-from horolog.broker.cluster_errors import ClusterError
+from horolog.base.readable import format_time
 from horolog.broker.log.storage import StorageFault
 from horolog.broker.log.validation import RefusedSet
+from horolog.broker.on_record.cluster_errors import ClusterError
 from horolog.protocol.errors import ErrorCode
-from horolog.protocol.readable import format_time
 from horolog.testing.embedded import EmbeddedBroker
 from horolog.testing.fault import Fault
 from horolog.testing.faults import FaultKinds

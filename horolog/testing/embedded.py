@@ -8,12 +8,12 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from horolog.broker.app import Broker
-from horolog.broker.cluster import Created
-from horolog.broker.cluster_errors import ClusterError
+from horolog.broker.cluster.cluster import Created
+from horolog.broker.cluster.new_topics import NewTopic
+from horolog.broker.config.settings import load
 from horolog.broker.log.storage import Storage
-from horolog.broker.new_topics import NewTopic
-from horolog.broker.settings import load
+from horolog.broker.on_record.cluster_errors import ClusterError
+from horolog.broker.server.app import Broker
 from horolog.protocol.errors import ErrorCode
 from horolog.testing import expecting
 from horolog.testing import snapshot as snapshots
@@ -84,7 +84,7 @@ class EmbeddedBroker(Watcher):
         return None if metrics_server is None else f"{scheme}://{self.host}:{metrics_server.port}"
 
     def create_topic(self, name: str, partitions: int = 1, **configs: object) -> None:
-        """Create a topic without a client; raises `broker.cluster_errors.ClusterError`."""
+        """Create a topic without a client; raises `broker.on_record.cluster_errors.ClusterError`."""
         overrides = {_key(key): _text(value) for key, value in configs.items()}
         outcomes: Created = []
         self.broker.cluster.create_topics([NewTopic(name, partitions, 1, overrides)], outcomes.extend)
@@ -100,7 +100,7 @@ class EmbeddedBroker(Watcher):
         await settle(self.broker)
 
     def offsets(self, topic: str, partition: int = 0) -> Offsets:
-        """A partition's first and next offset, without a client; raises `broker.cluster_errors.ClusterError`."""
+        """A partition's first and next offset, without a client; raises `broker.on_record.cluster_errors.ClusterError`."""
         known = self.broker.cluster.topics.get(topic)
         found = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if known is None else known.find(partition)
         if isinstance(found, ErrorCode):

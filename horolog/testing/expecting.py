@@ -8,15 +8,15 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-from horolog.broker.cluster_errors import ClusterError
+from horolog.base.readable import format_duration
+from horolog.broker.on_record.cluster_errors import ClusterError
 from horolog.protocol.errors import ErrorCode
-from horolog.protocol.readable import format_duration
 from horolog.testing.clock import Span, span_ms
 from horolog.testing.matching import ExpectationFailed, Wanted, failure
 from horolog.testing.reading import Seen, records_of, state_of, topic_named
 
 if TYPE_CHECKING:
-    from horolog.broker.app import Broker
+    from horolog.broker.server.app import Broker
 
 LOOK_AGAIN_S = 0.005
 

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from horolog.broker.config.listeners import PEERS
 from horolog.broker.handlers import HANDLERS
-from horolog.broker.listeners import PEERS
 from horolog.protocol.apis import API, ApiKey
 from horolog.protocol.wire import ArrayType, Struct, StructType
 

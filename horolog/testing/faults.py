@@ -27,7 +27,7 @@ from horolog.testing.fault_gate import LED, gate_with
 from horolog.testing.fault_scope import scope_of
 
 if TYPE_CHECKING:
-    from horolog.broker.app import Broker
+    from horolog.broker.server.app import Broker
     from horolog.testing.full_disk import Fullness
 
 Apis = str | ApiKey | tuple[str | ApiKey, ...] | list[str] | None

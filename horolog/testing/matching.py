@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC
 from typing import Any, NamedTuple
 
-from horolog.client.cli.common.tables import layout
-from horolog.protocol.readable import format_time
+from horolog.base.readable import format_time
+from horolog.commands.tables import layout
 from horolog.testing.reading import COMMITTED, Seen
 
 ANY: Any = ...

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
-from horolog.broker.cluster_errors import ClusterError
+from horolog.broker.on_record.cluster_errors import ClusterError
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.records.aborted import AbortedProducers
 from horolog.protocol.records.batch import read_header
@@ -14,9 +14,9 @@ from horolog.protocol.records.head import BATCH_MAGIC, TRANSACTIONAL_BIT, Head, 
 from horolog.protocol.records.record import Header
 
 if TYPE_CHECKING:
-    from horolog.broker.cluster import Cluster
+    from horolog.broker.cluster.cluster import Cluster
+    from horolog.broker.cluster.topic import Topic
     from horolog.broker.log.partition import Partition
-    from horolog.broker.topic import Topic
 
 COMMITTED, ABORTED, OPEN = "committed", "aborted", "open"
 NO_PRODUCER = -1
@@ -46,7 +46,7 @@ class Seen(NamedTuple):
 
 
 def topic_named(cluster: Cluster, name: str) -> Topic:
-    """Raises `broker.cluster_errors.ClusterError`, which names the existing topics."""
+    """Raises `broker.on_record.cluster_errors.ClusterError`, which names the existing topics."""
     topic = cluster.topics.get(name)
     if topic is None:
         known = ", ".join(sorted(one for one in cluster.topics if not cluster.topics[one].internal)) or "none"

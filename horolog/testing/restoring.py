@@ -6,9 +6,9 @@ import asyncio
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from horolog.broker.committer import InternalCommit
+from horolog.broker.commit.committer import InternalCommit
+from horolog.broker.commit.safety import Failures
 from horolog.broker.log.partition import Partition
-from horolog.broker.safety import Failures
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.records.batch import encode_batch
 from horolog.protocol.records.record import Record
@@ -16,7 +16,7 @@ from horolog.testing.reading import topic_named
 from horolog.testing.snapshot import Snapshot, SnapshotError
 
 if TYPE_CHECKING:
-    from horolog.broker.app import Broker
+    from horolog.broker.server.app import Broker
 
 NEWEST_PRODUCE_VERSION = 13
 BATCH_RECORDS = 500

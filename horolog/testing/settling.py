@@ -11,10 +11,10 @@ import asyncio
 import threading
 from typing import TYPE_CHECKING
 
-from horolog.broker.app import DISK_WORKERS
+from horolog.broker.server.app import DISK_WORKERS
 
 if TYPE_CHECKING:
-    from horolog.broker.app import Broker
+    from horolog.broker.server.app import Broker
 
 ROUNDS = 4
 MOST_LOOKS = 1000

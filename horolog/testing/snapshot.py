@@ -34,7 +34,7 @@ from datetime import UTC, datetime
 from fractions import Fraction
 from typing import NamedTuple
 
-from horolog.protocol.readable import format_time
+from horolog.base.readable import format_time
 from horolog.protocol.records.record import Header
 from horolog.testing.reading import Seen
 

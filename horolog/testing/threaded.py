@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
-from horolog.broker.app import new_event_loop
+from horolog.broker.server.app import new_event_loop
 from horolog.testing import expecting
 from horolog.testing import snapshot as snapshots
 from horolog.testing.clock import BrokerClock, Moment, Span, span_ms

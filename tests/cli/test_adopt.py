@@ -5,10 +5,10 @@ import shutil
 
 import pytest
 
-from horolog.broker.cluster_file import ClusterFile
+from horolog.broker.config.topic_settings import SETTINGS_UNKNOWN
 from horolog.broker.log.storage import RealStorage
-from horolog.broker.topic_settings import SETTINGS_UNKNOWN
-from horolog.client.cli.common.exit_codes import ExitCode
+from horolog.broker.on_record.cluster_file import ClusterFile
+from horolog.commands.exit_codes import ExitCode
 from tests.support.kraft import FOLDER, log, topic
 
 ID = bytes(range(16))

@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import pytest
 
+from horolog.base import pins
 from horolog.broker.log.indexes import offset_index
 from horolog.broker.log.storage import RealStorage
-from horolog.client import pins
 from horolog.protocol.records.entries import iter_records
 from tests.support import golden
 

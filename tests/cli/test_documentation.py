@@ -5,8 +5,8 @@ import re
 import pytest
 
 from horolog.client.cli.commands import COMMANDS
-from horolog.client.cli.common.exit_codes import ExitCode
 from horolog.client.cli.completion import all_specs
+from horolog.commands.exit_codes import ExitCode
 from tests.support.style import PROJECT
 
 PAGE = (PROJECT / "docs" / "cli.md").read_text()
@@ -38,7 +38,7 @@ def test_exit_codes_are_documented():
 def test_times_that_are_documented_are_read():
     from datetime import UTC
 
-    from horolog.client.times import parse_time
+    from horolog.client.values.times import parse_time
 
     table = PAGE.partition("### Times")[2].partition("## ")[0]
     rows = [row for row in table.splitlines() if row.startswith("| `")]

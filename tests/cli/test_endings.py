@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 import pytest
 
-from horolog.client.cli.common.exit_codes import ExitCode
+from horolog.commands.exit_codes import ExitCode
 from tests.support.broker_process import BrokerProcess
 from tests.support.names import unique
 from tests.support.style import PROJECT

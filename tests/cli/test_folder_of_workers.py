@@ -2,9 +2,9 @@
 
 import pytest
 
+from horolog.broker.cluster.new_topics import NewTopic
 from horolog.broker.log.partition import log_start
 from horolog.broker.log.storage import RealStorage
-from horolog.broker.new_topics import NewTopic
 from tests.support.at_once import at_once
 from tests.support.crew import Crew
 from tests.support.log_model import NEW, NOW_MS, encode
@@ -53,7 +53,7 @@ def test_doctor_finds_nothing_wrong(crew, folder, horolog, ends):
 
 
 def test_doctor_knows_settings_and_starts_that_only_workers_have_written(crew, folder):
-    from horolog.broker.left_folders import merge_what_workers_left
+    from horolog.broker.cluster.left_folders import merge_what_workers_left
     from horolog.broker.log.storage import ReadOnlyStorage
     from horolog.client.cli.examining.rehearsal import circumstances, configurations
 
@@ -100,8 +100,8 @@ def test_offline_reading_begins_where_the_log_does(crew, folder):
     pytest.importorskip("pyarrow")
     from horolog.broker.log.partition import Resources
     from horolog.broker.log.storage import OverlayStorage, ReadOnlyStorage
-    from horolog.pipeline.folders import Look, open_partitions
-    from horolog.pipeline.options import Selection
+    from horolog.pipeline.options.options import Selection
+    from horolog.pipeline.reading.folders import Look, open_partitions
 
     partitions = open_partitions(
         folder, Selection(("orders",)), Resources(OverlayStorage(ReadOnlyStorage())), Look(False, True)

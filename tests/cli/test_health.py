@@ -10,9 +10,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from horolog.client.cli.main import main
-from horolog.client.cluster_view import ClusterView, Node
 from horolog.client.security.settings import Sasl, Security, Tls
-from horolog.client.troubles import expiry_warnings, openness_warnings
+from horolog.client.wire.cluster_view import ClusterView, Node
+from horolog.client.wire.troubles import expiry_warnings, openness_warnings
 from horolog.testing import horolog_broker
 from tests.support.authority import Authority
 

@@ -147,7 +147,7 @@ def test_nothing_of_weight_is_imported_before_the_signals_are_taken():
     """What Python has imported by itself at its start does not count, nor the packages that lead to the module."""
     code = "import sys\nbefore = set(sys.modules)\nimport horolog.__main__\nprint(*sorted(set(sys.modules) - before))\n"
     ended = subprocess.run([sys.executable, "-c", code], cwd=PROJECT, capture_output=True, text=True, check=True)
-    assert ended.stdout.split() == ["horolog", "horolog.__main__", "horolog.broker", "horolog.broker.interrupts"]
+    assert ended.stdout.split() == ["horolog", "horolog.__main__", "horolog.base", "horolog.base.interrupts"]
 
 
 @pytest.mark.slow

@@ -6,8 +6,8 @@ import time
 
 import pytest
 
-from horolog.broker.checked_lines import encode_line
-from horolog.broker.cluster_file import FILE_NAME, VERSION
+from horolog.broker.on_record.checked_lines import encode_line
+from horolog.broker.on_record.cluster_file import FILE_NAME, VERSION
 from tests.support.broker_process import BrokerNotReadyError
 
 HOUR_MS = 3_600_000

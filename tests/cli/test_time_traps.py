@@ -12,9 +12,9 @@ import time
 import pytest
 
 from horolog import Admin, Client, Producer
-from horolog.client.errors import InvalidTimestamp, TimestampExceededThreshold
+from horolog.base.readable import format_time
+from horolog.client.values.errors import InvalidTimestamp, TimestampExceededThreshold
 from horolog.protocol.errors import ErrorCode
-from horolog.protocol.readable import format_time
 from tests.support.names import unique
 from tests.support.style import PROJECT
 

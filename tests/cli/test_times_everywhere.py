@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from horolog.client.cli.commands import COMMANDS
-from horolog.client.cli.common.errors import CommandError, UnreachableError
 from horolog.client.cli.main import parser_of
+from horolog.commands.errors import CommandError, UnreachableError
 from tests.support.style import PROJECT
 
 NAMES = {"since", "until", "before", "clock", "timestamp", "time", "times"}
@@ -97,7 +97,7 @@ def run(horolog, monkeypatch, tmp_path):
     def nobody(*_, **__):
         raise UnreachableError("as far as this")
 
-    monkeypatch.setattr("horolog.client.client.Client.__init__", nobody)
+    monkeypatch.setattr("horolog.client.wire.client.Client.__init__", nobody)
     monkeypatch.setattr("importlib.util.find_spec", lambda *_: None)
     monkeypatch.setenv("HOROLOG_TZ", "UTC")
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))

@@ -12,7 +12,7 @@ import pytest
 
 from benchmarks.process import free_ports
 from horolog import Consumer, Producer
-from horolog.client.errors import KafkaError
+from horolog.client.values.errors import KafkaError
 from tests.support.broker_process import BrokerProcess
 from tests.support.command import run_typed
 from tests.support.guarded_broker import STANDARD_AUTHORIZER

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from horolog.broker.shipped_files import FILES
+from horolog.broker.config.shipped_files import FILES
 from tools import compiled
 
 PROJECT = Path(__file__).resolve().parents[2]
@@ -24,7 +24,7 @@ def test_every_file_is_in_the_tree_and_on_the_list_of_the_wheel_and_the_image():
     for one in FILES:
         assert one.path == PROJECT / "config" / one.source
         assert one.path.is_file()
-        assert f'"config/{one.source}" = "horolog/broker/files/{one.name}"' in included
+        assert f'"config/{one.source}" = "horolog/broker/config/files/{one.name}"' in included
         assert f"COPY config/{one.source} /opt/horolog/app/horolog/broker/files/{one.name}" in image
 
 
@@ -93,7 +93,7 @@ def wheels(pip, tmp_path_factory) -> dict[str, Path]:
 def test_the_wheel_of_the_source_archive_is_that_of_the_tree(wheels):
     there = contents(wheels["tree"])
     assert contents(wheels["archive"]) == there
-    assert {f"horolog/broker/files/{one.name}" for one in FILES} <= there
+    assert {f"horolog/broker/config/files/{one.name}" for one in FILES} <= there
     shown = [path for folder in ("templates", "static") for path in (PROJECT / "horolog/console" / folder).iterdir()]
     assert {path.relative_to(PROJECT).as_posix() for path in shown if path.is_file()} <= there
     assert {name.partition("/")[0] for name in there if ".dist-info/" not in name} == {"horolog", "pyspark_horolog"}

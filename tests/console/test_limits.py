@@ -69,7 +69,7 @@ def test_ten_thousand_topics(start_broker, start_console, page):
 
 
 def _topic(number):
-    from horolog.client.admin import NewTopic
+    from horolog.client.admin.admin import NewTopic
 
     return NewTopic(f"topic-{number:05}", 1)
 

@@ -5,9 +5,9 @@ import sys
 
 import yaml
 
-from horolog.broker.listeners import listen_addresses
+from horolog.broker.config.listeners import listen_addresses
+from horolog.broker.config.settings import load
 from horolog.broker.security.listener_protection import of
-from horolog.broker.settings import load
 from tests.container.images import PROJECT
 
 COMPOSE = PROJECT / "docker-compose.yml"

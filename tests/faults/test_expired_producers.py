@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from horolog.client.connection import Connection, connect
+from horolog.client.wire.connection import Connection, connect
 from horolog.protocol.apis import API, ApiKey
 from horolog.protocol.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 from horolog.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData

@@ -8,11 +8,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from horolog.broker.security import certificates
-from horolog.broker.security.der import DerError
+from horolog.base import certificates
+from horolog.base.der import DerError
+from horolog.broker.config.setting_types import SettingsError
 from horolog.broker.security.listener_protection import StoreSettings, TlsSettings
 from horolog.broker.security.tls import HandshakeBounds, ListenerTls
-from horolog.broker.setting_types import SettingsError
 from horolog.client.security import Security, SecurityError
 from horolog.client.security.tls import context_of
 from tests.fuzz.targets import place

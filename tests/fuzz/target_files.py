@@ -2,13 +2,13 @@
 
 from collections.abc import Callable
 
-from horolog.broker import cluster_file
 from horolog.broker.log.files import checkpoints, leader_epochs, meta_properties
 from horolog.broker.log.indexes import OffsetIndex, TimeIndex, transaction_index
 from horolog.broker.log.indexes.offset_index import last_position_up_to, lookup
 from horolog.broker.log.indexes.time_index import first_at_or_after
 from horolog.broker.log.integrity import seals
 from horolog.broker.log.producers import producers_file, row_file, snapshot_file
+from horolog.broker.on_record import cluster_file
 from tests.fuzz.targets import place
 
 Reader = Callable[[bytes], object]

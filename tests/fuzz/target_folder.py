@@ -9,7 +9,7 @@ import logging
 import tarfile
 from functools import cache
 
-from horolog.broker.clock import ManualClock
+from horolog.base.clock import ManualClock
 from horolog.broker.log.manager import LogManager
 from horolog.broker.log.partition import Partition, lookups
 from horolog.broker.log.storage import MemoryStorage

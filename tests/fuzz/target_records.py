@@ -10,9 +10,9 @@ from functools import cache
 
 import crc32c
 
+from horolog.broker.config.topic_settings import TopicConfig
 from horolog.broker.log.validation import check
 from horolog.broker.log.validation.validate import RefusedSet, Validated
-from horolog.broker.topic_settings import TopicConfig
 from horolog.protocol.errors import DecodeError
 from horolog.protocol.records.convert import ConversionError, convert_down
 from horolog.protocol.records.entries import iter_records

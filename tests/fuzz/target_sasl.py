@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from horolog.broker.security.sasl import jaas, scram_keys
+from horolog.base import jaas
+from horolog.broker.security.sasl import scram_keys
 from horolog.broker.security.sasl.jwks import Jwks, JwksFault, parse
 from horolog.broker.security.sasl.oauthbearer import OAuthBearer, TokenRefused
 from horolog.broker.security.sasl.outcome import Challenge, Failed, LoggedIn, Mechanism

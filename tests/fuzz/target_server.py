@@ -8,12 +8,12 @@ import logging
 import struct
 from dataclasses import replace
 
-from horolog.broker.app import Broker
-from horolog.broker.clock import ManualClock
+from horolog.base.clock import ManualClock
 from horolog.broker.log.storage import MemoryStorage
 from horolog.broker.network.conversation import Conversation
 from horolog.broker.network.dispatch import Dispatcher
 from horolog.broker.network.limits import ConnectionLimits
+from horolog.broker.server.app import Broker
 from horolog.protocol.apis import API
 from horolog.protocol.compile import decode
 from horolog.protocol.errors import DecodeError

@@ -7,10 +7,10 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from horolog.broker import topic_settings
-from horolog.broker.properties_file import escape_value
-from horolog.broker.setting_types import SettingsError
-from horolog.broker.settings import SPECS, Settings, load
+from horolog.base.properties_file import escape_value
+from horolog.broker.config import topic_settings
+from horolog.broker.config.setting_types import SettingsError
+from horolog.broker.config.settings import SPECS, Settings, load
 from tests.fuzz.targets import place
 
 Texts = dict[str, str]

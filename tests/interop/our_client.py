@@ -10,8 +10,8 @@ from contextlib import asynccontextmanager
 import pytest
 
 from horolog import Admin, Client, Consumer, ConsumerRecord, Producer, TopicPartition
-from horolog.client.errors import KafkaError, RecordRefused
-from horolog.client.retry import RetryPolicy
+from horolog.client.values.errors import KafkaError, RecordRefused
+from horolog.client.wire.retry import RetryPolicy
 from horolog.protocol.apis import ApiKey
 from horolog.protocol.errors import ErrorCode
 

@@ -14,8 +14,8 @@ import pytest
 from horolog import Admin, Consumer, ConsumerRecord, TopicPartition
 from horolog.broker.security.sasl import scram_keys
 from horolog.broker.security.sasl.scram_keys import SCRAM_SHA_512
-from horolog.client.admin_users import NewUser
-from horolog.client.errors import AuthenticationFailed, KafkaError
+from horolog.client.admin.admin_users import NewUser
+from horolog.client.values.errors import AuthenticationFailed, KafkaError
 from tests.support.guarded_broker import STANDARD_AUTHORIZER
 from tests.support.sasl_brokers import PASSWORD, Door, horolog
 

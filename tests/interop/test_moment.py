@@ -7,13 +7,13 @@ from contextlib import suppress
 import pytest
 
 from benchmarks import kafka
-from horolog.client.admin import Admin
-from horolog.client.client import Client
-from horolog.client.consumer import Consumer
-from horolog.client.look_ahead import TO_THE_END
-from horolog.client.moment import merge
-from horolog.client.producer import Producer
-from horolog.client.types import TopicPartition
+from horolog.client.admin.admin import Admin
+from horolog.client.consuming.consumer import Consumer
+from horolog.client.moments.look_ahead import TO_THE_END
+from horolog.client.moments.moment import merge
+from horolog.client.producing.producer import Producer
+from horolog.client.values.types import TopicPartition
+from horolog.client.wire.client import Client
 from tests.support.broker_process import BrokerProcess
 from tests.support.names import unique
 

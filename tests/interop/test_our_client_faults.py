@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from horolog import Admin, Client, Consumer, Producer, TopicPartition
-from horolog.client.errors import ConnectionFailed, KafkaError
-from horolog.client.retry import RetryPolicy
+from horolog.client.values.errors import ConnectionFailed, KafkaError
+from horolog.client.wire.retry import RetryPolicy
 from horolog.protocol.apis import ApiKey
 from tests.interop.our_client import BASE_MS, connected, new_name, new_topic, one_transaction, read, read_all, until
 from tests.support.broker_process import BrokerProcess

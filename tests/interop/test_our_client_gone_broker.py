@@ -4,8 +4,8 @@ import asyncio
 import time
 
 from horolog import Client, Producer
-from horolog.client.errors import KafkaError
-from horolog.client.retry import RetryPolicy
+from horolog.client.values.errors import KafkaError
+from horolog.client.wire.retry import RetryPolicy
 from tests.support.names import unique
 
 RECORDS = 4000

@@ -6,7 +6,7 @@ import confluent_kafka
 import pytest
 
 from horolog import Admin, Client, Consumer, Producer, TopicPartition
-from horolog.client.errors import KafkaError
+from horolog.client.values.errors import KafkaError
 from tests.interop.our_client import connected, new_name, new_topic, read, read_all, until
 from tests.support.broker_process import BrokerProcess
 
@@ -48,7 +48,7 @@ def shares(members: list[Consumer]) -> list[int]:
 
 async def test_topics_by_pattern(session_broker: BrokerProcess, monkeypatch: pytest.MonkeyPatch) -> None:
     """Topics that match are read, also those that are made later."""
-    monkeypatch.setattr("horolog.client.membership.TOPIC_CHECK_MS", 100)
+    monkeypatch.setattr("horolog.client.consuming.membership.TOPIC_CHECK_MS", 100)
     async with connected(session_broker.address) as client:
         name, admin = new_name(), Admin(client)
         await admin.create_topic(f"{name}.a", 1)

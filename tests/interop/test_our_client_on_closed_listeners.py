@@ -7,8 +7,8 @@ from collections.abc import AsyncIterator
 import pytest
 
 from horolog import Admin, Client, Consumer, Producer, Security
-from horolog.client.errors import AuthenticationFailed, KafkaError, TlsFailed
-from horolog.client.retry import RetryPolicy
+from horolog.client.values.errors import AuthenticationFailed, KafkaError, TlsFailed
+from horolog.client.wire.retry import RetryPolicy
 from horolog.testing import EmbeddedBroker, horolog_broker
 from tests.support.authority import Authority
 from tests.support.secured_kafka import add_scram_users, login

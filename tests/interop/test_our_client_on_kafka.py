@@ -9,7 +9,7 @@ import pytest
 
 from benchmarks import kafka
 from horolog import Admin, Client
-from horolog.client.group_settings import GROUP_SETTINGS
+from horolog.client.values.group_settings import GROUP_SETTINGS
 from tests.interop.our_client import SCENARIOS
 
 pytestmark = [pytest.mark.kafka_jars, pytest.mark.java, pytest.mark.timeout(300)]

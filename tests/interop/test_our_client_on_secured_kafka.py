@@ -12,12 +12,12 @@ import pytest
 
 from benchmarks import kafka
 from horolog import Admin, Client, Consumer, Producer
-from horolog.broker.properties_file import escape
-from horolog.client.cli.common.console import Console
+from horolog.base.properties_file import escape
 from horolog.client.cli.kafka_scripts.__main__ import main as kafka_script
 from horolog.client.cli.main import main
-from horolog.client.errors import AuthenticationFailed, ConnectionFailed, KafkaError, TlsFailed
-from horolog.client.retry import RetryPolicy
+from horolog.client.values.errors import AuthenticationFailed, ConnectionFailed, KafkaError, TlsFailed
+from horolog.client.wire.retry import RetryPolicy
+from horolog.commands.console import Console
 from tests.interop.our_client import new_name, read_all
 from tests.support.authority import Authority
 from tests.support.secured_kafka import RELEASE, SecuredKafka, add_scram_users, secured_kafka

@@ -11,7 +11,7 @@ import pytest
 from google.protobuf import struct_pb2
 
 from horolog.client.decoding import Decoder, Options, RegistryAccess
-from horolog.client.types import ConsumerRecord
+from horolog.client.values.types import ConsumerRecord
 from tests.support import apicurio
 from tests.support.command import run_typed
 from tests.support.names import unique

@@ -20,7 +20,7 @@ from confluent_kafka.admin import AdminClient
 
 from benchmarks import kafka
 from horolog import Client, Security
-from horolog.client.errors import AuthenticationFailed
+from horolog.client.values.errors import AuthenticationFailed
 from tests.interop.java_logins import RELEASES, outcomes
 from tests.interop.test_sasl import DOORS, IN, REFUSED, RELEASE, lists_topics
 from tests.interop.test_sasl_programs import CLIENTS, PROGRAMS

@@ -11,7 +11,7 @@ import urllib.request
 import pytest
 
 from horolog import Admin, Client, Producer
-from horolog.client.segments_look import HttpAccess, find, look
+from horolog.client.segments.segments_look import HttpAccess, find, look
 from horolog.protocol.records.entries import iter_records
 from horolog.protocol.records.head import heads_in
 from tests.support.style import PROJECT

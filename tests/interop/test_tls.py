@@ -259,7 +259,7 @@ class Names { public static void main(String[] files) throws Exception { for (St
 
 @pytest.mark.java
 def test_names_are_those_that_java_gives(tmp_path: Path) -> None:
-    from horolog.broker.security.certificates import read
+    from horolog.base.certificates import read
     from horolog.broker.security.stores import encoded_certificates
 
     subjects = [

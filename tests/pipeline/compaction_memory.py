@@ -13,7 +13,7 @@ import psutil
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from horolog import pipeline
-from horolog.client.types import TopicPartition
+from horolog.client.values.types import TopicPartition
 from horolog.pipeline.tables.lock import writing
 from horolog.pipeline.tables.table import open_table
 

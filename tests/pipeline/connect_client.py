@@ -11,7 +11,7 @@ import threading
 from pyspark.sql import SparkSession
 
 from horolog.pipeline import activate, catalogue
-from horolog.pipeline.java import java_home
+from horolog.pipeline.spark.java import java_home
 
 COUNT = 50
 

@@ -4,9 +4,9 @@ import asyncio
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from horolog.client.errors import KafkaError
-from horolog.client.types import Committed
-from horolog.pipeline.exactly_once import Owner, State
+from horolog.client.values.errors import KafkaError
+from horolog.client.values.types import Committed
+from horolog.pipeline.writing.exactly_once import Owner, State
 from horolog.protocol.errors import ErrorCode
 
 _ENDS = {True: ("PrepareCommit", "CompleteCommit"), False: ("PrepareAbort", "CompleteAbort")}

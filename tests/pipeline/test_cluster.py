@@ -11,8 +11,8 @@ from typing import NamedTuple
 import pytest
 
 from benchmarks.process import free_ports, tail, wait_until
-from horolog.client.cli.common.exit_codes import ExitCode
-from horolog.pipeline.java import java_home
+from horolog.commands.exit_codes import ExitCode
+from horolog.pipeline.spark.java import java_home
 from horolog.pipeline.tables.table import FORMATS
 from tests.pipeline import every_job
 from tests.pipeline.clusters import PARTITIONS, SETTINGS, committed, consumed, create, digest, fill

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 import pyarrow.parquet as pq
 import pytest
 
-from horolog.client.types import TopicPartition
+from horolog.client.values.types import TopicPartition
 from horolog.pipeline.tables import delta_commit, row_files
 from horolog.pipeline.tables.compaction import Bin, Small, bins_of, rounds
 from horolog.pipeline.tables.lock import writing

@@ -4,7 +4,7 @@ import datetime as dt
 
 import pytest
 
-from horolog.client.types import TopicPartition
+from horolog.client.values.types import TopicPartition
 from horolog.pipeline.tables.delta import LOG
 from horolog.pipeline.tables.table import ROWS, CommitLost, open_table
 

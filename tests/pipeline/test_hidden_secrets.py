@@ -15,8 +15,8 @@ pytest.importorskip("pyspark")
 
 from horolog.client.decoding import registry_access
 from horolog.client.security.options import NAMES
-from horolog.pipeline.object_stores import OPTIONS as STORES
-from horolog.pipeline.spark_session import HIDDEN
+from horolog.pipeline.spark.spark_session import HIDDEN
+from horolog.pipeline.stores.object_stores import OPTIONS as STORES
 from horolog.pipeline.typed import options as typed_options
 from horolog.testing import broker_in_thread
 from tests.pipeline.test_secured import ASKS, LOGIN, PLAIN

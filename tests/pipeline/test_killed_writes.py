@@ -20,9 +20,9 @@ import pytest
 from confluent_kafka import Producer
 
 from benchmarks.process import children
-from horolog.client.client import Client
-from horolog.client.errors import KafkaError
-from horolog.client.retry import RetryPolicy
+from horolog.client.values.errors import KafkaError
+from horolog.client.wire.client import Client
+from horolog.client.wire.retry import RetryPolicy
 from horolog.pipeline.jobs.lanes import end_sum
 from tests.pipeline import endless_write, samples
 from tests.pipeline.clusters import committed, create, fill

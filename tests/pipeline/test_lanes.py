@@ -10,9 +10,9 @@ from dataclasses import replace
 
 import pytest
 
-from horolog.client.client import Client
-from horolog.client.producer import Producer
-from horolog.client.types import Committed
+from horolog.client.producing.producer import Producer
+from horolog.client.values.types import Committed
+from horolog.client.wire.client import Client
 from horolog.pipeline.jobs.lanes import (
     Begun,
     Lanes,

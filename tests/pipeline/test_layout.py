@@ -9,7 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from pyarrow import dataset
 
-from horolog.client.types import TopicPartition
+from horolog.client.values.types import TopicPartition
 from horolog.pipeline.tables.layout import BY, BY_DATE, Folders, in_any_zone, wanted_folders
 from horolog.pipeline.tables.lock import writing
 from horolog.pipeline.tables.parquet import plain_rows

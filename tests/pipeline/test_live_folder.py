@@ -7,9 +7,9 @@ import pytest
 from confluent_kafka import Producer
 
 from benchmarks import kafka
-from horolog.pipeline.offline import make_plan, read_pieces
-from horolog.pipeline.options import parse_read
-from horolog.pipeline.positions import DataLoss
+from horolog.pipeline.base.positions import DataLoss
+from horolog.pipeline.options.options import parse_read
+from horolog.pipeline.reading.offline import make_plan, read_pieces
 from tests.pipeline import samples
 from tests.pipeline.clusters import create
 from tests.support.broker_process import BrokerProcess

@@ -11,14 +11,14 @@ import pytest
 
 pytest.importorskip("pyspark")
 
+from horolog.base import pins
+from horolog.base.pins import NAME, Owner, folder_of, scans_in
 from horolog.broker.log.manager import partition_of
-from horolog.client import pins
-from horolog.client.pins import NAME, Owner, folder_of, scans_in
-from horolog.pipeline.options import parse_read
-from horolog.pipeline.positions import DataLoss
-from horolog.pipeline.source import FilesReader
+from horolog.pipeline.base.positions import DataLoss
+from horolog.pipeline.options.options import parse_read
+from horolog.pipeline.sources.source import FilesReader
 from tests.pipeline import samples
-from tests.pipeline.test_offline import NOW_MS, log_of
+from tests.pipeline.reading.test_offline import NOW_MS, log_of
 
 
 @pytest.fixture

@@ -7,8 +7,8 @@ import urllib.request
 import pytest
 
 from horolog.client.security import Security
-from horolog.pipeline.brokers import Brokers, at, spark_options
-from horolog.pipeline.options import parse_read, parse_write
+from horolog.pipeline.options.brokers import Brokers, at, spark_options
+from horolog.pipeline.options.options import parse_read, parse_write
 from horolog.testing import broker_in_thread
 from tests.support.command import run_typed
 from tests.support.names import unique

@@ -6,8 +6,8 @@ import time
 
 import pytest
 
-from horolog.client.types import TopicPartition
-from horolog.pipeline.object_stores import Place, StoreError
+from horolog.client.values.types import TopicPartition
+from horolog.pipeline.stores.object_stores import Place, StoreError
 from horolog.pipeline.tables import catalogues
 from horolog.pipeline.tables.catalogues import CatalogueTable, place_at
 from horolog.pipeline.tables.lock import writing

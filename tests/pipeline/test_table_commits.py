@@ -11,12 +11,12 @@ import time
 
 import pytest
 
-from horolog.client.types import TopicPartition
+from horolog.client.values.types import TopicPartition
+from horolog.pipeline.stores.store import LocalStore
 from horolog.pipeline.tables import lock as lock_module
 from horolog.pipeline.tables.commits import Commit, CommitLog
 from horolog.pipeline.tables.layout import Folders
 from horolog.pipeline.tables.lock import Lock, LockHeld
-from horolog.pipeline.tables.store import LocalStore
 from horolog.pipeline.tables.table import CommitLost, TableError
 from tests.support.style import PROJECT
 
@@ -162,7 +162,7 @@ def held_elsewhere(folder, seconds=60):
     """A process that holds the lock, once it does."""
     script = (
         "import sys, time; from pathlib import Path; from horolog.pipeline.tables.lock import Lock;"
-        "from horolog.pipeline.tables.store import LocalStore\n"
+        "from horolog.pipeline.stores.store import LocalStore\n"
         "with Lock(LocalStore(Path(sys.argv[1]))).held(30_000): print('held', flush=True); time.sleep(float(sys.argv[2]))"
     )
     job = subprocess.Popen([sys.executable, "-c", script, folder, str(seconds)], cwd=PROJECT, stdout=subprocess.PIPE)

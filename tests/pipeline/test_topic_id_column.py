@@ -5,12 +5,12 @@ import datetime as dt
 import pyarrow as pa
 import pytest
 
-from horolog.client.types import TopicPartition
+from horolog.client.values.types import TopicPartition
+from horolog.pipeline.base.topic_ids import show_topic_id
 from horolog.pipeline.tables import delta, iceberg, parquet, row_files
 from horolog.pipeline.tables.evolution import lacking
 from horolog.pipeline.tables.row_files import schema
 from horolog.pipeline.tables.table import FORMATS, ROWS, open_table
-from horolog.pipeline.topic_ids import show_topic_id
 from tests.support.names import unique
 
 PLACE = TopicPartition("t", 0)

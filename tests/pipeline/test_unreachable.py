@@ -5,8 +5,8 @@ import time
 
 import pytest
 
-from horolog.pipeline.options import parse_read, parse_write
-from horolog.pipeline.reaching import Unreachable, require_broker
+from horolog.pipeline.options.options import parse_read, parse_write
+from horolog.pipeline.options.reaching import Unreachable, require_broker
 from tests.support.processor_time import quickest
 
 LIMIT_MS = 1500

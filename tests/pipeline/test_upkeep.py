@@ -13,15 +13,16 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from horolog.client.types import TopicPartition
-from horolog.pipeline.object_stores import Place
-from horolog.pipeline.tables import lock, store
+from horolog.client.values.types import TopicPartition
+from horolog.pipeline.stores import store
+from horolog.pipeline.stores.object_stores import Place
+from horolog.pipeline.tables import lock
 from horolog.pipeline.tables.layout import Folders
 from horolog.pipeline.tables.lock import LockHeld, writing
 from horolog.pipeline.tables.parquet import ParquetTable
 from horolog.pipeline.tables.table import FORMATS, ROWS, CommitLost, TableError, open_table
 from horolog.pipeline.tables.upkeep import Gone, Part, first_kept, gone, is_old
-from tests.pipeline.test_object_files import uploaded
+from tests.pipeline.reading.test_object_files import uploaded
 from tests.support.style import PROJECT
 
 PLACE = TopicPartition("t", 0)
@@ -338,7 +339,7 @@ def test_a_crash_at_every_step_loses_no_row_that_stays(made, tmp_path, monkeypat
 def test_a_crash_at_every_second_step_in_a_bucket(made, s3, monkeypatch):
     import obstore
 
-    from horolog.pipeline.tables.object_store import ObjectStore
+    from horolog.pipeline.stores.object_store import ObjectStore
 
     for name, value in s3.environment.items():
         monkeypatch.setenv(name, value)

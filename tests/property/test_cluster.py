@@ -6,11 +6,11 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from horolog.broker.cluster_errors import ClusterError
-from horolog.broker.cluster_file import FILE_NAME
-from horolog.broker.new_topics import NewPartitions, NewTopic
+from horolog.broker.cluster.new_topics import NewPartitions, NewTopic
+from horolog.broker.on_record.cluster_errors import ClusterError
+from horolog.broker.on_record.cluster_file import FILE_NAME
 from tests.support.at_once import at_once, delete_topic
-from tests.unit.broker.cluster_stand_ins import Machine
+from tests.unit.broker.cluster.cluster_stand_ins import Machine
 
 NAMES = st.sampled_from(["a", "b", "c.d", "c_d"])
 COUNTS = st.integers(1, 4)

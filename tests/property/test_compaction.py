@@ -5,11 +5,11 @@ from dataclasses import replace
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from horolog.broker.config.settings import load
+from horolog.broker.config.topic_settings import resolve
 from horolog.broker.log.compaction.offset_map import BYTES_PER_KEY
 from horolog.broker.log.indexes import AbortedTransaction
 from horolog.broker.log.storage import MemoryStorage
-from horolog.broker.settings import load
-from horolog.broker.topic_settings import resolve
 from horolog.protocol.records.batch import encode_batch
 from horolog.protocol.records.compression import Codec
 from horolog.protocol.records.control import Marker, encode_marker

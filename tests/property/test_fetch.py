@@ -12,12 +12,12 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from horolog.broker.base.metrics import lines
+from horolog.broker.cluster.new_topics import NewTopic
 from horolog.broker.handlers import HANDLERS, fetch_sessions
 from horolog.broker.log.partition import append_marker, log_start
-from horolog.broker.metrics import lines
 from horolog.broker.network.dispatch import Dispatcher
 from horolog.broker.network.meters import ERRORS, RECEIVED, REQUESTS, SENT
-from horolog.broker.new_topics import NewTopic
 from horolog.protocol.compile import encode
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic, ForgottenTopic, ReplicaState

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 
 from horolog.broker.log.integrity import Batch, scan
 from horolog.broker.log.storage import ReadOnlyStorage
-from horolog.client.cli.common.console import Console
 from horolog.client.cli.dumping.files import Question, dump_file
 from horolog.client.cli.dumping.items import text_line
 from horolog.client.cli.dumping.kinds import kind_of
 from horolog.client.cli.main import main
+from horolog.commands.console import Console
 from horolog.protocol.records.entries import iter_records
 from tests.support import golden
 

@@ -10,11 +10,11 @@ from typing import Any
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from horolog.broker.base.metrics import lines
+from horolog.broker.cluster.new_topics import NewTopic
 from horolog.broker.handlers import HANDLERS
-from horolog.broker.metrics import lines
 from horolog.broker.network.dispatch import Dispatcher
 from horolog.broker.network.meters import ERRORS, RECEIVED, REQUESTS, SENT
-from horolog.broker.new_topics import NewTopic
 from horolog.protocol.compile import encode
 from horolog.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from tests.support import raw_records as raw

@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from horolog.base.jaas import JaasError, parse
 from horolog.broker.security.sasl import scram_keys
-from horolog.broker.security.sasl.jaas import JaasError, parse
 from horolog.broker.security.sasl.oauthbearer import OAuthBearer, TokenRefused
 from horolog.broker.security.sasl.outcome import Challenge, Failed, LoggedIn
 from horolog.broker.security.sasl.plain import PlainLogin, PlainUsers

@@ -5,10 +5,10 @@ import contextlib
 from hypothesis import given
 from hypothesis import strategies as st
 
-from horolog.broker.properties_file import PropertiesError, escape_value, parse
-from horolog.broker.setting_types import ConfigType, SettingsError, render
-from horolog.broker.settings import SPECS, Settings, magic_of_release
-from horolog.broker.settings_sources import key_of_variable
+from horolog.base.properties_file import PropertiesError, escape_value, parse
+from horolog.broker.config.setting_types import ConfigType, SettingsError, render
+from horolog.broker.config.settings import SPECS, Settings, magic_of_release
+from horolog.broker.config.settings_sources import key_of_variable
 
 KEYS = st.text("abcdefgh.0123456789_-", min_size=1)
 VALUES = st.text(st.characters(exclude_categories=["Cs"]))

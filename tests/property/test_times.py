@@ -6,7 +6,7 @@ from zoneinfo import ZoneInfo
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from horolog.client.times import TimeTextError, format_duration, format_time, parse_duration, parse_time
+from horolog.client.values.times import TimeTextError, format_duration, format_time, parse_duration, parse_time
 
 ZONES = st.sampled_from(
     [

@@ -9,10 +9,9 @@ from unittest.mock import patch
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, rule
 
-from horolog.broker.changes import Changes
-from horolog.broker.cluster_errors import ClusterError
-from horolog.broker.cluster_file import StoredTopic
-from horolog.broker.cluster_state import (
+from horolog.broker.cluster import file_journal, settling
+from horolog.broker.cluster.changes import Changes
+from horolog.broker.cluster.cluster_state import (
     BrokerConfigsChanged,
     ClusterState,
     FoldersRemoved,
@@ -20,11 +19,12 @@ from horolog.broker.cluster_state import (
     TopicsCreated,
     TopicsDeleted,
 )
+from horolog.broker.cluster.entry_lines import Head
+from horolog.broker.cluster.file_journal import FileJournal
 from horolog.broker.log.storage import MemoryStorage
 from horolog.broker.log.storage.memory_disk import PowerCut
-from horolog.broker.workers import file_journal, settling
-from horolog.broker.workers.entry_lines import Head
-from horolog.broker.workers.file_journal import FileJournal
+from horolog.broker.on_record.cluster_errors import ClusterError
+from horolog.broker.on_record.cluster_file import StoredTopic
 from horolog.protocol.errors import ErrorCode
 
 WORKERS = st.integers(0, 2)

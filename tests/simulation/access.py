@@ -12,8 +12,8 @@ from functools import cache
 from itertools import product
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from horolog.base.acl_types import EVERYBODY, Operation, PatternType, Permission, ResourceType
 from horolog.broker.log.storage.memory_disk import PowerCut
-from horolog.protocol.acl_types import EVERYBODY, Operation, PatternType, Permission, ResourceType
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.messages.acls import (
     AclCreation,

@@ -12,7 +12,7 @@ from concurrent.futures import Future
 from heapq import heappop, heappush
 from typing import Any
 
-from horolog.broker.clock import ManualClock
+from horolog.base.clock import ManualClock
 
 
 class Handle:

@@ -12,13 +12,13 @@ from typing import Any
 from unittest.mock import patch
 
 from horolog.broker.adoption import folders
-from horolog.broker.cluster_file import ClusterFile
-from horolog.broker.cluster_state import RulesChanged
-from horolog.broker.committer import Committer
+from horolog.broker.cluster.cluster_state import RulesChanged
+from horolog.broker.cluster.journal import AppendOutcome, WholeFile
+from horolog.broker.commit.committer import Committer
+from horolog.broker.commit.safety import Failures
 from horolog.broker.groups.journal import GroupJournal
 from horolog.broker.handlers.authorization.topics import GuardedFetch
 from horolog.broker.handlers.produce import Produced
-from horolog.broker.journal import AppendOutcome, WholeFile
 from horolog.broker.log.compaction.offset_map import OffsetMap
 from horolog.broker.log.integrity import Damage, IndexSum, surveying
 from horolog.broker.log.manager import LogManager
@@ -29,7 +29,7 @@ from horolog.broker.log.partition.expiry import SegmentExpiry
 from horolog.broker.log.producers import ProducerStates
 from horolog.broker.log.segments import Segment, TimeSearch, syncing
 from horolog.broker.log.storage import MemoryStorage, StorageFault
-from horolog.broker.safety import Failures
+from horolog.broker.on_record.cluster_file import ClusterFile
 from horolog.broker.security.authorizer import Authorizer
 from horolog.broker.security.users import ScramUsers
 from horolog.broker.transactions import records as transaction_records
@@ -236,7 +236,7 @@ def deletes_only_folders_that_say_whose_they_are() -> contextlib.AbstractContext
 
 
 def makes_up_ids_of_folders_that_cannot_be_read() -> contextlib.AbstractContextManager[Any]:
-    return patch("horolog.broker.cluster_start._may_have_id", lambda _: False)
+    return patch("horolog.broker.cluster.cluster_start._may_have_id", lambda _: False)
 
 
 @contextlib.contextmanager
@@ -300,7 +300,7 @@ def lets_users_in_that_were_removed() -> contextlib.AbstractContextManager[Any]:
 
 
 def starts_without_rules_that_cannot_be_read() -> contextlib.AbstractContextManager[Any]:
-    return patch("horolog.broker.cluster_start.refuse_lost_rules", nothing)
+    return patch("horolog.broker.cluster.cluster_start.refuse_lost_rules", nothing)
 
 
 OF_PRINCIPALS = by_name(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from horolog.broker.principal import USER, Principal
-from horolog.protocol.acl_types import Operation
+from horolog.base.acl_types import Operation
+from horolog.broker.base.principal import USER, Principal
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from horolog.protocol.messages.sasl import SaslAuthenticateRequest, SaslHandshakeRequest

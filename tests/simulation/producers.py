@@ -6,7 +6,7 @@ import re
 from collections import deque
 from typing import TYPE_CHECKING, Any
 
-from horolog.broker.principal import ANONYMOUS
+from horolog.broker.base.principal import ANONYMOUS
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from horolog.protocol.messages.transactions import InitProducerIdRequest

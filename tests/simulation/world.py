@@ -19,15 +19,15 @@ from types import MappingProxyType
 from typing import Any, Protocol
 from unittest.mock import patch
 
-from horolog.broker.app import Broker
-from horolog.broker.clock import ManualClock
+from horolog.base.clock import ManualClock
+from horolog.broker.base.principal import ANONYMOUS, Principal
+from horolog.broker.config.settings import load
 from horolog.broker.log.partition import Partition
 from horolog.broker.log.storage import MemoryStorage, StorageFault
 from horolog.broker.network.conversation import Conversation, HandshakeFactory
 from horolog.broker.network.dispatch import Dispatcher
 from horolog.broker.network.limits import ConnectionLimits
-from horolog.broker.principal import ANONYMOUS, Principal
-from horolog.broker.settings import load
+from horolog.broker.server.app import Broker
 from horolog.protocol.apis import API
 from horolog.protocol.compile import decode, encode
 from horolog.protocol.errors import ErrorCode
@@ -201,8 +201,8 @@ class World:
         self.loop = SimulatedLoop(self.clock, self.chance)
         self.storage.while_syncing = self.loop.while_syncing
         with (
-            patch("horolog.broker.app.ThreadPoolExecutor", lambda *_, **__: self.loop),
-            patch("horolog.broker.app.listen_addresses", lambda _: ()),
+            patch("horolog.broker.server.app.ThreadPoolExecutor", lambda *_, **__: self.loop),
+            patch("horolog.broker.server.app.listen_addresses", lambda _: ()),
         ):
             self.broker = Broker(self.settings, self.clock, self.storage, [DATA], self.loop)  # type: ignore[arg-type]
             with contextlib.suppress(StopIteration):

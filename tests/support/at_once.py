@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from horolog.broker.cluster import Cluster
-from horolog.broker.cluster_errors import ClusterError
-from horolog.broker.new_topics import unknown_topic
+from horolog.broker.cluster.cluster import Cluster
+from horolog.broker.cluster.new_topics import unknown_topic
+from horolog.broker.on_record.cluster_errors import ClusterError
 
 
 def at_once(method: Callable[..., None], *arguments: Any, **fields: Any) -> Any:

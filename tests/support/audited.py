@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from horolog.broker.clock import ManualClock
-from horolog.broker.metrics import Metrics
+from horolog.base.clock import ManualClock
+from horolog.broker.base.metrics import Metrics
 from horolog.broker.network.dispatch import Dispatcher
 from horolog.broker.security.audit import CHANGE, LOGIN, REFUSAL, AuditTrail
 from tests.support.memory_broker import NOW_MS, MemoryBroker

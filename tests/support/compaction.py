@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
+from horolog.broker.config.topic_settings import TopicConfig
 from horolog.broker.log.compaction import Cleaned, clean_plan
 from horolog.broker.log.compaction.clean_plan import SegmentFacts
 from horolog.broker.log.compaction.cleaner import Inputs, clean
@@ -11,7 +12,6 @@ from horolog.broker.log.indexes import AbortedTransaction, IndexCache, transacti
 from horolog.broker.log.integrity import Batch, scan
 from horolog.broker.log.segments import SegmentFolder, swap_files
 from horolog.broker.log.storage import Storage
-from horolog.broker.topic_settings import TopicConfig
 from horolog.protocol.records.batch import iter_batch
 from horolog.protocol.records.message_set import iter_message, read_message
 from horolog.protocol.records.record import Record

@@ -18,7 +18,7 @@ ORIGIN = {"origin": f"http://{HOST}"}
 @asynccontextmanager
 async def browser(*clusters: str, clock: Any = None, **options: Any) -> AsyncIterator[httpx.AsyncClient]:
     """A client; `browser.application` is the console behind it."""
-    from horolog.broker.clock import SystemClock
+    from horolog.base.clock import SystemClock
 
     application = Application(Options(clusters_of(list(clusters), None), **options), clock or SystemClock())
     transport = httpx.ASGITransport(application)

@@ -6,10 +6,10 @@ import struct
 from collections.abc import Callable
 from typing import Any
 
+from horolog.broker.config.settings import load
 from horolog.broker.handlers.context import RequestContext
 from horolog.broker.network.conversation import Conversation, Handshake, Onlooker
 from horolog.broker.network.limits import ConnectionLimits
-from horolog.broker.settings import load
 from horolog.protocol.errors import ProtocolError
 from tests.support.memory_broker import still
 from tests.support.request_contexts import request_context

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from horolog.broker.clock import ManualClock
-from horolog.broker.cluster_file import ClusterFile
+from horolog.base.clock import ManualClock
+from horolog.broker.cluster import settling
+from horolog.broker.cluster.worker_cluster import WorkerCluster
+from horolog.broker.cluster.worker_context import WorkerContext
+from horolog.broker.cluster.worker_folder_checkpoints import share_of
+from horolog.broker.config.settings import Layers, Settings, from_layers
 from horolog.broker.log.manager import LogManager
 from horolog.broker.log.storage import MemoryStorage, Storage
-from horolog.broker.settings import Layers, Settings, from_layers
-from horolog.broker.stored_rules import Rules
-from horolog.broker.workers import settling
-from horolog.broker.workers.worker_cluster import WorkerCluster
-from horolog.broker.workers.worker_context import WorkerContext
-from horolog.broker.workers.worker_folder_checkpoints import share_of
+from horolog.broker.on_record.cluster_file import ClusterFile
+from horolog.broker.on_record.stored_rules import Rules
 from tests.support.log_model import NOW_MS
 
 

@@ -1,9 +1,9 @@
 """Records and topics of a crew of workers, and a lone broker that continues on their folders."""
 
-from horolog.broker.cluster import Cluster
-from horolog.broker.cluster_file import ClusterFile
+from horolog.broker.cluster.cluster import Cluster
+from horolog.broker.cluster.new_topics import NewTopic
 from horolog.broker.log.manager import LogManager
-from horolog.broker.new_topics import NewTopic
+from horolog.broker.on_record.cluster_file import ClusterFile
 from tests.support.at_once import at_once
 from tests.support.log_model import NEW, NOW_MS, encode, read_all
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from horolog.broker.clock import ManualClock
-from horolog.broker.cluster import Cluster
-from horolog.broker.cluster_file import ClusterFile
-from horolog.broker.committer import Commit
+from horolog.base.clock import ManualClock
+from horolog.broker.cluster.cluster import Cluster
+from horolog.broker.commit.committer import Commit
+from horolog.broker.config.settings import load
 from horolog.broker.coordination.timers import Timers
 from horolog.broker.groups.coordinator import GroupCoordinator
 from horolog.broker.log.manager import LogManager
 from horolog.broker.log.partition import Partition
 from horolog.broker.log.storage import MemoryStorage, StorageFault
-from horolog.broker.settings import load
+from horolog.broker.on_record.cluster_file import ClusterFile
 
 DATA = "/data"
 CLIENT = ("client", "/127.0.0.1")

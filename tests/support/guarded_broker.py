@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from horolog.broker.cluster_state import RulesChanged
+from horolog.base.acl_types import CLUSTER_NAME, Operation, PatternType, Permission, ResourceType
+from horolog.broker.base.principal import USER, Principal
+from horolog.broker.cluster.cluster_state import RulesChanged
 from horolog.broker.log.storage import MemoryStorage
-from horolog.broker.principal import USER, Principal
 from horolog.broker.security.acls import Acl, rule_of
-from horolog.protocol.acl_types import CLUSTER_NAME, Operation, PatternType, Permission, ResourceType
 from tests.support.at_once import at_once
 from tests.support.memory_broker import MemoryBroker, Wire
 

@@ -23,7 +23,7 @@ def running(folder: Path) -> Iterator[str]:
     """The server's URL; the test is skipped without Java or the jars."""
     import pyspark
 
-    from horolog.pipeline.java import java_home
+    from horolog.pipeline.spark.java import java_home
 
     home = java_home(os.environ)
     java = str(Path(home) / "bin" / "java") if home else shutil.which("java")

@@ -1,7 +1,7 @@
 """Writers of one journal, each like a worker's: their appends, and their views of the cluster."""
 
-from horolog.broker.cluster_file import StoredTopic
-from horolog.broker.cluster_state import (
+from horolog.broker.cluster import file_journal, settling
+from horolog.broker.cluster.cluster_state import (
     BrokerConfigsChanged,
     ClusterState,
     EpochsTold,
@@ -12,12 +12,12 @@ from horolog.broker.cluster_state import (
     TopicsCreated,
     TopicsDeleted,
 )
-from horolog.broker.journal import AppendOutcome
+from horolog.broker.cluster.entry_lines import Head
+from horolog.broker.cluster.file_journal import FileJournal, take_up
+from horolog.broker.cluster.journal import AppendOutcome
 from horolog.broker.log.storage import MemoryStorage
-from horolog.broker.stored_rules import StoredRule
-from horolog.broker.workers import file_journal, settling
-from horolog.broker.workers.entry_lines import Head
-from horolog.broker.workers.file_journal import FileJournal, take_up
+from horolog.broker.on_record.cluster_file import StoredTopic
+from horolog.broker.on_record.stored_rules import StoredRule
 
 HEAD = Head(3, (1, 2))
 

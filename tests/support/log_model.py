@@ -5,12 +5,12 @@ from __future__ import annotations
 import random
 from dataclasses import replace
 
+from horolog.broker.config.settings import load
+from horolog.broker.config.topic_settings import TopicConfig, resolve
 from horolog.broker.log.partition import Partition, Resources, closing, lookups
 from horolog.broker.log.recovery import Circumstances, PartitionFolder, create_partition, open_partition
 from horolog.broker.log.segments import Found
 from horolog.broker.log.storage import MemoryStorage
-from horolog.broker.settings import load
-from horolog.broker.topic_settings import TopicConfig, resolve
 from horolog.protocol.records import message_set
 from horolog.protocol.records.batch import encode_batch
 from horolog.protocol.records.compression import Codec

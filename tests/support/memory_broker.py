@@ -6,15 +6,15 @@ import asyncio
 import struct
 from typing import Any, Self
 
-from horolog.broker.app import Broker
-from horolog.broker.clock import ManualClock
+from horolog.base.clock import ManualClock
+from horolog.broker.cluster.new_topics import NewTopic
+from horolog.broker.cluster.topic import Topic
+from horolog.broker.config.settings import load
 from horolog.broker.log.storage import MemoryStorage
 from horolog.broker.network.conversation import Conversation, Onlooker
 from horolog.broker.network.dispatch import Dispatcher
 from horolog.broker.network.limits import ConnectionLimits
-from horolog.broker.new_topics import NewTopic
-from horolog.broker.settings import load
-from horolog.broker.topic import Topic
+from horolog.broker.server.app import Broker
 from horolog.protocol.apis import API
 from horolog.protocol.compile import decode, encode
 from horolog.protocol.wire import Message

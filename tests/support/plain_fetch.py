@@ -8,13 +8,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable
 
+from horolog.broker.commit.waiting import Wait
 from horolog.broker.handlers import HANDLERS, Handler
 from horolog.broker.handlers.context import BrokerView, RequestContext
 from horolog.broker.handlers.fetch_sessions import FetchPosition, FetchSession, PartitionKey, Positions
 from horolog.broker.log.partition import OffsetOutOfRange, Partition, lookups
 from horolog.broker.log.segments import Allowance
 from horolog.broker.log.storage import StorageFault
-from horolog.broker.waiting import Wait
 from horolog.protocol.apis import ApiKey
 from horolog.protocol.errors import DecodeError, ErrorCode
 from horolog.protocol.messages.fetch import (

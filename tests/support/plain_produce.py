@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from horolog.broker.committer import InternalCommit
+from horolog.broker.base.topic_names import INTERNAL_TOPICS
+from horolog.broker.commit.committer import InternalCommit
+from horolog.broker.commit.safety import Failures
 from horolog.broker.handlers import HANDLERS, Handler, transactional_produce
 from horolog.broker.handlers.context import BrokerView, RequestContext
 from horolog.broker.log.partition import Partition
 from horolog.broker.log.storage import StorageFault
 from horolog.broker.log.validation import RefusedSet
-from horolog.broker.safety import Failures
-from horolog.broker.topic_names import INTERNAL_TOPICS
 from horolog.protocol.apis import ApiKey
 from horolog.protocol.errors import ErrorCode, ProtocolError
 from horolog.protocol.messages.produce import (

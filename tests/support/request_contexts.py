@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from horolog.broker.base.principal import ANONYMOUS, Principal
 from horolog.broker.handlers.context import RequestContext
-from horolog.broker.principal import ANONYMOUS, Principal
 from horolog.protocol.primitives import Part
 
 

@@ -8,8 +8,8 @@ import hmac
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from horolog.broker.clock import ManualClock
-from horolog.broker.metrics import Metrics
+from horolog.base.clock import ManualClock
+from horolog.broker.base.metrics import Metrics
 from horolog.broker.security.audit import AuditTrail
 from horolog.broker.security.sasl.door import AUTHENTICATIONS, SaslDoor
 from horolog.broker.security.sasl.outcome import Mechanism

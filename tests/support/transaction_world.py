@@ -11,10 +11,12 @@ from concurrent.futures import Future
 from types import SimpleNamespace
 from typing import Any
 
-from horolog.broker.clock import ManualClock
-from horolog.broker.cluster import Cluster
-from horolog.broker.cluster_file import ClusterFile
-from horolog.broker.committer import Committer
+from horolog.base.clock import ManualClock
+from horolog.broker.base.metrics import Metrics
+from horolog.broker.cluster.cluster import Cluster
+from horolog.broker.commit.committer import Committer
+from horolog.broker.commit.safety import Failures, LocalSafety
+from horolog.broker.config.settings import load
 from horolog.broker.coordination.keyed_queue import KeyedQueue, RetryGuard
 from horolog.broker.handlers import transactional_produce
 from horolog.broker.log.manager import LogManager
@@ -22,9 +24,7 @@ from horolog.broker.log.partition import Partition
 from horolog.broker.log.storage import MemoryStorage, StorageFault
 from horolog.broker.log.storage.memory_disk import ALL
 from horolog.broker.log.validation import RefusedSet
-from horolog.broker.metrics import Metrics
-from horolog.broker.safety import Failures, LocalSafety
-from horolog.broker.settings import load
+from horolog.broker.on_record.cluster_file import ClusterFile
 from horolog.broker.transactions.coordinator import TransactionCoordinator
 from tests.support.at_once import at_once
 from tests.support.history import Place, Row

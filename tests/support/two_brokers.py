@@ -14,22 +14,22 @@ from collections.abc import Callable, Mapping
 from typing import Any
 from unittest.mock import patch
 
-from horolog.broker.app import Broker
-from horolog.broker.clock import ManualClock
-from horolog.broker.cluster import Cluster
-from horolog.broker.cluster_state import Lead, LeadsChanged
-from horolog.broker.internal_topics import overrides_of
-from horolog.broker.java_hash import partition_for
+from horolog.base.clock import ManualClock
+from horolog.broker.base.java_hash import partition_for
+from horolog.broker.base.topic_names import GROUP_OFFSETS, TRANSACTION_STATE
+from horolog.broker.cluster.cluster import Cluster
+from horolog.broker.cluster.cluster_state import Lead, LeadsChanged
+from horolog.broker.cluster.new_topics import NewTopic
+from horolog.broker.cluster.placement import Placement
+from horolog.broker.config.settings import load
 from horolog.broker.log.partition import Partition
 from horolog.broker.log.storage import MemoryStorage
 from horolog.broker.log.storage.memory_disk import ALL
 from horolog.broker.network.dispatch import Dispatcher
 from horolog.broker.network.limits import ConnectionLimits
-from horolog.broker.new_topics import NewTopic
-from horolog.broker.placement import Placement
-from horolog.broker.role import Role
-from horolog.broker.settings import load
-from horolog.broker.topic_names import GROUP_OFFSETS, TRANSACTION_STATE
+from horolog.broker.on_record.internal_topics import overrides_of
+from horolog.broker.server.app import Broker
+from horolog.broker.server.role import Role
 from horolog.broker.transactions.joining import Joining, JoiningAnywhere
 from horolog.broker.transactions.other_brokers import OtherBrokers
 from horolog.protocol.wire import Message
@@ -97,8 +97,8 @@ class Node:
         self.loop = SimulatedLoop(pair.clock, pair.chance)
         self.peers = MemoryPeers(pair.network, self.number, self.loop)
         with (
-            patch("horolog.broker.app.ThreadPoolExecutor", lambda *_, **__: self.loop),
-            patch("horolog.broker.app.listen_addresses", lambda _: ()),
+            patch("horolog.broker.server.app.ThreadPoolExecutor", lambda *_, **__: self.loop),
+            patch("horolog.broker.server.app.listen_addresses", lambda _: ()),
         ):
             loop: Any = self.loop
             self.broker = Broker(self.settings, pair.clock, self.storage, [DATA], loop, Asking(self.peers, loop))

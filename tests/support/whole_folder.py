@@ -8,14 +8,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from horolog.broker.app import Broker
-from horolog.broker.cluster_state import RulesChanged
+from horolog.broker.cluster.cluster_state import RulesChanged
+from horolog.broker.cluster.new_topics import NewTopic
 from horolog.broker.log.files import checkpoints
 from horolog.broker.log.partition import log_start
 from horolog.broker.log.storage import DataFolderError, RealStorage, StorageFault
 from horolog.broker.network.dispatch import Dispatcher
-from horolog.broker.new_topics import NewTopic
 from horolog.broker.security.acls import rule_of
+from horolog.broker.server.app import Broker
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from horolog.protocol.messages.transactions import InitProducerIdRequest

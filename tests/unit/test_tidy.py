@@ -67,12 +67,12 @@ def test_every_def_of_a_class_counts():
 
 MANY_ARGUMENTS = {
     "broker/groups/offsets.py: Committed.__init__": "one for each field of the record that is kept",
-    "client/accumulator.py: Pending.__init__": "made for every record sent, and keywords would cost",
-    "client/client.py: Client.__init__": "the client's settings, by keyword",
-    "client/consumer.py: Consumer.__init__": "the consumer's settings, by keyword",
+    "client/producing/accumulator.py: Pending.__init__": "made for every record sent, and keywords would cost",
+    "client/wire/client.py: Client.__init__": "the client's settings, by keyword",
+    "client/consuming/consumer.py: Consumer.__init__": "the consumer's settings, by keyword",
     "client/decoding/protobuf.py: _Reader._field": "called for every field of every record, and an object would cost",
     "client/decoding/protobuf.py: _Reader._unknown": "as the one above",
-    "client/producer.py: Producer.__init__": "the producer's settings, by keyword",
+    "client/producing/producer.py: Producer.__init__": "the producer's settings, by keyword",
     "pipeline/jobs/archive.py: archive": "the job's options, by keyword",
 }
 
@@ -104,12 +104,13 @@ def test_arguments_are_counted():
 
 
 CLOCK_OWNERS = {
-    "broker/clock.py": "the clock that everything in the broker is given",
-    "broker/malloc.py": "it compares the processor's time of the process with the machine's",
+    "base/clock.py": "the clock that everything is given",
+    "broker/base/malloc.py": "it compares the processor's time of the process with the machine's",
     "broker/log/storage/storage.py": "the file system dates files by the machine's clock",
     "broker/observability/logs.py": "lines are logged before there is a broker with a clock",
     "broker/observability/loop_lag.py": "it measures the event loop by the loop's own clock",
     "client/cli/": "a command tells its user how long something took",
+    "commands/": "so does what commands share",
     "client/decoding/registry.py": "how long a failure is remembered; no log and no broker goes by it",
     "pipeline/": "a job is a process of its own, beside Spark, and no broker's clock reaches it",
     "testing/expecting.py": "a test waits by the machine's time, however the clock of its broker stands",
@@ -218,25 +219,25 @@ LONE = {
     "broker/log/storage/storage.py: open_files": "tests hold the bound on descriptors against it",
     "console/rendering.py: dump_bytecode": "Jinja calls it",
     "console/serving.py: capture_signals": "uvicorn calls it",
-    "client/http_get.py: makefile": "http.client calls it",
-    "client/consumer.py: seek_to_end": "the consumer's public interface",
-    "pipeline/source.py: pushFilters": "Spark calls it",
-    "pipeline/source.py: streamReader": "Spark calls it",
-    "pipeline/source.py: streamWriter": "Spark calls it",
-    "pipeline/tables/hdfs_io.py: new_input": "pyiceberg calls it",
-    "pipeline/tables/hdfs_io.py: new_output": "pyiceberg calls it",
-    "pipeline/tables/store.py: readinto": "io calls it",
-    "pipeline/tables/store.py: seekable": "io calls it",
-    "pipeline/stream.py: getDefaultReadLimit": "Spark calls it",
-    "pipeline/stream.py: prepareForTriggerAvailableNow": "Spark calls it",
-    "pipeline/stream.py: reportLatestOffset": "Spark calls it",
-    "protocol/acl_types.py: _missing_": "Python calls it for a number without a word",
+    "client/wire/http_get.py: makefile": "http.client calls it",
+    "client/consuming/consumer.py: seek_to_end": "the consumer's public interface",
+    "pipeline/sources/source.py: pushFilters": "Spark calls it",
+    "pipeline/sources/source.py: streamReader": "Spark calls it",
+    "pipeline/sources/source.py: streamWriter": "Spark calls it",
+    "pipeline/stores/hdfs_io.py: new_input": "pyiceberg calls it",
+    "pipeline/stores/hdfs_io.py: new_output": "pyiceberg calls it",
+    "pipeline/stores/store.py: readinto": "io calls it",
+    "pipeline/stores/store.py: seekable": "io calls it",
+    "pipeline/reading/stream.py: getDefaultReadLimit": "Spark calls it",
+    "pipeline/reading/stream.py: prepareForTriggerAvailableNow": "Spark calls it",
+    "pipeline/reading/stream.py: reportLatestOffset": "Spark calls it",
+    "base/acl_types.py: _missing_": "Python calls it for a number without a word",
     "protocol/apis.py: request_header_version": "tests and benchmarks write headers as clients do",
     "protocol/messages/headers.py: ResponseHeader": "the declaration beside the faster reader that serves",
     "protocol/records/control.py: encode_leader_change": "tests make a Kafka's log with it",
     "testing/plugin.py: pytest_addoption": "pytest calls it",
     "testing/plugin.py: pytest_configure": "pytest calls it",
-    "client/cli/common/arguments.py: _check_value": "argparse calls it",
+    "commands/arguments.py: _check_value": "argparse calls it",
 }
 """Definitions that no other code of the product and no page names. Messages are found by the names of their APIs."""
 
@@ -260,7 +261,7 @@ def test_lone_definitions_are_found():
 
 
 SHOWN = {
-    "broker/committer.py": {"Committer"},
+    "broker/commit/committer.py": {"Committer"},
     "broker/groups/classic_group.py": {"ClassicGroup"},
     "broker/groups/consumer_group.py": {"ConsumerGroup"},
     "broker/groups/coordinator.py": {"GroupCoordinator"},
@@ -275,7 +276,7 @@ SHOWN = {
     "broker/log/partition/sync_state.py": {"SyncState"},
     "broker/log/segments/segment.py": {"Segment"},
     "broker/network/conversation.py": {"Conversation"},
-    "broker/waiting.py": {"Wait", "Waiting"},
+    "broker/commit/waiting.py": {"Wait", "Waiting"},
 }
 """Objects with a state that one looks at while debugging."""
 

@@ -7,7 +7,7 @@ from confluent_kafka.admin import AdminClient
 from horolog import Admin
 from horolog.broker.security.sasl import scram_keys
 from horolog.broker.security.sasl.scram_keys import SCRAM_SHA_512
-from horolog.client.admin_users import NewUser
+from horolog.client.admin.admin_users import NewUser
 from tests.interop.test_sasl import lists_topics
 from tests.support.sasl_brokers import horolog
 

@@ -5,10 +5,10 @@ Changes that Kafka has made since the folder was taken over count; all other rul
 
 from __future__ import annotations
 
+from horolog.base.acl_types import Operation, PatternType, Permission, ResourceType
 from horolog.broker.adoption.kraft_state import KraftState
+from horolog.broker.on_record.stored_rules import RuleId, Rules, StoredRule
 from horolog.broker.security.acls import Acl, rule_of, wrong_with
-from horolog.broker.stored_rules import RuleId, Rules, StoredRule
-from horolog.protocol.acl_types import Operation, PatternType, Permission, ResourceType
 
 
 def with_acls(rules: Rules, before: KraftState | None, now: KraftState) -> dict[RuleId, StoredRule]:

@@ -20,8 +20,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from horolog.broker.adoption.kraft_state import KraftState, KraftTopic
-from horolog.broker.checked_lines import encode_line, read_lines
 from horolog.broker.log.storage import FileMissing, Storage
+from horolog.broker.on_record.checked_lines import encode_line, read_lines
 from horolog.protocol.messages.metadata_records import AccessControlEntryRecord, UserScramCredentialRecord
 from horolog.protocol.uuids import parse_uuid, show_uuid
 

@@ -6,8 +6,8 @@ Changes that Kafka has made since the folder was taken over count; all other quo
 from __future__ import annotations
 
 from horolog.broker.adoption.kraft_state import KraftState
+from horolog.broker.on_record.stored_rules import RuleId, Rules, StoredRule
 from horolog.broker.security.quota_entities import ADOPTED, entity_of, rule_of
-from horolog.broker.stored_rules import RuleId, Rules, StoredRule
 
 
 def with_quotas(rules: Rules, before: KraftState | None, now: KraftState) -> dict[RuleId, StoredRule]:

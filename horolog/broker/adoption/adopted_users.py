@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from horolog.broker.adoption.kraft_state import KraftState
+from horolog.broker.on_record.stored_rules import USER, RuleId, Rules, StoredRule
 from horolog.broker.security.sasl.scram_keys import BY_NUMBER, ScramKeys
 from horolog.broker.security.users import NAMES_WITHOUT_USER, UserId, rule_of, with_secret
-from horolog.broker.stored_rules import USER, RuleId, Rules, StoredRule
 
 
 def with_users(rules: Rules, before: KraftState | None, now: KraftState) -> dict[RuleId, StoredRule]:

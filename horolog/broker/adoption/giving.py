@@ -5,10 +5,10 @@ from collections.abc import Mapping
 from horolog.broker.adoption.given import NO_NAME, Given
 from horolog.broker.adoption.report import named
 from horolog.broker.adoption.takeover import Origin, Takeover
-from horolog.broker.cluster_file import StoredTopic
-from horolog.broker.setting_types import SettingsError
-from horolog.broker.settings import Settings
-from horolog.broker.topic_settings import ROWS, SETTINGS_UNKNOWN, describe, resolve
+from horolog.broker.config.setting_types import SettingsError
+from horolog.broker.config.settings import Settings
+from horolog.broker.config.topic_settings import ROWS, SETTINGS_UNKNOWN, describe, resolve
+from horolog.broker.on_record.cluster_file import StoredTopic
 
 
 class RefusedSettings(Exception):

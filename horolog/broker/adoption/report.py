@@ -5,8 +5,8 @@ from collections.abc import Iterable, Iterator
 
 from horolog.broker.adoption.forecast import expiring
 from horolog.broker.adoption.takeover import Origin, Takeover
+from horolog.broker.config.topic_settings import SETTINGS_UNKNOWN
 from horolog.broker.log.partition import Partition
-from horolog.broker.topic_settings import SETTINGS_UNKNOWN
 
 MAX_NAMED = 20
 UNKNOWN_MEANS = (

@@ -20,7 +20,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from horolog.broker import internal_topics
 from horolog.broker.adoption import adopted_file, folders, kraft_log, kraft_state
 from horolog.broker.adoption.adopted_acls import with_acls
 from horolog.broker.adoption.adopted_file import Adopted
@@ -28,14 +27,15 @@ from horolog.broker.adoption.adopted_quotas import with_quotas
 from horolog.broker.adoption.adopted_users import with_users
 from horolog.broker.adoption.folders import Folders, Renaming
 from horolog.broker.adoption.kraft_state import ALL_BROKERS, KraftState, KraftTopic
-from horolog.broker.cluster_file import StoredCluster, StoredTopic
+from horolog.broker.config.settings import Settings
+from horolog.broker.config.topic_settings import DECIDING, as_unknown, is_unknown, settled
 from horolog.broker.log.files import log_starts
 from horolog.broker.log.storage import Storage
+from horolog.broker.on_record import internal_topics
+from horolog.broker.on_record.cluster_file import StoredCluster, StoredTopic
+from horolog.broker.on_record.stored_rules import ACL, QUOTA, USER, Rules
 from horolog.broker.security.quota_entities import ADOPTED
 from horolog.broker.security.users import id_of
-from horolog.broker.settings import Settings
-from horolog.broker.stored_rules import ACL, QUOTA, USER, Rules
-from horolog.broker.topic_settings import DECIDING, as_unknown, is_unknown, settled
 
 Configs = dict[str, str]
 

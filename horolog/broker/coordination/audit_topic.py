@@ -18,16 +18,16 @@ from functools import partial
 from itertools import islice
 from typing import Final
 
-from horolog.broker.clock import Clock
-from horolog.broker.cluster import Cluster
-from horolog.broker.cluster_errors import ClusterError
-from horolog.broker.committer import Committer, InternalCommit
+from horolog.base.clock import Clock
+from horolog.broker.base.metrics import Counter
+from horolog.broker.cluster.cluster import Cluster
+from horolog.broker.cluster.new_topics import NewPartitions, NewTopic
+from horolog.broker.commit.committer import Committer, InternalCommit
+from horolog.broker.commit.safety import Failures
 from horolog.broker.log.partition import Partition
 from horolog.broker.log.storage import StorageFault
 from horolog.broker.log.validation import RefusedSet, own_batch
-from horolog.broker.metrics import Counter
-from horolog.broker.new_topics import NewPartitions, NewTopic
-from horolog.broker.safety import Failures
+from horolog.broker.on_record.cluster_errors import ClusterError
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.records.batch import Entry
 

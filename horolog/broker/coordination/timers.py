@@ -11,7 +11,7 @@ from collections.abc import Callable
 from heapq import heapify, heappop, heappush
 from math import inf
 
-from horolog.broker.clock import Clock
+from horolog.base.clock import Clock
 
 COMPACT_ABOVE = 64
 """A heap of up to this many entries is not worth compacting."""

@@ -9,15 +9,15 @@ import logging
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
-from horolog.broker.clock import Clock
-from horolog.broker.cluster import Cluster
-from horolog.broker.cluster_errors import ClusterError
-from horolog.broker.committer import Committer, InternalCommit
-from horolog.broker.internal_topics import overrides_of, partition_count_of
-from horolog.broker.java_hash import partition_for
+from horolog.base.clock import Clock
+from horolog.broker.base.java_hash import partition_for
+from horolog.broker.cluster.cluster import Cluster
+from horolog.broker.commit.committer import Committer, InternalCommit
+from horolog.broker.commit.safety import Failures
 from horolog.broker.log.partition import Partition
 from horolog.broker.log.storage import StorageFault
-from horolog.broker.safety import Failures
+from horolog.broker.on_record.cluster_errors import ClusterError
+from horolog.broker.on_record.internal_topics import overrides_of, partition_count_of
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.records.batch import BatchHeader, is_cut, iter_batch, read_header
 from horolog.protocol.records.record import Record

@@ -1,1 +1,16 @@
 """Consumer groups of both protocols and the offsets that they commit."""
+
+__all__ = [
+    "assignors",
+    "classic",
+    "classic_group",
+    "commits",
+    "consumer_group",
+    "coordinator",
+    "group_settings",
+    "offset_fetch",
+    "offsets",
+    "records",
+    "registry",
+    "topic_patterns",
+]

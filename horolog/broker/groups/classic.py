@@ -13,6 +13,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from horolog.broker.config.settings import Settings
 from horolog.broker.groups.classic_events import (
     AssignmentsStored,
     Client,
@@ -34,7 +35,6 @@ from horolog.broker.groups.classic_events import (
 )
 from horolog.broker.groups.classic_group import CAN_REBALANCE, NO_GENERATION, ClassicGroup, GroupState, Member
 from horolog.broker.groups.decision import Decision, GroupTimer
-from horolog.broker.settings import Settings
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.messages.groups import (
     HeartbeatRequest,

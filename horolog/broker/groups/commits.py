@@ -13,14 +13,14 @@ import logging
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import TypeVar
 
-from horolog.broker.clock import Clock
-from horolog.broker.cluster import Cluster
+from horolog.base.clock import Clock
+from horolog.broker.cluster.cluster import Cluster
+from horolog.broker.cluster.topic import Topic
 from horolog.broker.groups.classic_group import ClassicGroup
 from horolog.broker.groups.journal import GroupJournal, TransactionalProducer
 from horolog.broker.groups.offsets import NEVER, Committed, GroupOffsets, tombstone
 from horolog.broker.groups.records import OFFSET, OLD_OFFSET
 from horolog.broker.groups.registry import Registry
-from horolog.broker.topic import Topic
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.messages.offsets import (
     OffsetDeleteRequest,

@@ -10,10 +10,10 @@ import logging
 from collections.abc import Callable, Generator, Iterator
 from functools import partial
 
-from horolog.broker.clock import Clock
-from horolog.broker.cluster import Cluster
-from horolog.broker.cluster_errors import ClusterError
-from horolog.broker.committer import Committer
+from horolog.base.clock import Clock
+from horolog.broker.base.topic_names import GROUP_OFFSETS
+from horolog.broker.cluster.cluster import Cluster
+from horolog.broker.commit.committer import Committer
 from horolog.broker.coordination.timers import Timers
 from horolog.broker.groups.classic import join_error
 from horolog.broker.groups.classic_events import (
@@ -37,7 +37,7 @@ from horolog.broker.groups.registry import Group, Registry
 from horolog.broker.groups.runner import Runner
 from horolog.broker.groups.shards import Shards
 from horolog.broker.groups.topic_patterns import MayDescribe
-from horolog.broker.topic_names import GROUP_OFFSETS
+from horolog.broker.on_record.cluster_errors import ClusterError
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.messages.consumer_groups import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
 from horolog.protocol.messages.groups import (

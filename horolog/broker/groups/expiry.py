@@ -10,8 +10,8 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 
-from horolog.broker.clock import Clock
-from horolog.broker.cluster import Cluster
+from horolog.base.clock import Clock
+from horolog.broker.cluster.cluster import Cluster
 from horolog.broker.groups.classic_group import ClassicGroup
 from horolog.broker.groups.commits import Commits
 from horolog.broker.groups.journal import GroupJournal

@@ -6,8 +6,8 @@ recalculated, at most once a second, when it exceeds the limit.
 
 from __future__ import annotations
 
-from horolog.broker.clock import Clock
-from horolog.broker.cluster import Cluster
+from horolog.base.clock import Clock
+from horolog.broker.cluster.cluster import Cluster
 from horolog.broker.groups.registry import Group, Registry
 from horolog.protocol.messages.consumer_groups import ConsumerGroupHeartbeatRequest
 from horolog.protocol.messages.groups import JoinGroupRequest, SyncGroupRequest

@@ -7,10 +7,11 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from horolog.broker.clock import Clock
-from horolog.broker.cluster import Cluster
-from horolog.broker.cluster_errors import ClusterError
-from horolog.broker.committer import Committer
+from horolog.base.clock import Clock
+from horolog.broker.base.topic_names import GROUP_OFFSETS
+from horolog.broker.cluster.cluster import Cluster
+from horolog.broker.commit.committer import Committer
+from horolog.broker.commit.safety import Failures
 from horolog.broker.coordination.topic_journal import (
     StoredBatch,
     TopicJournal,
@@ -19,8 +20,7 @@ from horolog.broker.coordination.topic_journal import (
 from horolog.broker.log.partition import Partition
 from horolog.broker.log.storage import StorageFault
 from horolog.broker.log.validation import RefusedSet, own_batch
-from horolog.broker.safety import Failures
-from horolog.broker.topic_names import GROUP_OFFSETS
+from horolog.broker.on_record.cluster_errors import ClusterError
 from horolog.protocol.errors import DecodeError, ErrorCode
 from horolog.protocol.records.batch import Entry
 from horolog.protocol.records.control import decode_marker

@@ -11,12 +11,12 @@ import logging
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from horolog.broker.group_settings import HEARTBEAT_INTERVAL
 from horolog.broker.groups import mixed
 from horolog.broker.groups.assignors import ASSIGNORS, Assignment
 from horolog.broker.groups.classic_events import GroupLoaded, JoinGroup, Killed, LeaveGroup, SyncGroup
 from horolog.broker.groups.consumer_group import LEAVE_EPOCH, STATIC_LEAVE_EPOCH, ConsumerGroup, ConsumerMember, Sight
 from horolog.broker.groups.decision import Decision
+from horolog.broker.groups.group_settings import HEARTBEAT_INTERVAL
 from horolog.broker.groups.kip848_events import (
     Event,
     Heartbeat,

@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from hashlib import blake2b
 
-from horolog.broker.group_settings import SESSION_TIMEOUT
 from horolog.broker.groups.assignors import ASSIGNORS, Assignment, Subscriber
 from horolog.broker.groups.consumer_group import ClassicPart, ConsumerGroup, ConsumerMember
 from horolog.broker.groups.decision import Decision, GroupTimer
+from horolog.broker.groups.group_settings import SESSION_TIMEOUT
 from horolog.broker.groups.kip848_events import NOT_COME_BACK, NOT_GIVEN_BACK, Overdue
 from horolog.broker.groups.known import Known
 from horolog.broker.groups.migration import can_become_classic, to_classic

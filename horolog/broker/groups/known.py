@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Generator, Mapping
 
-from horolog.broker import group_settings
-from horolog.broker.clock import Clock
-from horolog.broker.cluster import Cluster
+from horolog.base.clock import Clock
+from horolog.broker.cluster.cluster import Cluster
+from horolog.broker.cluster.topic import Topic
+from horolog.broker.config.settings import Settings
+from horolog.broker.groups import group_settings
 from horolog.broker.groups.topic_patterns import MayDescribe, TopicPatterns
-from horolog.broker.settings import Settings
-from horolog.broker.topic import Topic
 
 
 class Known:

@@ -10,7 +10,7 @@ import logging
 from collections.abc import Iterable
 from typing import TypeVar
 
-from horolog.broker.clock import Clock
+from horolog.base.clock import Clock
 from horolog.broker.groups.classic_events import Client, Timeouts
 from horolog.broker.groups.classic_group import ClassicGroup, GroupState, Member, subscribed_by
 from horolog.broker.groups.consumer_group import ClassicPart, ConsumerGroup, ConsumerMember, assignment_of

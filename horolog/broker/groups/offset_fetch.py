@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from horolog.broker.cluster import Cluster
+from horolog.broker.cluster.cluster import Cluster
 from horolog.broker.groups.commits import Commits
 from horolog.broker.groups.journal import GroupJournal
 from horolog.broker.groups.offsets import Committed, GroupOffsets

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable
 
-from horolog.broker.clock import Clock
-from horolog.broker.cluster import Cluster
-from horolog.broker.groups.linear_regex import PatternError, Regex
+from horolog.base.clock import Clock
+from horolog.base.linear_regex import PatternError, Regex
+from horolog.broker.cluster.cluster import Cluster
 
 __all__ = ["MayDescribe", "PatternError", "TopicPatterns", "tried"]
 

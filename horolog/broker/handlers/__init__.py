@@ -14,6 +14,23 @@ from typing import TYPE_CHECKING, Any
 
 from horolog.protocol.apis import ApiKey
 
+__all__ = [
+    "HANDLERS",
+    "Handler",
+    "HandlerFunction",
+    "api_versions",
+    "authorization",
+    "context",
+    "fetch",
+    "fetch_sessions",
+    "gate",
+    "log_dirs",
+    "pieces",
+    "produce",
+    "refusals",
+    "throttling",
+]
+
 if TYPE_CHECKING:
     from horolog.broker.handlers.context import BrokerView, RequestContext
 

@@ -11,7 +11,7 @@ import logging
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from horolog.broker.listeners import PEERS
+from horolog.broker.config.listeners import PEERS
 from horolog.broker.security.audit import Who
 
 if TYPE_CHECKING:

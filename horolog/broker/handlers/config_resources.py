@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from horolog.broker import stored_rules
 from horolog.broker.handlers.context import BrokerView, RequestContext
+from horolog.broker.on_record import stored_rules
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.messages.configs import ConfigResource, ListConfigResourcesRequest, ListConfigResourcesResponse
 

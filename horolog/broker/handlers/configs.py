@@ -1,6 +1,6 @@
 """DescribeConfigs 0 to 4, AlterConfigs 0 to 2, IncrementalAlterConfigs 0 to 1: settings of topics and of the broker.
 
-- Topics: every key of `broker.topic_settings`; an override that is not allowed is INVALID_CONFIG. Changes take effect at once.
+- Topics: every key of `broker.config.topic_settings`; an override that is not allowed is INVALID_CONFIG. Changes take effect at once.
 - Broker: named by its id, or by the empty name for the values that all brokers share (described: only those that were set
   there). Only keys that may change while running can be set; anything else is INVALID_REQUEST, as on real brokers.
 - AlterConfigs replaces the whole set: a key that is not named returns to its default. IncrementalAlterConfigs sets, deletes, and adds to
@@ -10,7 +10,7 @@
 - A resource or a key twice in one request, a null value, an unknown operation: INVALID_REQUEST. An empty list of keys means all.
 - `horolog.http.listen` shows the port that is listened on, where the setting leaves it to the system.
 - v0's `is_default` is false.
-- Groups: the keys of `broker.group_settings`, whether the group exists or not; they take effect with its members' next heartbeats.
+- Groups: the keys of `broker.groups.group_settings`, whether the group exists or not; they take effect with its members' next heartbeats.
 Not done: configurations of client metrics and broker loggers (INVALID_REQUEST).
 """
 
@@ -23,18 +23,20 @@ from enum import IntEnum
 from functools import partial
 from typing import NamedTuple, TypeVar
 
-from horolog.broker import group_settings, stored_rules, topic_settings
-from horolog.broker.cluster import Cluster, Edit, Overrides
-from horolog.broker.cluster_errors import ClusterError
-from horolog.broker.cluster_state import RulesChanged
+from horolog.broker.cluster.cluster import Cluster, Edit, Overrides
+from horolog.broker.cluster.cluster_state import RulesChanged
+from horolog.broker.cluster.new_topics import check_name, unknown_topic
+from horolog.broker.cluster.topic import Topic
+from horolog.broker.config import topic_settings
+from horolog.broker.config.listeners import HTTP_LISTEN, with_port
+from horolog.broker.config.setting_types import ConfigEntry, ConfigSource, ConfigType, SettingsError
+from horolog.broker.config.settings import Settings
 from horolog.broker.coordination.keyed_queue import gather
+from horolog.broker.groups import group_settings
 from horolog.broker.handlers.context import BrokerView, RequestContext
-from horolog.broker.listeners import HTTP_LISTEN, with_port
-from horolog.broker.new_topics import check_name, unknown_topic
-from horolog.broker.setting_types import ConfigEntry, ConfigSource, ConfigType, SettingsError
-from horolog.broker.settings import Settings
-from horolog.broker.stored_rules import Rules
-from horolog.broker.topic import Topic
+from horolog.broker.on_record import stored_rules
+from horolog.broker.on_record.cluster_errors import ClusterError
+from horolog.broker.on_record.stored_rules import Rules
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.messages.configs import (
     AlterConfigsRequest,

@@ -9,26 +9,26 @@ from horolog.protocol.framing import encode_response
 from horolog.protocol.primitives import Part
 
 if TYPE_CHECKING:
-    from horolog.broker.clock import Clock
-    from horolog.broker.cluster import Cluster
-    from horolog.broker.committer import Committer
+    from horolog.base.clock import Clock
+    from horolog.broker.base.metrics import Metrics
+    from horolog.broker.base.principal import Principal
+    from horolog.broker.cluster.cluster import Cluster
+    from horolog.broker.cluster.hand_over import HandOvers
+    from horolog.broker.cluster.placement import Placement
+    from horolog.broker.commit.committer import Committer
+    from horolog.broker.commit.waiting import Waiting
+    from horolog.broker.config.settings import Settings
     from horolog.broker.coordination.keyed_queue import KeyedQueue, RetryGuard
     from horolog.broker.groups.coordinator import GroupCoordinator
     from horolog.broker.handlers.fetch_sessions import FetchSessions
     from horolog.broker.handlers.throttling import Throttle
     from horolog.broker.log.manager import LogManager
-    from horolog.broker.metrics import Metrics
-    from horolog.broker.placement import Placement
-    from horolog.broker.principal import Principal
     from horolog.broker.security.audit import AuditTrail
     from horolog.broker.security.authorizer import Authorizer
     from horolog.broker.security.quotas import ClientQuotas
     from horolog.broker.security.sasl.login import Login
-    from horolog.broker.settings import Settings
     from horolog.broker.transactions.coordinator import TransactionCoordinator
     from horolog.broker.transactions.joining import Joining
-    from horolog.broker.waiting import Waiting
-    from horolog.broker.workers.hand_over import HandOvers
 
 
 class Meter(Protocol):
@@ -93,7 +93,7 @@ class ClientConnection(Protocol):
 
 
 class BrokerView(Protocol):
-    """The parts of the broker that handlers work with; `broker.app.Broker` has them all."""
+    """The parts of the broker that handlers work with; `broker.server.app.Broker` has them all."""
 
     settings: Settings
     authorizer: Authorizer | None

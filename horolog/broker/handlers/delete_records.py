@@ -9,12 +9,12 @@
 
 from __future__ import annotations
 
-from horolog.broker.cluster import Cluster
+from horolog.broker.base.topic_names import INTERNAL_TOPICS
+from horolog.broker.cluster.cluster import Cluster
 from horolog.broker.handlers.context import BrokerView, RequestContext
 from horolog.broker.handlers.lookup import find_partition, storage_error
 from horolog.broker.log.partition import log_start
 from horolog.broker.log.storage import StorageFault
-from horolog.broker.topic_names import INTERNAL_TOPICS
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.messages.topics import (
     DeleteRecordsPartitionResult,

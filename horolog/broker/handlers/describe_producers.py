@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from horolog.broker.base.topic_names import wrong_with
 from horolog.broker.handlers.context import BrokerView, RequestContext
 from horolog.broker.handlers.lookup import find_partition
 from horolog.broker.log.producers import KnownProducer
-from horolog.broker.topic_names import wrong_with
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.messages.transactions import (
     DescribeProducersRequest,

@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from horolog.broker.cluster import Cluster
+from horolog.broker.cluster.cluster import Cluster
 from horolog.broker.handlers.context import BrokerView, RequestContext
 from horolog.broker.handlers.lookup import epoch_error, find_partition, storage_error
 from horolog.broker.log.partition import lookups

@@ -18,6 +18,8 @@ import logging
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+from horolog.broker.cluster.topic import NO_TOPIC_ID
+from horolog.broker.commit.waiting import Wait
 from horolog.broker.handlers.context import BrokerView, RequestContext
 from horolog.broker.handlers.fetch_sessions import (
     FULL_FETCH_EPOCH,
@@ -33,8 +35,6 @@ from horolog.broker.handlers.lookup import READ_COMMITTED, READ_UNCOMMITTED, sto
 from horolog.broker.log.partition import OffsetOutOfRange, Partition, lookups
 from horolog.broker.log.segments import Allowance
 from horolog.broker.log.storage import StorageFault
-from horolog.broker.topic import NO_TOPIC_ID
-from horolog.broker.waiting import Wait
 from horolog.protocol.errors import DecodeError, ErrorCode
 from horolog.protocol.primitives import Unread
 from horolog.protocol.records.convert import ConversionError, convert_down

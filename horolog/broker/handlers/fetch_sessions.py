@@ -12,7 +12,7 @@ import random
 from collections import OrderedDict
 from collections.abc import Iterable
 
-from horolog.broker.clock import Clock
+from horolog.base.clock import Clock
 from horolog.broker.handlers.fetch_watch import FetchWatch
 from horolog.protocol.errors import ErrorCode
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from itertools import count
 from typing import TYPE_CHECKING, NamedTuple
 
-from horolog.broker.waiting import Wait, Waiting
+from horolog.broker.commit.waiting import Wait, Waiting
 
 if TYPE_CHECKING:
     from horolog.broker.handlers.fetch_sessions import FetchPosition, PartitionKey, Positions

@@ -9,10 +9,10 @@ Not done: share partitions (key type 2).
 
 from __future__ import annotations
 
+from horolog.broker.base.java_hash import partition_for
+from horolog.broker.base.topic_names import GROUP_OFFSETS, TRANSACTION_STATE
+from horolog.broker.cluster.placement import NO_NODE, Endpoint, endpoint_of
 from horolog.broker.handlers.context import BrokerView, RequestContext
-from horolog.broker.java_hash import partition_for
-from horolog.broker.placement import NO_NODE, Endpoint, endpoint_of
-from horolog.broker.topic_names import GROUP_OFFSETS, TRANSACTION_STATE
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.messages.groups import Coordinator, FindCoordinatorRequest, FindCoordinatorResponse
 

@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from horolog.broker.cluster import Cluster
+from horolog.broker.cluster.cluster import Cluster
 from horolog.broker.handlers.context import BrokerView, RequestContext
 from horolog.broker.handlers.lookup import READ_COMMITTED, epoch_error, find_partition, storage_error
 from horolog.broker.log.partition import Partition, lookups

@@ -14,7 +14,7 @@ import logging
 import os
 from collections.abc import Iterable, Mapping
 
-from horolog.broker.cluster import Cluster
+from horolog.broker.cluster.cluster import Cluster
 from horolog.broker.handlers.context import BrokerView, RequestContext
 from horolog.broker.log.manager import DataFolder, LogManager
 from horolog.broker.log.storage import StorageFault

@@ -5,11 +5,11 @@ from __future__ import annotations
 import logging
 from typing import NamedTuple
 
-from horolog.broker.cluster import Cluster
+from horolog.broker.cluster.cluster import Cluster
+from horolog.broker.cluster.placement import NO_NODE, Placement
+from horolog.broker.cluster.topic import Topic
 from horolog.broker.log.partition import Partition
 from horolog.broker.log.storage import StorageFault
-from horolog.broker.placement import NO_NODE, Placement
-from horolog.broker.topic import Topic
 from horolog.protocol.errors import ErrorCode
 
 log = logging.getLogger(__name__)

@@ -13,16 +13,16 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterable
 
-from horolog.broker.cluster import Cluster, Created
-from horolog.broker.cluster_errors import ClusterError
+from horolog.broker.base.topic_names import INTERNAL_TOPICS, wrong_with
+from horolog.broker.cluster.cluster import Cluster, Created
+from horolog.broker.cluster.new_topics import NewTopic
+from horolog.broker.cluster.placement import Placement
+from horolog.broker.cluster.topic import NO_TOPIC_ID, Topic
 from horolog.broker.handlers.context import BrokerView, RequestContext
 from horolog.broker.handlers.lookup import leadership
 from horolog.broker.handlers.operations import CLUSTER_OPERATIONS, NOT_ASKED, TOPIC_OPERATIONS
 from horolog.broker.handlers.throttling import may_change
-from horolog.broker.new_topics import NewTopic
-from horolog.broker.placement import Placement
-from horolog.broker.topic import NO_TOPIC_ID, Topic
-from horolog.broker.topic_names import INTERNAL_TOPICS, wrong_with
+from horolog.broker.on_record.cluster_errors import ClusterError
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.messages.metadata import (
     MetadataRequest,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from horolog.protocol.acl_types import OPERATIONS_OF, Operation, ResourceType
+from horolog.base.acl_types import OPERATIONS_OF, Operation, ResourceType
 
 NOT_ASKED = -(2**31)
 """The value in an answer to a request that did not ask."""

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from horolog.broker.topic import NO_TOPIC_ID
-from horolog.protocol.acl_types import Operation
+from horolog.base.acl_types import Operation
+from horolog.broker.cluster.topic import NO_TOPIC_ID
 from horolog.protocol.apis import API, ApiKey
 from horolog.protocol.wire import ArrayType, Struct, StructType
 

@@ -17,14 +17,14 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
+from horolog.broker.base.topic_names import INTERNAL_TOPICS
+from horolog.broker.commit.safety import Failures
 from horolog.broker.handlers import transactional_produce
 from horolog.broker.handlers.context import BrokerView, ClientConnection, RequestContext
 from horolog.broker.handlers.lookup import storage_error_for
 from horolog.broker.log.partition import Partition
 from horolog.broker.log.storage import StorageFault
 from horolog.broker.log.validation import RefusedSet
-from horolog.broker.safety import Failures
-from horolog.broker.topic_names import INTERNAL_TOPICS
 from horolog.protocol.errors import ErrorCode, ProtocolError
 from horolog.protocol.records.head import ATTRIBUTES_LOW_AT, TRANSACTIONAL_BIT
 from horolog.protocol.wire import NO_THROTTLING_MS

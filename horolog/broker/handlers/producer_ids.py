@@ -10,8 +10,8 @@ Not done: v6 (two-phase commit), which Kafka 4.3 does not advertise either.
 
 from __future__ import annotations
 
-from horolog.broker.cluster_errors import ClusterError
 from horolog.broker.handlers.context import BrokerView, RequestContext
+from horolog.broker.on_record.cluster_errors import ClusterError
 from horolog.broker.transactions.states import NO_EPOCH, NO_PRODUCER_ID, Producer
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.messages.transactions import InitProducerIdRequest, InitProducerIdResponse

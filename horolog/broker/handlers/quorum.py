@@ -7,8 +7,8 @@
 
 from __future__ import annotations
 
+from horolog.broker.base.topic_names import KRAFT_METADATA
 from horolog.broker.handlers.context import BrokerView, RequestContext
-from horolog.broker.topic_names import KRAFT_METADATA
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.messages.quorum import (
     DescribeQuorumRequest,

@@ -14,9 +14,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from horolog.broker.cluster_errors import ClusterError
-from horolog.broker.cluster_state import RulesChanged
+from horolog.broker.cluster.cluster_state import RulesChanged
 from horolog.broker.handlers.context import BrokerView, RequestContext
+from horolog.broker.on_record.cluster_errors import ClusterError
+from horolog.broker.on_record.stored_rules import RuleId, Rules, StoredRule
 from horolog.broker.security.quota_entities import (
     CLIENT_ID,
     IP,
@@ -29,7 +30,6 @@ from horolog.broker.security.quota_entities import (
     wrong_with,
     wrong_with_value,
 )
-from horolog.broker.stored_rules import RuleId, Rules, StoredRule
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.messages.quotas import (
     AlterClientQuotasRequest,

@@ -15,11 +15,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from horolog.broker.cluster import Cluster
-from horolog.broker.cluster_errors import ClusterError
+from horolog.broker.cluster.cluster import Cluster
+from horolog.broker.cluster.placement import NO_NODE
 from horolog.broker.coordination.keyed_queue import gather
 from horolog.broker.handlers.context import BrokerView, RequestContext
-from horolog.broker.placement import NO_NODE
+from horolog.broker.on_record.cluster_errors import ClusterError
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.messages.reassignments import (
     AlterPartitionReassignmentsRequest,

@@ -13,7 +13,7 @@ import copy
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from horolog.broker.listeners import PEERS
+from horolog.broker.config.listeners import PEERS
 from horolog.broker.security.quota_entities import FETCH, MUTATION, PRODUCE, REQUEST
 from horolog.protocol.apis import API, ApiKey
 

@@ -11,12 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from horolog.broker.base.topic_names import INTERNAL_TOPICS, wrong_with
+from horolog.broker.cluster.placement import Placement
+from horolog.broker.cluster.topic import NO_TOPIC_ID, Topic
 from horolog.broker.handlers.context import BrokerView, RequestContext
 from horolog.broker.handlers.lookup import leadership
 from horolog.broker.handlers.operations import TOPIC_OPERATIONS
-from horolog.broker.placement import Placement
-from horolog.broker.topic import NO_TOPIC_ID, Topic
-from horolog.broker.topic_names import INTERNAL_TOPICS, wrong_with
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.messages.metadata import (
     Cursor,

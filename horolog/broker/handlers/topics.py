@@ -13,16 +13,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Hashable, Iterable
 
-from horolog.broker import topic_settings
-from horolog.broker.changes import Failures
-from horolog.broker.cluster import Cluster, Created
-from horolog.broker.cluster_errors import ClusterError
-from horolog.broker.cluster_file import StoredTopic
+from horolog.broker.cluster.changes import Failures
+from horolog.broker.cluster.cluster import Cluster, Created
+from horolog.broker.cluster.new_topics import NewPartitions, NewTopic, unknown_topic
+from horolog.broker.cluster.placement import NO_NODE
+from horolog.broker.cluster.topic import NO_TOPIC_ID
+from horolog.broker.config import topic_settings
 from horolog.broker.handlers.context import BrokerView, RequestContext
 from horolog.broker.handlers.throttling import may_change
-from horolog.broker.new_topics import NewPartitions, NewTopic, unknown_topic
-from horolog.broker.placement import NO_NODE
-from horolog.broker.topic import NO_TOPIC_ID
+from horolog.broker.on_record.cluster_errors import ClusterError
+from horolog.broker.on_record.cluster_file import StoredTopic
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.messages.topics import (
     CreatableTopic,

@@ -15,15 +15,15 @@ from collections.abc import Callable, Generator, Iterable, Mapping
 from itertools import groupby
 from operator import itemgetter
 
-from horolog.broker.cluster import Cluster
-from horolog.broker.groups.linear_regex import PatternError, Regex
+from horolog.base.acl_types import Operation, ResourceType
+from horolog.base.linear_regex import PatternError, Regex
+from horolog.broker.cluster.cluster import Cluster
+from horolog.broker.config.listeners import PEERS
 from horolog.broker.groups.topic_patterns import TEXTS_AT_ONCE, tried
 from horolog.broker.handlers.context import BrokerView, RequestContext
 from horolog.broker.handlers.lookup import find_partition
-from horolog.broker.listeners import PEERS
 from horolog.broker.log.partition import Partition
 from horolog.broker.transactions.states import STATES_BY_TITLE, Producer, Transaction
-from horolog.protocol.acl_types import Operation, ResourceType
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.messages.transactions import (
     DescribeTransactionsRequest,

@@ -12,12 +12,12 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import partial
 
-from horolog.broker.cluster import Cluster
-from horolog.broker.cluster_errors import ClusterError
+from horolog.broker.base.topic_names import GROUP_OFFSETS, INTERNAL_TOPICS
+from horolog.broker.cluster.cluster import Cluster
 from horolog.broker.coordination.keyed_queue import End, gather
 from horolog.broker.groups.commits import PartitionAnswer, TxnCommitRequest, TxnTopicAsked, by_topic, missing
 from horolog.broker.handlers.context import BrokerView, RequestContext
-from horolog.broker.topic_names import GROUP_OFFSETS, INTERNAL_TOPICS
+from horolog.broker.on_record.cluster_errors import ClusterError
 from horolog.broker.transactions.states import VERSION_0, VERSION_2, Producer
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.messages.transactions import (

@@ -12,13 +12,13 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from horolog.broker.cluster_errors import ClusterError
-from horolog.broker.cluster_state import RulesChanged
+from horolog.broker.cluster.cluster_state import RulesChanged
 from horolog.broker.handlers.context import BrokerView, RequestContext
+from horolog.broker.on_record.cluster_errors import ClusterError
+from horolog.broker.on_record.stored_rules import RuleId, Rules, StoredRule
 from horolog.broker.security.sasl import scram_keys
 from horolog.broker.security.sasl.scram_keys import BY_NUMBER, LEAST_ITERATIONS, MOST_ITERATIONS
 from horolog.broker.security.users import UserId, rule_of, stored_users, with_secret
-from horolog.broker.stored_rules import RuleId, Rules, StoredRule
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.messages.scram import (
     AlterUserScramCredentialsRequest,

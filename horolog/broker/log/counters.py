@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass, field
 
+from horolog.broker.base.metrics import Counter
 from horolog.broker.log.validation import RefusedSet
-from horolog.broker.metrics import Counter
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.records.timestamps import TOO_EARLY, TOO_LATE
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 
+from horolog.broker.config.setting_types import SettingsError
+from horolog.broker.config.settings import Settings
 from horolog.broker.network.descriptors import left_for_connections
-from horolog.broker.setting_types import SettingsError
-from horolog.broker.settings import Settings
 
 
 class Admission:

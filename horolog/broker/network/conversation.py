@@ -24,8 +24,8 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from mypy_extensions import mypyc_attr
 
+from horolog.broker.base.principal import ANONYMOUS, Principal
 from horolog.broker.network.unanswered import WRITE_HIGH_WATER_BYTES, Unanswered
-from horolog.broker.principal import ANONYMOUS, Principal
 from horolog.protocol.errors import FrameError, ProtocolError
 from horolog.protocol.framing import FrameReader
 

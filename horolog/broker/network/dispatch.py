@@ -26,10 +26,10 @@ from horolog.protocol.framing import header_fields
 from horolog.protocol.primitives import Buffer
 
 if TYPE_CHECKING:
+    from horolog.broker.base.metrics import Counter
+    from horolog.broker.config.settings import Settings
     from horolog.broker.handlers import HandlerFunction
     from horolog.broker.handlers.gate import Gate
-    from horolog.broker.metrics import Counter
-    from horolog.broker.settings import Settings
 
 
 SHORT_BYTES: Final = 1024

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from horolog.broker.metrics import Histogram
+from horolog.broker.base.metrics import Histogram
+from horolog.broker.config.settings import Settings
 from horolog.broker.network.admission import Admission
 from horolog.broker.network.memory import PeerMemory
 from horolog.broker.security.quotas import ClientQuotas
-from horolog.broker.settings import Settings
 
 
 @dataclass(frozen=True, slots=True)

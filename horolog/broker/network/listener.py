@@ -8,18 +8,18 @@ import socket
 from functools import partial
 from typing import TYPE_CHECKING
 
-from horolog.broker.clock import SystemClock
+from horolog.base.clock import SystemClock
+from horolog.broker.base.one_port import at_one_port, port_of
 from horolog.broker.network.conversation import Conversation
 from horolog.broker.network.transport import SocketTransport
-from horolog.broker.one_port import at_one_port, port_of
 
 if TYPE_CHECKING:
-    from horolog.broker.clock import Clock
+    from horolog.base.clock import Clock
+    from horolog.broker.base.unix_sockets import UnixServer
     from horolog.broker.network.conversation import HandshakeFactory
     from horolog.broker.network.dispatch import Dispatcher
     from horolog.broker.network.limits import ConnectionLimits
     from horolog.broker.security.tls_wire import TlsDoor
-    from horolog.broker.unix_sockets import UnixServer
 
 SWEEPS_PER_LIMIT = 10
 LEAST_SWEEP_S = 0.05

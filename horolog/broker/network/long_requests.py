@@ -17,10 +17,10 @@ from collections.abc import Generator, Hashable
 from types import GeneratorType
 from typing import TYPE_CHECKING, Any, Final
 
+from horolog.base.acl_types import CLUSTER_NAME, ResourceType
 from horolog.broker.handlers.context import RequestContext
 from horolog.broker.handlers.pieces import Pace, Piece
 from horolog.broker.network.joined_answer import JoinedAnswer
-from horolog.protocol.acl_types import CLUSTER_NAME, ResourceType
 from horolog.protocol.apis import API
 from horolog.protocol.compile import decoder_in_steps
 from horolog.protocol.errors import DecodeError, ErrorCode, ProtocolError

@@ -8,7 +8,7 @@ from bisect import bisect_left
 from collections.abc import Callable
 from typing import Any, Final
 
-from horolog.broker.metrics import Counter, Described, Histogram, Kind, Metrics
+from horolog.broker.base.metrics import Counter, Described, Histogram, Kind, Metrics
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.source_writer import Sheet, define
 from horolog.protocol.wire import ArrayType, Struct, StructType

@@ -11,13 +11,13 @@ import socket
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from horolog.broker.listeners import PEERS
+from horolog.broker.base.unix_sockets import UnixServer
+from horolog.broker.config.listeners import PEERS
 from horolog.broker.network.listener import Listener
 from horolog.broker.network.memory import PeerMemory
-from horolog.broker.unix_sockets import UnixServer
 
 if TYPE_CHECKING:
-    from horolog.broker.clock import Clock
+    from horolog.base.clock import Clock
     from horolog.broker.network.dispatch import Dispatcher
     from horolog.broker.network.limits import ConnectionLimits
     from horolog.broker.network.transport import SocketTransport

@@ -6,10 +6,10 @@ import logging
 from collections.abc import Iterator
 from typing import NamedTuple, Protocol
 
+from horolog.broker.base.metrics import Described, Kind, Samples
+from horolog.broker.config.settings import Settings
 from horolog.broker.handlers.log_dirs import disk_space
 from horolog.broker.log.manager import LogManager
-from horolog.broker.metrics import Described, Kind, Samples
-from horolog.broker.settings import Settings
 
 log = logging.getLogger(__name__)
 

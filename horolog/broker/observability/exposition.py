@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from horolog.broker import committer, safety
-from horolog.broker.metrics import Described, lines
+from horolog.broker.base.metrics import Described, lines
+from horolog.broker.commit import committer, safety
 from horolog.broker.network import meters
 from horolog.broker.observability import loop_lag, process, state
 from horolog.broker.observability.watched import Watched

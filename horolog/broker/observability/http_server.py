@@ -22,9 +22,9 @@ from functools import partial
 from http import HTTPStatus
 from typing import NamedTuple, cast
 
-from horolog.broker.one_port import at_one_port, port_of
+from horolog.broker.base.one_port import at_one_port, port_of
+from horolog.broker.base.unix_sockets import UnixServer
 from horolog.broker.security.tls_wire import TlsDoor
-from horolog.broker.unix_sockets import UnixServer
 from horolog.version import __version__
 
 log = logging.getLogger(__name__)

@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator
 
-from horolog.broker.cluster_file import FILE_NAME, JOURNAL
+from horolog.broker.base.metrics import Described, Kind, Samples
 from horolog.broker.log.files import meta_properties
 from horolog.broker.log.manager import LogManager
 from horolog.broker.log.storage import DAMAGED_SUFFIX
-from horolog.broker.metrics import Described, Kind, Samples
+from horolog.broker.on_record.cluster_file import FILE_NAME, JOURNAL
 
 DAMAGED_RECORDS = Described(
     "damaged_records", Kind.GAUGE, "Damaged copies of records (cluster, journal, identity) in a data folder.", ("path",)

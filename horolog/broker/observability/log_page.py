@@ -15,10 +15,10 @@ from http import HTTPStatus
 from typing import NamedTuple
 from urllib.parse import parse_qsl, unquote
 
+from horolog.broker.cluster.topic import Topic
 from horolog.broker.log.partition import Inventory, Partition
 from horolog.broker.observability.http_server import JSON_TYPE, LOG_PREFIX, HttpResponse, refusal
 from horolog.broker.observability.watched import Watched
-from horolog.broker.topic import Topic
 from horolog.protocol.records.record import MAX_INT64
 from horolog.protocol.uuids import show_uuid
 

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import TextIO
 
-from horolog.broker.settings import Settings
+from horolog.broker.config.settings import Settings
 
 FIELDS = (
     "worker",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from horolog.broker.metrics import Described, Kind, Metrics
+from horolog.broker.base.metrics import Described, Kind, Metrics
 
 INTERVAL_S = 0.5
 LOOP_LAG = Described("loop_lag_seconds", Kind.HISTOGRAM, "By how much the event loop called a timer too late.")

@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from horolog.broker.metrics import Described, Kind, Samples
+from horolog.broker.base.metrics import Described, Kind, Samples
 from horolog.protocol.records.walk import IS_COMPILED
 from horolog.version import __version__
 

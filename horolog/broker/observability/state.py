@@ -11,12 +11,12 @@ from collections.abc import Iterator
 from dataclasses import fields
 from itertools import islice
 
+from horolog.broker.base.metrics import Described, Kind, Samples
 from horolog.broker.groups.classic_group import ClassicGroup
 from horolog.broker.groups.consumer_group import ConsumerGroup
 from horolog.broker.groups.offsets import Committed
 from horolog.broker.log.counters import LogCounters
 from horolog.broker.log.partition import Partition
-from horolog.broker.metrics import Described, Kind, Samples
 from horolog.broker.observability import disk_room, kept_damage
 from horolog.broker.observability.group_lag import FirstUnread, lag_records
 from horolog.broker.observability.phase import Phase

@@ -10,7 +10,7 @@ from horolog.broker.security.tls_listeners import TlsListeners
 
 
 class Watched(BrokerView, Protocol):
-    """`broker.app.Broker`, seen from here."""
+    """`broker.server.app.Broker`, seen from here."""
 
     phase: Phase
     listeners: list[Listener]

@@ -10,8 +10,8 @@ import json
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from horolog.broker.stored_rules import ACL, StoredRule
-from horolog.protocol.acl_types import CLUSTER_NAME, EVERY_NAME, Operation, PatternType, Permission, ResourceType
+from horolog.base.acl_types import CLUSTER_NAME, EVERY_NAME, Operation, PatternType, Permission, ResourceType
+from horolog.broker.on_record.stored_rules import ACL, StoredRule
 
 
 class Acl(NamedTuple):

@@ -28,10 +28,10 @@ import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Final, NamedTuple, Protocol
 
-from horolog.broker.clock import Clock
-from horolog.broker.metrics import Described, Kind, Metrics
-from horolog.broker.principal import ANONYMOUS, Principal
-from horolog.protocol.acl_types import Operation, ResourceType
+from horolog.base.acl_types import Operation, ResourceType
+from horolog.base.clock import Clock
+from horolog.broker.base.metrics import Described, Kind, Metrics
+from horolog.broker.base.principal import ANONYMOUS, Principal
 from horolog.protocol.errors import ErrorCode
 
 log = logging.getLogger(__name__)

@@ -18,7 +18,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Final
 
-from horolog.broker.metrics import Counter
+from horolog.broker.base.metrics import Counter
 
 log = logging.getLogger(__name__)
 

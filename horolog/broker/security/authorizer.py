@@ -15,12 +15,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Final, NamedTuple
 
-from horolog.broker.principal import Principal
-from horolog.broker.protection import super_users_of
-from horolog.broker.security.acls import Acl, acl_of, plain_host
-from horolog.broker.settings import Settings
-from horolog.broker.stored_rules import ACL, Rules, StoredRule
-from horolog.protocol.acl_types import (
+from horolog.base.acl_types import (
     EVERY_NAME,
     EVERYBODY,
     OPERATIONS_OF,
@@ -29,6 +24,11 @@ from horolog.protocol.acl_types import (
     Permission,
     ResourceType,
 )
+from horolog.broker.base.principal import Principal
+from horolog.broker.config.protection import super_users_of
+from horolog.broker.config.settings import Settings
+from horolog.broker.on_record.stored_rules import ACL, Rules, StoredRule
+from horolog.broker.security.acls import Acl, acl_of, plain_host
 
 MAX_REMEMBERED: Final = 10_000
 """Cached results of one principal at one host."""

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from horolog.broker.listener_keys import names, read
-from horolog.broker.listeners import Address, is_loopback, listen_addresses
-from horolog.broker.setting_types import SettingsError
-from horolog.broker.settings import SPECS, Settings
+from horolog.broker.config.listener_keys import names, read
+from horolog.broker.config.listeners import Address, is_loopback, listen_addresses
+from horolog.broker.config.setting_types import SettingsError
+from horolog.broker.config.settings import SPECS, Settings
 
 
 @dataclass(frozen=True, slots=True)

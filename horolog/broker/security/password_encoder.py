@@ -26,10 +26,10 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final
 
-from horolog.broker.listener_keys import find
-from horolog.broker.setting_types import ConfigType, SettingsError
-from horolog.broker.settings import SPECS, Settings
-from horolog.broker.stored_rules import ENCRYPTED, USER, RuleId, Rules, StoredRule
+from horolog.broker.config.listener_keys import find
+from horolog.broker.config.setting_types import ConfigType, SettingsError
+from horolog.broker.config.settings import SPECS, Settings
+from horolog.broker.on_record.stored_rules import ENCRYPTED, USER, RuleId, Rules, StoredRule
 
 SECRET: Final = "password.encoder.secret"  # noqa: S105 - the names of settings
 OLD_SECRET: Final = "password.encoder.old.secret"  # noqa: S105

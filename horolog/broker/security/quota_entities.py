@@ -11,8 +11,8 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from horolog.broker.setting_types import INT32_MAX, INT64_MAX
-from horolog.broker.stored_rules import QUOTA, Rules, StoredRule
+from horolog.broker.config.setting_types import INT32_MAX, INT64_MAX
+from horolog.broker.on_record.stored_rules import QUOTA, Rules, StoredRule
 
 USER: Final = "user"
 CLIENT_ID: Final = "client-id"

@@ -11,7 +11,10 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Final, Generic, NamedTuple, TypeVar
 
-from horolog.broker.metrics import Described, Kind, Metrics
+from horolog.broker.base.metrics import Described, Kind, Metrics
+from horolog.broker.config.setting_types import INT64_MAX
+from horolog.broker.config.settings import Settings
+from horolog.broker.on_record.stored_rules import Rules
 from horolog.broker.security.acls import plain_host
 from horolog.broker.security.quota_entities import (
     CLIENT_ID,
@@ -27,9 +30,6 @@ from horolog.broker.security.quota_entities import (
     stored_quotas,
 )
 from horolog.broker.security.quota_rates import Rate, TokenBucket, Windows
-from horolog.broker.setting_types import INT64_MAX
-from horolog.broker.settings import Settings
-from horolog.broker.stored_rules import Rules
 
 THROTTLE_SECONDS: Final = Described(
     "throttle_seconds",

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from horolog.broker.setting_types import SettingsError
+from horolog.broker.config.setting_types import SettingsError
 
 if TYPE_CHECKING:
     from horolog.broker.security.listener_protection import StoreSettings

@@ -14,13 +14,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from horolog.broker.principal import ANONYMOUS, USER, Principal
-from horolog.broker.security import certificates, cipher_suites
-from horolog.broker.security.der import DerError
+from horolog.base import certificates, cipher_suites
+from horolog.base.der import DerError
+from horolog.broker.base.principal import ANONYMOUS, USER, Principal
+from horolog.broker.config.setting_types import SettingsError
 from horolog.broker.security.listener_protection import TlsSettings
 from horolog.broker.security.principal_mapping import NoRuleFits, PrincipalMapping
 from horolog.broker.security.stores import KeyMaterial, encoded_certificates, key_material, trusted
-from horolog.broker.setting_types import SettingsError
 
 log = logging.getLogger(__name__)
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from horolog.broker import listener_keys
-from horolog.broker.listeners import Address, listen_addresses
+from horolog.base.certificates import expiry_warning
+from horolog.broker.config import listener_keys
+from horolog.broker.config.listeners import Address, listen_addresses
+from horolog.broker.config.setting_types import SettingsError
+from horolog.broker.config.settings import SPECS, Settings
 from horolog.broker.security import listener_protection
-from horolog.broker.security.certificates import expiry_warning
 from horolog.broker.security.tls import HandshakeBounds, ListenerTls
 from horolog.broker.security.tls_wire import Tell, TlsDoor
-from horolog.broker.setting_types import SettingsError
-from horolog.broker.settings import SPECS, Settings
 
 HTTP: Final = "HTTP"
 """The name under which the HTTP port has keys of its own: `listener.name.http.ssl.keystore.location`."""

@@ -15,7 +15,7 @@ import ssl
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final, cast
 
-from horolog.broker.principal import Principal
+from horolog.broker.base.principal import Principal
 from horolog.broker.security.principal_mapping import NoRuleFits
 from horolog.broker.security.tls import ListenerTls
 

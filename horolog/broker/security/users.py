@@ -14,10 +14,10 @@ from collections.abc import Iterable, Iterator
 from functools import partial
 from typing import NamedTuple
 
+from horolog.broker.on_record.stored_rules import USER, RuleId, Rules, StoredRule
 from horolog.broker.security.password_encoder import PasswordEncoder
 from horolog.broker.security.sasl.scram import Scram
 from horolog.broker.security.sasl.scram_keys import KINDS, USUAL, Form, ScramKeys, ScramKind
-from horolog.broker.stored_rules import USER, RuleId, Rules, StoredRule
 
 log = logging.getLogger(__name__)
 

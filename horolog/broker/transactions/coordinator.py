@@ -22,13 +22,13 @@ import logging
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from horolog.broker.clock import Clock
-from horolog.broker.cluster import Cluster
-from horolog.broker.cluster_errors import ClusterError
-from horolog.broker.committer import Committer
+from horolog.base.clock import Clock
+from horolog.broker.base.topic_names import TRANSACTION_STATE
+from horolog.broker.cluster.cluster import Cluster
+from horolog.broker.commit.committer import Committer
 from horolog.broker.log.integrity import BeingRescanned
 from horolog.broker.log.partition import Partition
-from horolog.broker.topic_names import TRANSACTION_STATE
+from horolog.broker.on_record.cluster_errors import ClusterError
 from horolog.broker.transactions import decisions
 from horolog.broker.transactions.ending import Ending
 from horolog.broker.transactions.journal import NotWritten, TransactionJournal

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 
-from horolog.broker.clock import Clock
+from horolog.base.clock import Clock
 from horolog.broker.transactions import decisions
 from horolog.broker.transactions.journal import NotWritten, TransactionJournal
 from horolog.broker.transactions.marking import Marking

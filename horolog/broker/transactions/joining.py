@@ -13,10 +13,10 @@ import logging
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple, Protocol
 
-from horolog.broker.cluster import Cluster
+from horolog.broker.cluster.cluster import Cluster
+from horolog.broker.cluster.placement import NO_NODE
 from horolog.broker.log.partition import Partition
 from horolog.broker.log.producers import KnownProducer
-from horolog.broker.placement import NO_NODE
 from horolog.broker.transactions.other_brokers import Codes, OtherBrokers, Question
 from horolog.broker.transactions.states import VERSION_2, Producer
 from horolog.protocol.errors import ErrorCode

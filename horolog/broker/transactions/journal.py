@@ -5,10 +5,11 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator
 
-from horolog.broker.clock import Clock
-from horolog.broker.cluster import Cluster
-from horolog.broker.cluster_errors import ClusterError
-from horolog.broker.committer import Committer
+from horolog.base.clock import Clock
+from horolog.broker.base.topic_names import TRANSACTION_STATE
+from horolog.broker.cluster.cluster import Cluster
+from horolog.broker.commit.committer import Committer
+from horolog.broker.commit.safety import Failures
 from horolog.broker.coordination.topic_journal import (
     StoredBatch,
     TopicJournal,
@@ -18,8 +19,7 @@ from horolog.broker.log.integrity import BeingRescanned
 from horolog.broker.log.partition import SERVING, Partition
 from horolog.broker.log.storage import StorageFault
 from horolog.broker.log.validation import RefusedSet, own_batch
-from horolog.broker.safety import Failures
-from horolog.broker.topic_names import TRANSACTION_STATE
+from horolog.broker.on_record.cluster_errors import ClusterError
 from horolog.broker.transactions import records
 from horolog.broker.transactions.states import Transaction, TransactionState
 from horolog.protocol.errors import DecodeError, ErrorCode

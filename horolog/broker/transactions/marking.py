@@ -14,15 +14,15 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from horolog.broker.clock import Clock
-from horolog.broker.cluster import Cluster
-from horolog.broker.committer import Committer, InternalCommit
+from horolog.base.clock import Clock
+from horolog.broker.base.topic_names import GROUP_OFFSETS
+from horolog.broker.cluster.cluster import Cluster
+from horolog.broker.commit.committer import Committer, InternalCommit
+from horolog.broker.commit.safety import Failures
 from horolog.broker.coordination.keyed_queue import gather
 from horolog.broker.log.partition import Partition, append_marker
 from horolog.broker.log.storage import StorageFault
 from horolog.broker.log.validation import RefusedSet
-from horolog.broker.safety import Failures
-from horolog.broker.topic_names import GROUP_OFFSETS
 from horolog.broker.transactions.states import Producer, Transaction, TransactionState
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.records.control import Marker

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from horolog.broker.clock import Clock
+from horolog.base.clock import Clock
 from horolog.broker.transactions.states import Producer, Transaction
 from horolog.protocol.errors import ErrorCode
 

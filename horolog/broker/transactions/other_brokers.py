@@ -10,13 +10,13 @@ from functools import partial
 from itertools import groupby
 from operator import itemgetter
 
-from horolog.broker.cluster import Cluster
+from horolog.broker.base.java_hash import partition_for
+from horolog.broker.base.topic_names import TRANSACTION_STATE
+from horolog.broker.cluster.cluster import Cluster
+from horolog.broker.cluster.peers import Peers
+from horolog.broker.cluster.placement import NO_NODE, Placement
 from horolog.broker.coordination.keyed_queue import gather
-from horolog.broker.java_hash import partition_for
-from horolog.broker.placement import NO_NODE, Placement
-from horolog.broker.topic_names import TRANSACTION_STATE
 from horolog.broker.transactions.states import STATES_BY_TITLE, Producer, Transaction, TransactionState
-from horolog.broker.workers.peers import Peers
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.messages.transactions import (
     AddPartitionsToTxnRequest,

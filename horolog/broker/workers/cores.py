@@ -6,8 +6,8 @@ import math
 import os
 from pathlib import Path
 
-from horolog.broker.setting_types import SettingsError
-from horolog.broker.settings import Settings
+from horolog.broker.config.setting_types import SettingsError
+from horolog.broker.config.settings import Settings
 
 QUOTA = Path("/sys/fs/cgroup/cpu.max")
 """A container's CPU quota: MICROSECONDS or max, and the period."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from horolog.broker.settings import Settings
+from horolog.broker.config.settings import Settings
 
 DIVIDED = (
     "max.connections",

@@ -13,9 +13,9 @@ import socket
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from horolog.broker.listeners import Address, advertised_addresses, listen_addresses
-from horolog.broker.setting_types import SettingsError
-from horolog.broker.settings import Settings
+from horolog.broker.config.listeners import Address, advertised_addresses, listen_addresses
+from horolog.broker.config.setting_types import SettingsError
+from horolog.broker.config.settings import Settings
 
 KEY = "horolog.worker.ports"
 LARGEST_PORT = 65535

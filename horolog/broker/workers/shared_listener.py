@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 from horolog.broker.network.listener import Listener
 
 if TYPE_CHECKING:
-    from horolog.broker.clock import Clock
-    from horolog.broker.listeners import Address
+    from horolog.base.clock import Clock
+    from horolog.broker.cluster.worker_context import WorkerContext
+    from horolog.broker.config.listeners import Address
     from horolog.broker.network.conversation import HandshakeFactory
     from horolog.broker.network.dispatch import Dispatcher
     from horolog.broker.network.limits import ConnectionLimits
     from horolog.broker.security.tls_wire import TlsDoor
-    from horolog.broker.workers.worker_context import WorkerContext
 
 
 class SharedListener(Listener):

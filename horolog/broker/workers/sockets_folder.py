@@ -16,7 +16,7 @@ import socket
 import zlib
 from collections.abc import Iterator, Mapping
 
-from horolog.broker.unix_sockets import fits, make_private, reachable
+from horolog.broker.base.unix_sockets import fits, make_private, reachable
 
 log = logging.getLogger(__name__)
 

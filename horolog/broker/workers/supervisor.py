@@ -18,22 +18,22 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
 
-from horolog.broker import interrupts
-from horolog.broker.clock import Clock, SystemClock
-from horolog.broker.listeners import HTTP_LISTEN, http_address, with_port
+from horolog.base import interrupts
+from horolog.base.clock import Clock, SystemClock
+from horolog.broker.base.periodic import Periodic
+from horolog.broker.cluster.worker_context import WorkerContext
+from horolog.broker.config.listeners import HTTP_LISTEN, http_address, with_port
+from horolog.broker.config.settings import Settings
 from horolog.broker.log.storage import RealStorage, StorageFault
 from horolog.broker.observability.logs import LogSetup
 from horolog.broker.observability.notify import READY, STOPPING, notify
 from horolog.broker.observability.phase import Phase
-from horolog.broker.periodic import Periodic
 from horolog.broker.security.tls_listeners import HTTP, TlsListeners
-from horolog.broker.settings import Settings
-from horolog.broker.start_notes import notes
+from horolog.broker.server.start_notes import notes
 from horolog.broker.workers import ports, sockets_folder
 from horolog.broker.workers.folder_locks import FolderLocks
 from horolog.broker.workers.tether import ASK_EVERY_S, Tether
 from horolog.broker.workers.watching import WorkersServer
-from horolog.broker.workers.worker_context import WorkerContext
 from horolog.broker.workers.worker_process import Command, ProcessEnd, WorkerProcess, command_of
 from horolog.version import __version__
 
@@ -297,7 +297,7 @@ class Supervisor:
 
 def merge(paths: Sequence[str]) -> None:
     """Leave the folders as one process does; they also say whether all workers have ended well."""
-    from horolog.broker.workers import settling  # it knows logs: only now
+    from horolog.broker.cluster import settling  # it knows logs: only now
 
     try:
         settling.merge(RealStorage(), paths)

@@ -11,7 +11,7 @@ import socket
 from collections.abc import Mapping
 from typing import Any, Protocol, cast
 
-from horolog.broker.workers.link import Lines, encode
+from horolog.broker.cluster.link import Lines, encode
 
 READ_BYTES = 1 << 16
 ASK_EVERY_S = 1.0

@@ -8,7 +8,8 @@ from collections.abc import Callable, Coroutine, Iterator, Sequence
 from http import HTTPStatus
 from typing import Protocol
 
-from horolog.broker.metrics import Described, Kind, Samples, lines
+from horolog.broker.base.metrics import Described, Kind, Samples, lines
+from horolog.broker.base.unix_sockets import reachable
 from horolog.broker.observability.http_server import (
     INDEX,
     JSON_TYPE,
@@ -21,7 +22,6 @@ from horolog.broker.observability.http_server import (
     json_answer,
 )
 from horolog.broker.observability.phase import Phase
-from horolog.broker.unix_sockets import reachable
 from horolog.broker.workers import merged
 from horolog.broker.workers.worker_process import Down, shown
 from horolog.version import __version__

@@ -5,8 +5,8 @@ The number is for people who look at processes; the descriptor is the link's, an
 
 import sys
 
-from horolog.broker import interrupts
-from horolog.broker.hot_path import HOT_PATH
+from horolog.base import interrupts
+from horolog.broker.server.hot_path import HOT_PATH
 from horolog.broker.workers import orphans
 
 if __name__ == "__main__":  # also while the rest is imported
@@ -20,17 +20,17 @@ import socket
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from horolog.broker import app
-from horolog.broker.clock import SystemClock
+from horolog.base.clock import SystemClock
+from horolog.broker.cluster.legible_record import until_legible
+from horolog.broker.cluster.link import WorkerLink, receive_orders
+from horolog.broker.cluster.worker_context import WorkerContext
+from horolog.broker.config.setting_types import SettingsError
+from horolog.broker.config.settings import Layers, Settings, from_layers
 from horolog.broker.log.storage import DataFolderError, RealStorage, StorageFault
 from horolog.broker.network.descriptors import raise_limit
 from horolog.broker.observability.logs import LogSetup
-from horolog.broker.serve import EXIT_BAD_SETTINGS
-from horolog.broker.setting_types import SettingsError
-from horolog.broker.settings import Layers, Settings, from_layers
-from horolog.broker.workers.legible_record import until_legible
-from horolog.broker.workers.link import WorkerLink, receive_orders
-from horolog.broker.workers.worker_context import WorkerContext
+from horolog.broker.server import app
+from horolog.broker.workers.serve import EXIT_BAD_SETTINGS
 from horolog.broker.workers.worker_role import WorkerRole
 
 log = logging.getLogger("horolog.broker.workers.worker")  # also where this runs as a program
@@ -100,7 +100,7 @@ async def _serve(orders: Orders, link: WorkerLink, logs: LogSetup) -> None:
     link.on_lost = stopped.set
     storage, clock = RealStorage(), SystemClock()
     if context.is_first:
-        from horolog.broker.workers import settling
+        from horolog.broker.cluster import settling
 
         settling.settle(storage, orders.data_dirs, clock, orders.settings, context.nodes)
         link.settled()

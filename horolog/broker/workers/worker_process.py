@@ -14,11 +14,11 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
-from horolog.broker.clock import Clock
+from horolog.base.clock import Clock
+from horolog.broker.cluster.worker_context import http_socket
 from horolog.broker.observability.phase import Phase
 from horolog.broker.workers.ends import MOST_ENDS, WITHIN_S, Ends
 from horolog.broker.workers.tether import ASK_EVERY_S, MOST_UNANSWERED, Tether
-from horolog.broker.workers.worker_context import http_socket
 
 log = logging.getLogger(__name__)
 

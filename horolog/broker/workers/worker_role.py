@@ -8,35 +8,35 @@ from concurrent.futures import Executor
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from horolog.broker.cluster.hand_over import HandOvers
+from horolog.broker.cluster.peers import Peers, SocketPeers, socket_path
+from horolog.broker.cluster.worker_cluster import WorkerCluster
+from horolog.broker.cluster.worker_folder_checkpoints import share_of
+from horolog.broker.cluster.worker_placement import WorkersPlacement
 from horolog.broker.network.peer_listener import PeerListener
-from horolog.broker.role import Role
+from horolog.broker.server.role import Role
 from horolog.broker.transactions.joining import Joining, JoiningAnywhere
 from horolog.broker.transactions.other_brokers import OtherBrokers
 from horolog.broker.workers.divided_settings import divided
-from horolog.broker.workers.hand_over import HandOvers
-from horolog.broker.workers.peers import Peers, SocketPeers, socket_path
 from horolog.broker.workers.shared_listener import SharedListener
-from horolog.broker.workers.worker_cluster import WorkerCluster
-from horolog.broker.workers.worker_folder_checkpoints import share_of
-from horolog.broker.workers.worker_placement import WorkersPlacement
 
 if TYPE_CHECKING:
-    from horolog.broker.clock import Clock
-    from horolog.broker.cluster import Cluster
-    from horolog.broker.cluster_file import ClusterFile
-    from horolog.broker.committer import Committer
-    from horolog.broker.listeners import Address
+    from horolog.base.clock import Clock
+    from horolog.broker.cluster.cluster import Cluster
+    from horolog.broker.cluster.link import Link
+    from horolog.broker.cluster.placement import Endpoints, Placement
+    from horolog.broker.cluster.worker_context import WorkerContext
+    from horolog.broker.commit.committer import Committer
+    from horolog.broker.config.listeners import Address
+    from horolog.broker.config.settings import Settings
     from horolog.broker.log.manager import LogManager, Share
     from horolog.broker.network.conversation import HandshakeFactory
     from horolog.broker.network.dispatch import Dispatcher
     from horolog.broker.network.limits import ConnectionLimits
     from horolog.broker.network.listener import Listener
     from horolog.broker.observability.http import MetricsServer
-    from horolog.broker.placement import Endpoints, Placement
+    from horolog.broker.on_record.cluster_file import ClusterFile
     from horolog.broker.security.tls_wire import TlsDoor
-    from horolog.broker.settings import Settings
-    from horolog.broker.workers.link import Link
-    from horolog.broker.workers.worker_context import WorkerContext
 
 
 class WorkerRole(Role):

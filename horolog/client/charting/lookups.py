@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from horolog.client.client import Client
-    from horolog.client.types import TopicPartition
+    from horolog.client.values.types import TopicPartition
+    from horolog.client.wire.client import Client
 
 LATEST = -1
 BEYOND_ALL_MS = 1 << 62
@@ -16,7 +16,7 @@ BORDERS_AT_ONCE = 8
 
 async def time_range(client: "Client", partitions: "Sequence[TopicPartition]") -> tuple[int, int] | None:
     """The time of the first record of any partition that has one, and the largest time of all; None without any."""
-    from horolog.client.offsets import LARGEST_TIMESTAMP
+    from horolog.client.wire.offsets import LARGEST_TIMESTAMP
     from horolog.protocol.apis import ApiKey
 
     times = await _times_found(client, partitions, 0)
@@ -30,7 +30,7 @@ async def time_range(client: "Client", partitions: "Sequence[TopicPartition]") -
 
 
 async def _times_found(client: "Client", partitions: "Sequence[TopicPartition]", time_ms: int) -> list[int]:
-    from horolog.client.offsets import list_offsets
+    from horolog.client.wire.offsets import list_offsets
 
     found = await list_offsets(client, dict.fromkeys(partitions, time_ms))
     return [one.timestamp_ms for one in found.values() if one is not None and one.timestamp_ms >= 0]
@@ -53,7 +53,7 @@ async def offsets_at(
     client: "Client", partitions: "Sequence[TopicPartition]", borders: Sequence[int]
 ) -> "dict[TopicPartition, list[int]]":
     """For each partition the first offsets at or after the borders; the end of the partition if no record is that late."""
-    from horolog.client.offsets import ends, list_offsets
+    from horolog.client.wire.offsets import ends, list_offsets
 
     end = await ends(client, dict.fromkeys(partitions, LATEST))
     bound = asyncio.Semaphore(BORDERS_AT_ONCE)

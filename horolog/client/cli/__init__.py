@@ -1,1 +1,5 @@
 """The command line `horolog`."""
+
+__all__ = [
+    "main",
+]

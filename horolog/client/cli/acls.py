@@ -3,18 +3,18 @@
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from horolog.client.cli.common.arguments import add_data_folders
-from horolog.client.cli.common.console import Console
-from horolog.client.cli.common.errors import NotFoundError, UsageError
-from horolog.client.cli.common.exit_codes import ExitCode
-from horolog.client.cli.online.actions import Action, add_actions, run_action
-from horolog.client.cli.online.connecting import connected
+from horolog.commands.arguments import add_data_folders
+from horolog.commands.console import Console
+from horolog.commands.errors import NotFoundError, UsageError
+from horolog.commands.exit_codes import ExitCode
+from horolog.commands.online.actions import Action, add_actions, run_action
+from horolog.commands.online.connecting import connected
 
 if TYPE_CHECKING:
+    from horolog.base.acl_types import Operation, ResourceType
     from horolog.broker.security.acls import Acl, AclFilter
     from horolog.broker.security.authorizer import Authorizer, Verdict
-    from horolog.client.admin import Admin
-    from horolog.protocol.acl_types import Operation, ResourceType
+    from horolog.client.admin.admin import Admin
 
 KINDS = ("topic", "group", "transactional-id", "cluster")
 RESOURCES = "topic:NAME, group:NAME or transactional-id:NAME; NAME* is a prefix, * all names; or cluster"
@@ -53,7 +53,7 @@ def _principal(text: str) -> str:
 
 
 def _operation(text: str) -> "Operation":
-    from horolog.protocol.acl_types import Operation
+    from horolog.base.acl_types import Operation
 
     word = text.upper().replace("-", "_")
     known = [each.name for each in Operation if each > Operation.ANY]
@@ -65,7 +65,7 @@ def _operation(text: str) -> "Operation":
 
 def _resource(text: str) -> "tuple[ResourceType, str, bool]":
     """Type and name of resources, and whether the name is a prefix."""
-    from horolog.protocol.acl_types import CLUSTER_NAME, EVERY_NAME, ResourceType
+    from horolog.base.acl_types import CLUSTER_NAME, EVERY_NAME, ResourceType
 
     kind, separator, name = text.partition(":")
     if kind == "cluster" and not name:
@@ -78,8 +78,8 @@ def _resource(text: str) -> "tuple[ResourceType, str, bool]":
 
 
 def _rule(arguments: argparse.Namespace) -> "Acl":
+    from horolog.base.acl_types import PatternType, Permission
     from horolog.broker.security.acls import Acl, wrong_with
-    from horolog.protocol.acl_types import PatternType, Permission
 
     kind, name, is_prefix = _resource(arguments.resource)
     rule = Acl(
@@ -107,8 +107,8 @@ def _list_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 async def _list(arguments: argparse.Namespace, console: Console) -> ExitCode:
-    from horolog.client.admin import Admin
-    from horolog.protocol.acl_types import EVERYBODY
+    from horolog.base.acl_types import EVERYBODY
+    from horolog.client.admin.admin import Admin
 
     wanted = _filter(arguments.resource)
     if arguments.data:
@@ -123,8 +123,8 @@ async def _list(arguments: argparse.Namespace, console: Console) -> ExitCode:
 
 
 def _filter(resource: str | None) -> "AclFilter":
+    from horolog.base.acl_types import EVERY_NAME, PatternType
     from horolog.broker.security.acls import AclFilter
-    from horolog.protocol.acl_types import EVERY_NAME, PatternType
 
     if resource is None:
         return AclFilter()
@@ -149,7 +149,7 @@ def _shown(console: Console, acls: "list[Acl]", **more: str) -> ExitCode:
 
 
 def _text_of(acl: "Acl") -> str:
-    from horolog.protocol.acl_types import PatternType, ResourceType
+    from horolog.base.acl_types import PatternType, ResourceType
 
     if acl.resource_type is ResourceType.CLUSTER:
         return "cluster"
@@ -170,11 +170,11 @@ def _as_json(acl: "Acl") -> dict[str, Any]:
 
 
 async def _add(arguments: argparse.Namespace, console: Console) -> ExitCode:
-    from horolog.client.admin import Admin
+    from horolog.client.admin.admin import Admin
 
     rule = _rule(arguments)
     if arguments.data:
-        from horolog.broker.cluster_state import RulesChanged
+        from horolog.broker.cluster.cluster_state import RulesChanged
         from horolog.broker.security.acls import rule_of
         from horolog.client.cli.examining import folder_rules
 
@@ -187,11 +187,11 @@ async def _add(arguments: argparse.Namespace, console: Console) -> ExitCode:
 
 async def _remove(arguments: argparse.Namespace, console: Console) -> ExitCode:
     from horolog.broker.security.acls import AclFilter, rule_of
-    from horolog.client.admin import Admin
+    from horolog.client.admin.admin import Admin
 
     rule = _rule(arguments)
     if arguments.data:
-        from horolog.broker.cluster_state import RulesChanged
+        from horolog.broker.cluster.cluster_state import RulesChanged
         from horolog.client.cli.examining import folder_rules
 
         gone = [one for one in _in_folder(arguments.data) if one == rule]
@@ -206,8 +206,8 @@ async def _remove(arguments: argparse.Namespace, console: Console) -> ExitCode:
 
 
 def _in_folder(data_dirs: list[str]) -> "list[Acl]":
+    from horolog.broker.on_record.stored_rules import ACL
     from horolog.broker.security.acls import acl_of
-    from horolog.broker.stored_rules import ACL
     from horolog.client.cli.examining import folder_rules
 
     return sorted(acl_of(rule.content) for rule in folder_rules.read(data_dirs).values() if rule.kind == ACL)
@@ -218,8 +218,8 @@ def _in_folder(data_dirs: list[str]) -> "list[Acl]":
 
 async def _check(arguments: argparse.Namespace, console: Console) -> ExitCode:
     """Check against the broker's rules and settings; the decision is made here, by the broker's own code."""
-    from horolog.broker.principal import Principal
-    from horolog.client.admin import Admin
+    from horolog.broker.base.principal import Principal
+    from horolog.client.admin.admin import Admin
 
     kind, name, is_prefix = _resource(arguments.resource)
     if is_prefix:
@@ -235,7 +235,7 @@ async def _check(arguments: argparse.Namespace, console: Console) -> ExitCode:
 
 
 async def _authorizer(admin: "Admin") -> "Authorizer":
-    from horolog.broker.protection import super_users_of
+    from horolog.broker.config.protection import super_users_of
     from horolog.broker.security.authorizer import Authorizer
 
     number = str(min((await admin.client.metadata([])).nodes))

@@ -5,14 +5,14 @@ from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from horolog.client.cli.common.arguments import add_output, add_zone, describe
-from horolog.client.cli.common.console import Console
-from horolog.client.cli.common.errors import CommandError, NotFoundError, UsageError
-from horolog.client.cli.common.exit_codes import ExitCode
+from horolog.commands.arguments import add_output, add_zone, describe
+from horolog.commands.console import Console
+from horolog.commands.errors import CommandError, NotFoundError, UsageError
+from horolog.commands.exit_codes import ExitCode
 
 if TYPE_CHECKING:  # reading files is imported when files are read
     from horolog.broker.adoption.given import Given
-    from horolog.broker.settings import Settings
+    from horolog.broker.config.settings import Settings
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -43,8 +43,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
     from horolog.broker.adoption.giving import RefusedSettings
+    from horolog.broker.config.setting_types import SettingsError
     from horolog.broker.log.storage import DataFolderError, FolderInUse, OverlayStorage, ReadOnlyStorage, StorageFault
-    from horolog.broker.setting_types import SettingsError
     from horolog.client.cli.examining import adopting
 
     folders = [one.rstrip("/") or "/" for one in arguments.data_folders]
@@ -91,9 +91,9 @@ def _check_folders(folders: list[str], console: Console, *, dry_run: bool) -> No
 
 def _broker_settings(arguments: argparse.Namespace, folder: str, console: Console) -> "Settings":
     """The settings that `serve` would have; the broker's id comes from the folder unless an argument gives it."""
+    from horolog.broker.config.setting_types import SettingsError
+    from horolog.broker.config.settings import load
     from horolog.broker.log.storage import ReadOnlyStorage
-    from horolog.broker.setting_types import SettingsError
-    from horolog.broker.settings import load
     from horolog.client.cli.examining.adopting import node_id_of
 
     flags: dict[str, str] = {}

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
-from horolog.client.cli.common.arguments import (
+from horolog.commands.arguments import (
     add_output,
     add_zone,
     describe,
@@ -13,23 +13,23 @@ from horolog.client.cli.common.arguments import (
     partitions,
     positive_number,
 )
-from horolog.client.cli.common.console import Console
-from horolog.client.cli.common.errors import CommandError, UsageError
-from horolog.client.cli.common.exit_codes import ExitCode
-from horolog.client.cli.online.connecting import add_connection, connected, partitions_of
-from horolog.client.cli.online.decoding import Lens, add_decoding, lens_of
-from horolog.client.cli.online.formats import add_format, decoded_writer, format_of, writer
-from horolog.client.cli.online.looking_ahead import add_look_ahead, tell
+from horolog.commands.console import Console
+from horolog.commands.errors import CommandError, UsageError
+from horolog.commands.exit_codes import ExitCode
+from horolog.commands.online.connecting import add_connection, connected, partitions_of
+from horolog.commands.online.decoding import Lens, add_decoding, lens_of
+from horolog.commands.online.formats import add_format, decoded_writer, format_of, writer
+from horolog.commands.online.looking_ahead import add_look_ahead, tell
 
 if TYPE_CHECKING:
-    from horolog.client.client import Client
+    from horolog.base.patterns import Matches
     from horolog.client.decoding import Decoded
-    from horolog.client.moment import MergedRecords
-    from horolog.client.moment_source import Source
-    from horolog.client.patterns import Matches
-    from horolog.client.sorting import Placed
-    from horolog.client.time_ranges import TimeRange
-    from horolog.client.types import ConsumerRecord, TopicPartition
+    from horolog.client.moments.moment import MergedRecords
+    from horolog.client.moments.moment_source import Source
+    from horolog.client.moments.sorting import Placed
+    from horolog.client.values.time_ranges import TimeRange
+    from horolog.client.values.types import ConsumerRecord, TopicPartition
+    from horolog.client.wire.client import Client
 
 Keep = Callable[["ConsumerRecord"], bool]
 Show = Callable[["Placed", "Decoded | None"], bytes]
@@ -76,7 +76,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def pattern(text: str) -> "Matches":
     """For `type=`: a pattern whose cost on a record is bounded."""
-    from horolog.client.patterns import PatternError, compile_pattern
+    from horolog.base.patterns import PatternError, compile_pattern
 
     try:
         return compile_pattern(text)
@@ -104,8 +104,8 @@ async def moment_of(
     arguments: argparse.Namespace, times: "TimeRange", console: Console
 ) -> AsyncIterator["MergedRecords"]:
     """The moment from a broker, or from the files of a data folder: the same records either way."""
-    from horolog.client.look_ahead import DEFAULT
-    from horolog.client.moment import merge
+    from horolog.client.moments.look_ahead import DEFAULT
+    from horolog.client.moments.moment import merge
 
     def merged(source: "Client | Source", places: "list[TopicPartition]") -> "MergedRecords":
         look_ahead = arguments.look_ahead or DEFAULT
@@ -120,7 +120,7 @@ async def moment_of(
                 yield moment
         return
     from horolog.client.cli.examining.folder_source import opened
-    from horolog.client.errors import KafkaError
+    from horolog.client.values.errors import KafkaError
 
     with opened(arguments.dir, arguments.topic, arguments.partition) as source:
         try:
@@ -134,8 +134,8 @@ async def moment_of(
 
 def times_of(arguments: argparse.Namespace, console: Console) -> "TimeRange":
     """The requested range; prints how it was understood."""
-    from horolog.client.time_ranges import parse_named
-    from horolog.client.times import TimeTextError
+    from horolog.client.values.time_ranges import parse_named
+    from horolog.client.values.times import TimeTextError
 
     ends = {"--for": arguments.length, "--around": arguments.around, "--until": arguments.until}
     given = [name for name, value in ends.items() if value is not None]
@@ -202,8 +202,8 @@ def keep_of(arguments: argparse.Namespace) -> Keep:
 
 def show_of(arguments: argparse.Namespace, console: Console) -> Show:
     """The writer of records: with their lateness in text and in JSON."""
-    from horolog.client.cli.online.decoding import in_json, in_text
-    from horolog.client.cli.online.record_text import as_json, line_of
+    from horolog.commands.online.decoding import in_json, in_text
+    from horolog.commands.online.record_text import as_json, line_of
 
     wanted, write_record = format_of(arguments, console), writer(arguments, console)
     write_decoded = decoded_writer(arguments, console)
@@ -227,7 +227,7 @@ def show_of(arguments: argparse.Namespace, console: Console) -> Show:
 
 def lateness(late_ms: int) -> str:
     """`+3.2s late`, or nothing."""
-    from horolog.client.times import format_duration
+    from horolog.client.values.times import format_duration
 
     if late_ms <= 0:
         return ""

@@ -3,15 +3,15 @@
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from horolog.client.cli.common.arguments import add_output, describe, positive_number
-from horolog.client.cli.common.console import Console
-from horolog.client.cli.common.errors import UsageError
-from horolog.client.cli.common.exit_codes import ExitCode
-from horolog.client.cli.online.connecting import add_connection, connected
+from horolog.commands.arguments import add_output, describe, positive_number
+from horolog.commands.console import Console
+from horolog.commands.errors import UsageError
+from horolog.commands.exit_codes import ExitCode
+from horolog.commands.online.connecting import add_connection, connected
 
 if TYPE_CHECKING:
-    from horolog.client.cli.online.measuring import Figures
-    from horolog.client.client import Client
+    from horolog.client.wire.client import Client
+    from horolog.commands.online.measuring import Figures
 
 PARTS = ("produce", "consume", "latency", "lookup")
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
@@ -45,7 +45,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 async def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
     from secrets import token_hex
 
-    from horolog.client.admin import Admin
+    from horolog.client.admin.admin import Admin
 
     unknown = [part for part in arguments.parts if part not in PARTS]
     if unknown:
@@ -66,7 +66,7 @@ async def measure(
     client: "Client", topic: str, parts: list[str], arguments: argparse.Namespace, console: Console
 ) -> "list[Figures]":
     """Run the parts in order; producing always comes first, shown or not, since the others read its records."""
-    from horolog.client.cli.online import measuring
+    from horolog.commands.online import measuring
 
     codec = None if arguments.codec == "none" else arguments.codec
     figures = []

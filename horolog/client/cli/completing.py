@@ -11,9 +11,9 @@ import itertools
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from horolog.client.cli.common.arguments import duration
-from horolog.client.cli.common.console import Console
-from horolog.client.cli.common.exit_codes import ExitCode
+from horolog.commands.arguments import duration
+from horolog.commands.console import Console
+from horolog.commands.exit_codes import ExitCode
 
 ANSWER_MS = 300
 ANSWER_VARIABLE = "HOROLOG_COMPLETION_TIMEOUT"
@@ -82,7 +82,7 @@ def candidates(words: Sequence[str], console: Console) -> Iterable[str]:
             return ("topic:", "group:", "transactional-id:", "cluster")
         return [f"{kind}:{name}" for name in names_of(_RESOURCES[kind], words, console)]
     if place.kind == "profiles":
-        from horolog.client.cli.common.connection import profiles
+        from horolog.commands.connection import profiles
 
         return profiles(console.environ)
     if place.kind in {"settings", "assignments"}:
@@ -193,10 +193,10 @@ def settings(place: Place, written: str) -> list[str]:
 
 def settings_of(kind: str) -> dict[str, Setting]:
     """Of topics, of brokers or of groups."""
-    from horolog.broker.settings import SPECS
-    from horolog.broker.topic_settings import ROWS
-    from horolog.client.group_settings import GROUP_SETTINGS
+    from horolog.broker.config.settings import SPECS
+    from horolog.broker.config.topic_settings import ROWS
     from horolog.client.security.options import MECHANISMS
+    from horolog.client.values.group_settings import GROUP_SETTINGS
 
     if kind == "group":
         return {key: Setting(words) for key, words in GROUP_SETTINGS.items()}
@@ -226,8 +226,8 @@ def times(console: Console) -> list[str]:
 
 def names_of(kind: str, words: Sequence[str], console: Console) -> list[str]:
     """Topics or groups of the broker that the words name."""
-    from horolog.client.cli.common.connection import settle
-    from horolog.client.cli.common.running import run_until_done
+    from horolog.commands.connection import settle
+    from horolog.commands.running import run_until_done
 
     arguments = connection_of(words)
     settle(arguments, console)
@@ -264,9 +264,9 @@ def connection_of(words: Sequence[str]) -> argparse.Namespace:
 
 
 async def _asked(kind: str, arguments: argparse.Namespace, timeout_ms: int) -> list[str]:
-    from horolog.client.admin import Admin
-    from horolog.client.client import Client
-    from horolog.client.retry import RetryPolicy
+    from horolog.client.admin.admin import Admin
+    from horolog.client.wire.client import Client
+    from horolog.client.wire.retry import RetryPolicy
 
     async with Client(
         arguments.bootstrap,

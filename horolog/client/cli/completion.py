@@ -13,11 +13,11 @@ import argparse
 from typing import NamedTuple
 
 from horolog.client.cli.commands import COMMANDS
-from horolog.client.cli.common.arguments import describe
-from horolog.client.cli.common.console import Console
-from horolog.client.cli.common.errors import CommandError
-from horolog.client.cli.common.exit_codes import ExitCode
 from horolog.client.cli.completing import kind_of
+from horolog.commands.arguments import describe
+from horolog.commands.console import Console
+from horolog.commands.errors import CommandError
+from horolog.commands.exit_codes import ExitCode
 
 FILE_METAVARS = ("FILE", "DIR", "DATA_FOLDER", "PATH")
 """Arguments with these names are completed with file names."""

@@ -3,16 +3,16 @@
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from horolog.client.cli.common.console import Console
-from horolog.client.cli.common.errors import NotFoundError, UsageError
-from horolog.client.cli.common.exit_codes import ExitCode
-from horolog.client.cli.online.actions import Action, add_actions, run_action
-from horolog.client.cli.online.connecting import connected, partitions_of
-from horolog.client.cli.online.setting_values import settings_of
+from horolog.commands.console import Console
+from horolog.commands.errors import NotFoundError, UsageError
+from horolog.commands.exit_codes import ExitCode
+from horolog.commands.online.actions import Action, add_actions, run_action
+from horolog.commands.online.connecting import connected, partitions_of
+from horolog.commands.online.setting_values import settings_of
 
 if TYPE_CHECKING:
-    from horolog.client.admin import Admin
-    from horolog.client.admin_configs import Config
+    from horolog.client.admin.admin import Admin
+    from horolog.client.admin.admin_configs import Config
 
 KINDS = ("topic", "broker", "group")
 ALL_BROKERS = "all"
@@ -43,7 +43,7 @@ def _list_arguments(parser: argparse.ArgumentParser) -> None:
 async def _list(arguments: argparse.Namespace, console: Console) -> ExitCode:
     from fnmatch import fnmatchcase
 
-    from horolog.client.admin import Admin
+    from horolog.client.admin.admin import Admin
 
     async with connected(arguments) as client, Admin(client) as admin:
         await _require(admin, arguments)
@@ -112,13 +112,13 @@ def _value(config: "Config") -> str | None:
 
 
 def _shown(key: str, value: str | None) -> str | None:
-    from horolog.protocol.readable import setting_text
+    from horolog.base.readable import setting_text
 
     return None if value is None else setting_text(key, value)
 
 
 def _source(config: "Config") -> str:
-    from horolog.client.admin_configs import SOURCES
+    from horolog.client.admin.admin_configs import SOURCES
 
     return SOURCES.get(config.source, "unknown")
 
@@ -159,7 +159,7 @@ async def _unset(arguments: argparse.Namespace, console: Console) -> ExitCode:
 
 async def _change(arguments: argparse.Namespace, changes: dict[str, str | None], console: Console) -> ExitCode:
     """Show the values before and after."""
-    from horolog.client.admin import Admin
+    from horolog.client.admin.admin import Admin
 
     kind, name = arguments.kind, _name(arguments)
     async with connected(arguments) as client, Admin(client) as admin:
@@ -190,7 +190,7 @@ async def _once_known(admin: "Admin", kind: str, name: str, changes: dict[str, s
     import asyncio
     import time
 
-    from horolog.client.admin_configs import own_source
+    from horolog.client.admin.admin_configs import own_source
 
     own = own_source(kind, name)
 

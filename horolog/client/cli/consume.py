@@ -4,7 +4,7 @@ import argparse
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from horolog.client.cli.common.arguments import (
+from horolog.commands.arguments import (
     add_output,
     add_zone,
     describe,
@@ -13,19 +13,19 @@ from horolog.client.cli.common.arguments import (
     positive_number,
     whole_number,
 )
-from horolog.client.cli.common.console import Console
-from horolog.client.cli.common.errors import UsageError
-from horolog.client.cli.common.exit_codes import ExitCode
-from horolog.client.cli.online.connecting import add_connection, connected, partitions_of
-from horolog.client.cli.online.decoding import add_decoding
-from horolog.client.cli.online.formats import add_format, decoded_writer, writer
-from horolog.client.cli.online.looking_ahead import add_look_ahead, tell
+from horolog.commands.console import Console
+from horolog.commands.errors import UsageError
+from horolog.commands.exit_codes import ExitCode
+from horolog.commands.online.connecting import add_connection, connected, partitions_of
+from horolog.commands.online.decoding import add_decoding
+from horolog.commands.online.formats import add_format, decoded_writer, writer
+from horolog.commands.online.looking_ahead import add_look_ahead, tell
 
 if TYPE_CHECKING:
-    from horolog.client.cli.online.reading import Reading
-    from horolog.client.cli.online.record_text import Writer
-    from horolog.client.client import Client
-    from horolog.client.types import TopicPartition
+    from horolog.client.values.types import TopicPartition
+    from horolog.client.wire.client import Client
+    from horolog.commands.online.reading import Reading
+    from horolog.commands.online.record_text import Writer
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -122,9 +122,9 @@ def check(arguments: argparse.Namespace) -> None:
 
 
 def plan(arguments: argparse.Namespace, console: Console) -> "Reading":
-    from horolog.client.cli.online.decoding import lens_of
-    from horolog.client.cli.online.reading import Reading
-    from horolog.client.times import LATEST
+    from horolog.client.values.times import LATEST
+    from horolog.commands.online.decoding import lens_of
+    from horolog.commands.online.reading import Reading
 
     times = console.range(arguments.since, arguments.until, length_ms=arguments.length, ends=True)
     if times.until_ms is None and (arguments.late or arguments.look_ahead is not None):
@@ -162,8 +162,8 @@ async def merged(
     console: Console,
 ) -> None:
     """Read all partitions as one, by time."""
-    from horolog.client.look_ahead import DEFAULT, TO_THE_END
-    from horolog.client.moment import merge
+    from horolog.client.moments.look_ahead import DEFAULT, TO_THE_END
+    from horolog.client.moments.moment import merge
 
     moment = merge(
         client,
@@ -185,9 +185,9 @@ async def bounds(
     console: Console,
 ) -> tuple[Mapping["TopicPartition", int], Mapping["TopicPartition", int]]:
     """Where to begin in each partition and, unless following, where to end."""
-    from horolog.client.cli.online.reading import at_times, within
-    from horolog.client.offsets import ends
-    from horolog.client.types import EARLIEST, LATEST
+    from horolog.client.values.types import EARLIEST, LATEST
+    from horolog.client.wire.offsets import ends
+    from horolog.commands.online.reading import at_times, within
 
     isolation = 1 if arguments.isolation == "read_committed" else 0
     first = await ends(client, dict.fromkeys(wanted, EARLIEST), isolation)

@@ -4,10 +4,10 @@ import argparse
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from horolog.client.cli.common.arguments import add_output, add_zone, describe
-from horolog.client.cli.common.console import Console
-from horolog.client.cli.common.errors import CommandError, NotFoundError
-from horolog.client.cli.common.exit_codes import ExitCode
+from horolog.commands.arguments import add_output, add_zone, describe
+from horolog.commands.console import Console
+from horolog.commands.errors import CommandError, NotFoundError
+from horolog.commands.exit_codes import ExitCode
 
 if TYPE_CHECKING:  # reading files is imported when files are read
     from horolog.client.cli.dumping.items import Item
@@ -166,7 +166,7 @@ def _pins(folder: str, now_ms: int) -> "list[Item]":
     """The pins of scans of the folder: the next scan sweeps those of finished ones."""
     from pathlib import Path
 
-    from horolog.client.pins import folder_of, scans_in
+    from horolog.base.pins import folder_of, scans_in
 
     return [
         {

@@ -4,10 +4,10 @@ import argparse
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from horolog.client.cli.common.arguments import add_output, add_zone, describe, positive_number
-from horolog.client.cli.common.console import Console
-from horolog.client.cli.common.errors import NotFoundError, UsageError
-from horolog.client.cli.common.exit_codes import ExitCode
+from horolog.commands.arguments import add_output, add_zone, describe, positive_number
+from horolog.commands.console import Console
+from horolog.commands.errors import NotFoundError, UsageError
+from horolog.commands.exit_codes import ExitCode
 
 if TYPE_CHECKING:  # reading files is imported when files are read
     from horolog.client.cli.dumping.files import Question

@@ -2,10 +2,10 @@
 
 import argparse
 
-from horolog.client.cli.common.arguments import add_output, describe
-from horolog.client.cli.common.console import Console
-from horolog.client.cli.common.errors import CommandError, NotFoundError
-from horolog.client.cli.common.exit_codes import ExitCode
+from horolog.commands.arguments import add_output, describe
+from horolog.commands.console import Console
+from horolog.commands.errors import CommandError, NotFoundError
+from horolog.commands.exit_codes import ExitCode
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -23,7 +23,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
-    from horolog.broker.shipped_files import FILES, named
+    from horolog.broker.config.shipped_files import FILES, named
 
     try:
         chosen = list(named(arguments.names))

@@ -3,19 +3,19 @@
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from horolog.client.cli.common.arguments import add_zone, duration, partitions, whole_number
-from horolog.client.cli.common.console import Console
-from horolog.client.cli.common.errors import CommandError, UsageError
-from horolog.client.cli.common.exit_codes import ExitCode
-from horolog.client.cli.online.actions import Action, add_actions, add_yes, confirmed, run_action
-from horolog.client.cli.online.connecting import connected, partitions_of
-from horolog.client.cli.online.looked_at import require_looked_at, why_no_group
+from horolog.commands.arguments import add_zone, duration, partitions, whole_number
+from horolog.commands.console import Console
+from horolog.commands.errors import CommandError, UsageError
+from horolog.commands.exit_codes import ExitCode
+from horolog.commands.online.actions import Action, add_actions, add_yes, confirmed, run_action
+from horolog.commands.online.connecting import connected, partitions_of
+from horolog.commands.online.looked_at import require_looked_at, why_no_group
 
 if TYPE_CHECKING:
-    from horolog.client.admin import Admin
-    from horolog.client.lagging import Lag
-    from horolog.client.times import Moment
-    from horolog.client.types import TopicPartition
+    from horolog.client.admin.admin import Admin
+    from horolog.client.moments.lagging import Lag
+    from horolog.client.values.times import Moment
+    from horolog.client.values.types import TopicPartition
 
 DEAD = "Dead"
 IDLE_STATES = {"Empty", DEAD, ""}
@@ -40,7 +40,7 @@ def _list_arguments(parser: argparse.ArgumentParser) -> None:
 async def _list(arguments: argparse.Namespace, console: Console) -> ExitCode:
     from fnmatch import fnmatchcase
 
-    from horolog.client.admin import Admin
+    from horolog.client.admin.admin import Admin
 
     async with connected(arguments) as client, Admin(client) as admin:
         groups = [each for each in await admin.list_groups() if fnmatchcase(each.group, arguments.pattern)]
@@ -56,7 +56,7 @@ def _names_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 async def _describe(arguments: argparse.Namespace, console: Console) -> ExitCode:
-    from horolog.client.admin import Admin
+    from horolog.client.admin.admin import Admin
 
     async with connected(arguments) as client, Admin(client) as admin:
         for group in arguments.groups:
@@ -134,8 +134,8 @@ def _lag_arguments(parser: argparse.ArgumentParser) -> None:
 async def _lag(arguments: argparse.Namespace, console: Console) -> ExitCode:
     import asyncio
 
-    from horolog.client.admin import Admin
-    from horolog.client.lagging import as_json, lag_of, longest, of_unknown_length
+    from horolog.client.admin.admin import Admin
+    from horolog.client.moments.lagging import as_json, lag_of, longest, of_unknown_length
 
     async with connected(arguments) as client, Admin(client) as admin:
         for group in arguments.groups:
@@ -195,7 +195,7 @@ def _show_lag(lags: "list[Lag]", console: Console) -> None:
 
 
 def _behind(seconds: float | None) -> str | None:
-    from horolog.client.times import format_duration
+    from horolog.client.values.times import format_duration
 
     if seconds is None:
         return None
@@ -203,7 +203,7 @@ def _behind(seconds: float | None) -> str | None:
 
 
 def _say_alert(lags: "list[Lag]", limit_ms: int, console: Console) -> None:
-    from horolog.client.times import format_duration
+    from horolog.client.values.times import format_duration
 
     late = [lag for lag in lags if (lag.seconds or 0) * 1000 > limit_ms]
     worst = max(late, key=lambda lag: lag.seconds or 0)
@@ -230,8 +230,8 @@ def _reset_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 async def _reset(arguments: argparse.Namespace, console: Console) -> ExitCode:
-    from horolog.client.admin import Admin
-    from horolog.client.lagging import targets
+    from horolog.client.admin.admin import Admin
+    from horolog.client.moments.lagging import targets
 
     given = [name for name in ("to", "to_offset", "by") if getattr(arguments, name) is not None]
     if len(given) != 1:
@@ -258,7 +258,7 @@ async def _reset(arguments: argparse.Namespace, console: Console) -> ExitCode:
 
 def _moment_to_go_to(arguments: argparse.Namespace, console: Console) -> "Moment | None":
     """The moment of `--to`; a group stores only where to continue, so a range is refused."""
-    from horolog.client.times import RANGE_SEPARATOR
+    from horolog.client.values.times import RANGE_SEPARATOR
 
     if arguments.to is None:
         return None
@@ -306,9 +306,9 @@ async def _where_to(
     console: Console,
 ) -> "dict[TopicPartition, tuple[int, int | None]]":
     """The offset for each partition, for resets by offset."""
-    from horolog.client.cli.online.reading import within
-    from horolog.client.offsets import ends
-    from horolog.client.types import EARLIEST, LATEST
+    from horolog.client.values.types import EARLIEST, LATEST
+    from horolog.client.wire.offsets import ends
+    from horolog.commands.online.reading import within
 
     first = await ends(admin.client, dict.fromkeys(places, EARLIEST))
     last = await ends(admin.client, dict.fromkeys(places, LATEST))
@@ -377,7 +377,7 @@ def _delete_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 async def _delete(arguments: argparse.Namespace, console: Console) -> ExitCode:
-    from horolog.client.admin import Admin
+    from horolog.client.admin.admin import Admin
 
     async with connected(arguments) as client, Admin(client) as admin:
         for group in arguments.groups:

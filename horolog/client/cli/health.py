@@ -4,10 +4,10 @@ import argparse
 import time
 from typing import Final
 
-from horolog.client.cli.common.arguments import add_output, describe
-from horolog.client.cli.common.console import Console
-from horolog.client.cli.common.exit_codes import ExitCode
-from horolog.client.cli.online.connecting import add_connection, connected
+from horolog.commands.arguments import add_output, describe
+from horolog.commands.console import Console
+from horolog.commands.exit_codes import ExitCode
+from horolog.commands.online.connecting import add_connection, connected
 
 SHOWN: Final = 10  # partitions without a leader named at most
 
@@ -25,7 +25,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 async def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
-    from horolog.client.troubles import expiry_warnings, offline_partitions, openness_warnings
+    from horolog.client.wire.troubles import expiry_warnings, offline_partitions, openness_warnings
 
     began = time.monotonic()
     async with connected(arguments) as client:

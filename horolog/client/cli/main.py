@@ -1,6 +1,6 @@
 """The command `horolog`: finds the command in the table, runs it, and turns every outcome into an exit code."""
 
-from horolog.broker import interrupts
+from horolog.base import interrupts
 
 if __name__ == "__main__":  # also while the rest is imported
     interrupts.own_process()
@@ -14,10 +14,10 @@ from importlib import import_module
 from typing import Any, NoReturn
 
 from horolog.client.cli.commands import BY_NAME, COMMANDS, Command
-from horolog.client.cli.common.arguments import Parser
-from horolog.client.cli.common.console import Console
-from horolog.client.cli.common.errors import CommandError
-from horolog.client.cli.common.exit_codes import ExitCode
+from horolog.commands.arguments import Parser
+from horolog.commands.console import Console
+from horolog.commands.errors import CommandError
+from horolog.commands.exit_codes import ExitCode
 
 DESCRIPTION = "The log that knows the hour: a Kafka-protocol broker with time as the way to find data."
 EPILOG = """\
@@ -51,7 +51,7 @@ def _run(words: list[str], console: Console) -> ExitCode:
     console.as_json = getattr(arguments, "output", "") == "json"
     console.zone_name = getattr(arguments, "tz", None)
     if "profile" in arguments:
-        from horolog.client.cli.common.connection import settle
+        from horolog.commands.connection import settle
 
         settle(arguments, console)
     run: Callable[..., ExitCode | Coroutine[Any, Any, ExitCode]] = import_module(command.module).run
@@ -61,7 +61,7 @@ def _run(words: list[str], console: Console) -> ExitCode:
     finally:
         interrupts.end_at_once()
     if isinstance(result, Coroutine):
-        from horolog.client.cli.common.running import run_until_done
+        from horolog.commands.running import run_until_done
 
         return run_until_done(result)
     return result
@@ -103,7 +103,7 @@ def _no_command(words: list[str]) -> NoReturn:
 
 def _advice_about(word: str) -> str:
     """The likely command, or the commands with an action of this name."""
-    from horolog.client.cli.common.suggestions import command_elsewhere, known_elsewhere, nearest
+    from horolog.commands.suggestions import command_elsewhere, known_elsewhere, nearest
 
     command = command_elsewhere(word, BY_NAME)
     if command is not None:

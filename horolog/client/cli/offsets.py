@@ -4,17 +4,17 @@ import argparse
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from horolog.client.cli.common.arguments import add_output, add_zone, describe, partitions
-from horolog.client.cli.common.console import Console
-from horolog.client.cli.common.errors import UsageError
-from horolog.client.cli.common.exit_codes import ExitCode
-from horolog.client.cli.online.connecting import add_connection, connected, partitions_of
+from horolog.commands.arguments import add_output, add_zone, describe, partitions
+from horolog.commands.console import Console
+from horolog.commands.errors import UsageError
+from horolog.commands.exit_codes import ExitCode
+from horolog.commands.online.connecting import add_connection, connected, partitions_of
 
 if TYPE_CHECKING:
-    from horolog.client.client import Client
-    from horolog.client.time_ranges import TimeRange
-    from horolog.client.times import Moment
-    from horolog.client.types import Found, TopicPartition
+    from horolog.client.values.time_ranges import TimeRange
+    from horolog.client.values.times import Moment
+    from horolog.client.values.types import Found, TopicPartition
+    from horolog.client.wire.client import Client
 
 LOOK_AHEAD_BYTES = 256 << 10
 """How much of the log after a found offset is read to check whether times are out of order there."""
@@ -89,8 +89,8 @@ async def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
 
 def asked_for(text: str, console: Console) -> "TimeRange":
     """The requested time, or two of them."""
-    from horolog.client.time_ranges import parse_range
-    from horolog.client.times import TimeTextError
+    from horolog.client.values.time_ranges import parse_range
+    from horolog.client.values.times import TimeTextError
 
     try:
         return parse_range(text, None, now_ms=console.now_ms(), zone=console.zone, ends=True)
@@ -101,8 +101,8 @@ def asked_for(text: str, console: Console) -> "TimeRange":
 async def resolve(
     client: "Client", wanted: Sequence["TopicPartition"], moments: Sequence["Moment"], now_ms: int
 ) -> list[TimeAnswer]:
-    from horolog.client.offsets import ends, list_offsets
-    from horolog.client.times import EARLIEST, LATEST
+    from horolog.client.values.times import EARLIEST, LATEST
+    from horolog.client.wire.offsets import ends, list_offsets
 
     end_of = await ends(client, dict.fromkeys(wanted, LATEST))
     future = await _ahead_of(client, wanted, now_ms)
@@ -120,7 +120,7 @@ async def resolve(
 
 async def _ahead_of(client: "Client", wanted: Sequence["TopicPartition"], now_ms: int) -> dict["TopicPartition", str]:
     """Partitions with a record from the future; brokers without that look-up (before Kafka 3.0) are not asked."""
-    from horolog.client.offsets import LARGEST_TIMESTAMP, list_offsets
+    from horolog.client.wire.offsets import LARGEST_TIMESTAMP, list_offsets
     from horolog.protocol.apis import ApiKey
 
     versions = await client.versions()
@@ -154,7 +154,7 @@ async def _disorder(
 
 
 def _duration(duration_ms: int) -> str:
-    from horolog.client.times import format_duration
+    from horolog.client.values.times import format_duration
 
     return format_duration(duration_ms)
 
@@ -198,7 +198,7 @@ def _stretch_as_row(stretch: OffsetRange, console: Console) -> tuple[str | int |
 
 
 def _shown(asked_ms: int, console: Console) -> str:
-    from horolog.client.times import EARLIEST, LATEST
+    from horolog.client.values.times import EARLIEST, LATEST
 
     return {EARLIEST: "earliest", LATEST: "latest"}.get(asked_ms) or console.show_time(asked_ms)
 

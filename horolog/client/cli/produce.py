@@ -4,16 +4,16 @@ import argparse
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
-from horolog.client.cli.common.arguments import add_output, add_zone, describe, whole_number
-from horolog.client.cli.common.console import Console
-from horolog.client.cli.common.errors import UsageError
-from horolog.client.cli.common.exit_codes import ExitCode
-from horolog.client.cli.online.connecting import add_connection, connected, partitions_of
+from horolog.commands.arguments import add_output, add_zone, describe, whole_number
+from horolog.commands.console import Console
+from horolog.commands.errors import UsageError
+from horolog.commands.exit_codes import ExitCode
+from horolog.commands.online.connecting import add_connection, connected, partitions_of
 
 if TYPE_CHECKING:
-    from horolog.client.cli.online.record_text import Line
-    from horolog.client.cli.online.sending import Sending
-    from horolog.client.cli.online.units import Timestamps, UnitInDoubt
+    from horolog.commands.online.record_text import Line
+    from horolog.commands.online.sending import Sending
+    from horolog.commands.online.units import Timestamps, UnitInDoubt
 
 STDIN = "-"
 UNITS = ("s", "ms", "us", "ns")
@@ -70,9 +70,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 async def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
-    from horolog.client.cli.online.sending import Sending
-    from horolog.client.cli.online.units import Timestamps, UnitInDoubt, ask
-    from horolog.client.producer import Producer
+    from horolog.client.producing.producer import Producer
+    from horolog.commands.online.sending import Sending
+    from horolog.commands.online.units import Timestamps, UnitInDoubt, ask
 
     times = Timestamps(arguments.timestamp_unit, lambda text: console.time(text, "--timestamp").ms, console.show_time)
 
@@ -127,8 +127,8 @@ async def send_files(sending: "Sending", files: list[str], read: "Callable[[byte
 
 async def given_time(text: str, times: "Timestamps", settle: "Callable[[UnitInDoubt], Awaitable[bool]]") -> int:
     """The time of `--timestamp`; nothing is sent before its unit is certain."""
-    from horolog.client.cli.online.record_text import RecordTextError
-    from horolog.client.cli.online.units import UnitInDoubt
+    from horolog.commands.online.record_text import RecordTextError
+    from horolog.commands.online.units import UnitInDoubt
 
     try:
         try:
@@ -143,7 +143,7 @@ async def given_time(text: str, times: "Timestamps", settle: "Callable[[UnitInDo
 
 def reader(arguments: argparse.Namespace, times: "Timestamps") -> "Callable[[bytes], Line]":
     """The reader that turns a line into a record."""
-    from horolog.client.cli.online import record_text
+    from horolog.commands.online import record_text
 
     separator = arguments.key_separator
     if arguments.format == "json":

@@ -2,10 +2,10 @@
 
 import argparse
 
-from horolog.client.cli.common.arguments import PROFILE_VARIABLE, add_output, describe
-from horolog.client.cli.common.connection import BOOTSTRAP, DEFAULT_PROFILE, Given, config_file, profiles
-from horolog.client.cli.common.console import Console
-from horolog.client.cli.common.exit_codes import ExitCode
+from horolog.commands.arguments import PROFILE_VARIABLE, add_output, describe
+from horolog.commands.connection import BOOTSTRAP, DEFAULT_PROFILE, Given, config_file, profiles
+from horolog.commands.console import Console
+from horolog.commands.exit_codes import ExitCode
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

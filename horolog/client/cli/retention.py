@@ -4,16 +4,16 @@ import argparse
 from collections.abc import Coroutine
 from typing import TYPE_CHECKING, Any
 
-from horolog.client.cli.common.arguments import add_output, add_zone, describe, partitions
-from horolog.client.cli.common.console import Console
-from horolog.client.cli.common.errors import CommandError, NotFoundError, UsageError
-from horolog.client.cli.common.exit_codes import ExitCode
-from horolog.client.cli.online.connecting import add_connection
-from horolog.client.cli.online.segments import access_of, add_http
+from horolog.commands.arguments import add_output, add_zone, describe, partitions
+from horolog.commands.console import Console
+from horolog.commands.errors import CommandError, NotFoundError, UsageError
+from horolog.commands.exit_codes import ExitCode
+from horolog.commands.online.connecting import add_connection
+from horolog.commands.online.segments import access_of, add_http
 
 if TYPE_CHECKING:
-    from horolog.client.retention import Left, Next, PartitionFacts
-    from horolog.client.retention_look import TopicFacts
+    from horolog.client.cli.retaining.retention_look import TopicFacts
+    from horolog.client.segments.retention import Left, Next, PartitionFacts
 
 CHANGEABLE = ("cleanup.policy", "retention.ms", "retention.bytes", "segment.ms", "segment.bytes")
 
@@ -54,7 +54,7 @@ def run(arguments: argparse.Namespace, console: Console) -> ExitCode | Coroutine
 
 def changes_of(texts: list[str] | None) -> dict[str, str]:
     """`retention.ms=7d` in Kafka's form. Raises UsageError."""
-    from horolog.client.cli.online.setting_values import settings_of
+    from horolog.commands.online.setting_values import settings_of
 
     found = settings_of(texts)
     for key in found:
@@ -64,11 +64,11 @@ def changes_of(texts: list[str] | None) -> dict[str, str]:
 
 
 async def _ask(arguments: argparse.Namespace, changes: dict[str, str], console: Console) -> ExitCode:
-    from horolog.client.admin import Admin
-    from horolog.client.cli.online.connecting import connected, partitions_of
-    from horolog.client.retention_look import look
-    from horolog.client.segments_look import NoSegments
-    from horolog.client.segments_look import look as look_at_segments
+    from horolog.client.admin.admin import Admin
+    from horolog.client.cli.retaining.retention_look import look
+    from horolog.client.segments.segments_look import NoSegments
+    from horolog.client.segments.segments_look import look as look_at_segments
+    from horolog.commands.online.connecting import connected, partitions_of
 
     http = access_of(arguments, console)
     async with connected(arguments) as client, Admin(client) as admin:
@@ -87,12 +87,12 @@ async def _ask(arguments: argparse.Namespace, changes: dict[str, str], console: 
 
 
 def _from_folder(arguments: argparse.Namespace, changes: dict[str, str], console: Console) -> "TopicFacts":
-    from horolog.broker.cluster_file import NewerClusterFile
+    from horolog.broker.config.setting_types import SettingsError
     from horolog.broker.log.storage import ReadOnlyStorage
-    from horolog.broker.setting_types import SettingsError
+    from horolog.broker.on_record.cluster_file import NewerClusterFile
     from horolog.client.cli.charting.index_points import folders_of
     from horolog.client.cli.examining import segment_ages
-    from horolog.client.retention_look import TopicFacts
+    from horolog.client.cli.retaining.retention_look import TopicFacts
 
     storage = ReadOnlyStorage()
     folder, topic, wanted = arguments.dir.rstrip("/") or "/", arguments.topic, arguments.partition
@@ -139,7 +139,7 @@ def show(facts: "TopicFacts", changes: dict[str, str], console: Console) -> Exit
 
 def sentence_of(facts: "TopicFacts") -> str:
     """The rules in words."""
-    from horolog.client.times import format_duration
+    from horolog.client.values.times import format_duration
 
     rules = facts.rules
     if not rules.deletes:
@@ -165,7 +165,7 @@ def _going(each: "PartitionFacts") -> str:
 
 
 def when(coming: "Next | None", console: Console) -> str:
-    from horolog.client.retention import FOR_EVER_MS
+    from horolog.client.segments.retention import FOR_EVER_MS
 
     if coming is None:
         return "-"
@@ -190,7 +190,7 @@ def _grouped(lines: list[tuple[int, str]]) -> list[tuple[str, str]]:
 
 
 def _show_other(facts: "TopicFacts", changes: dict[str, str], console: Console) -> None:
-    from horolog.protocol.readable import setting_text
+    from horolog.base.readable import setting_text
 
     said = ", ".join(f"{key}={setting_text(key, value)}" for key, value in changes.items())
     console.print()
@@ -243,7 +243,7 @@ def document(facts: "TopicFacts", changes: dict[str, str]) -> dict[str, Any]:
 
 
 def _next_document(coming: "Next | None") -> dict[str, Any] | None:
-    from horolog.client.retention import FOR_EVER_MS
+    from horolog.client.segments.retention import FOR_EVER_MS
 
     if coming is None:
         return None

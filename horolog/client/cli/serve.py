@@ -4,10 +4,11 @@ import argparse
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
-from horolog.broker import interrupts, serve
-from horolog.client.cli.common.console import Console
-from horolog.client.cli.common.errors import UsageError
-from horolog.client.cli.common.exit_codes import ExitCode
+from horolog.base import interrupts
+from horolog.broker.workers import serve
+from horolog.commands.console import Console
+from horolog.commands.errors import UsageError
+from horolog.commands.exit_codes import ExitCode
 
 DEFAULT_CONSOLE = "127.0.0.1:8080"
 END_SECONDS = 5.0
@@ -40,7 +41,7 @@ def _pages(arguments: argparse.Namespace, environ: Mapping[str, str]) -> Iterato
     import subprocess
     import sys
 
-    from horolog.broker.listeners import is_loopback
+    from horolog.broker.config.listeners import is_loopback
 
     address = bootstrap(arguments, environ)
     if not is_loopback(arguments.console.rpartition(":")[0].strip("[]")):
@@ -62,9 +63,9 @@ def _pages(arguments: argparse.Namespace, environ: Mapping[str, str]) -> Iterato
 
 def bootstrap(arguments: argparse.Namespace, environ: Mapping[str, str]) -> str:
     """An address where a local client reaches the broker without a login. Raises UsageError if there is none."""
-    from horolog.broker import settings
-    from horolog.broker.listeners import is_wildcard, listen_addresses
-    from horolog.broker.setting_types import SettingsError
+    from horolog.broker.config import settings
+    from horolog.broker.config.listeners import is_wildcard, listen_addresses
+    from horolog.broker.config.setting_types import SettingsError
 
     try:
         loaded, _ = settings.load(arguments.config, environ, serve.flags_of(arguments))

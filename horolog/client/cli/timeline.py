@@ -6,16 +6,16 @@ from datetime import tzinfo
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from horolog.client.cli.common.arguments import add_output, add_zone, describe, duration, partitions
-from horolog.client.cli.common.console import Console
-from horolog.client.cli.common.errors import NotFoundError, UsageError
-from horolog.client.cli.common.exit_codes import ExitCode
-from horolog.client.cli.online.connecting import add_connection
+from horolog.commands.arguments import add_output, add_zone, describe, duration, partitions
+from horolog.commands.console import Console
+from horolog.commands.errors import NotFoundError, UsageError
+from horolog.commands.exit_codes import ExitCode
+from horolog.commands.online.connecting import add_connection
 
 if TYPE_CHECKING:
     from horolog.client.charting.buckets import Timeline
     from horolog.client.cli.charting.index_points import PartitionTimes
-    from horolog.client.time_ranges import TimeRange
+    from horolog.client.values.time_ranges import TimeRange
 
 ROWS = 32
 COLUMNS_OF_PICTURE = 240
@@ -111,7 +111,7 @@ def _from_folder(arguments: argparse.Namespace, asked: "TimeRange", console: Con
 
 
 def _read_folder(storage: Any, arguments: argparse.Namespace) -> "list[PartitionTimes]":
-    from horolog.broker.left_folders import as_left
+    from horolog.broker.cluster.left_folders import as_left
     from horolog.broker.log.files import checkpoints
     from horolog.client.cli.charting.index_points import folders_of, read_partition
 
@@ -131,7 +131,7 @@ def _read_folder(storage: Any, arguments: argparse.Namespace) -> "list[Partition
 async def _from_broker(arguments: argparse.Namespace, asked: "TimeRange", console: Console) -> dict[str, Any]:
     from horolog.client.charting.buckets import from_lookups
     from horolog.client.charting.lookups import offsets_at, time_range
-    from horolog.client.cli.online.connecting import connected, partitions_of
+    from horolog.commands.online.connecting import connected, partitions_of
 
     now_ms = console.now_ms()
     async with connected(arguments) as client:
@@ -201,7 +201,7 @@ def _document(topic: str, source: str, timeline: "Timeline | None", now_ms: int,
 
 
 def _show(document: dict[str, Any], console: Console, *, bars: bool) -> None:
-    from horolog.client.times import format_duration
+    from horolog.client.values.times import format_duration
 
     if not document["records"]:
         console.print(f"{document['topic']} has no records with a timestamp")
@@ -215,8 +215,8 @@ def _show(document: dict[str, Any], console: Console, *, bars: bool) -> None:
 
 
 def _draw(document: dict[str, Any], console: Console) -> None:
-    from horolog.client.cli.charting.drawing import draw
-    from horolog.client.times import format_duration
+    from horolog.client.values.times import format_duration
+    from horolog.commands.charting.drawing import draw
 
     counts = [one["records"] for one in document["buckets"]]
     starts = [one["timestamp"] for one in document["buckets"]]
@@ -233,7 +233,7 @@ def _draw(document: dict[str, Any], console: Console) -> None:
 
 def _show_facts(document: dict[str, Any], console: Console) -> None:
     """Facts besides the bars: gaps, disorder, future times, records without known times."""
-    from horolog.client.times import format_duration
+    from horolog.client.values.times import format_duration
 
     gaps = sorted(document["gaps"], key=lambda one: one["from_timestamp"] - one["to_timestamp"])
     for gap in gaps[:GAPS_SHOWN]:
@@ -269,14 +269,14 @@ def _show_facts(document: dict[str, Any], console: Console) -> None:
 
 def _labels(starts: Sequence[int], bucket_ms: int, zone: tzinfo) -> list[str]:
     """Times shortened as far as the buckets allow."""
-    from horolog.client.times import format_time
+    from horolog.client.values.times import format_time
 
     end = 10 if bucket_ms % 86_400_000 == 0 else 16 if bucket_ms % 60_000 == 0 else 19 if bucket_ms % 1000 == 0 else 23
     return [format_time(start, zone)[:end].replace("T", " ") for start in starts]
 
 
 def _picture(document: dict[str, Any], zone: tzinfo) -> bytes:
-    from horolog.client.cli.charting.png import picture
+    from horolog.commands.charting.png import picture
 
     starts = [one["timestamp"] for one in document["buckets"]]
     now_ms = document["future"]["now_timestamp"]

@@ -5,20 +5,20 @@ from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from horolog.client.cli.common.arguments import add_zone, partitions, positive_number, whole_number
-from horolog.client.cli.common.console import Console
-from horolog.client.cli.common.errors import CommandError, NotFoundError, UsageError
-from horolog.client.cli.common.exit_codes import ExitCode
-from horolog.client.cli.online.actions import Action, add_actions, add_yes, confirmed, run_action
-from horolog.client.cli.online.connecting import connected, partitions_of, why_no_topic
-from horolog.client.cli.online.segments import access_of, add_http
-from horolog.client.cli.online.setting_values import settings_of
+from horolog.commands.arguments import add_zone, partitions, positive_number, whole_number
+from horolog.commands.console import Console
+from horolog.commands.errors import CommandError, NotFoundError, UsageError
+from horolog.commands.exit_codes import ExitCode
+from horolog.commands.online.actions import Action, add_actions, add_yes, confirmed, run_action
+from horolog.commands.online.connecting import connected, partitions_of, why_no_topic
+from horolog.commands.online.segments import access_of, add_http
+from horolog.commands.online.setting_values import settings_of
 
 if TYPE_CHECKING:
-    from horolog.client.admin import Admin
-    from horolog.client.client import Client
-    from horolog.client.cluster_view import PartitionView, TopicView
-    from horolog.client.retention import PartitionFacts
+    from horolog.client.admin.admin import Admin
+    from horolog.client.segments.retention import PartitionFacts
+    from horolog.client.wire.client import Client
+    from horolog.client.wire.cluster_view import PartitionView, TopicView
 
 
 DAYS = 7
@@ -93,9 +93,9 @@ def _create_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 async def _create(arguments: argparse.Namespace, console: Console) -> ExitCode:
-    from horolog.client.admin import Admin
-    from horolog.client.admin_topics import NewTopic
-    from horolog.client.errors import KafkaError, PartialFailure
+    from horolog.client.admin.admin import Admin
+    from horolog.client.admin.admin_topics import NewTopic
+    from horolog.client.values.errors import KafkaError, PartialFailure
     from horolog.protocol.errors import ErrorCode
 
     configs = settings_of(arguments.config)
@@ -124,7 +124,7 @@ async def _create(arguments: argparse.Namespace, console: Console) -> ExitCode:
 
 async def _until_known(client: "Client", names: list[str]) -> None:
     """Wait until the topics are known, so that the next command finds them: Kafka's brokers learn of a topic after the response."""
-    from horolog.client.errors import KafkaError
+    from horolog.client.values.errors import KafkaError
 
     for name in names:
         with suppress(KafkaError):  # it was created, even if not known yet
@@ -170,8 +170,8 @@ def _describe_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 async def _describe(arguments: argparse.Namespace, console: Console) -> ExitCode:
-    from horolog.client.admin import Admin
-    from horolog.protocol.readable import setting_text
+    from horolog.base.readable import setting_text
+    from horolog.client.admin.admin import Admin
 
     if arguments.dir is not None:
         described = [_read(arguments.dir, name, arguments, console) for name in arguments.topics]
@@ -212,8 +212,8 @@ async def _describe(arguments: argparse.Namespace, console: Console) -> ExitCode
 
 
 async def _described(admin: "Admin", name: str, arguments: argparse.Namespace, console: Console) -> dict[str, Any]:
-    from horolog.client.day_sizes import days_of
-    from horolog.client.retention_look import measure
+    from horolog.client.cli.retaining.retention_look import measure
+    from horolog.client.segments.day_sizes import days_of
     from horolog.protocol.apis import ApiKey
     from horolog.protocol.uuids import show_uuid
 
@@ -257,8 +257,8 @@ def _facts(each: "PartitionFacts", view: "PartitionView | None") -> dict[str, An
 
 def _read(folder: str, name: str, arguments: argparse.Namespace, console: Console) -> dict[str, Any]:
     """From the files of a data folder."""
-    from horolog.broker.cluster_file import NewerClusterFile
     from horolog.broker.log.storage import ReadOnlyStorage, StorageFault
+    from horolog.broker.on_record.cluster_file import NewerClusterFile
     from horolog.client.cli.examining.folder_days import DayQuery, describe
 
     folder = folder.rstrip("/") or "/"
@@ -324,7 +324,7 @@ def _alter_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 async def _alter(arguments: argparse.Namespace, console: Console) -> ExitCode:
-    from horolog.client.admin import Admin
+    from horolog.client.admin.admin import Admin
 
     changes: dict[str, str | None] = {**settings_of(arguments.config)}
     changes.update(dict.fromkeys(arguments.delete_config or ()))
@@ -348,8 +348,8 @@ def _delete_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 async def _delete(arguments: argparse.Namespace, console: Console) -> ExitCode:
-    from horolog.client.admin import Admin
-    from horolog.client.errors import KafkaError, PartialFailure
+    from horolog.client.admin.admin import Admin
+    from horolog.client.values.errors import KafkaError, PartialFailure
 
     failures: dict[str, KafkaError] = {}
     async with connected(arguments) as client, Admin(client) as admin:
@@ -377,10 +377,10 @@ def _trim_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 async def _trim(arguments: argparse.Namespace, console: Console) -> ExitCode:
-    from horolog.client.admin import Admin
-    from horolog.client.cli.online.reading import at_times
-    from horolog.client.offsets import ends
-    from horolog.client.types import EARLIEST, LATEST
+    from horolog.client.admin.admin import Admin
+    from horolog.client.values.types import EARLIEST, LATEST
+    from horolog.client.wire.offsets import ends
+    from horolog.commands.online.reading import at_times
 
     if (arguments.before is None) == (arguments.offset is None):
         raise UsageError("where to cut is given by --before or by --offset", "give one of them")

@@ -3,12 +3,12 @@
 import argparse
 from pathlib import Path
 
-from horolog.client.cli.common.arguments import add_data_folders, positive_number
-from horolog.client.cli.common.console import Console, is_terminal
-from horolog.client.cli.common.errors import CommandError, NotFoundError, UsageError
-from horolog.client.cli.common.exit_codes import ExitCode
-from horolog.client.cli.online.actions import Action, add_actions, run_action
-from horolog.client.cli.online.connecting import connected
+from horolog.commands.arguments import add_data_folders, positive_number
+from horolog.commands.console import Console, is_terminal
+from horolog.commands.errors import CommandError, NotFoundError, UsageError
+from horolog.commands.exit_codes import ExitCode
+from horolog.commands.online.actions import Action, add_actions, run_action
+from horolog.commands.online.connecting import connected
 
 MECHANISMS = ("SCRAM-SHA-256", "SCRAM-SHA-512")
 DEFAULT_MECHANISM = "SCRAM-SHA-512"
@@ -58,7 +58,7 @@ async def _add(arguments: argparse.Namespace, console: Console) -> ExitCode:
 
     kind = scram_keys.KINDS[arguments.mechanism]
     if arguments.data:
-        from horolog.broker.cluster_state import RulesChanged
+        from horolog.broker.cluster.cluster_state import RulesChanged
         from horolog.broker.security.users import UserId, rule_of, with_secret
         from horolog.client.cli.examining import folder_rules
 
@@ -66,8 +66,8 @@ async def _add(arguments: argparse.Namespace, console: Console) -> ExitCode:
         rule = rule_of(UserId(kind, arguments.name), keys)
         folder_rules.change(arguments.data, lambda rules: RulesChanged(with_secret(rules, [rule])))
     else:
-        from horolog.client.admin import Admin
-        from horolog.client.admin_users import NewUser
+        from horolog.client.admin.admin import Admin
+        from horolog.client.admin.admin_users import NewUser
 
         salt = scram_keys.new_salt()
         salted = kind.salted(password, salt, arguments.iterations)
@@ -122,7 +122,7 @@ async def _list(arguments: argparse.Namespace, console: Console) -> ExitCode:
 async def _users(arguments: argparse.Namespace) -> dict[str, dict[str, int]]:
     """The iterations of each user's passwords, by mechanism."""
     if not arguments.data:
-        from horolog.client.admin import Admin
+        from horolog.client.admin.admin import Admin
 
         async with connected(arguments) as client, Admin(client) as admin:
             return await admin.describe_users()
@@ -150,7 +150,7 @@ async def _remove(arguments: argparse.Namespace, console: Console) -> ExitCode:
         by = f" with a password for {arguments.mechanism}" if arguments.mechanism else ""
         raise NotFoundError(f"there is no user {arguments.name!r}{by}", "`horolog users list` names them")
     if arguments.data:
-        from horolog.broker.cluster_state import RulesChanged
+        from horolog.broker.cluster.cluster_state import RulesChanged
         from horolog.broker.security.sasl.scram_keys import KINDS
         from horolog.broker.security.users import UserId
         from horolog.client.cli.examining import folder_rules
@@ -158,7 +158,7 @@ async def _remove(arguments: argparse.Namespace, console: Console) -> ExitCode:
         ids = frozenset(UserId(KINDS[one], arguments.name).rule_id for one in gone)
         folder_rules.change(arguments.data, lambda _: RulesChanged(removed=ids))
     else:
-        from horolog.client.admin import Admin
+        from horolog.client.admin.admin import Admin
 
         async with connected(arguments) as client, Admin(client) as admin:
             for one in gone:  # a request may name a user only once

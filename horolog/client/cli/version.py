@@ -3,9 +3,9 @@
 import argparse
 import platform
 
-from horolog.client.cli.common.arguments import add_output, describe
-from horolog.client.cli.common.console import Console
-from horolog.client.cli.common.exit_codes import ExitCode
+from horolog.commands.arguments import add_output, describe
+from horolog.commands.console import Console
+from horolog.commands.exit_codes import ExitCode
 from horolog.protocol.records.walk import IS_COMPILED
 from horolog.version import __version__
 

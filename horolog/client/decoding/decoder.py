@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from horolog.client.decoding import json_text
 from horolog.client.decoding.registry_access import RegistryAccess
 from horolog.client.decoding.values import DecodingError, plain_text, text_of
-from horolog.client.types import ConsumerRecord
+from horolog.client.values.types import ConsumerRecord
 
 if TYPE_CHECKING:
     from horolog.client.decoding.registry import RegisteredSchema, Registry

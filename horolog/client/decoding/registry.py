@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import quote
 
-from horolog.client import http_get
 from horolog.client.decoding.registry_access import RegistryAccess
 from horolog.client.decoding.values import DecodingError
+from horolog.client.wire import http_get
 
 ACCEPT = "application/vnd.schemaregistry.v1+json, application/json"
 MOST_SCHEMAS = 1000

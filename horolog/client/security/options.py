@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from difflib import get_close_matches
 from typing import Final
 
-from horolog.broker.security.sasl import jaas
+from horolog.base import jaas
 from horolog.client.security import tokens
 from horolog.client.security.scram import DIGESTS
 from horolog.client.security.settings import Sasl, Security, SecurityError, Store, Tls, TokenSource

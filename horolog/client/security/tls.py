@@ -11,10 +11,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from horolog.broker.security import cipher_suites
-from horolog.client.errors import ConnectionFailed, KafkaError, TlsFailed
+from horolog.base import cipher_suites
 from horolog.client.security.options import JKS_ADVICE
 from horolog.client.security.settings import SecurityError, Store, Tls
+from horolog.client.values.errors import ConnectionFailed, KafkaError, TlsFailed
 
 _JKS: Final = b"\xfe\xed\xfe\xed"
 _PEM: Final = b"-----BEGIN "

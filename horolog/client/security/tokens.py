@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from horolog.broker.clock import SystemClock
-from horolog.client.errors import AuthenticationFailed, ConnectionFailed
+from horolog.base.clock import SystemClock
 from horolog.client.security.settings import SecurityError
+from horolog.client.values.errors import AuthenticationFailed, ConnectionFailed
 
 TIMEOUT_SECONDS: Final = 10.0
 MAX_ANSWER_BYTES: Final = 1 << 20

@@ -22,6 +22,7 @@ __all__ = [
     "Settings",
     "archive",
     "bootstrap",
+    "command",
     "expire",
     "lag",
     "mirror",

@@ -14,12 +14,12 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from horolog.client.cli.common.arguments import duration, positive_number
-from horolog.client.cli.common.console import Console
-from horolog.client.cli.common.errors import CommandError, UsageError
-from horolog.client.cli.common.exit_codes import ExitCode
-from horolog.client.cli.online.connecting import partitions_of
-from horolog.pipeline.brokers import Where, at, spark_options
+from horolog.commands.arguments import duration, positive_number
+from horolog.commands.console import Console
+from horolog.commands.errors import CommandError, UsageError
+from horolog.commands.exit_codes import ExitCode
+from horolog.commands.online.connecting import partitions_of
+from horolog.pipeline.base.topic_ids import made_anew, show_topic_id
 from horolog.pipeline.jobs import archive_follow
 from horolog.pipeline.jobs.archive_form import AS_IT_IS, Form, add_form, form_of
 from horolog.pipeline.jobs.at_table import table_of, told
@@ -36,15 +36,15 @@ from horolog.pipeline.jobs.common import (
     spark_of,
     times_of,
 )
+from horolog.pipeline.options.brokers import Where, at, spark_options
 from horolog.pipeline.tables.lock import writing
 from horolog.pipeline.tables.table import FORMATS, Offsets, Table, encode_offsets, open_table
-from horolog.pipeline.topic_ids import made_anew, show_topic_id
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from horolog.client.client import Client
-    from horolog.client.types import TopicPartition
+    from horolog.client.values.types import TopicPartition
+    from horolog.client.wire.client import Client
     from horolog.pipeline.tables.catalogues import CatalogueTable
 
 STEP_RECORDS = 1_000_000
@@ -216,7 +216,7 @@ class Job:
         return asyncio.run(self._ask(question))
 
     async def _ask(self, question: "Callable[[Client], Coroutine[Any, Any, T]]") -> T:
-        from horolog.client.client import Client
+        from horolog.client.wire.client import Client
 
         async with Client(**at(self.bootstrap), client_id="horolog-pipeline") as client:
             return await question(client)
@@ -272,9 +272,9 @@ async def plan(
     skip_lost: bool = False,
 ) -> "Wanted":
     """The offsets to add: from where the table ends, of a new topic from `since`, up to `until`, else to the last stable offset."""
-    from horolog.client.cli.online.reading import at_times
-    from horolog.client.offsets import ends
-    from horolog.client.types import EARLIEST, LATEST
+    from horolog.client.values.types import EARLIEST, LATEST
+    from horolog.client.wire.offsets import ends
+    from horolog.commands.online.reading import at_times
 
     places = [place for topic in topics for place in await partitions_of(client, topic)]
     ids = {topic: show_topic_id(client.view.topics[topic].id) for topic in topics}

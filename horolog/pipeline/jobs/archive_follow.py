@@ -12,22 +12,22 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from horolog.client.cli.common.arguments import duration, positive_number
-from horolog.client.cli.common.console import Console
-from horolog.client.cli.common.errors import UsageError
-from horolog.client.cli.common.exit_codes import ExitCode
-from horolog.client.errors import KafkaError
+from horolog.client.values.errors import KafkaError
+from horolog.commands.arguments import duration, positive_number
+from horolog.commands.console import Console
+from horolog.commands.errors import UsageError
+from horolog.commands.exit_codes import ExitCode
+from horolog.pipeline.base.positions import OptionError
 from horolog.pipeline.jobs.common import JobProgress, Summary, progress_of, show_summary
 from horolog.pipeline.jobs.ending import Ending, ending_when_told
 from horolog.pipeline.jobs.passing import passing
-from horolog.pipeline.object_stores import StoreError
-from horolog.pipeline.positions import OptionError
+from horolog.pipeline.stores.object_stores import StoreError
 from horolog.pipeline.tables.lock import LockHeld
 from horolog.pipeline.tables.table import CommitLost
 
 if TYPE_CHECKING:
-    from horolog.client.client import Client
-    from horolog.client.types import TopicPartition
+    from horolog.client.values.types import TopicPartition
+    from horolog.client.wire.client import Client
     from horolog.pipeline.jobs.archive import Job, Wanted
 
 EVERY = "1m"
@@ -204,9 +204,9 @@ class Following:
         self._commits_since_compaction, self._compacted_on = 0, _today()
 
     def _behind(self, ends: "dict[TopicPartition, int]") -> tuple[int, float | None]:
-        from horolog.client.lagging import next_timestamps
-        from horolog.client.offsets import ends as ends_of
-        from horolog.client.types import LATEST
+        from horolog.client.moments.lagging import next_timestamps
+        from horolog.client.values.types import LATEST
+        from horolog.client.wire.offsets import ends as ends_of
 
         async def ask(client: "Client") -> tuple[int, float | None]:
             last = await ends_of(client, dict.fromkeys(ends, LATEST), 1)

@@ -8,10 +8,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from horolog.client.cli.common.errors import UsageError
-from horolog.client.cli.online.decoding import registry_access
 from horolog.client.decoding.registry_access import CA_FILE, TOKEN, USER_INFO
-from horolog.pipeline.positions import OptionError
+from horolog.commands.errors import UsageError
+from horolog.commands.online.decoding import registry_access
+from horolog.pipeline.base.positions import OptionError
 from horolog.pipeline.tables.layout import BY, BY_DATE, DATE, Folders, wanted_folders
 from horolog.pipeline.typed.options import (
     BY_SCHEMA,
@@ -84,9 +84,9 @@ class Form:
 
     def columns(self, topics: Sequence[str]) -> "pa.Schema":
         """What records of these topics are decoded to, by their present schemas. Raises OptionError."""
-        from horolog.pipeline.columns import SCHEMA_WITH_HEADERS
-        from horolog.pipeline.options import parse_columns
-        from horolog.pipeline.source import decoding_of
+        from horolog.pipeline.arrow.columns import SCHEMA_WITH_HEADERS
+        from horolog.pipeline.options.options import parse_columns
+        from horolog.pipeline.sources.source import decoding_of
         from horolog.pipeline.tables.evolution import NONE, beyond, storable
 
         known = {name.lower() for name in NAMES}
@@ -162,7 +162,7 @@ def _zone(text: str | None) -> str | None:
         return text and "UTC"
     from zoneinfo import available_timezones
 
-    from horolog.client.times import TimeTextError, parse_zone
+    from horolog.client.values.times import TimeTextError, parse_zone
 
     try:
         name = getattr(parse_zone(text), "key", None)

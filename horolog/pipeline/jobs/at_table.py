@@ -6,14 +6,14 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from horolog.client.cli.common.arguments import duration
-from horolog.client.cli.common.console import Console
-from horolog.client.cli.common.errors import BusyError, CommandError, NotFoundError, UsageError
-from horolog.client.cli.online.connecting import command_error
-from horolog.client.errors import KafkaError
+from horolog.client.values.errors import KafkaError
+from horolog.commands.arguments import duration
+from horolog.commands.console import Console
+from horolog.commands.errors import BusyError, CommandError, NotFoundError, UsageError
+from horolog.commands.online.connecting import command_error
+from horolog.pipeline.base.positions import DataLoss, OptionError
 from horolog.pipeline.jobs.common import Summary, add_catalogue, add_spark, catalogue_table, show_summary
-from horolog.pipeline.object_stores import StoreError, is_url
-from horolog.pipeline.positions import DataLoss, OptionError
+from horolog.pipeline.stores.object_stores import StoreError, is_url
 from horolog.pipeline.tables.lock import LockHeld, writing
 from horolog.pipeline.tables.table import FORMATS, CommitLost, Table, TableError, open_table
 

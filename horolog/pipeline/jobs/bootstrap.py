@@ -12,12 +12,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from horolog.client.cli.common.arguments import duration
-from horolog.client.cli.common.console import Console
-from horolog.client.cli.common.errors import CommandError, NotFoundError, UsageError
-from horolog.client.cli.common.exit_codes import ExitCode
-from horolog.client.cli.online.connecting import connected
-from horolog.pipeline.brokers import Where
+from horolog.commands.arguments import duration
+from horolog.commands.console import Console
+from horolog.commands.errors import CommandError, NotFoundError, UsageError
+from horolog.commands.exit_codes import ExitCode
+from horolog.commands.online.connecting import connected
 from horolog.pipeline.jobs.at_table import told
 from horolog.pipeline.jobs.common import (
     Summary,
@@ -42,12 +41,13 @@ from horolog.pipeline.jobs.loading import (
     settings_of,
 )
 from horolog.pipeline.jobs.topic_rules import TopicRules, outlook_of, rules_at
-from horolog.pipeline.object_stores import SCHEMES, Place, hadoop_options, is_url
+from horolog.pipeline.options.brokers import Where
+from horolog.pipeline.stores.object_stores import SCHEMES, Place, hadoop_options, is_url
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
-    from horolog.client.types import TopicPartition
+    from horolog.client.values.types import TopicPartition
 
 DEFAULT_TIME_COLUMN = "timestamp"
 
@@ -283,11 +283,11 @@ def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
 
 async def _reprocess(arguments: argparse.Namespace, topic: str, since_ms: int) -> dict[str, Any]:
     """Where the records from then on begin, how many there are, and the group put there."""
-    from horolog.client.admin import Admin
-    from horolog.client.cli.online.connecting import partitions_of
-    from horolog.client.lagging import targets
-    from horolog.client.offsets import ends
-    from horolog.client.types import LATEST
+    from horolog.client.admin.admin import Admin
+    from horolog.client.moments.lagging import targets
+    from horolog.client.values.types import LATEST
+    from horolog.client.wire.offsets import ends
+    from horolog.commands.online.connecting import partitions_of
 
     async with connected(arguments) as client, Admin(client) as admin:
         places = await partitions_of(client, topic)

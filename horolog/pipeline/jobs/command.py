@@ -5,9 +5,9 @@ from collections.abc import Coroutine
 from importlib import import_module
 from typing import Any, NamedTuple
 
-from horolog.client.cli.common.arguments import Parser, add_output, add_zone, describe
-from horolog.client.cli.common.console import Console
-from horolog.client.cli.common.exit_codes import ExitCode
+from horolog.commands.arguments import Parser, add_output, add_zone, describe
+from horolog.commands.console import Console
+from horolog.commands.exit_codes import ExitCode
 
 
 class Job(NamedTuple):

@@ -10,10 +10,10 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from horolog.client.cli.common.console import Console, is_terminal
-from horolog.client.cli.common.errors import CommandError, UsageError
-from horolog.client.cli.online.connecting import add_connection, connected, partitions_of
-from horolog.pipeline.brokers import Brokers
+from horolog.commands.console import Console, is_terminal
+from horolog.commands.errors import CommandError, UsageError
+from horolog.commands.online.connecting import add_connection, connected, partitions_of
+from horolog.pipeline.options.brokers import Brokers
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -95,7 +95,7 @@ def add_catalogue(parser: argparse.ArgumentParser) -> None:
 
 def catalogue_table(arguments: argparse.Namespace, location: str | None = None) -> "CatalogueTable | None":
     """The table that is named; None if none is."""
-    from horolog.client.cli.online.actions import assignments
+    from horolog.commands.online.actions import assignments
     from horolog.pipeline.tables.catalogues import CatalogueTable
     from horolog.pipeline.tables.table import TableError
 
@@ -132,9 +132,9 @@ def spark_of(arguments: argparse.Namespace) -> Iterator["SparkSession"]:
     from pyspark.errors import PySparkException
     from pyspark.sql import SparkSession
 
-    from horolog.client.cli.online.actions import assignments
-    from horolog.pipeline.spark_session import session
-    from horolog.pipeline.spark_versions import UnsupportedSparkError, require_data_sources
+    from horolog.commands.online.actions import assignments
+    from horolog.pipeline.spark.spark_session import session
+    from horolog.pipeline.spark.spark_versions import UnsupportedSparkError, require_data_sources
 
     try:
         require_data_sources()

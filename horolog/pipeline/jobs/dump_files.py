@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from horolog.client.cli.common.errors import NotFoundError, UsageError
-from horolog.pipeline.object_stores import Place
-from horolog.pipeline.tables.store import Files, files_of
+from horolog.commands.errors import NotFoundError, UsageError
+from horolog.pipeline.stores.object_stores import Place
+from horolog.pipeline.stores.store import Files, files_of
 
 if TYPE_CHECKING:
     import pyarrow as pa

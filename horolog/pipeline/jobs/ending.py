@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-from horolog.broker import interrupts
+from horolog.base import interrupts
 
 _SLICE_SECONDS = 0.1
 """How soon a request is seen; a signal handler cannot wake what waits on a lock that the handler needs, too."""

@@ -10,17 +10,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from horolog.client.cli.common.arguments import duration
-from horolog.client.cli.common.console import Console
-from horolog.client.cli.common.exit_codes import ExitCode
-from horolog.client.cli.online.connecting import connected
-from horolog.client.cli.online.looked_at import require_looked_at
-from horolog.pipeline.brokers import Where, at
+from horolog.commands.arguments import duration
+from horolog.commands.console import Console
+from horolog.commands.exit_codes import ExitCode
+from horolog.commands.online.connecting import connected
+from horolog.commands.online.looked_at import require_looked_at
 from horolog.pipeline.jobs.common import add_common
+from horolog.pipeline.options.brokers import Where, at
 
 if TYPE_CHECKING:
-    from horolog.client.admin import Admin
-    from horolog.client.lagging import Lag
+    from horolog.client.admin.admin import Admin
+    from horolog.client.moments.lagging import Lag
 
 DEFAULT_OVER = "3s"
 DEFAULT_OVER_SECONDS = 3.0
@@ -44,7 +44,7 @@ class PartitionLag:
         return self.lag.records / gain if gain > 0 else None
 
     def as_json(self) -> dict[str, Any]:
-        from horolog.client.lagging import as_json
+        from horolog.client.moments.lagging import as_json
 
         catch_up = self.seconds_to_catch_up
         return as_json(self.lag) | {
@@ -61,7 +61,7 @@ def lag(
     names = [topics] if isinstance(topics, str) else list(topics)
 
     async def ask() -> list[PartitionLag]:
-        from horolog.client.admin import Admin
+        from horolog.client.admin.admin import Admin
 
         async with Admin(**at(bootstrap)) as admin:
             return await look_twice(admin, group, names, now_ms=admin.client.clock.wall_ms(), over_seconds=over_seconds)
@@ -73,7 +73,7 @@ async def look_twice(
     admin: "Admin", group: str, topics: Sequence[str], *, now_ms: int, over_seconds: float
 ) -> list[PartitionLag]:
     """Every partition of the group, after looking for `over_seconds`."""
-    from horolog.client.lagging import lag_of
+    from horolog.client.moments.lagging import lag_of
 
     clock = admin.client.clock
     began = clock.monotonic()
@@ -111,8 +111,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 async def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
-    from horolog.client.admin import Admin
-    from horolog.client.lagging import longest, of_unknown_length
+    from horolog.client.admin.admin import Admin
+    from horolog.client.moments.lagging import longest, of_unknown_length
 
     async with connected(arguments) as client, Admin(client) as admin:
         found = await look_twice(
@@ -156,6 +156,6 @@ def _show(found: Sequence[PartitionLag], console: Console) -> None:
 
 
 def _spoken(seconds: float) -> str:
-    from horolog.client.times import format_duration
+    from horolog.client.values.times import format_duration
 
     return format_duration(round(seconds) * 1000)

@@ -15,18 +15,18 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from horolog.pipeline import headers
+from horolog.pipeline.base import headers
 from horolog.pipeline.jobs.lanes import SENT, Lanes, Row, by_lane, send_batches, sent_batch
 from horolog.pipeline.jobs.merging import FACTS, Group, Times, groups_in, looked_at, merged, micros_of, rows_of
 from horolog.pipeline.jobs.topic_rules import OVERHEAD_BYTES, Counts, TopicRules
-from horolog.pipeline.object_stores import Place
-from horolog.pipeline.offline import Piece, read_pieces, tasks_of
+from horolog.pipeline.reading.offline import Piece, read_pieces, tasks_of
+from horolog.pipeline.stores.object_stores import Place
 from horolog.protocol.records.timestamps import NO_TIMESTAMP
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from horolog.pipeline.tables.store import Files
+    from horolog.pipeline.stores.store import Files
 
 Lane = int
 TASK_BYTES = 32 << 20

@@ -26,15 +26,15 @@ from dataclasses import dataclass, field, replace
 from itertools import chain, groupby
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from horolog.client.accumulator import size_of
-from horolog.client.admin_groups import GroupAdmin
-from horolog.client.cli.common.errors import CommandError
-from horolog.client.client import Client
-from horolog.client.offsets import ends
-from horolog.client.producer import Producer
-from horolog.client.types import LATEST, Committed, TopicPartition
-from horolog.pipeline.brokers import Where, at
+from horolog.client.admin.admin_groups import GroupAdmin
+from horolog.client.producing.accumulator import size_of
+from horolog.client.producing.producer import Producer
+from horolog.client.values.types import LATEST, Committed, TopicPartition
+from horolog.client.wire.client import Client
+from horolog.client.wire.offsets import ends
+from horolog.commands.errors import CommandError
 from horolog.pipeline.jobs.mirror_copy import failures_of, only_producer, reason_of
+from horolog.pipeline.options.brokers import Where, at
 from horolog.protocol.records.timestamps import NO_TIMESTAMP
 
 if TYPE_CHECKING:

@@ -13,12 +13,11 @@ from contextlib import ExitStack, suppress
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar
 
-from horolog.client.cli.common.arguments import positive_number
-from horolog.client.cli.common.console import Console
-from horolog.client.cli.common.errors import CommandError, NotFoundError
-from horolog.client.cli.common.exit_codes import ExitCode
-from horolog.client.errors import KafkaError
-from horolog.pipeline.brokers import at
+from horolog.client.values.errors import KafkaError
+from horolog.commands.arguments import positive_number
+from horolog.commands.console import Console
+from horolog.commands.errors import CommandError, NotFoundError
+from horolog.commands.exit_codes import ExitCode
 from horolog.pipeline.jobs.common import JobProgress, Summary, progress_of
 from horolog.pipeline.jobs.lanes import (
     CLIENT_ID,
@@ -43,12 +42,13 @@ from horolog.pipeline.jobs.topic_rules import (
     rules_at,
     rules_of,
 )
+from horolog.pipeline.options.brokers import at
 from horolog.protocol.records.timestamps import NO_TIMESTAMP
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
-    from horolog.client.client import Client
+    from horolog.client.wire.client import Client
     from horolog.pipeline.jobs.lane_rows import LaneRows
 
 T = TypeVar("T")
@@ -212,7 +212,7 @@ class Load:
             return [Sent(*row) for row in sending.result()]
 
     async def _watch(self, share: Share, sending: "Future[list[Any]]", progress: JobProgress) -> None:
-        from horolog.client.client import Client
+        from horolog.client.wire.client import Client
 
         waiting = asyncio.wrap_future(sending)
         before, sent_at_begin = progress.records, None
@@ -237,7 +237,7 @@ async def _finish(share: Share) -> int:
 
 async def _at(lanes: Lanes, question: "Callable[[Client], Awaitable[T]]") -> "T":
     """The result of a function that takes the cluster of the lanes."""
-    from horolog.client.client import Client
+    from horolog.client.wire.client import Client
 
     async with Client(**at(lanes.bootstrap), client_id=CLIENT_ID) as client:
         return await question(client)

@@ -18,13 +18,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from horolog.pipeline.stores.store import Files
 from horolog.pipeline.tables.evolution import fitted
 from horolog.pipeline.tables.row_files import schema
-from horolog.pipeline.tables.store import Files
 from horolog.pipeline.tables.table import TableError
 
 if TYPE_CHECKING:
-    from horolog.pipeline.varints import Array
+    from horolog.pipeline.base.varints import Array
 
 READ_ROWS = 4096
 SMALL_BYTES = 1 << 20

@@ -13,11 +13,10 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from horolog.client.cli.common.arguments import duration, positive_number
-from horolog.client.cli.common.console import Console
-from horolog.client.cli.common.errors import CommandError, UsageError
-from horolog.client.cli.common.exit_codes import ExitCode
-from horolog.pipeline.brokers import Brokers, Where, at
+from horolog.commands.arguments import duration, positive_number
+from horolog.commands.console import Console
+from horolog.commands.errors import CommandError, UsageError
+from horolog.commands.exit_codes import ExitCode
 from horolog.pipeline.jobs.common import (
     JobProgress,
     Summary,
@@ -29,14 +28,15 @@ from horolog.pipeline.jobs.common import (
     spark_of,
 )
 from horolog.pipeline.jobs.passing import passing
+from horolog.pipeline.options.brokers import Brokers, Where, at
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import SparkSession
 
-    from horolog.client.admin import Admin
+    from horolog.client.admin.admin import Admin
     from horolog.client.security import Security
-    from horolog.client.types import TopicPartition
+    from horolog.client.values.types import TopicPartition
     from horolog.pipeline.jobs.loading import Outlook, TopicRules
     from horolog.pipeline.jobs.mirror_copy import Copied, Link, Piece, Progress
     from horolog.pipeline.jobs.mirror_groups import Moved
@@ -77,8 +77,8 @@ class Clusters:
         return asyncio.run(self._ask(question))
 
     async def _ask(self, question: "Callable[[Admin, Admin], Coroutine[Any, Any, T]]") -> T:
-        from horolog.client.admin import Admin
-        from horolog.client.retry import RetryPolicy
+        from horolog.client.admin.admin import Admin
+        from horolog.client.wire.retry import RetryPolicy
         from horolog.pipeline.jobs.mirror_copy import CLIENT_ID
 
         settings: dict[str, Any] = {"client_id": CLIENT_ID, "connect_timeout_ms": self.timeout_ms}
@@ -323,8 +323,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
-    from horolog.client.cli.online.connecting import command_error
-    from horolog.client.errors import KafkaError
+    from horolog.client.values.errors import KafkaError
+    from horolog.commands.online.connecting import command_error
     from horolog.pipeline.jobs.mirror_copy import MirrorFailed
 
     topic = one_topic(arguments)
@@ -350,7 +350,7 @@ def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
 
 def _security_of_target(arguments: argparse.Namespace, console: Console) -> "Security | None":
     """Credentials for A say nothing of B: it has a file of its own, or is open."""
-    from horolog.client.cli.common.connection import read_file, security_of
+    from horolog.commands.connection import read_file, security_of
 
     return None if arguments.to_config is None else security_of(read_file(arguments.to_config, console))
 
@@ -447,7 +447,7 @@ class _Run:
         """Until Ctrl-C; transient faults are retried with growing pauses."""
         from pyspark.errors import PySparkException
 
-        from horolog.client.errors import KafkaError
+        from horolog.client.values.errors import KafkaError
 
         pause, coming = POLL_SECONDS, wanted
         while True:

@@ -17,14 +17,14 @@ from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from horolog.client.accumulator import size_of
-from horolog.client.admin_groups import GroupAdmin
-from horolog.client.client import Client
-from horolog.client.decode import Chunk
-from horolog.client.errors import KafkaError
-from horolog.client.producer import Producer
-from horolog.client.types import Committed, ConsumerRecord, TopicPartition
-from horolog.pipeline.brokers import Where, at
+from horolog.client.admin.admin_groups import GroupAdmin
+from horolog.client.producing.accumulator import size_of
+from horolog.client.producing.producer import Producer
+from horolog.client.values.errors import KafkaError
+from horolog.client.values.types import Committed, ConsumerRecord, TopicPartition
+from horolog.client.wire.client import Client
+from horolog.client.wire.decode import Chunk
+from horolog.pipeline.options.brokers import Where, at
 from horolog.protocol.errors import DecodeError, ErrorCode
 from horolog.protocol.records.compression import CODEC_MASK, CODEC_NAMES, Codec
 from horolog.protocol.records.head import heads_in

@@ -13,14 +13,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from horolog.client.admin import Admin
-from horolog.client.cli.common.errors import CommandError, NotFoundError
-from horolog.client.offsets import ends, list_offsets
-from horolog.client.types import EARLIEST, LATEST, TopicPartition
+from horolog.client.admin.admin import Admin
+from horolog.client.values.types import EARLIEST, LATEST, TopicPartition
+from horolog.client.wire.offsets import ends, list_offsets
+from horolog.commands.errors import CommandError, NotFoundError
 from horolog.pipeline.jobs.mirror_copy import FETCH_BYTES, LOOK_BYTES, Link, Progress, visible
 
 if TYPE_CHECKING:
-    from horolog.client.client import Client
+    from horolog.client.wire.client import Client
 
 _FIRST_WINDOW = 64
 _WIDER = 8

@@ -8,18 +8,18 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from horolog.client.admin import Admin
-from horolog.client.cli.common.errors import CommandError
-from horolog.client.cli.online.connecting import why_no_topic
-from horolog.client.errors import UnsupportedVersion
-from horolog.client.offsets import LARGEST_TIMESTAMP, ends, list_offsets
-from horolog.client.types import EARLIEST, LATEST, TopicPartition
+from horolog.client.admin.admin import Admin
+from horolog.client.values.errors import UnsupportedVersion
+from horolog.client.values.types import EARLIEST, LATEST, TopicPartition
+from horolog.client.wire.offsets import LARGEST_TIMESTAMP, ends, list_offsets
+from horolog.commands.errors import CommandError
+from horolog.commands.online.connecting import why_no_topic
+from horolog.pipeline.base.topic_ids import show_topic_id
 from horolog.pipeline.jobs.mirror_copy import Link, Progress
 from horolog.pipeline.jobs.topic_rules import UNLIMITED, TopicRules, rules_of
-from horolog.pipeline.topic_ids import show_topic_id
 
 if TYPE_CHECKING:
-    from horolog.client.client import Client
+    from horolog.client.wire.client import Client
 
 COMMITTED = 1
 _OWN = 1  # the source of a setting that the topic itself has

@@ -18,9 +18,9 @@ from importlib.metadata import Distribution, PackageNotFoundError, distribution
 from pathlib import Path
 from typing import NamedTuple
 
-from horolog.client.cli.common.console import Console
-from horolog.client.cli.common.errors import CommandError
-from horolog.client.cli.common.exit_codes import ExitCode
+from horolog.commands.console import Console
+from horolog.commands.errors import CommandError
+from horolog.commands.exit_codes import ExitCode
 from horolog.version import __version__
 
 NEEDED = ("crc32c", "cramjam", "lz4", "mypy_extensions", "numpy", "pandas", "pyarrow")

@@ -3,7 +3,7 @@
 import re
 
 from horolog.client.decoding.registry import RegistryUnavailable
-from horolog.client.errors import KafkaError
+from horolog.client.values.errors import KafkaError
 from horolog.protocol.errors import ErrorCode
 
 _RETRIABLE = "|".join(code.name for code in ErrorCode if code.retriable)

@@ -12,10 +12,9 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from horolog.client.cli.common.console import Console
-from horolog.client.cli.common.errors import NotFoundError
-from horolog.client.cli.common.exit_codes import ExitCode
-from horolog.pipeline.brokers import spark_options
+from horolog.commands.console import Console
+from horolog.commands.errors import NotFoundError
+from horolog.commands.exit_codes import ExitCode
 from horolog.pipeline.jobs.common import (
     Summary,
     add_common,
@@ -27,6 +26,7 @@ from horolog.pipeline.jobs.common import (
     spark_of,
     times_of,
 )
+from horolog.pipeline.options.brokers import spark_options
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -222,8 +222,8 @@ def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
 
 
 def _show(found: Profile, console: Console) -> None:
-    from horolog.client.cli.charting.drawing import draw
-    from horolog.client.times import format_duration
+    from horolog.client.values.times import format_duration
+    from horolog.commands.charting.drawing import draw
 
     console.table(
         ("PARTITION", "RECORDS", "NO TIME", "FUTURE", "LATE", "LATE BY UP TO", "FIRST", "LAST"),
@@ -269,7 +269,7 @@ def _time(ms: int | None, console: Console) -> str | None:
 
 
 def _bars(found: Profile) -> list[str]:
-    from horolog.client.times import format_duration
+    from horolog.client.values.times import format_duration
 
     labels = ["in order"]
     for each in found.lateness[1:]:
@@ -293,7 +293,7 @@ def _every_hour(found: Profile, most: int) -> tuple[list[int], list[int]]:
 
 def picture(found: Profile, console: Console) -> bytes:
     """Above the lateness in seconds, late ones red; below the records per hour, those of the future red."""
-    from horolog.client.cli.charting.png import pictures
+    from horolog.commands.charting.png import pictures
 
     counts: Sequence[int] = [each["records"] or 0 for each in found.lateness]
     seconds = [str((each["over_ms"] or 0) // 1000) for each in found.lateness]

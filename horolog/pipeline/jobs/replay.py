@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Union
 
 from horolog.broker.log.manager import partition_of
 from horolog.broker.log.segments import LOG_SUFFIX
-from horolog.client.cli.common.arguments import positive_number
-from horolog.client.cli.common.console import Console
-from horolog.client.cli.common.errors import CommandError, UsageError
-from horolog.client.cli.common.exit_codes import ExitCode
-from horolog.pipeline.brokers import Where
+from horolog.commands.arguments import positive_number
+from horolog.commands.console import Console
+from horolog.commands.errors import CommandError, UsageError
+from horolog.commands.exit_codes import ExitCode
+from horolog.pipeline.base.positions import parse_moment
 from horolog.pipeline.jobs.at_table import told
 from horolog.pipeline.jobs.common import (
     Summary,
@@ -43,10 +43,10 @@ from horolog.pipeline.jobs.loading import (
     settings_of,
 )
 from horolog.pipeline.jobs.topic_rules import Counts, TopicRules, outlook_of, rules_at
-from horolog.pipeline.object_stores import Place, is_url
-from horolog.pipeline.positions import parse_moment
+from horolog.pipeline.options.brokers import Where
+from horolog.pipeline.stores.object_stores import Place, is_url
+from horolog.pipeline.stores.store import files_of, place_of
 from horolog.pipeline.tables.layout import DATE
-from horolog.pipeline.tables.store import files_of, place_of
 from horolog.pipeline.tables.table import OWN, TableError
 
 if TYPE_CHECKING:
@@ -281,7 +281,7 @@ def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
 
 def tell_of_range(arguments: argparse.Namespace, asked: Range, console: Console) -> None:
     """Relative times that mean another range tomorrow do not resume this run: print those that do."""
-    from horolog.client.time_ranges import parse_range
+    from horolog.client.values.time_ranges import parse_range
 
     tomorrow = parse_range(arguments.since, arguments.until, now_ms=console.now_ms() + _DAY_MS, zone=console.zone)
     if (tomorrow.since_ms, tomorrow.until_ms) != asked:

@@ -9,18 +9,18 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from horolog.client.types import TopicPartition
-from horolog.pipeline import pins
+from horolog.client.values.types import TopicPartition
+from horolog.pipeline.base.positions import OffsetRange
 from horolog.pipeline.jobs.lane_rows import FileTables, LaneRows, ReadRows, SegmentTables, SortedRows, look_at_files
 from horolog.pipeline.jobs.lanes import COLUMNS, Reach
 from horolog.pipeline.jobs.merging import Group, Times, is_too_much
-from horolog.pipeline.object_stores import Place, hadoop_options
-from horolog.pipeline.offline import Piece, There
-from horolog.pipeline.options import parse_read
-from horolog.pipeline.pins import plan_and_pin, say
-from horolog.pipeline.positions import OffsetRange
-from horolog.pipeline.pushdown import EVERYTHING
-from horolog.pipeline.tables.store import Files, files_of
+from horolog.pipeline.options.options import parse_read
+from horolog.pipeline.reading import pins
+from horolog.pipeline.reading.offline import Piece, There
+from horolog.pipeline.reading.pins import plan_and_pin, say
+from horolog.pipeline.reading.pushdown import EVERYTHING
+from horolog.pipeline.stores.object_stores import Place, hadoop_options
+from horolog.pipeline.stores.store import Files, files_of
 from horolog.pipeline.tables.table import open_table
 
 if TYPE_CHECKING:

@@ -7,12 +7,12 @@ also about how the topic would treat them; an `Outlook` is shown before anything
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from horolog.pipeline.brokers import Where, at
+from horolog.pipeline.base.topic_ids import show_topic_id
 from horolog.pipeline.jobs.lanes import CLIENT_ID
-from horolog.pipeline.topic_ids import show_topic_id
+from horolog.pipeline.options.brokers import Where, at
 
 if TYPE_CHECKING:
-    from horolog.client.admin import Admin
+    from horolog.client.admin.admin import Admin
 
 UNLIMITED = -1
 OVERHEAD_BYTES = 12
@@ -143,7 +143,7 @@ async def rules_of(admin: "Admin", topic: str) -> TopicRules:
 
 
 async def rules_at(bootstrap: Where, topic: str) -> TopicRules:
-    from horolog.client.admin import Admin
+    from horolog.client.admin.admin import Admin
 
     async with Admin(**at(bootstrap), client_id=CLIENT_ID) as admin:
         return await rules_of(admin, topic)

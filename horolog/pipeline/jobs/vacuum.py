@@ -9,9 +9,9 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from horolog.client.cli.common.console import Console
-from horolog.client.cli.common.errors import UsageError
-from horolog.client.cli.common.exit_codes import ExitCode
+from horolog.commands.console import Console
+from horolog.commands.errors import UsageError
+from horolog.commands.exit_codes import ExitCode
 from horolog.pipeline.jobs.at_table import (
     add_table,
     changing,

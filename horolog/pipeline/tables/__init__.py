@@ -4,3 +4,14 @@ A table records the offset that it has reached in each partition of each topic, 
 the next run continues where the last commit ended, and no row is there twice. `table.Table` says what a table can do;
 `parquet` is plain files with a log of commits, `delta` and `iceberg` are theirs with the offsets in each commit.
 """
+
+__all__ = [
+    "catalogues",
+    "evolution",
+    "layout",
+    "lock",
+    "parquet",
+    "row_files",
+    "table",
+    "upkeep",
+]

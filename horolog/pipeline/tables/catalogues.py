@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from horolog.pipeline.file_systems import HDFS
-from horolog.pipeline.object_stores import S3, Place, StoreError, hadoop_options, is_url
-from horolog.pipeline.tables.store import place_of
+from horolog.pipeline.stores.file_systems import HDFS
+from horolog.pipeline.stores.object_stores import S3, Place, StoreError, hadoop_options, is_url
+from horolog.pipeline.stores.store import place_of
 from horolog.pipeline.tables.table import CommitLost, TableError
 
 if TYPE_CHECKING:

@@ -20,8 +20,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from horolog.pipeline.stores.store import Store
 from horolog.pipeline.tables.layout import BY_DATE, Folders
-from horolog.pipeline.tables.store import Store
 from horolog.pipeline.tables.table import (
     TOPIC_IDS,
     CommitLost,

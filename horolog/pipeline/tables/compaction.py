@@ -9,10 +9,10 @@ committed in rounds of a few for each core.
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from horolog.pipeline.stores.store import Files
 from horolog.pipeline.tables import row_files
 from horolog.pipeline.tables.layout import Folders
 from horolog.pipeline.tables.row_files import Reader, schema
-from horolog.pipeline.tables.store import Files
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -12,14 +12,14 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
-from horolog.pipeline.object_stores import Place
+from horolog.pipeline.stores.object_stores import Place
+from horolog.pipeline.stores.store import Files, files_of, own_files
 from horolog.pipeline.tables import delta_commit
 from horolog.pipeline.tables.compaction import Bin, Small, bins_of, put_together, rounds
 from horolog.pipeline.tables.evolution import NONE, as_spark, beyond, decoded_in, grown_map, lacking, merged, widest
 from horolog.pipeline.tables.layout import BY_DATE, DATE, HOUR, Folders
 from horolog.pipeline.tables.lock import Lock
 from horolog.pipeline.tables.row_files import RowFile, read_rows, schema, summed, write_rows
-from horolog.pipeline.tables.store import Files, files_of, own_files
 from horolog.pipeline.tables.table import (
     TOPIC_IDS,
     CommitLost,

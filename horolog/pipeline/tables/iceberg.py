@@ -13,14 +13,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from horolog.pipeline.object_stores import Place
+from horolog.pipeline.stores.object_stores import Place
+from horolog.pipeline.stores.store import Files, files_of, own_files
 from horolog.pipeline.tables.catalogues import CatalogueTable, place_at, told_of_conflicts
 from horolog.pipeline.tables.compaction import Bin, Small, bins_of, put_together, rounds
 from horolog.pipeline.tables.evolution import NONE, as_spark, beyond, decoded_in, lacking, merged
 from horolog.pipeline.tables.layout import BY_DATE, DATE, HOUR, Folders
 from horolog.pipeline.tables.lock import Lock
 from horolog.pipeline.tables.row_files import read_rows, schema, summed, write_rows
-from horolog.pipeline.tables.store import Files, files_of, own_files
 from horolog.pipeline.tables.table import (
     TOPIC_IDS,
     Offsets,

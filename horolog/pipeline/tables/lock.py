@@ -22,11 +22,11 @@ from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from horolog.client.processes import beginning_of as _process
-from horolog.client.processes import this_place as _this_place
-from horolog.client.times import format_duration
-from horolog.pipeline.object_stores import StoreError
-from horolog.pipeline.tables.store import Store
+from horolog.base.processes import beginning_of as _process
+from horolog.base.processes import this_place as _this_place
+from horolog.client.values.times import format_duration
+from horolog.pipeline.stores.object_stores import StoreError
+from horolog.pipeline.stores.store import Store
 from horolog.pipeline.tables.table import TableError
 
 if TYPE_CHECKING:

@@ -27,14 +27,14 @@ from datetime import date
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
-from horolog.pipeline.object_stores import Place
+from horolog.pipeline.stores.object_stores import Place
+from horolog.pipeline.stores.store import Files, files_of, own_files
 from horolog.pipeline.tables.commits import Commit, CommitLog
 from horolog.pipeline.tables.compaction import Bin, Small, bins_of, put_together, rounds
 from horolog.pipeline.tables.evolution import NONE, as_json, as_spark, decoded_in, merged, of_json, widest
 from horolog.pipeline.tables.layout import BY_DATE, DATE, HOUR, Folders, in_any_zone
 from horolog.pipeline.tables.lock import Lock
 from horolog.pipeline.tables.row_files import RowFile, read_rows, schema, summed, write_rows
-from horolog.pipeline.tables.store import Files, files_of, own_files
 from horolog.pipeline.tables.table import (
     CommitLost,
     Offsets,

@@ -10,9 +10,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from horolog.pipeline import headers
+from horolog.pipeline.base import headers
+from horolog.pipeline.stores.store import Files, Sink
 from horolog.pipeline.tables.layout import DATE, NUMBER, Folders
-from horolog.pipeline.tables.store import Files, Sink
 from horolog.pipeline.tables.table import Written
 
 if TYPE_CHECKING:

@@ -6,17 +6,17 @@ from dataclasses import dataclass
 from datetime import date
 from typing import TYPE_CHECKING, Any, Protocol
 
-from horolog.client.types import TopicPartition
-from horolog.pipeline.positions import parse_moment
+from horolog.client.values.types import TopicPartition
+from horolog.pipeline.base.positions import parse_moment
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
+    from horolog.pipeline.stores.store import Files
     from horolog.pipeline.tables.catalogues import CatalogueTable
     from horolog.pipeline.tables.layout import Folders
     from horolog.pipeline.tables.lock import Lock
-    from horolog.pipeline.tables.store import Files
     from horolog.pipeline.tables.upkeep import Gone
 
 COLUMNS = ("topic", "partition", "offset", "timestamp", "timestampType", "key", "value", "headers", "topic_id")
@@ -119,7 +119,7 @@ class Table(Protocol):
 
 def open_table(kind: str, folder: "str | CatalogueTable", spark: Any, checkpoint: str | None = None) -> Table:
     """The table of that kind in a folder, or of that name in a catalogue; created when first written to."""
-    from horolog.pipeline.tables.store import place_of
+    from horolog.pipeline.stores.store import place_of
 
     table: Table
     if not isinstance(folder, str):

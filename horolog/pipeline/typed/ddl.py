@@ -6,7 +6,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from horolog.pipeline.positions import OptionError
+from horolog.pipeline.base.positions import OptionError
 
 TIMESTAMP = pa.timestamp("us", tz="UTC")
 LOCAL_TIMESTAMP = pa.timestamp("us")

@@ -19,13 +19,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from horolog.client.decoding.values import DecodingError
-from horolog.pipeline.positions import OptionError
+from horolog.pipeline.base.positions import OptionError
+from horolog.pipeline.base.varints import Array
 from horolog.pipeline.typed import fitting
 from horolog.pipeline.typed.ddl import TIMESTAMP
 from horolog.pipeline.typed.fitting import Column
 from horolog.pipeline.typed.options import TIME_FIELD
 from horolog.pipeline.typed.readers import Reader
-from horolog.pipeline.varints import Array
 
 log = logging.getLogger(__name__)
 

@@ -1,4 +1,4 @@
-"""The options that make typed columns of keys and values, each checked; `horolog.pipeline.options` has all others.
+"""The options that make typed columns of keys and values, each checked; `horolog.pipeline.options.options` has all others.
 
 Secrets are in `RegistryAccess` alone, which shows none of them.
 """
@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from horolog.client.decoding import registry_access
 from horolog.client.decoding.registry_access import RegistryAccess, RegistryUrlError
-from horolog.pipeline.positions import OptionError
+from horolog.pipeline.base.positions import OptionError
 
 PARTS = ("key", "value")
 FORMATS = ("json", "avro", "protobuf", "msgpack", "string")

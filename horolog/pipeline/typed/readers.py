@@ -15,9 +15,9 @@ import pyarrow.json as arrow_json
 
 from horolog.client.decoding import json_text, msgpack
 from horolog.client.decoding.values import DecodingError
+from horolog.pipeline.base.varints import Array
 from horolog.pipeline.typed.ddl import TIMESTAMP
 from horolog.pipeline.typed.fitting import Column, fitter, read_rows
-from horolog.pipeline.varints import Array
 
 HEADER = 5
 """The header that clients of a registry write before a value: a zero byte and the id of the schema in four bytes."""

@@ -8,8 +8,8 @@ batch's time counts for every record in it. A CreateTime further from the broker
 from enum import IntEnum
 from typing import Final, NamedTuple
 
+from horolog.base.readable import format_duration, time_and_number
 from horolog.protocol.errors import OTHER_NAMES, ErrorCode
-from horolog.protocol.readable import format_duration, time_and_number
 from horolog.protocol.records.record import MAX_INT64, MIN_INT64
 
 NO_TIMESTAMP: Final = -1

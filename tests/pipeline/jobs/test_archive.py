@@ -16,11 +16,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from horolog.client.client import Client
-from horolog.client.types import TopicPartition
+from horolog.client.values.types import TopicPartition
+from horolog.client.wire.client import Client
 from horolog.pipeline.jobs.archive import Have, Job, plan, steps
 from horolog.pipeline.jobs.common import Summary
-from horolog.pipeline.tables import lock, store
+from horolog.pipeline.stores import store
+from horolog.pipeline.tables import lock
 from horolog.pipeline.tables.lock import writing
 from horolog.pipeline.tables.table import (
     FORMATS,

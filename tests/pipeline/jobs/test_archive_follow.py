@@ -10,8 +10,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from horolog.client.errors import KafkaError
-from horolog.client.types import TopicPartition
+from horolog.client.values.errors import KafkaError
+from horolog.client.values.types import TopicPartition
 from horolog.pipeline.jobs import archive_follow
 from horolog.pipeline.jobs.archive import Have, Job, Wanted, plan
 from horolog.pipeline.jobs.archive_follow import Following, Pace

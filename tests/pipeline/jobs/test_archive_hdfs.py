@@ -5,15 +5,15 @@ from typing import NamedTuple
 import pytest
 
 from horolog.pipeline import plan
-from horolog.pipeline.object_stores import Place
+from horolog.pipeline.stores.object_stores import Place
+from horolog.pipeline.stores.store import files_of
 from horolog.pipeline.tables.catalogues import CatalogueTable
-from horolog.pipeline.tables.store import files_of
 from horolog.pipeline.tables.table import FORMATS, ROWS, CommitLost, open_table
 from tests.pipeline import samples
 from tests.pipeline.jobs.test_archive import NOON, PLACE, archived, consumed, days_of_records
 from tests.pipeline.jobs.test_expire import KEEP_FROM, kept
-from tests.pipeline.test_object_files import read
-from tests.pipeline.test_offline import log_of
+from tests.pipeline.reading.test_object_files import read
+from tests.pipeline.reading.test_offline import log_of
 from tests.support import golden
 from tests.support.names import unique
 

@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from horolog.pipeline.object_stores import Place, StoreError
+from horolog.pipeline.stores.object_stores import Place, StoreError
 from horolog.pipeline.tables import row_files
 from horolog.pipeline.tables.lock import writing
 from horolog.pipeline.tables.parquet import ParquetTable, plain_rows
@@ -24,9 +24,9 @@ from tests.pipeline.jobs.test_archive import (
     consumed,
     days_of_records,
 )
+from tests.pipeline.reading.test_object_files import uploaded
+from tests.pipeline.reading.test_offline import log_of
 from tests.pipeline.samples import BASE_MS as BASE_TIME
-from tests.pipeline.test_object_files import uploaded
-from tests.pipeline.test_offline import log_of
 from tests.support.names import unique
 from tests.support.style import PROJECT
 
@@ -156,8 +156,8 @@ class Crash(BaseException):
 
 def test_a_table_in_a_bucket_survives_a_crash_at_every_step_of_a_commit(spark, s3, around, monkeypatch):
     """The commit is interrupted before its n-th change of an object, for every n; then the job runs again."""
+    from horolog.pipeline.stores.object_store import ObjectStore
     from horolog.pipeline.tables import lock
-    from horolog.pipeline.tables.object_store import ObjectStore
 
     rows = spark.range(6).selectExpr(
         "'t' as topic", "0 as partition", "id as offset", "timestamp_millis(1763337600000 + id * 40000000) as timestamp",

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from horolog.client.cli.common.errors import CommandError
+from horolog.commands.errors import CommandError
 from horolog.pipeline.jobs.dump_files import is_data_file
 from horolog.pipeline.jobs.lanes import Lanes, Row
 from horolog.pipeline.jobs.loading import Load, Settings, Share

@@ -5,9 +5,9 @@ import io
 
 import pytest
 
-from horolog.client.cli.common.console import Console
-from horolog.pipeline import spark_session
+from horolog.commands.console import Console
 from horolog.pipeline.jobs import common
+from horolog.pipeline.spark import spark_session
 
 
 class Screen(io.StringIO):

@@ -5,11 +5,11 @@ import time
 
 import pytest
 
-from horolog.client.cli.common.errors import NotFoundError, UsageError
+from horolog.commands.errors import NotFoundError, UsageError
 from horolog.pipeline.jobs.dump_files import FILE_FORMATS, Columns, Lines, format_among, read_files
-from horolog.pipeline.object_stores import Place
-from horolog.pipeline.tables.store import LocalStore
-from tests.pipeline.test_object_files import uploaded
+from horolog.pipeline.stores.object_stores import Place
+from horolog.pipeline.stores.store import LocalStore
+from tests.pipeline.reading.test_object_files import uploaded
 from tests.support.names import unique
 
 NOON = dt.datetime(2025, 11, 17, 12, tzinfo=dt.UTC)

@@ -5,9 +5,9 @@ import time
 
 import pytest
 
-from horolog.client.lagging import Lag
-from horolog.client.producer import Producer
-from horolog.client.types import TopicPartition
+from horolog.client.moments.lagging import Lag
+from horolog.client.producing.producer import Producer
+from horolog.client.values.types import TopicPartition
 from horolog.pipeline.jobs.lag import compare
 from tests.support.names import unique
 

@@ -8,8 +8,8 @@ import pytest
 
 from horolog.pipeline.jobs import merging
 from horolog.pipeline.jobs.merging import Times, groups_in, is_too_much, looked_at, merged, rows_of
+from horolog.pipeline.stores.store import LocalStore
 from horolog.pipeline.tables.row_files import schema
-from horolog.pipeline.tables.store import LocalStore
 from horolog.pipeline.tables.table import TableError
 from tests.pipeline.samples import BASE_MS
 

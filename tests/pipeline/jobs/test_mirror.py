@@ -16,14 +16,14 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from benchmarks import kafka
-from horolog.client.admin import Admin
-from horolog.client.client import Client
-from horolog.client.consumer import Consumer
-from horolog.client.errors import KafkaError
-from horolog.client.produce import build_produce
-from horolog.client.producer import Producer
-from horolog.client.requests import Versioned
-from horolog.client.types import TopicPartition
+from horolog.client.admin.admin import Admin
+from horolog.client.consuming.consumer import Consumer
+from horolog.client.producing.produce import build_produce
+from horolog.client.producing.producer import Producer
+from horolog.client.values.errors import KafkaError
+from horolog.client.values.types import TopicPartition
+from horolog.client.wire.client import Client
+from horolog.client.wire.requests import Versioned
 from horolog.pipeline.jobs.mirror import mirror
 from horolog.pipeline.jobs.mirror_copy import Link, Piece, Progress, copy_piece, fenced, rounds
 from horolog.pipeline.jobs.mirror_groups import Seen, Span, move

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from horolog.client.types import Committed, TopicPartition
+from horolog.client.values.types import Committed, TopicPartition
 from horolog.pipeline.jobs.loading import TopicRules
 from horolog.pipeline.jobs.mirror_copy import Progress
 from horolog.pipeline.jobs.mirror_target import Bounds, MirrorRefused, can_lose, from_first, go_on, stricter

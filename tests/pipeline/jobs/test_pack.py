@@ -9,7 +9,7 @@ from importlib.metadata import PackageNotFoundError, PathDistribution, distribut
 
 import pytest
 
-from horolog.client.cli.common.errors import CommandError
+from horolog.commands.errors import CommandError
 from horolog.pipeline.jobs.pack import LABEL, Packed, pack
 
 packing = import_module("horolog.pipeline.jobs.pack")  # the function has the module's name
@@ -17,7 +17,7 @@ packing = import_module("horolog.pipeline.jobs.pack")  # the function has the mo
 IMPORTS = """
 import json, sys
 sys.path[:] = [sys.argv[1], *(each for each in sys.path if "site-packages" not in each)]
-import horolog.client.client, horolog.pipeline.decode, horolog.pipeline.outgoing, pyarrow.compute, pandas
+import horolog.client.wire.client, horolog.pipeline.arrow.decode, horolog.pipeline.writing.outgoing, pyarrow.compute, pandas
 print(json.dumps([horolog.__file__, pyarrow.__file__, pandas.__file__]))
 """
 
@@ -114,4 +114,4 @@ def test_the_command_says_how_to_use_it(packed, run, monkeypatch):
 def test_the_command_makes_the_archive_that_it_is_asked_for(run, tmp_path, monkeypatch):
     monkeypatch.setattr(packing, "_with_requirements", lambda *_: {})  # only our own files, which take no time
     assert run("pack", "--to", tmp_path / "a.tar.gz").code == 0
-    assert "horolog/pipeline/decode.py" in names_in(Packed(f"{tmp_path}/a.tar.gz", *5 * [0]))
+    assert "horolog/pipeline/arrow/decode.py" in names_in(Packed(f"{tmp_path}/a.tar.gz", *5 * [0]))

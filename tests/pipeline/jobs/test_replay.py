@@ -13,7 +13,7 @@ from contextlib import nullcontext
 import pytest
 
 from horolog import pipeline
-from horolog.client.producer import Producer
+from horolog.client.producing.producer import Producer
 from horolog.pipeline.jobs import Settings, merging, replay
 from horolog.pipeline.jobs.replay import Range, prepare
 from horolog.pipeline.jobs.topic_rules import rules_at

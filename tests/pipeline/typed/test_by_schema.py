@@ -10,11 +10,11 @@ from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 from grpc_tools import protoc
 
 from horolog.client.decoding import RegistryAccess
-from horolog.pipeline.options import parse_read
-from horolog.pipeline.positions import OptionError
+from horolog.pipeline.base.positions import OptionError
+from horolog.pipeline.options.options import parse_read
+from horolog.pipeline.reading.preparing import prepare
 from horolog.pipeline.typed.by_schema import NoRegistry
 from horolog.pipeline.typed.options import parse_typed
-from horolog.pipeline.typed.preparing import prepare
 from tests.pipeline.typed.test_avro_columns import fields, written
 from tests.support.registry_server import RegistryThread
 

@@ -3,7 +3,7 @@
 import pyarrow as pa
 import pytest
 
-from horolog.pipeline.positions import OptionError
+from horolog.pipeline.base.positions import OptionError
 from horolog.pipeline.typed.ddl import LOCAL_TIMESTAMP, TIMESTAMP, parse
 
 

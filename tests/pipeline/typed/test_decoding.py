@@ -5,11 +5,11 @@ from datetime import UTC, date, datetime
 import numpy as np
 import pytest
 
-from horolog.client.types import TopicPartition
-from horolog.pipeline.columns import Source, plain_batch
-from horolog.pipeline.positions import OffsetRange, OptionError
+from horolog.client.values.types import TopicPartition
+from horolog.pipeline.arrow.columns import Source, plain_batch
+from horolog.pipeline.base.positions import OffsetRange, OptionError
+from horolog.pipeline.reading.dead_letters import name_of, outgoing
 from horolog.pipeline.typed import ddl
-from horolog.pipeline.typed.dead_letters import name_of, outgoing
 from horolog.pipeline.typed.decoding import BrokenRecordError, Decoding, EventTime
 from horolog.pipeline.typed.readers import JsonReader, TextReader
 from horolog.protocol.records.record import Record

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from horolog.broker.cluster_file import FILE_NAME, JOURNAL
+from horolog.broker.base.topic_names import INTERNAL_TOPICS, TRANSACTION_STATE
+from horolog.broker.cluster import worker_checkpoints
+from horolog.broker.cluster.legible_record import is_legible
 from horolog.broker.log.storage.memory_disk import ALL
-from horolog.broker.topic_names import INTERNAL_TOPICS, TRANSACTION_STATE
-from horolog.broker.workers import worker_checkpoints
-from horolog.broker.workers.legible_record import is_legible
+from horolog.broker.on_record.cluster_file import FILE_NAME, JOURNAL
 from horolog.protocol.messages.reassignments import (
     AlterPartitionReassignmentsRequest,
     ElectLeadersRequest,

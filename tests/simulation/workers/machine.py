@@ -9,7 +9,7 @@ import random
 from collections.abc import Callable, Iterable
 from math import ceil
 
-from horolog.broker.clock import ManualClock
+from horolog.base.clock import ManualClock
 from tests.simulation.loop import SimulatedLoop
 from tests.simulation.workers.network import Network
 from tests.simulation.workers.process import Process

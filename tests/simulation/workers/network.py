@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
-from horolog.broker.clock import ManualClock
+from horolog.base.clock import ManualClock
 from horolog.broker.log.storage.memory_disk import PowerCut
 from tests.simulation.loop import SimulatedLoop
 

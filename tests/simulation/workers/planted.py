@@ -10,23 +10,23 @@ from types import SimpleNamespace
 from typing import Any
 from unittest.mock import patch
 
-from horolog.broker.changes import Changes
-from horolog.broker.cluster_state import ClusterState, Lead
-from horolog.broker.committer import InternalCommit
+from horolog.broker.cluster import file_journal, hand_over, worker_checkpoints
+from horolog.broker.cluster.changes import Changes
+from horolog.broker.cluster.cluster_state import ClusterState, Lead
+from horolog.broker.cluster.entry_lines import encode_entry
+from horolog.broker.cluster.file_journal import FileJournal
+from horolog.broker.cluster.hand_over import HandOvers
+from horolog.broker.cluster.journal import AppendOutcome
+from horolog.broker.cluster.link import WorkerLink
+from horolog.broker.cluster.worker_checkpoints import PartitionRow
+from horolog.broker.cluster.worker_cluster import WorkerCluster
+from horolog.broker.commit.committer import InternalCommit
 from horolog.broker.coordination.keyed_queue import KeyedQueue
-from horolog.broker.journal import AppendOutcome
 from horolog.broker.log.partition import Partition, closing
 from horolog.broker.log.partition.condition import Condition
 from horolog.broker.log.producers import producer_state, producers_file
 from horolog.broker.transactions import journal as transactions_journal
 from horolog.broker.transactions.other_brokers import OtherBrokers
-from horolog.broker.workers import file_journal, hand_over, worker_checkpoints
-from horolog.broker.workers.entry_lines import encode_entry
-from horolog.broker.workers.file_journal import FileJournal
-from horolog.broker.workers.hand_over import HandOvers
-from horolog.broker.workers.link import WorkerLink
-from horolog.broker.workers.worker_checkpoints import PartitionRow
-from horolog.broker.workers.worker_cluster import WorkerCluster
 from tests.simulation.planted import by_name, nothing
 
 

@@ -13,7 +13,7 @@ import traceback
 from collections.abc import Callable, Coroutine
 from typing import Any
 
-from horolog.broker.clock import ManualClock
+from horolog.base.clock import ManualClock
 from horolog.broker.log.storage import MemoryStorage
 from horolog.broker.log.storage.memory_disk import PowerCut
 from tests.simulation.loop import Handle, SimulatedLoop

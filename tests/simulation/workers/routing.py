@@ -29,7 +29,7 @@ from horolog.protocol.messages.transactions import (
 from horolog.protocol.wire import Message
 
 if TYPE_CHECKING:
-    from horolog.broker.principal import Principal
+    from horolog.broker.base.principal import Principal
     from tests.simulation.workers.world import ProcessClient, WorkersWorld
 
 GROUP, TRANSACTION = 0, 1

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 
+from horolog.broker.cluster import worker_checkpoints
 from horolog.broker.log.files import checkpoints
 from horolog.broker.log.storage import StorageFault
 from horolog.broker.log.storage.memory_disk import ALL, PowerCut
-from horolog.broker.workers import worker_checkpoints
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from tests.simulation.model import Attempt, Level, PartitionModel, TopicModel

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from horolog.broker.cluster_file import ClusterFile
-from horolog.broker.cluster_state import ClusterState
+from horolog.broker.cluster import file_journal, settling
+from horolog.broker.cluster.cluster_state import ClusterState
 from horolog.broker.log.storage import MemoryStorage
-from horolog.broker.workers import file_journal, settling
+from horolog.broker.on_record.cluster_file import ClusterFile
 
 
 def shown(state: ClusterState) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from horolog.broker.workers.link import WorkerLink
+from horolog.broker.cluster.link import WorkerLink
 from horolog.broker.workers.tether import ASK_EVERY_S, Tether
 from tests.simulation.workers.process import Process
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from horolog.broker.clock import ManualClock
+from horolog.base.clock import ManualClock
 from horolog.broker.log.storage import MemoryStorage
 from horolog.broker.log.storage.memory_disk import ALL, PowerCut
 from tests.simulation.workers.machine import Machine

@@ -33,8 +33,8 @@ PARTS = 4
 SEEDS_FOR_A_PLANTED_BUG = 300
 TESTS = {
     "takes markers of old coordinators": "tests/unit/broker/log/producers/test_producer_state.py",
-    "appends without the lock": "tests/unit/broker/workers/test_file_journal.py",
-    "trusts the name of a shorter journal": "tests/unit/broker/workers/test_file_journal.py",
+    "appends without the lock": "tests/unit/broker/cluster/test_file_journal.py",
+    "trusts the name of a shorter journal": "tests/unit/broker/cluster/test_file_journal.py",
     "lets later work begin at once": "tests/unit/broker/coordination/test_keyed_queue.py",
 }
 """The tests of their modules, which find what histories do not."""

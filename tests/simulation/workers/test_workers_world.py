@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from horolog.broker.clock import ManualClock
+from horolog.base.clock import ManualClock
 from horolog.broker.log.storage.memory_disk import ALL
 from horolog.protocol.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 from horolog.protocol.messages.topics import CreatableTopic, CreateTopicsRequest

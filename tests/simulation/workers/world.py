@@ -13,19 +13,19 @@ from types import MappingProxyType
 from typing import Any
 from unittest.mock import patch
 
-from horolog.broker.app import Broker
-from horolog.broker.cluster import random_topic_id
+from horolog.broker.base.principal import ANONYMOUS, Principal
+from horolog.broker.cluster import settling
+from horolog.broker.cluster.cluster import random_topic_id
+from horolog.broker.cluster.legible_record import until_legible
+from horolog.broker.cluster.link import WorkerLink
+from horolog.broker.cluster.worker_context import WorkerContext
+from horolog.broker.config.settings import load
 from horolog.broker.log.partition import Partition
 from horolog.broker.log.storage import DataFolderError, StorageFault
 from horolog.broker.log.storage.memory_disk import PowerCut
 from horolog.broker.network.dispatch import Dispatcher
 from horolog.broker.network.limits import ConnectionLimits
-from horolog.broker.principal import ANONYMOUS, Principal
-from horolog.broker.settings import load
-from horolog.broker.workers import settling
-from horolog.broker.workers.legible_record import until_legible
-from horolog.broker.workers.link import WorkerLink
-from horolog.broker.workers.worker_context import WorkerContext
+from horolog.broker.server.app import Broker
 from horolog.broker.workers.worker_role import WorkerRole
 from horolog.protocol.apis import ApiKey
 from horolog.protocol.errors import ErrorCode
@@ -491,9 +491,9 @@ def in_workers_simulation(world: WorkersWorld) -> Iterator[None]:
     """Besides: brokers open no ports, their worker threads are their process's, and journals are shortened after a few entries."""
     with (
         in_simulation(world),
-        patch("horolog.broker.app.ThreadPoolExecutor", lambda *_, **__: asyncio._get_running_loop()),
-        patch("horolog.broker.app.listen_addresses", lambda _: ()),
+        patch("horolog.broker.server.app.ThreadPoolExecutor", lambda *_, **__: asyncio._get_running_loop()),
+        patch("horolog.broker.server.app.listen_addresses", lambda _: ()),
         patch("horolog.broker.network.peer_listener.UnixServer", SimulatedServer),
-        patch("horolog.broker.workers.file_journal.GROWTH_BYTES", GROWTH_BYTES),
+        patch("horolog.broker.cluster.file_journal.GROWTH_BYTES", GROWTH_BYTES),
     ):
         yield

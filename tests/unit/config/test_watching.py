@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from horolog.broker.metrics import Kind
+from horolog.broker.base.metrics import Kind
 from horolog.broker.observability.exposition import CATALOGUE
 from horolog.broker.workers.watching import FAMILIES
 

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 from starlette.responses import PlainTextResponse
 
-from horolog.client.errors import KafkaError
+from horolog.client.values.errors import KafkaError
 from horolog.console import app, follow, now, resets
 from horolog.console.app import safe_target
 from horolog.console.options import LOGINS_A_MINUTE, Login
@@ -131,7 +131,7 @@ async def test_failures_of_pages(error, status, said, monkeypatch):
 
 async def test_a_login_by_a_users_own_password(monkeypatch):
     """The broker decides; here it is said for it."""
-    from horolog.client.errors import AuthenticationFailed
+    from horolog.client.values.errors import AuthenticationFailed
 
     class Client:
         def __init__(self, right):

@@ -1,9 +1,9 @@
 """A topic whose retention waits for a record of the future is named with its partition, the record and the end of the wait."""
 
 from horolog import Client
-from horolog.client.errors import KafkaError
-from horolog.client.retention import DAY_MS, Rules
-from horolog.client.types import TopicPartition
+from horolog.client.segments.retention import DAY_MS, Rules
+from horolog.client.values.errors import KafkaError
+from horolog.client.values.types import TopicPartition
 from horolog.console.blocked import TOPICS_AT_MOST, blocked_of, rules_of, sentences
 from horolog.console.facts import PartitionFacts, TopicFacts
 from horolog.protocol.errors import ErrorCode

@@ -11,9 +11,9 @@ import httpx
 import pytest
 
 from horolog.client.cli.commands import BY_NAME
-from horolog.client.cli.common.console import Console
-from horolog.client.cli.common.errors import CommandError, UsageError
 from horolog.client.cli.main import parser_of
+from horolog.commands.console import Console
+from horolog.commands.errors import CommandError, UsageError
 from horolog.console import command
 from horolog.console.options import Login
 from tests.support.authority import Authority

@@ -6,7 +6,7 @@ import ssl
 
 import pytest
 
-from horolog.broker.clock import SystemClock
+from horolog.base.clock import SystemClock
 from horolog.console import entrance, serving
 from horolog.console.app import Application
 from horolog.console.entrance import Entrance, Greeting, address_of

@@ -1,8 +1,8 @@
 """Facts are right where a broker tells them, and missing where it does not."""
 
 from horolog import Client
-from horolog.client.errors import KafkaError, PartialFailure
-from horolog.client.types import Found, TopicPartition
+from horolog.client.values.errors import KafkaError, PartialFailure
+from horolog.client.values.types import Found, TopicPartition
 from horolog.console import facts
 from horolog.console.facts import (
     Order,

@@ -9,8 +9,8 @@ from starlette.requests import Request
 
 from horolog import Producer
 from horolog.client.decoding import Decoder
-from horolog.client.errors import KafkaError
-from horolog.client.types import ConsumerRecord
+from horolog.client.values.errors import KafkaError
+from horolog.client.values.types import ConsumerRecord
 from horolog.console import follow
 from horolog.console.follow import Followers, as_json, event
 from horolog.console.moment import row_of
@@ -77,7 +77,7 @@ async def test_of_many_the_last_are_sent(monkeypatch):
 
         class Consumer:
             async def poll(self, timeout_ms):
-                from horolog.client.types import ConsumerRecord
+                from horolog.client.values.types import ConsumerRecord
 
                 return [ConsumerRecord("t", 0, number, -1, 0, None, b"%d" % number) for number in range(5)]
 

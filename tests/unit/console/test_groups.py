@@ -1,9 +1,9 @@
 """Groups with their lag in records and seconds, and how it went while somebody looked."""
 
 from horolog import Admin
-from horolog.client.errors import KafkaError
-from horolog.client.lagging import Lag
-from horolog.client.types import TopicPartition
+from horolog.client.moments.lagging import Lag
+from horolog.client.values.errors import KafkaError
+from horolog.client.values.types import TopicPartition
 from horolog.console import groups
 from horolog.console.groups import GROUPS_KEPT, Sample, chart_data, samples_of, sums
 from horolog.protocol.errors import ErrorCode

@@ -6,7 +6,7 @@ import json
 import pytest
 from starlette.requests import Request
 
-from horolog.client.errors import KafkaError
+from horolog.client.values.errors import KafkaError
 from horolog.console import groups, live, now
 from horolog.console.live import Live, Part, Round
 from horolog.console.options import Login

@@ -1,8 +1,8 @@
 """The page Now shows what there is, and troubles; ten thousand topics are paged, filtered and sorted."""
 
-from horolog.client.admin_cluster import LogDir
-from horolog.client.cluster_view import ClusterView, Node, PartitionView, TopicView
-from horolog.client.types import TopicPartition
+from horolog.client.admin.admin_cluster import LogDir
+from horolog.client.values.types import TopicPartition
+from horolog.client.wire.cluster_view import ClusterView, Node, PartitionView, TopicView
 from horolog.console.facts import PartitionFacts, TopicFacts
 from horolog.console.now import (
     NAMED,

@@ -2,9 +2,9 @@
 
 import pytest
 
-from horolog.broker.clock import SystemClock
+from horolog.base.clock import SystemClock
 from horolog.client.decoding import Decoder
-from horolog.client.types import TopicPartition
+from horolog.client.values.types import TopicPartition
 from horolog.console import reading
 from horolog.console.reading import Reader
 from tests.support.console_browser import shown, topic_with

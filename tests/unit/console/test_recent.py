@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from horolog.broker.clock import SystemClock
+from horolog.base.clock import SystemClock
 from horolog.console.recent import KEPT_AT_MOST, Recent, recent, view_of
 
 

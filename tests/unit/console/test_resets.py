@@ -6,7 +6,7 @@ import re
 import pytest
 
 from horolog import Admin
-from horolog.client.types import TopicPartition
+from horolog.client.values.types import TopicPartition
 from horolog.console.resets import Step
 from tests.support.console_browser import ORIGIN, shown, topic_with
 

@@ -8,7 +8,7 @@ from urllib.parse import parse_qsl, urlsplit
 import pytest
 from starlette.requests import Request
 
-from horolog.client.errors import KafkaError
+from horolog.client.values.errors import KafkaError
 from horolog.console import reading, searching
 from horolog.console.follow import Followers
 from horolog.console.reading import Reader

@@ -11,7 +11,7 @@ import sys
 import httpx
 import pytest
 
-from horolog.broker.clock import SystemClock
+from horolog.base.clock import SystemClock
 from horolog.console import serving
 from horolog.console.app import Application
 from horolog.console.options import Options, clusters_of

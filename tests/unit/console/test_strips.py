@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from horolog.client.segments import PartitionSegments, Segment, TopicSegments
+from horolog.client.segments.segments import PartitionSegments, Segment, TopicSegments
 from horolog.console.strips import LISTED_AT_MOST, NARROWEST, ROWS_AT_MOST, WIDTH, StripPiece, strip_of
 
 

@@ -5,7 +5,7 @@ from datetime import UTC
 import pytest
 
 from horolog.client.charting.buckets import Timeline
-from horolog.client.types import TopicPartition
+from horolog.client.values.types import TopicPartition
 from horolog.console import timelines
 from horolog.console.timelines import LAST_OF_CALENDAR_MS, Chart, chart_of, steps
 from horolog.console.visits import Refused

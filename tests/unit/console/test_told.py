@@ -3,7 +3,7 @@
 import asyncio
 
 from horolog import Client
-from horolog.client.segments_look import HttpAccess
+from horolog.client.segments.segments_look import HttpAccess
 from horolog.console import told
 from horolog.console.options import Cluster
 from horolog.console.told import segments_of

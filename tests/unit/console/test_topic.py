@@ -6,10 +6,10 @@ from datetime import UTC
 import pytest
 
 from horolog import Client
-from horolog.client.admin_configs import Config
-from horolog.client.errors import KafkaError
-from horolog.client.times import parse_time
-from horolog.client.types import TopicPartition
+from horolog.client.admin.admin_configs import Config
+from horolog.client.values.errors import KafkaError
+from horolog.client.values.times import parse_time
+from horolog.client.values.types import TopicPartition
 from horolog.console import topic
 from horolog.console.facts import PartitionFacts, TopicFacts
 from horolog.console.topic import mean_bytes, retention_edge, settings_of

@@ -3,8 +3,8 @@
 import pytest
 from starlette.requests import Request
 
-from horolog.client.cluster_view import TopicView
-from horolog.client.errors import ConnectionFailed, KafkaError, error_of
+from horolog.client.values.errors import ConnectionFailed, KafkaError, error_of
+from horolog.client.wire.cluster_view import TopicView
 from horolog.console.options import Options, clusters_of
 from horolog.console.visits import Desk, Refused, Visit, sentence_of, topic_of
 from horolog.protocol.errors import ErrorCode

@@ -3,7 +3,7 @@
 import re
 from datetime import UTC
 
-from horolog.client.where import compile_where
+from horolog.client.decoding.where import compile_where
 from tests.support.style import PROJECT
 
 

@@ -3,11 +3,11 @@
 import re
 from pathlib import Path
 
-from horolog.broker.listeners import advertised_addresses, listen_addresses
-from horolog.broker.observability.page import filled
-from horolog.broker.properties_file import parse
-from horolog.broker.settings import SPECS, load
-from horolog.broker.topic_settings import ROWS
+from horolog.base.properties_file import parse
+from horolog.broker.config.listeners import advertised_addresses, listen_addresses
+from horolog.broker.config.settings import SPECS, load
+from horolog.broker.config.topic_settings import ROWS
+from tools.operations_tables import filled
 
 PROJECT = Path(__file__).resolve().parents[3]
 PAGE = (PROJECT / "docs" / "operations.md").read_text("utf-8")
@@ -23,7 +23,7 @@ def blocks():
 
 
 def test_the_tables_are_those_of_the_program():
-    assert filled(PAGE) == PAGE, "python -m horolog.broker.observability.page docs/operations.md writes them anew"
+    assert filled(PAGE) == PAGE, "python -m tools.operations_tables docs/operations.md writes them anew"
 
 
 def test_the_example_of_listeners_is_read():

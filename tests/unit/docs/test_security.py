@@ -6,19 +6,19 @@ import subprocess
 
 import pytest
 
-from horolog.broker.clock import ManualClock
-from horolog.broker.metrics import Metrics
-from horolog.broker.principal import Principal
-from horolog.broker.properties_file import parse
+from horolog.base.acl_types import Operation, ResourceType
+from horolog.base.clock import ManualClock
+from horolog.base.properties_file import parse
+from horolog.broker.base.metrics import Metrics
+from horolog.broker.base.principal import Principal
+from horolog.broker.config.settings import SPECS, load
 from horolog.broker.security.authorizer import authorizer_of
 from horolog.broker.security.sasl import doors
 from horolog.broker.security.sasl.doors import SaslDoors, Surroundings
 from horolog.broker.security.tls_listeners import TlsListeners
-from horolog.broker.settings import SPECS, load
-from horolog.client.cli.common.connection import profiles, security_of
 from horolog.client.decoding import RegistryAccess
 from horolog.client.security.options import NAMES
-from horolog.protocol.acl_types import Operation, ResourceType
+from horolog.commands.connection import profiles, security_of
 from tests.support.certificates import shake_hands
 from tests.support.pages import blocks_of, prints, steps
 from tests.support.sasl import Hourglass

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from horolog.client.times import TimeTextError
+from horolog.client.values.times import TimeTextError
 from horolog.testing.clock import BrokerClock, Watcher, milliseconds, span_ms
 
 T0 = 1_700_000_000_000

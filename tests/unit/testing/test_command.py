@@ -14,10 +14,10 @@ from pathlib import Path
 
 import pytest
 
-from horolog.client.cli.common.arguments import Parser
-from horolog.client.cli.common.console import Console
-from horolog.client.cli.common.errors import UsageError
-from horolog.client.cli.common.exit_codes import ExitCode
+from horolog.commands.arguments import Parser
+from horolog.commands.console import Console
+from horolog.commands.errors import UsageError
+from horolog.commands.exit_codes import ExitCode
 from horolog.testing import command
 
 PROJECT = Path(__file__).resolve().parents[3]

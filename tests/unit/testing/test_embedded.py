@@ -10,8 +10,8 @@ from datetime import UTC, datetime
 import pytest
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 
-from horolog.broker.cluster_errors import ClusterError
-from horolog.broker.setting_types import SettingsError
+from horolog.broker.config.setting_types import SettingsError
+from horolog.broker.on_record.cluster_errors import ClusterError
 from horolog.testing import BrokerClock, horolog_broker
 from tests.support.certificates import Certificates
 

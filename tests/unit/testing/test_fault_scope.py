@@ -4,8 +4,8 @@ from types import SimpleNamespace
 
 import pytest
 
+from horolog.broker.config.listeners import PEERS
 from horolog.broker.handlers import HANDLERS
-from horolog.broker.listeners import PEERS
 from horolog.protocol.apis import API, ApiKey
 from horolog.protocol.flat import flat_of
 from horolog.protocol.messages.fetch import FetchRequest

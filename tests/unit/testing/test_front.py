@@ -23,8 +23,8 @@ def test_another_name_is_none_of_it():
 
 def test_the_broker_is_imported_where_a_name_is_asked_for():
     code = (
-        "import sys, horolog.testing; print('horolog.broker.app' in sys.modules);"
-        " horolog.testing.horolog_broker; print('horolog.broker.app' in sys.modules)"
+        "import sys, horolog.testing; print('horolog.broker.server.app' in sys.modules);"
+        " horolog.testing.horolog_broker; print('horolog.broker.server.app' in sys.modules)"
     )
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert said.split() == ["False", "True"]

@@ -137,7 +137,9 @@ def test_snapshots_are_written_when_asked_for(pytester, monkeypatch):
 
 
 def test_the_plugin_alone_loads_no_broker():
-    code = "import sys, horolog.testing.plugin; print(any(m.startswith('horolog.broker.app') for m in sys.modules))"
+    code = (
+        "import sys, horolog.testing.plugin; print(any(m.startswith('horolog.broker.server.app') for m in sys.modules))"
+    )
     said = subprocess.run([sys.executable, "-c", code], cwd=PROJECT, capture_output=True, text=True, check=True)
     assert said.stdout.strip() == "False"
 

@@ -4,7 +4,7 @@ import pytest
 from confluent_kafka import Producer as Librdkafka
 
 from horolog import Producer
-from horolog.broker.cluster_errors import ClusterError
+from horolog.broker.on_record.cluster_errors import ClusterError
 from horolog.testing import broker_in_thread, horolog_broker
 from horolog.testing.reading import state_of, topic_named
 

@@ -5,8 +5,8 @@ from concurrent.futures import Future
 import pytest
 from confluent_kafka import Consumer, Producer
 
-from horolog.broker.cluster_errors import ClusterError
-from horolog.broker.setting_types import SettingsError
+from horolog.broker.config.setting_types import SettingsError
+from horolog.broker.on_record.cluster_errors import ClusterError
 from horolog.testing import ExpectationFailed, broker_in_thread
 from horolog.testing.threaded import _run
 

@@ -8,11 +8,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from horolog.broker.config.listeners import PEERS
 from horolog.broker.handlers.auditing import tell_refusal
 from horolog.broker.handlers.authorization.authorized_request import AuthorizedRequest, NotingRights
 from horolog.broker.handlers.authorization.table import NEEDS
 from horolog.broker.handlers.refusals import refuse
-from horolog.broker.listeners import PEERS
+
+__all__ = [
+    "changes",
+    "gate_by",
+    "table",
+    "topics",
+]
 
 if TYPE_CHECKING:
     from horolog.broker.handlers import HandlerFunction

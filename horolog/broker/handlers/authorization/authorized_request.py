@@ -6,10 +6,10 @@ from collections.abc import Callable
 from copy import copy
 from typing import TYPE_CHECKING, Any, Final
 
+from horolog.base.acl_types import CLUSTER_NAME, EVERY_NAME, Operation, ResourceType
 from horolog.broker.handlers import HANDLERS
 from horolog.broker.handlers.refusals import refused_parts
 from horolog.broker.security.audit import Denied
-from horolog.protocol.acl_types import CLUSTER_NAME, EVERY_NAME, Operation, ResourceType
 from horolog.protocol.apis import API, ApiKey
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.wire import Struct

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING, Any, Protocol
 
+from horolog.base.acl_types import CLUSTER_NAME, Operation, ResourceType
 from horolog.broker.handlers import HANDLERS
 from horolog.broker.handlers.authorization.authorized_request import FAILED, AuthorizedRequest
 from horolog.broker.handlers.authorization.changes import ChangingApi
 from horolog.broker.handlers.operations import NOT_ASKED, bits
-from horolog.protocol.acl_types import CLUSTER_NAME, Operation, ResourceType
 from horolog.protocol.apis import API, ApiKey
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.wire import ArrayType, Struct, StructType

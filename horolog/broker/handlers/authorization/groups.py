@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from horolog.base.acl_types import Operation, ResourceType
 from horolog.broker.groups import offset_fetch
 from horolog.broker.handlers import find_coordinator, log_dirs, transactions
 from horolog.broker.handlers.authorization.authorized_request import FAILED, AuthorizedRequest
 from horolog.broker.handlers.authorization.checks import own_cluster_operations, own_operations
-from horolog.protocol.acl_types import Operation, ResourceType
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.messages.consumer_groups import ConsumerGroupDescribeResponse, DescribedGroup
 from horolog.protocol.messages.groups import DescribeGroupsResponse

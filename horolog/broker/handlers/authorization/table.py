@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
+from horolog.base.acl_types import CLUSTER_NAME, Operation, ResourceType
 from horolog.broker.handlers.authorization import changes, groups, topics
 from horolog.broker.handlers.authorization.authorized_request import FAILED, AuthorizedRequest
 from horolog.broker.handlers.authorization.changes import ChangingApi
@@ -21,7 +22,6 @@ from horolog.broker.handlers.authorization.checks import (
     needs,
 )
 from horolog.broker.handlers.config_resources import BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP, TOPIC
-from horolog.protocol.acl_types import CLUSTER_NAME, Operation, ResourceType
 from horolog.protocol.apis import ApiKey
 
 if TYPE_CHECKING:

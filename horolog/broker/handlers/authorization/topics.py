@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
+from horolog.base.acl_types import CLUSTER_NAME, Operation, ResourceType
+from horolog.broker.cluster.topic import NO_TOPIC_ID
 from horolog.broker.handlers import fetch, metadata, produce, topic_partitions, topics
 from horolog.broker.handlers.auditing import tell_refusal
 from horolog.broker.handlers.authorization.authorized_request import AuthorizedRequest
@@ -12,8 +14,6 @@ from horolog.broker.handlers.authorization.checks import own_cluster_operations,
 from horolog.broker.handlers.fetch_sessions import FetchSession, PartitionKey, Positions
 from horolog.broker.log.partition import Partition
 from horolog.broker.security.audit import Denied
-from horolog.broker.topic import NO_TOPIC_ID
-from horolog.protocol.acl_types import CLUSTER_NAME, Operation, ResourceType
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.messages.metadata import (
     DescribeTopicPartitionsResponse,

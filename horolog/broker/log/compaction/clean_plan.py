@@ -10,8 +10,8 @@ Never taken: the active segment, segments at or behind the last stable offset, a
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from horolog.broker.config.topic_settings import TopicConfig
 from horolog.broker.log.indexes import LARGEST_RELATIVE_OFFSET
-from horolog.broker.topic_settings import TopicConfig
 
 LARGEST_SEGMENT_BYTES = 2**31 - 1
 NO_LIMIT_MS = 2**63 - 1

@@ -15,6 +15,7 @@ and a key that is only there would lose its last value.
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from horolog.broker.config.topic_settings import TopicConfig
 from horolog.broker.log.compaction.clean_batch import CleanedBatch, CleanPass, clean_batch
 from horolog.broker.log.compaction.clean_message import clean_message
 from horolog.broker.log.compaction.clean_plan import CleanPlan, SegmentFacts, group, segment_time, tombstone_horizon_ms
@@ -32,7 +33,6 @@ from horolog.broker.log.segments import (
     swap_files,
     syncing,
 )
-from horolog.broker.topic_settings import TopicConfig
 from horolog.protocol.records.batch import iter_batch, read_header
 from horolog.protocol.records.message_set import iter_message, read_message
 

@@ -21,9 +21,9 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from types import MappingProxyType
 
+from horolog.base.properties_file import escape, parse_text
 from horolog.broker.log.files.checkpoints import CheckpointError
 from horolog.broker.log.storage import FileMissing, Storage
-from horolog.broker.properties_file import escape, parse_text
 
 FILE_NAME = "meta.properties"
 NODE_KEY = MappingProxyType({0: "broker.id", 1: "node.id"})

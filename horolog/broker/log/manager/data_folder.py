@@ -15,7 +15,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import NamedTuple
 
-from horolog.broker.clock import Clock
+from horolog.base.clock import Clock
+from horolog.broker.config.topic_settings import TopicConfig
 from horolog.broker.log.manager.folder_checkpoints import FolderCheckpoints
 from horolog.broker.log.manager.identity import FolderIdentity, FolderUnusable
 from horolog.broker.log.manager.share import HeldByAnother, Share
@@ -36,7 +37,6 @@ from horolog.broker.log.storage import (
     lock_folder,
     make_folder,
 )
-from horolog.broker.topic_settings import TopicConfig
 from horolog.protocol.topic_partition import TopicPartition
 
 log = logging.getLogger(__name__)

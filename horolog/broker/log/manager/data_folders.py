@@ -6,7 +6,7 @@ Some of several folders may be away, because their disk does not work. They are 
 import logging
 from collections.abc import Callable, Iterable, Iterator
 
-from horolog.broker.clock import Clock
+from horolog.base.clock import Clock
 from horolog.broker.log.manager.data_folder import DataFolder
 from horolog.broker.log.manager.identity import FolderUnusable, new_id
 from horolog.broker.log.manager.placing import Placing

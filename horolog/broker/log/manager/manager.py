@@ -11,7 +11,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from random import Random
 
-from horolog.broker.clock import Clock
+from horolog.base.clock import Clock
+from horolog.broker.config.settings import Settings
+from horolog.broker.config.topic_settings import TopicConfig
 from horolog.broker.log.files import checkpoints
 from horolog.broker.log.manager.data_folder import DataFolder, partition_of, place_in
 from horolog.broker.log.manager.data_folders import DataFolders
@@ -28,8 +30,6 @@ from horolog.broker.log.recovery import (
 )
 from horolog.broker.log.segments import ConvertedChunks
 from horolog.broker.log.storage import Storage, StorageFault
-from horolog.broker.settings import Settings
-from horolog.broker.topic_settings import TopicConfig
 from horolog.protocol.topic_partition import TopicPartition
 
 log = logging.getLogger(__name__)

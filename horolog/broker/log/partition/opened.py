@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from horolog.broker.config.topic_settings import TopicConfig
 from horolog.broker.log.counters import LogCounters
 from horolog.broker.log.files import LeaderEpochs
 from horolog.broker.log.indexes import IndexCache, TransactionIndex
@@ -13,7 +14,6 @@ from horolog.broker.log.partition.time_watch import TimeWatch
 from horolog.broker.log.producers import ProducerStates
 from horolog.broker.log.segments import ConvertedChunks, Segment, SegmentFolder, TimesCache
 from horolog.broker.log.storage import SharedSyncs, Storage
-from horolog.broker.topic_settings import TopicConfig
 
 
 @dataclass(frozen=True, slots=True)

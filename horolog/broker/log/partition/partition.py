@@ -17,6 +17,7 @@ from typing import Final
 
 from mypy_extensions import mypyc_attr
 
+from horolog.broker.config.topic_settings import TopicConfig
 from horolog.broker.log.partition import rewrite, rolling
 from horolog.broker.log.partition.aborted import AbortedTransactions
 from horolog.broker.log.partition.condition import SERVING, Condition, PartitionState
@@ -36,7 +37,6 @@ from horolog.broker.log.segments import (
 )
 from horolog.broker.log.storage import NO_DESCRIPTORS, OverlayStorage, StorageFault
 from horolog.broker.log.validation import AppendResult, RefusedSet, Validated, check, too_large
-from horolog.broker.topic_settings import TopicConfig
 from horolog.protocol.primitives import Unread
 from horolog.protocol.records.record import MAX_INT64
 

@@ -12,9 +12,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from horolog.base.readable import format_duration, format_time
+from horolog.broker.config.topic_settings import TopicConfig
 from horolog.broker.log.segments import Segment
-from horolog.broker.topic_settings import TopicConfig
-from horolog.protocol.readable import format_duration, format_time
 
 log = logging.getLogger(__name__)
 

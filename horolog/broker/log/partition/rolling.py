@@ -4,8 +4,8 @@ from collections.abc import Callable
 from enum import StrEnum
 from typing import Protocol
 
+from horolog.broker.config.topic_settings import TopicConfig
 from horolog.broker.log.indexes import LARGEST_RELATIVE_OFFSET
-from horolog.broker.topic_settings import TopicConfig
 
 
 class Reason(StrEnum):

@@ -8,10 +8,10 @@ import logging
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from horolog.base.readable import format_duration, format_time
+from horolog.broker.config.topic_settings import TopicConfig
 from horolog.broker.log.counters import LogCounters
-from horolog.broker.topic_settings import TopicConfig
 from horolog.protocol.epoch_units import UNIT_NAMES, misread_as_ms, to_ms
-from horolog.protocol.readable import format_duration, format_time
 from horolog.protocol.records.record import MAX_INT64
 
 log = logging.getLogger(__name__)

@@ -9,12 +9,12 @@ import logging
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from horolog.broker.config.topic_settings import TopicConfig
 from horolog.broker.log.partition import OpenedPartition, Partition, Resources, rewrite
 from horolog.broker.log.recovery.findings import Circumstances, PartitionFolder
 from horolog.broker.log.recovery.recovery import open_log
 from horolog.broker.log.segments import Segment
 from horolog.broker.log.storage import CANNOT_WRITE, OverlayStorage, Storage, StorageFault
-from horolog.broker.topic_settings import TopicConfig
 
 log = logging.getLogger(__name__)
 

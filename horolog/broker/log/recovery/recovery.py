@@ -22,6 +22,7 @@ import logging
 from collections.abc import Callable, Container, Iterable
 from functools import partial
 
+from horolog.broker.config.topic_settings import TopicConfig
 from horolog.broker.log.files import CheckpointError, LeaderEpochs, checkpoints, leader_epochs
 from horolog.broker.log.integrity import (
     Batch,
@@ -49,7 +50,6 @@ from horolog.broker.log.segments import (
     segment_path,
 )
 from horolog.broker.log.storage import Storage, StorageFault
-from horolog.broker.topic_settings import TopicConfig
 
 log = logging.getLogger(__name__)
 

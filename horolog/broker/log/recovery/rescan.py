@@ -10,13 +10,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
+from horolog.broker.config.topic_settings import TopicConfig
 from horolog.broker.log.counters import LogCounters
 from horolog.broker.log.indexes import IndexCache
 from horolog.broker.log.integrity import BeingRescanned, Contents, FileFacts, RescanQueue, Seal
 from horolog.broker.log.partition import Partition
 from horolog.broker.log.segments import Segment, SegmentFolder, recover, syncing
 from horolog.broker.log.storage import OverlayStorage, Storage, StorageFault
-from horolog.broker.topic_settings import TopicConfig
 
 log = logging.getLogger(__name__)
 

@@ -14,6 +14,8 @@ from dataclasses import replace
 from itertools import count
 from typing import Final
 
+from horolog.base.readable import time_and_number
+from horolog.broker.config.topic_settings import TopicConfig
 from horolog.broker.log.indexes import IndexPair
 from horolog.broker.log.integrity import (
     NEVER_MODIFIED,
@@ -30,8 +32,6 @@ from horolog.broker.log.segments.segment_folder import SegmentFolder
 from horolog.broker.log.segments.segment_sync import SegmentSync
 from horolog.broker.log.storage import JOIN_BELOW_BYTES, Buffer, File, StorageFault
 from horolog.broker.log.validation import Validated
-from horolog.broker.topic_settings import TopicConfig
-from horolog.protocol.readable import time_and_number
 from horolog.protocol.records.head import BATCH_MAGIC
 
 PROGRESS_BYTES = 8 * 1024 * 1024

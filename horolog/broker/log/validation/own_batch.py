@@ -7,11 +7,11 @@ What `validate.check` would find out about such a batch is known without looking
 from collections.abc import Sequence
 from dataclasses import replace
 
+from horolog.broker.config.topic_settings import TopicConfig
 from horolog.broker.log.producers import ProducerBatch
 from horolog.broker.log.validation.validate import check
 from horolog.broker.log.validation.validate_set import PLAIN_CODECS, check_size
 from horolog.broker.log.validation.validation_result import Validated
-from horolog.broker.topic_settings import TopicConfig
 from horolog.protocol.records.batch import NOBODY, Entry, encode_own
 from horolog.protocol.records.head import TRANSACTIONAL_BIT
 from horolog.protocol.records.timestamps import NO_TIMESTAMP

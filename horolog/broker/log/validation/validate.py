@@ -10,11 +10,11 @@ What goes out never refers to the network's buffer: the bytes were copied once, 
 
 from typing import Final
 
+from horolog.broker.config.topic_settings import TopicConfig
 from horolog.broker.log.producers import ProducerBatch
 from horolog.broker.log.validation.validate_batch import check_batch
 from horolog.broker.log.validation.validate_set import check_set
 from horolog.broker.log.validation.validation_result import Mark, RecordError, RefusedSet, Validated
-from horolog.broker.topic_settings import TopicConfig
 from horolog.protocol.primitives import Buffer
 from horolog.protocol.records.head import MAGIC_AT
 

@@ -10,6 +10,7 @@ from typing import Final
 
 from crc32c import crc32c
 
+from horolog.broker.config.topic_settings import TopicConfig
 from horolog.broker.log.producers import ProducerBatch
 from horolog.broker.log.validation.validate_set import PRODUCER_CODEC, check_size, refuse_bytes, store
 from horolog.broker.log.validation.validation_result import (
@@ -19,7 +20,6 @@ from horolog.broker.log.validation.validation_result import (
     Validated,
     refuse_records,
 )
-from horolog.broker.topic_settings import TopicConfig
 from horolog.protocol.errors import DecodeError, ErrorCode
 from horolog.protocol.primitives import Buffer
 from horolog.protocol.records.batch import (

@@ -18,6 +18,7 @@ from collections.abc import Sequence
 from itertools import accumulate
 from operator import attrgetter
 
+from horolog.broker.config.topic_settings import TopicConfig
 from horolog.broker.log.validation.plain_set import number, read_offsets, read_plain, stamp
 from horolog.broker.log.validation.validation_result import (
     MOST_RECORD_ERRORS,
@@ -27,7 +28,6 @@ from horolog.broker.log.validation.validation_result import (
     nothing,
     refuse_records,
 )
-from horolog.broker.topic_settings import TopicConfig
 from horolog.protocol.errors import DecodeError, ErrorCode
 from horolog.protocol.primitives import Buffer
 from horolog.protocol.records.batch import encode_batch

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final, Protocol
 
-from horolog.broker.clock import Clock
-from horolog.broker.metrics import Described, Kind, Metrics
+from horolog.base.clock import Clock
+from horolog.broker.base.metrics import Described, Kind, Metrics
 from horolog.broker.security.audit import AuditTrail
 from horolog.broker.security.sasl.outcome import Mechanism
 

@@ -8,15 +8,18 @@ from functools import partial
 from importlib.util import find_spec
 from typing import Final
 
-from horolog.broker.clock import Clock
-from horolog.broker.listener_keys import names
-from horolog.broker.listeners import listen_addresses
-from horolog.broker.metrics import Metrics
+from horolog.base import jaas
+from horolog.base.clock import Clock
+from horolog.broker.base.metrics import Metrics
+from horolog.broker.config.listener_keys import names
+from horolog.broker.config.listeners import listen_addresses
+from horolog.broker.config.setting_types import SettingsError
+from horolog.broker.config.settings import Settings
 from horolog.broker.security import listener_protection
 from horolog.broker.security.audit import AuditTrail
 from horolog.broker.security.listener_protection import MechanismSettings, OAuthSettings, SaslSettings
 from horolog.broker.security.password_encoder import PasswordEncoder
-from horolog.broker.security.sasl import jaas, oauthbearer, plain
+from horolog.broker.security.sasl import oauthbearer, plain
 from horolog.broker.security.sasl.door import Later, SaslDoor
 from horolog.broker.security.sasl.jwks import SCHEMES, InThread, Jwks, JwksFault, fetch
 from horolog.broker.security.sasl.oauthbearer import OAuthBearer
@@ -26,8 +29,6 @@ from horolog.broker.security.sasl.plain import PlainLogin
 from horolog.broker.security.sasl.scram_keys import KINDS
 from horolog.broker.security.sasl.tokens import Expected, TokenReader
 from horolog.broker.security.users import ScramUsers
-from horolog.broker.setting_types import SettingsError
-from horolog.broker.settings import Settings
 
 SERVED: Final = (plain.NAME, *KINDS, oauthbearer.NAME)
 ENABLED: Final = "sasl.enabled.mechanisms"

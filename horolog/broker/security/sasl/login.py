@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
-from horolog.broker.principal import USER, Principal
+from horolog.broker.base.principal import USER, Principal
 from horolog.broker.security.audit import Who
 from horolog.broker.security.sasl.door import ENDED_SESSIONS, NO_MECHANISM, SaslDoor
 from horolog.broker.security.sasl.outcome import Challenge, Failed, LoggedIn, Mechanism

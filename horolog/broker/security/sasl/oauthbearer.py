@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from horolog.broker.principal import USER, Principal
+from horolog.broker.base.principal import USER, Principal
 from horolog.broker.security.sasl.outcome import Challenge, Failed, LoggedIn, Outcome, same
 
 NAME: Final = "OAUTHBEARER"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from horolog.broker.principal import Principal
+from horolog.broker.base.principal import Principal
 
 
 @dataclass(frozen=True, slots=True)

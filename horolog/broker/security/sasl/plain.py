@@ -7,7 +7,7 @@ import hmac
 import secrets
 from collections.abc import Mapping
 
-from horolog.broker.principal import USER, Principal
+from horolog.broker.base.principal import USER, Principal
 from horolog.broker.security.sasl.outcome import OTHER_AUTHORIZATION_ID, Failed, LoggedIn, Outcome, same
 
 NAME = "PLAIN"

@@ -14,7 +14,7 @@ import secrets
 from collections.abc import Callable
 from typing import Final
 
-from horolog.broker.principal import USER, Principal
+from horolog.broker.base.principal import USER, Principal
 from horolog.broker.security.sasl import scram_keys
 from horolog.broker.security.sasl.outcome import OTHER_AUTHORIZATION_ID, Challenge, Failed, LoggedIn, Outcome, same
 from horolog.broker.security.sasl.scram_keys import USUAL, Form, ScramKeys, ScramKind

@@ -11,3 +11,12 @@ Every dumper yields items of these types, each with `type` first:
     problem    anything else that cannot be right, with the entry or line it is about
     summary    counts, and the range of offsets and timestamps, after all others of a file
 """
+
+__all__ = [
+    "files",
+    "indexes",
+    "items",
+    "kinds",
+    "logs",
+    "small_files",
+]

@@ -4,7 +4,7 @@ import base64
 from collections.abc import Callable
 from typing import Any
 
-from horolog.client.cli.common.tables import printable
+from horolog.commands.tables import printable
 
 Item = dict[str, Any]
 

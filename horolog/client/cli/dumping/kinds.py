@@ -3,11 +3,11 @@
 import re
 from pathlib import PurePath
 
-from horolog.broker import cluster_file
 from horolog.broker.log.files import LOG_STARTS, checkpoints, meta_properties
 from horolog.broker.log.integrity import SEALS
 from horolog.broker.log.producers import producers_file
 from horolog.broker.log.storage import DAMAGED_SUFFIX, aside_names
+from horolog.broker.on_record import cluster_file
 
 OFFSET_CHECKPOINTS = (
     checkpoints.RECOVERY_POINTS,

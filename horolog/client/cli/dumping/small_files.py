@@ -3,12 +3,12 @@
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
 
-from horolog.broker import cluster_file
 from horolog.broker.log.files import checkpoints, leader_epochs, log_starts, meta_properties
 from horolog.broker.log.indexes import transaction_index
 from horolog.broker.log.integrity import seals
 from horolog.broker.log.producers import producers_file, snapshot_file
-from horolog.broker.stored_rules import USER
+from horolog.broker.on_record import cluster_file
+from horolog.broker.on_record.stored_rules import USER
 from horolog.client.cli.dumping.items import Item
 from horolog.protocol.uuids import show_uuid
 
@@ -100,7 +100,7 @@ def _seals(data: bytes, _: int) -> Iterator[Item]:
 
 
 def _worker_checkpoint(data: bytes, _: int) -> Iterator[Item]:
-    from horolog.broker.workers import worker_checkpoints
+    from horolog.broker.cluster import worker_checkpoints
 
     found = worker_checkpoints.decode(data)
     for (topic, partition), row in found.rows.items():
@@ -110,9 +110,9 @@ def _worker_checkpoint(data: bytes, _: int) -> Iterator[Item]:
 
 
 def _journal(data: bytes, _: int) -> Iterator[Item]:
-    from horolog.broker.checked_lines import decode_line
-    from horolog.broker.workers import file_journal
-    from horolog.broker.workers.entry_lines import NewerJournal
+    from horolog.broker.cluster import file_journal
+    from horolog.broker.cluster.entry_lines import NewerJournal
+    from horolog.broker.on_record.checked_lines import decode_line
 
     try:
         found = file_journal.parse("", data)

@@ -5,3 +5,13 @@
 - `overlay` is a storage whose changes stay in memory
 - `rehearsal` runs the broker's own recovery on an overlay, and reports its changes; `repair` runs it on the disk
 """
+
+__all__ = [
+    "adopting",
+    "folder_check",
+    "folder_days",
+    "folder_rules",
+    "folder_source",
+    "rehearsal",
+    "segment_ages",
+]

@@ -12,18 +12,18 @@ from horolog.broker.adoption import adopted_file, giving, takeover
 from horolog.broker.adoption.forecast import Expiring, expiring
 from horolog.broker.adoption.given import Given
 from horolog.broker.adoption.takeover import Takeover
-from horolog.broker.cluster import random_topic_id
-from horolog.broker.cluster_file import ClusterFile, Standing, StoredCluster
-from horolog.broker.cluster_start import decoded, load_record, next_producer_id_of, with_doubts
-from horolog.broker.left_folders import as_left, merge_what_workers_left
+from horolog.broker.cluster.cluster import random_topic_id
+from horolog.broker.cluster.cluster_start import decoded, load_record, next_producer_id_of, with_doubts
+from horolog.broker.cluster.left_folders import as_left, merge_what_workers_left
+from horolog.broker.config.setting_types import ConfigType
+from horolog.broker.config.settings import SPECS, Settings
+from horolog.broker.config.topic_settings import describe, is_unknown, resolve, usable
 from horolog.broker.log.files import CheckpointError, meta_properties
 from horolog.broker.log.partition import Partition, Resources, closing
 from horolog.broker.log.recovery import PartitionFolder, open_partition
 from horolog.broker.log.storage import LOCK_FILE, OverlayStorage, ReadOnlyStorage, RealStorage, Storage, StorageFault
+from horolog.broker.on_record.cluster_file import ClusterFile, Standing, StoredCluster
 from horolog.broker.security.password_encoder import PasswordEncoder
-from horolog.broker.setting_types import ConfigType
-from horolog.broker.settings import SPECS, Settings
-from horolog.broker.topic_settings import describe, is_unknown, resolve, usable
 from horolog.client.cli.examining.rehearsal import circumstances, listening
 from horolog.protocol.uuids import show_uuid
 

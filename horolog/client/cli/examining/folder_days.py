@@ -8,9 +8,9 @@ from horolog.broker.log.recovery import Circumstances, PartitionFolder, open_par
 from horolog.broker.log.storage import OverlayStorage, ReadOnlyStorage
 from horolog.client.cli.charting.index_points import folders_of
 from horolog.client.cli.examining import segment_ages
-from horolog.client.day_sizes import DAYS_AT_MOST, Days, days_in, midnights, parts_of, span_of
-from horolog.client.retention import PartitionFacts
-from horolog.client.segments import Bracket, PartitionSegments, Segment
+from horolog.client.segments.day_sizes import DAYS_AT_MOST, Days, days_in, midnights, parts_of, span_of
+from horolog.client.segments.retention import PartitionFacts
+from horolog.client.segments.segments import Bracket, PartitionSegments, Segment
 
 if TYPE_CHECKING:
     from horolog.broker.log.partition import HeldSegment

@@ -5,10 +5,12 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 
-from horolog.broker.cluster_file import FILE_NAME, JOURNAL, ClusterFile, NewerClusterFile
-from horolog.broker.cluster_start import load_record
-from horolog.broker.cluster_state import RulesChanged
-from horolog.broker.left_folders import as_left, merge_what_workers_left
+from horolog.broker.cluster.cluster_start import load_record
+from horolog.broker.cluster.cluster_state import RulesChanged
+from horolog.broker.cluster.left_folders import as_left, merge_what_workers_left
+from horolog.broker.cluster.settling import plain_leads, state_of
+from horolog.broker.config.setting_types import SettingsError
+from horolog.broker.config.settings import load
 from horolog.broker.log.storage import (
     LOCK_FILE,
     FolderInUse,
@@ -18,13 +20,11 @@ from horolog.broker.log.storage import (
     StorageFault,
     make_folder,
 )
+from horolog.broker.on_record.cluster_file import FILE_NAME, JOURNAL, ClusterFile, NewerClusterFile
+from horolog.broker.on_record.stored_rules import Rules
 from horolog.broker.security.password_encoder import NotDecoded, PasswordEncoder
-from horolog.broker.setting_types import SettingsError
-from horolog.broker.settings import load
-from horolog.broker.stored_rules import Rules
-from horolog.broker.workers.settling import plain_leads, state_of
-from horolog.client.cli.common.errors import CommandError, NotFoundError
 from horolog.client.cli.examining.folder_check import partitions_in
+from horolog.commands.errors import CommandError, NotFoundError
 
 ENVIRONMENT = "KAFKA_PASSWORD_ENCODER_SECRET"
 OLD_ENVIRONMENT = "KAFKA_PASSWORD_ENCODER_OLD_SECRET"

@@ -9,20 +9,20 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TypeVar
 
-from horolog.broker.clock import Clock, SystemClock
-from horolog.broker.cluster_file import NewerClusterFile
-from horolog.broker.left_folders import topics_left
+from horolog.base.clock import Clock, SystemClock
+from horolog.broker.cluster.left_folders import topics_left
 from horolog.broker.log.partition import Partition, Resources, closing, lookups
 from horolog.broker.log.recovery import PartitionFolder, Rescanner, open_partition
 from horolog.broker.log.segments import Allowance
 from horolog.broker.log.storage import FileMissing, OverlayStorage, ReadOnlyStorage, Storage, StorageFault
+from horolog.broker.on_record.cluster_file import NewerClusterFile
 from horolog.client.cli.charting.index_points import folders_of
-from horolog.client.cli.common.errors import CommandError, NotFoundError
 from horolog.client.cli.examining.rehearsal import circumstances, configurations, listening
 from horolog.client.cli.examining.segment_ages import log_start_in
-from horolog.client.fetch import RawFetch
-from horolog.client.moment_source import TIME_SETTINGS, Settings
-from horolog.client.types import EARLIEST, LATEST, TopicPartition
+from horolog.client.moments.moment_source import TIME_SETTINGS, Settings
+from horolog.client.values.types import EARLIEST, LATEST, TopicPartition
+from horolog.client.wire.fetch import RawFetch
+from horolog.commands.errors import CommandError, NotFoundError
 
 T = TypeVar("T")
 

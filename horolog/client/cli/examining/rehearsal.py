@@ -8,8 +8,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 
-from horolog.broker.clock import SystemClock
-from horolog.broker.left_folders import as_left, merge_what_workers_left, topics_left
+from horolog.base.clock import SystemClock
+from horolog.broker.cluster.left_folders import as_left, merge_what_workers_left, topics_left
+from horolog.broker.config.settings import Settings
+from horolog.broker.config.topic_settings import TopicConfig, resolve
 from horolog.broker.log.files import LeaderEpochs, checkpoints, log_starts
 from horolog.broker.log.integrity import SEALS, SealsDamaged, seals
 from horolog.broker.log.partition import Resources, closing
@@ -24,12 +26,10 @@ from horolog.broker.log.storage import (
     StorageFault,
     aside_names,
 )
-from horolog.broker.settings import Settings
-from horolog.broker.topic_settings import TopicConfig, resolve
-from horolog.client.cli.common.errors import CommandError
 from horolog.client.cli.dumping.items import Item
 from horolog.client.cli.dumping.kinds import BY_NAME, kind_of
 from horolog.client.cli.examining.folder_check import PartitionReport, check_small_files
+from horolog.commands.errors import CommandError
 
 ASIDE = ".aside"
 """The copies that `--repair` makes before recovery removes a file: <name>.<time of the repair>.aside"""
@@ -39,8 +39,8 @@ _INDEXES = (".index", ".timeindex")
 
 def configurations(storage: Storage, data_folder: str) -> Callable[[str], TopicConfig]:
     """The configuration of every topic, from `horolog-cluster`; else the defaults."""
-    from horolog.broker.cluster_file import NewerClusterFile
-    from horolog.broker.setting_types import SettingsError
+    from horolog.broker.config.setting_types import SettingsError
+    from horolog.broker.on_record.cluster_file import NewerClusterFile
 
     settings = Settings()
     try:

@@ -4,20 +4,20 @@ import re
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
-from horolog.broker.left_folders import as_left, topics_left
+from horolog.broker.cluster.left_folders import as_left, topics_left
 from horolog.broker.log.files import checkpoints, log_starts
 from horolog.broker.log.indexes import time_index
 from horolog.broker.log.integrity import SealsDamaged, seals
 from horolog.broker.log.partition import retention
 from horolog.broker.log.storage import FileMissing, ReadOnlyStorage, Storage
 from horolog.client.cli.dumping.indexes import split
-from horolog.client.retention import PartitionFacts, Rules, holds_of
-from horolog.client.segment_retention import ACTIVE_ALONE, left_under, next_of
+from horolog.client.cli.retaining.segment_retention import ACTIVE_ALONE, left_under, next_of
+from horolog.client.segments.retention import PartitionFacts, Rules, holds_of
 from horolog.protocol.errors import DecodeError
 from horolog.protocol.records.head import Head, heads_in
 
 if TYPE_CHECKING:
-    from horolog.broker.topic_settings import TopicConfig
+    from horolog.broker.config.topic_settings import TopicConfig
 
 _LOG = re.compile(r"([0-9]{20})\.log")
 WINDOW_BYTES = 1 << 20
@@ -184,8 +184,8 @@ def settings_of(
 
     Raises SettingsError, NewerClusterFile.
     """
-    from horolog.broker.settings import Settings
-    from horolog.broker.topic_settings import resolve
+    from horolog.broker.config.settings import Settings
+    from horolog.broker.config.topic_settings import resolve
 
     settings = Settings()
     topics = topics_left(storage, data_folder)

@@ -1,6 +1,6 @@
 """Command line: `python -m horolog.client.cli.kafka_scripts kafka-topics.sh --list`; the first word is the name of Kafka's script."""
 
-from horolog.broker import interrupts
+from horolog.base import interrupts
 
 if __name__ == "__main__":  # also while the rest is imported
     interrupts.own_process()
@@ -10,13 +10,13 @@ from collections.abc import Sequence
 from functools import partial
 from importlib import import_module
 
-from horolog.client.cli.common.arguments import Parser
-from horolog.client.cli.common.console import Console
-from horolog.client.cli.common.errors import UsageError
-from horolog.client.cli.common.exit_codes import ExitCode
 from horolog.client.cli.kafka_scripts import SCRIPTS
 from horolog.client.cli.kafka_scripts.options import add_version, check_connection
 from horolog.client.cli.main import guarded
+from horolog.commands.arguments import Parser
+from horolog.commands.console import Console
+from horolog.commands.errors import UsageError
+from horolog.commands.exit_codes import ExitCode
 
 REFUSALS = frozenset({ExitCode.USAGE, ExitCode.NOT_FOUND, ExitCode.UNREACHABLE})
 
@@ -32,7 +32,7 @@ def main(words: Sequence[str], console: Console | None = None) -> int:
 
 
 def _run(words: list[str], console: Console) -> ExitCode:
-    from horolog.client.cli.common.running import run_until_done
+    from horolog.commands.running import run_until_done
 
     name = words[0].rpartition("/")[2].removesuffix(".sh") if words else ""
     if name not in SCRIPTS:

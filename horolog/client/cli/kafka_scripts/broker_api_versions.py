@@ -2,10 +2,10 @@
 
 import argparse
 
-from horolog.client.cli.common.console import Console
-from horolog.client.cli.common.exit_codes import ExitCode
 from horolog.client.cli.kafka_scripts.options import add_bootstrap
-from horolog.client.cli.online.connecting import connected
+from horolog.commands.console import Console
+from horolog.commands.exit_codes import ExitCode
+from horolog.commands.online.connecting import connected
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -13,7 +13,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 async def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
-    from horolog.client.admin import Admin
+    from horolog.client.admin.admin import Admin
 
     async with connected(arguments) as client, Admin(client) as admin:
         nodes = (await client.metadata()).nodes

@@ -4,15 +4,15 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from horolog.client.cli.common.console import Console
-from horolog.client.cli.common.errors import NotFoundError, UsageError
-from horolog.client.cli.common.exit_codes import ExitCode
 from horolog.client.cli.kafka_scripts.options import add_bootstrap, add_unused, assignments
-from horolog.client.cli.online.connecting import connected
+from horolog.commands.console import Console
+from horolog.commands.errors import NotFoundError, UsageError
+from horolog.commands.exit_codes import ExitCode
+from horolog.commands.online.connecting import connected
 
 if TYPE_CHECKING:
-    from horolog.client.admin import Admin
-    from horolog.client.admin_configs import Config
+    from horolog.client.admin.admin import Admin
+    from horolog.client.admin.admin_configs import Config
 
 KINDS = {"topics": "topic", "brokers": "broker", "groups": "group"}
 NOT_SERVED = ("users", "clients", "ips", "client-metrics", "broker-loggers")
@@ -49,7 +49,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 async def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
-    from horolog.client.admin import Admin
+    from horolog.client.admin.admin import Admin
 
     kind, name = _entity(arguments)
     changes = _changes(arguments) if arguments.action == "alter" else {}
@@ -89,7 +89,7 @@ def _entity(arguments: argparse.Namespace) -> tuple[str, str | None]:
 def _changes(arguments: argparse.Namespace) -> dict[str, str | None]:
     changes: dict[str, str | None] = {}
     if arguments.add_config_file is not None:
-        from horolog.broker.properties_file import PropertiesError, parse
+        from horolog.base.properties_file import PropertiesError, parse
 
         try:
             changes.update(parse(arguments.add_config_file.read_bytes()))

@@ -4,18 +4,18 @@ import argparse
 import re
 from typing import TYPE_CHECKING
 
-from horolog.client.cli.common.arguments import positive_number, whole_number
-from horolog.client.cli.common.console import Console
-from horolog.client.cli.common.errors import NotFoundError, UsageError
-from horolog.client.cli.common.exit_codes import ExitCode
 from horolog.client.cli.kafka_scripts.options import add_bootstrap, add_unused, properties
 from horolog.client.cli.kafka_scripts.record_lines import RecordLines
-from horolog.client.cli.online.connecting import connected, partitions_of
+from horolog.commands.arguments import positive_number, whole_number
+from horolog.commands.console import Console
+from horolog.commands.errors import NotFoundError, UsageError
+from horolog.commands.exit_codes import ExitCode
+from horolog.commands.online.connecting import connected, partitions_of
 
 if TYPE_CHECKING:
-    from horolog.client.client import Client
-    from horolog.client.consumer import Consumer
-    from horolog.client.types import TopicPartition
+    from horolog.client.consuming.consumer import Consumer
+    from horolog.client.values.types import TopicPartition
+    from horolog.client.wire.client import Client
 
 PATIENCE_MS = 86_400_000
 """How long one poll waits if no limit is set; then it polls again."""
@@ -52,7 +52,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 async def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
-    from horolog.client.consumer import Consumer
+    from horolog.client.consuming.consumer import Consumer
 
     lines = RecordLines(properties(arguments.property))
     group = arguments.group or arguments.client_settings.get("group.id")

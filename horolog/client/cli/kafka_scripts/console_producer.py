@@ -3,14 +3,14 @@
 import argparse
 from collections.abc import Mapping
 
-from horolog.client.cli.common.arguments import whole_number
-from horolog.client.cli.common.console import Console
-from horolog.client.cli.common.errors import CommandError, UsageError
-from horolog.client.cli.common.exit_codes import ExitCode
 from horolog.client.cli.kafka_scripts.line_reader import LineReader
 from horolog.client.cli.kafka_scripts.options import add_bootstrap, add_unused, properties
-from horolog.client.cli.online.connecting import connected
-from horolog.client.cli.online.lines import STDIN
+from horolog.commands.arguments import whole_number
+from horolog.commands.console import Console
+from horolog.commands.errors import CommandError, UsageError
+from horolog.commands.exit_codes import ExitCode
+from horolog.commands.online.connecting import connected
+from horolog.commands.online.lines import STDIN
 
 TUNING = (
     *(
@@ -42,8 +42,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 async def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
-    from horolog.client.cli.online.sending import Sending
-    from horolog.client.producer import Producer
+    from horolog.client.producing.producer import Producer
+    from horolog.commands.online.sending import Sending
 
     reader = LineReader(properties(arguments.property))
     options = producer_options(arguments, arguments.client_settings)

@@ -4,17 +4,17 @@ import argparse
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from horolog.client.cli.common.arguments import whole_number
-from horolog.client.cli.common.console import Console
-from horolog.client.cli.common.errors import CommandError, NotFoundError, UsageError
-from horolog.client.cli.common.exit_codes import ExitCode
 from horolog.client.cli.kafka_scripts.options import add_bootstrap, add_unused
-from horolog.client.cli.online.connecting import connected, partitions_of
+from horolog.commands.arguments import whole_number
+from horolog.commands.console import Console
+from horolog.commands.errors import CommandError, NotFoundError, UsageError
+from horolog.commands.exit_codes import ExitCode
+from horolog.commands.online.connecting import connected, partitions_of
 
 if TYPE_CHECKING:
-    from horolog.client.admin import Admin
-    from horolog.client.admin_groups import GroupDescription
-    from horolog.client.types import TopicPartition
+    from horolog.client.admin.admin import Admin
+    from horolog.client.admin.admin_groups import GroupDescription
+    from horolog.client.values.types import TopicPartition
 
 ACTIONS = ("list", "describe", "reset-offsets", "delete", "delete-offsets")
 NO_GROUP = "Dead"
@@ -51,7 +51,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 async def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
-    from horolog.client.admin import Admin
+    from horolog.client.admin.admin import Admin
 
     async with connected(arguments) as client, Admin(client) as admin:
         if arguments.action == "list":
@@ -113,7 +113,7 @@ def _members(described: "GroupDescription", verbose: bool) -> tuple[tuple[str, .
 
 
 async def _offset_rows(admin: "Admin", described: "GroupDescription", now_ms: int) -> list[tuple[str, ...]]:
-    from horolog.client.lagging import lag_of
+    from horolog.client.moments.lagging import lag_of
 
     reader = {place: member for member in described.members for place in member.assignment}
     rows: list[tuple[str, ...]] = []

@@ -5,9 +5,9 @@
 
 from collections.abc import Mapping
 
-from horolog.client.cli.common.errors import UsageError
 from horolog.client.cli.kafka_scripts.options import is_true
-from horolog.client.cli.online.record_text import Line, RecordTextError
+from horolog.commands.errors import UsageError
+from horolog.commands.online.record_text import Line, RecordTextError
 
 KNOWN = frozenset(
     {

@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from horolog.client.cli.common.errors import UsageError
-from horolog.client.offsets import ends
-from horolog.client.types import EARLIEST, LATEST
+from horolog.client.values.types import EARLIEST, LATEST
+from horolog.client.wire.offsets import ends
+from horolog.commands.errors import UsageError
 
 if TYPE_CHECKING:
-    from horolog.client.client import Client
-    from horolog.client.types import TopicPartition
+    from horolog.client.values.types import TopicPartition
+    from horolog.client.wire.client import Client
 
 _PERIOD = re.compile(
     r"P(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+)(?:\.(\d{1,3})\d*)?S)?)?", re.ASCII | re.IGNORECASE
@@ -30,7 +30,7 @@ async def new_offsets(
     first = await ends(client, dict.fromkeys(places, EARLIEST))
     last = await ends(client, dict.fromkeys(places, LATEST))
     if arguments.to_datetime is not None or arguments.by_duration is not None:
-        from horolog.client.lagging import targets
+        from horolog.client.moments.lagging import targets
 
         time_ms = (
             moment_of(arguments.to_datetime) if arguments.to_datetime else now_ms - period_ms(arguments.by_duration)

@@ -5,10 +5,10 @@ import re
 from pathlib import Path
 from typing import Any
 
-from horolog.client.cli.common.arguments import DEFAULT_BOOTSTRAP, add_broker, duration, whole_number
-from horolog.client.cli.common.connection import NOTHING, Given, read_file, security_of
-from horolog.client.cli.common.console import Console
-from horolog.client.cli.common.errors import UsageError
+from horolog.commands.arguments import DEFAULT_BOOTSTRAP, add_broker, duration, whole_number
+from horolog.commands.connection import NOTHING, Given, read_file, security_of
+from horolog.commands.console import Console
+from horolog.commands.errors import UsageError
 
 DEFAULT_TIMEOUT = "60s"
 """As in Kafka's clients: init containers rely on the first command to wait for the broker."""

@@ -5,9 +5,9 @@ CreateTime:T TAB Partition:P TAB Offset:O TAB name:value,... TAB key TAB value N
 
 from collections.abc import Callable, Mapping
 
-from horolog.client.cli.common.errors import UsageError
 from horolog.client.cli.kafka_scripts.options import is_true
-from horolog.client.types import ConsumerRecord
+from horolog.client.values.types import ConsumerRecord
+from horolog.commands.errors import UsageError
 
 KNOWN = frozenset(
     {

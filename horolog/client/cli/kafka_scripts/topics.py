@@ -5,16 +5,16 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from horolog.client.cli.common.arguments import positive_number
-from horolog.client.cli.common.console import Console
-from horolog.client.cli.common.errors import NotFoundError, UsageError
-from horolog.client.cli.common.exit_codes import ExitCode
 from horolog.client.cli.kafka_scripts.options import add_bootstrap, add_unused, assignments
-from horolog.client.cli.online.connecting import connected
+from horolog.commands.arguments import positive_number
+from horolog.commands.console import Console
+from horolog.commands.errors import NotFoundError, UsageError
+from horolog.commands.exit_codes import ExitCode
+from horolog.commands.online.connecting import connected
 
 if TYPE_CHECKING:
-    from horolog.client.admin import Admin
-    from horolog.client.cluster_view import PartitionView, TopicView
+    from horolog.client.admin.admin import Admin
+    from horolog.client.wire.cluster_view import PartitionView, TopicView
 
 TOPIC_SOURCE = 1
 
@@ -39,7 +39,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 async def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
-    from horolog.client.admin import Admin
+    from horolog.client.admin.admin import Admin
 
     if arguments.action in {"create", "alter", "delete"} and not arguments.topic:
         raise UsageError(f"--{arguments.action} needs --topic")
@@ -69,7 +69,7 @@ async def _list(admin: "Admin", arguments: argparse.Namespace, console: Console)
 
 
 async def _create(admin: "Admin", arguments: argparse.Namespace, console: Console) -> ExitCode:
-    from horolog.client.errors import KafkaError
+    from horolog.client.values.errors import KafkaError
     from horolog.protocol.errors import ErrorCode
 
     try:

@@ -2,8 +2,8 @@
 
 from horolog.broker.adoption.adopted_quotas import with_quotas
 from horolog.broker.adoption.kraft_state import KraftState
+from horolog.broker.on_record.stored_rules import ACL, StoredRule
 from horolog.broker.security.quota_entities import ADOPTED, entity_of, rule_of, stored_quotas
-from horolog.broker.stored_rules import ACL, StoredRule
 
 ANN, BOB = (("user", "ann"),), (("user", "bob"),)
 

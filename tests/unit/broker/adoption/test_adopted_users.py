@@ -2,10 +2,10 @@
 
 from horolog.broker.adoption.adopted_users import with_users
 from horolog.broker.adoption.kraft_state import KraftState
+from horolog.broker.on_record.stored_rules import ACL, USER, StoredRule
 from horolog.broker.security.sasl import scram_keys
 from horolog.broker.security.sasl.scram_keys import SCRAM_SHA_256, SCRAM_SHA_512
 from horolog.broker.security.users import NAMES_WITHOUT_USER, UserId, rule_of, stored_users
-from horolog.broker.stored_rules import ACL, USER, StoredRule
 from horolog.protocol.messages.metadata_records import UserScramCredentialRecord
 
 

@@ -5,9 +5,9 @@ import pytest
 from horolog.broker.adoption.given import NO_NAME, Given
 from horolog.broker.adoption.giving import RefusedSettings, give
 from horolog.broker.adoption.takeover import Origin, Takeover
-from horolog.broker.cluster_file import StoredTopic
-from horolog.broker.settings import Settings
-from horolog.broker.topic_settings import SETTINGS_UNKNOWN
+from horolog.broker.config.settings import Settings
+from horolog.broker.config.topic_settings import SETTINGS_UNKNOWN
+from horolog.broker.on_record.cluster_file import StoredTopic
 
 SETTINGS = Settings()
 UNKNOWN = {SETTINGS_UNKNOWN: "true"}

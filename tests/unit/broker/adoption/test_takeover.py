@@ -4,11 +4,11 @@ import pytest
 
 from horolog.broker.adoption import adopted_file, kraft_log, kraft_state, takeover
 from horolog.broker.adoption.takeover import Origin
-from horolog.broker.cluster_file import ClusterFile, StoredTopic, parse
+from horolog.broker.config.settings import Settings
+from horolog.broker.config.topic_settings import SETTINGS_UNKNOWN
 from horolog.broker.log.files import checkpoints
 from horolog.broker.log.storage import MemoryStorage
-from horolog.broker.settings import Settings
-from horolog.broker.topic_settings import SETTINGS_UNKNOWN
+from horolog.broker.on_record.cluster_file import ClusterFile, StoredTopic, parse
 from horolog.protocol.messages.metadata_records import PartitionChangeRecord, RemoveTopicRecord
 from horolog.protocol.uuids import show_uuid
 from tests.support.kraft import FOLDER, config, frame, log, topic

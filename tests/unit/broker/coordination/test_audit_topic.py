@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from horolog.broker.cluster_errors import ClusterError
+from horolog.broker.base.metrics import Counter
 from horolog.broker.coordination import audit_topic
 from horolog.broker.coordination.audit_topic import MOST_RECORDS, AuditTopic
 from horolog.broker.coordination.topic_journal import TopicJournal
-from horolog.broker.metrics import Counter
+from horolog.broker.on_record.cluster_errors import ClusterError
 from horolog.protocol.errors import ErrorCode
 from tests.support.at_once import delete_topic
 from tests.support.group_world import GroupWorld

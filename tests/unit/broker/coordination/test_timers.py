@@ -6,7 +6,7 @@ from math import inf
 from hypothesis import given
 from hypothesis import strategies as st
 
-from horolog.broker.clock import ManualClock, SystemClock
+from horolog.base.clock import ManualClock, SystemClock
 from horolog.broker.coordination.timers import LoopTimers, Timer, Timers
 
 

@@ -4,13 +4,13 @@ from dataclasses import replace
 
 import pytest
 
-from horolog.broker.cluster_errors import ClusterError
+from horolog.broker.base.java_hash import partition_for
+from horolog.broker.base.topic_names import GROUP_OFFSETS, TRANSACTION_STATE
 from horolog.broker.coordination import topic_journal
 from horolog.broker.coordination.topic_journal import TopicJournal, put_offline
-from horolog.broker.java_hash import partition_for
 from horolog.broker.log.storage import StorageFault
 from horolog.broker.log.validation.own_batch import NEWEST_PRODUCE_VERSION
-from horolog.broker.topic_names import GROUP_OFFSETS, TRANSACTION_STATE
+from horolog.broker.on_record.cluster_errors import ClusterError
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.records.batch import encode_batch
 from horolog.protocol.records.record import Record

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from horolog.broker.cluster_state import Lead, LeadsChanged
+from horolog.broker.cluster.cluster_state import Lead, LeadsChanged
 from horolog.broker.groups.journal import GroupJournal, Marked, Stored, TransactionalProducer
 from horolog.broker.log.partition import append_marker
 from horolog.broker.log.storage import StorageFault

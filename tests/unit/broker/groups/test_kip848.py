@@ -2,10 +2,10 @@
 
 import pytest
 
+from horolog.broker.cluster.new_topics import NewPartitions
 from horolog.broker.coordination import topic_journal
 from horolog.broker.groups import shards
 from horolog.broker.groups.kip848 import check_heartbeat
-from horolog.broker.new_topics import NewPartitions
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.messages.consumer_groups import ConsumerGroupHeartbeatRequest
 from tests.support.at_once import at_once, delete_topic

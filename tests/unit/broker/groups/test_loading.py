@@ -2,7 +2,7 @@
 
 import pytest
 
-from horolog.broker.clock import ManualClock
+from horolog.base.clock import ManualClock
 from horolog.broker.groups.classic_events import Client, Timeouts
 from horolog.broker.groups.classic_group import ClassicGroup, GroupState, Member
 from horolog.broker.groups.consumer_group import ClassicPart, ConsumerGroup, ConsumerMember

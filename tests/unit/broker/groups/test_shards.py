@@ -2,11 +2,11 @@
 
 import pytest
 
-from horolog.broker.cluster_file import StoredTopic
-from horolog.broker.cluster_state import Lead, LeadsChanged, TopicsCreated
-from horolog.broker.java_hash import partition_for
+from horolog.broker.base.java_hash import partition_for
+from horolog.broker.base.topic_names import GROUP_OFFSETS
+from horolog.broker.cluster.cluster_state import Lead, LeadsChanged, TopicsCreated
 from horolog.broker.log.integrity import BeingRescanned
-from horolog.broker.topic_names import GROUP_OFFSETS
+from horolog.broker.on_record.cluster_file import StoredTopic
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.flat import flat_of, struct_of
 from horolog.protocol.messages.offsets import (

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
-from horolog.broker.clock import ManualClock
+from horolog.base.clock import ManualClock
+from horolog.broker.cluster.placement import SoleBroker
 from horolog.broker.handlers import HANDLERS
-from horolog.broker.placement import SoleBroker
 from horolog.protocol.apis import API
 from horolog.protocol.compile import decode, decoder, encode, encoder, flat_decoder, flat_encoder
 from tests.support.request_contexts import request_context
-from tests.unit.broker.cluster_stand_ins import Machine
+from tests.unit.broker.cluster.cluster_stand_ins import Machine
 
 
 class Waiting:

@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
+from horolog.broker.base.principal import Principal
+from horolog.broker.config.listeners import PEERS
 from horolog.broker.handlers import authorization
 from horolog.broker.handlers.authorization import gate_by
 from horolog.broker.handlers.authorization.checks import needs
 from horolog.broker.handlers.authorization.table import NEEDS
 from horolog.broker.handlers.authorization.topics import guarded_fetch
 from horolog.broker.handlers.context import RequestContext
-from horolog.broker.listeners import PEERS
-from horolog.broker.principal import Principal
 from horolog.broker.security.authorizer import Authorizer
 from horolog.protocol.apis import ApiKey
 from horolog.protocol.errors import ErrorCode

@@ -2,10 +2,10 @@
 
 import pytest
 
-from horolog.broker.group_settings import ROWS as GROUP_ROWS
+from horolog.broker.config.settings import SPECS
+from horolog.broker.config.topic_settings import ROWS, SETTINGS_UNKNOWN
+from horolog.broker.groups.group_settings import ROWS as GROUP_ROWS
 from horolog.broker.handlers.configs import Change
-from horolog.broker.settings import SPECS
-from horolog.broker.topic_settings import ROWS, SETTINGS_UNKNOWN
 from horolog.protocol.apis import ApiKey
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.messages.configs import (

@@ -2,7 +2,7 @@
 
 import pytest
 
-from horolog.broker.principal import Principal
+from horolog.broker.base.principal import Principal
 from tests.support.request_contexts import request_context
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from horolog.broker.clock import ManualClock
+from horolog.base.clock import ManualClock
 from horolog.broker.handlers import fetch_sessions
 from horolog.broker.handlers.fetch_sessions import (
     MAX_SESSION_EPOCH,

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
+from horolog.broker.commit.waiting import Wait, Waiting
 from horolog.broker.handlers.fetch_sessions import FetchPosition
 from horolog.broker.handlers.fetch_watch import FetchWatch, Terms
 from horolog.broker.log.partition import RareChanges
-from horolog.broker.waiting import Wait, Waiting
 
 TERMS = Terms(7, 0, -1)
 

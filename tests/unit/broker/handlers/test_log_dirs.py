@@ -2,10 +2,10 @@
 
 import pytest
 
+from horolog.broker.cluster.new_topics import NewTopic
 from horolog.broker.log.manager.data_folders import FOLDER_LOOK_S
 from horolog.broker.log.storage import MemoryStorage
 from horolog.broker.log.storage.memory_disk import ALL
-from horolog.broker.new_topics import NewTopic
 from horolog.protocol.apis import ApiKey
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.messages.log_dirs import (

@@ -2,12 +2,12 @@
 
 import pytest
 
-from horolog.broker.cluster_state import Lead, LeadsChanged
+from horolog.broker.base.java_hash import partition_for
+from horolog.broker.base.topic_names import GROUP_OFFSETS
+from horolog.broker.cluster.cluster_state import Lead, LeadsChanged
+from horolog.broker.cluster.placement import NOBODY, Endpoint
 from horolog.broker.handlers import HANDLERS
-from horolog.broker.java_hash import partition_for
 from horolog.broker.log.partition import lookups
-from horolog.broker.placement import NOBODY, Endpoint
-from horolog.broker.topic_names import GROUP_OFFSETS
 from horolog.protocol.apis import ApiKey
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic

@@ -2,7 +2,7 @@
 
 import pytest
 
-from horolog.broker.cluster_errors import ClusterError
+from horolog.broker.on_record.cluster_errors import ClusterError
 from horolog.protocol.apis import ApiKey
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.messages.quotas import (

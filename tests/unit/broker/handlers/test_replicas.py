@@ -2,9 +2,9 @@
 
 import pytest
 
-from horolog.broker.cluster_errors import ClusterError
-from horolog.broker.cluster_state import Lead
-from horolog.broker.placement import NOBODY
+from horolog.broker.cluster.cluster_state import Lead
+from horolog.broker.cluster.placement import NOBODY
+from horolog.broker.on_record.cluster_errors import ClusterError
 from horolog.protocol.apis import ApiKey
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.messages.reassignments import (

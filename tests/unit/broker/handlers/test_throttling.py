@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from horolog.broker.clock import ManualClock
+from horolog.base.clock import ManualClock
+from horolog.broker.base.principal import Principal
+from horolog.broker.config.listeners import PEERS
 from horolog.broker.handlers import HANDLERS
 from horolog.broker.handlers.throttling import within_quotas
-from horolog.broker.listeners import PEERS
 from horolog.broker.network.limits import ConnectionLimits
-from horolog.broker.principal import Principal
 from horolog.broker.security.quota_entities import FETCH, MUTATION, PRODUCE, REQUEST
 from horolog.broker.security.quotas import THROTTLE_SECONDS
 from horolog.protocol.apis import ApiKey

@@ -2,8 +2,8 @@
 
 import pytest
 
+from horolog.broker.config.topic_settings import NOT_IN_KAFKA_4, ROWS
 from horolog.broker.handlers import topics
-from horolog.broker.topic_settings import NOT_IN_KAFKA_4, ROWS
 from horolog.protocol.apis import ApiKey
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.messages.topics import (

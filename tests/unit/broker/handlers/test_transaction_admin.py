@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from horolog.base.linear_regex import Regex
 from horolog.broker.groups import topic_patterns
-from horolog.broker.groups.linear_regex import Regex
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.messages.transactions import (
     DescribeTransactionsRequest,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from horolog.broker.clock import ManualClock
+from horolog.base.clock import ManualClock
 from horolog.broker.coordination.keyed_queue import KeyedQueue, RetryGuard
 from horolog.broker.handlers.transactional_produce import verify
 from horolog.broker.transactions.states import VERSION_2, Producer

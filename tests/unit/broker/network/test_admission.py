@@ -4,10 +4,10 @@ import resource
 
 import pytest
 
+from horolog.broker.config.setting_types import SettingsError
+from horolog.broker.config.settings import Settings, load
 from horolog.broker.network import descriptors
 from horolog.broker.network.admission import Admission
-from horolog.broker.setting_types import SettingsError
-from horolog.broker.settings import Settings, load
 
 
 def settings(**chosen: object) -> Settings:

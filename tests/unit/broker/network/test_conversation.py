@@ -7,10 +7,10 @@ import struct
 
 import pytest
 
+from horolog.broker.base.principal import ANONYMOUS, Principal
 from horolog.broker.handlers.context import RequestContext
 from horolog.broker.network.conversation import Conversation, ConversationState, HandshakeRefused
 from horolog.broker.network.unanswered import WRITE_HIGH_WATER_BYTES
-from horolog.broker.principal import ANONYMOUS, Principal
 from tests.support.conversations import PRODUCE, Peer, context_of, finish, framed, limits, talk
 
 

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from horolog.broker.base.principal import Principal
 from horolog.broker.handlers import HANDLERS, Handler
 from horolog.broker.handlers.context import BrokerView, RequestContext
 from horolog.broker.handlers.refusals import refusing
 from horolog.broker.network.dispatch import Dispatcher
-from horolog.broker.principal import Principal
 from horolog.broker.security.quota_entities import REQUEST, USER, entity_of, rule_of
 from horolog.protocol.apis import ApiKey
 from horolog.protocol.errors import ErrorCode

@@ -13,16 +13,16 @@ from typing import Any
 
 import pytest
 
-from horolog.broker.clock import ManualClock
-from horolog.broker.listeners import Address
+from horolog.base.clock import ManualClock
+from horolog.broker.base.principal import Principal
+from horolog.broker.config.listeners import Address
+from horolog.broker.config.settings import Layers, from_layers
 from horolog.broker.network.conversation import Conversation, HandshakeFactory
 from horolog.broker.network.limits import ConnectionLimits
 from horolog.broker.network.listener import Listener
-from horolog.broker.principal import Principal
 from horolog.broker.security.listener_protection import of
 from horolog.broker.security.tls import HandshakeBounds, ListenerTls
 from horolog.broker.security.tls_wire import TlsDoor
-from horolog.broker.settings import Layers, from_layers
 from tests.support.certificates import Certificates
 from tests.support.conversations import Service, finish, framed, limits
 

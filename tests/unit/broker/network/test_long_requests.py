@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
+from horolog.broker.base.principal import USER, Principal
 from horolog.broker.handlers import HANDLERS, Handler
 from horolog.broker.network import long_requests
 from horolog.broker.network.dispatch import Dispatcher
 from horolog.broker.network.limits import ConnectionLimits
-from horolog.broker.principal import USER, Principal
 from horolog.broker.security.quota_entities import REQUEST, entity_of, rule_of
 from horolog.broker.security.quota_entities import USER as USER_ENTITY
 from horolog.protocol.apis import ApiKey

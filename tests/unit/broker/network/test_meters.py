@@ -2,9 +2,9 @@
 
 import pytest
 
-from horolog.broker import metrics
+from horolog.broker.base import metrics
+from horolog.broker.base.metrics import Metrics
 from horolog.broker.handlers import HANDLERS
-from horolog.broker.metrics import Metrics
 from horolog.broker.network.meters import ERRORS, FAMILIES, SECONDS, SENT, ApiMeter, error_finder
 from horolog.protocol.apis import API
 from horolog.protocol.errors import ErrorCode

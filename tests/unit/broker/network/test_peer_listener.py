@@ -8,7 +8,7 @@ import tempfile
 from types import SimpleNamespace
 from typing import Any
 
-from horolog.broker.clock import ManualClock
+from horolog.base.clock import ManualClock
 from horolog.broker.network.peer_listener import NEVER, PEERS, PeerListener, limits_of_peers
 from tests.support.conversations import Service, framed, limits
 

@@ -7,11 +7,11 @@ import struct
 
 import pytest
 
+from horolog.broker.base.principal import ANONYMOUS, Principal
 from horolog.broker.handlers import HANDLERS
 from horolog.broker.network.conversation import Conversation, ConversationState
 from horolog.broker.network.limits import ConnectionLimits
 from horolog.broker.network.sasl_handshake import SaslHandshake
-from horolog.broker.principal import ANONYMOUS, Principal
 from horolog.broker.security.sasl.plain import PlainLogin, PlainUsers
 from horolog.protocol.apis import API, ApiKey
 from horolog.protocol.compile import encode

@@ -2,7 +2,7 @@
 
 import pytest
 
-from horolog.broker.listeners import Address
+from horolog.broker.config.listeners import Address
 from horolog.broker.log.storage import MemoryStorage
 from horolog.broker.observability import health
 from horolog.broker.observability.health import readiness

@@ -4,8 +4,8 @@ import asyncio
 import json
 from contextlib import asynccontextmanager
 
+from horolog.broker.cluster.new_topics import NewTopic
 from horolog.broker.log.partition import SERVING
-from horolog.broker.new_topics import NewTopic
 from horolog.broker.observability import http
 from horolog.broker.observability.phase import Phase
 from tests.support.at_once import at_once

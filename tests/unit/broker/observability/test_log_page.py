@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from horolog.broker.clock import SystemClock
+from horolog.base.clock import SystemClock
 from horolog.broker.observability import log_page
 from horolog.broker.observability.http_server import MAX_HEAD_BYTES
 from horolog.broker.observability.log_page import PARTITIONS_AT_MOST, TIMES_AT_MOST, LogQuery, read_query

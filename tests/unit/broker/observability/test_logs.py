@@ -8,9 +8,9 @@ from types import SimpleNamespace
 
 import pytest
 
+from horolog.broker.config.setting_types import SettingsError
+from horolog.broker.config.settings import load
 from horolog.broker.observability import logs
-from horolog.broker.setting_types import SettingsError
-from horolog.broker.settings import load
 
 
 def settings(**given):

@@ -2,7 +2,7 @@
 
 from types import SimpleNamespace
 
-from horolog.broker.metrics import Metrics
+from horolog.broker.base.metrics import Metrics
 from horolog.broker.observability.loop_lag import LOOP_LAG, LoopLag
 
 

@@ -2,9 +2,9 @@
 
 import pytest
 
+from horolog.broker.config.topic_settings import SETTINGS_UNKNOWN
 from horolog.broker.observability import state
 from horolog.broker.observability.state import StateMetrics
-from horolog.broker.topic_settings import SETTINGS_UNKNOWN
 from horolog.protocol.messages.offsets import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,

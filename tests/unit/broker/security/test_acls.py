@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from horolog.base.acl_types import Operation, PatternType, Permission, ResourceType
 from horolog.broker.security.acls import (
     Acl,
     AclFilter,
@@ -14,7 +15,6 @@ from horolog.broker.security.acls import (
     wrong_with,
     wrong_with_filter,
 )
-from horolog.protocol.acl_types import Operation, PatternType, Permission, ResourceType
 
 READ_T = Acl(ResourceType.TOPIC, "t", PatternType.LITERAL, "User:alice", "*", Operation.READ, Permission.ALLOW)
 PREFIXED = READ_T._replace(name="or", pattern_type=PatternType.PREFIXED)

@@ -8,9 +8,10 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from horolog.broker.clock import ManualClock
-from horolog.broker.metrics import Metrics
-from horolog.broker.principal import ANONYMOUS, Principal
+from horolog.base.acl_types import Operation, ResourceType
+from horolog.base.clock import ManualClock
+from horolog.broker.base.metrics import Metrics
+from horolog.broker.base.principal import ANONYMOUS, Principal
 from horolog.broker.security.audit import (
     BURST,
     CHANGE,
@@ -22,7 +23,6 @@ from horolog.broker.security.audit import (
     Part,
     Who,
 )
-from horolog.protocol.acl_types import Operation, ResourceType
 from horolog.protocol.errors import ErrorCode
 from tests.support.audited import Kept, trail
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from horolog.broker.metrics import Counter
+from horolog.broker.base.metrics import Counter
 from horolog.broker.security import audit_file
 from horolog.broker.security.audit_file import AuditFile
 

@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
-from horolog.broker.principal import Principal
+from horolog.base.acl_types import Operation, PatternType, Permission, ResourceType
+from horolog.broker.base.principal import Principal
+from horolog.broker.config.settings import load
+from horolog.broker.on_record.stored_rules import StoredRule
 from horolog.broker.security import authorizer as authorizers
 from horolog.broker.security.acls import Acl, rule_of
 from horolog.broker.security.authorizer import Authorizer, KnownAcls, authorizer_of
-from horolog.broker.settings import load
-from horolog.broker.stored_rules import StoredRule
-from horolog.protocol.acl_types import Operation, PatternType, Permission, ResourceType
 from tests.support.guarded_broker import STANDARD_AUTHORIZER, acl
 
 ALICE, BOB, GROUP_OF_OPS = Principal("User", "alice"), Principal("User", "bob"), Principal("Group", "ops")

@@ -2,15 +2,15 @@
 
 import pytest
 
-from horolog.broker.listeners import Address, listen_addresses
+from horolog.broker.config.listeners import Address, listen_addresses
+from horolog.broker.config.setting_types import SettingsError
+from horolog.broker.config.settings import Layers, from_layers, load
 from horolog.broker.security.listener_protection import (
     of,
     open_to_others,
     refuse_what_closes_nothing,
     sasl_listeners,
 )
-from horolog.broker.setting_types import SettingsError
-from horolog.broker.settings import Layers, from_layers, load
 
 SECRET = "do not show this"
 

@@ -2,11 +2,11 @@
 
 import pytest
 
+from horolog.broker.config.setting_types import SettingsError
+from horolog.broker.config.settings import Layers, from_layers
+from horolog.broker.on_record.stored_rules import ACL, ENCRYPTED, USER, StoredRule
 from horolog.broker.security import password_encoder
 from horolog.broker.security.password_encoder import CREDENTIALS, NotDecoded, PasswordEncoder, secrets_in
-from horolog.broker.setting_types import SettingsError
-from horolog.broker.settings import Layers, from_layers
-from horolog.broker.stored_rules import ACL, ENCRYPTED, USER, StoredRule
 
 PLACE = "the setting ssl.key.password"
 ALICE = StoredRule(USER, "SCRAM-SHA-256/alice", {"salt": "s", "stored_key": "k", "iterations": 4096})

@@ -2,6 +2,7 @@
 
 import pytest
 
+from horolog.broker.on_record.stored_rules import ACL, StoredRule
 from horolog.broker.security.quota_entities import (
     ADOPTED,
     CLIENT_ID,
@@ -14,7 +15,6 @@ from horolog.broker.security.quota_entities import (
     wrong_with,
     wrong_with_value,
 )
-from horolog.broker.stored_rules import ACL, StoredRule
 
 BOTH = entity_of({USER: "ann", CLIENT_ID: None})
 ADDRESS = entity_of({IP: "10.0.0.1"})

@@ -5,8 +5,9 @@ import math
 
 import pytest
 
-from horolog.broker.clock import ManualClock
-from horolog.broker.metrics import Metrics
+from horolog.base.clock import ManualClock
+from horolog.broker.base.metrics import Metrics
+from horolog.broker.config.settings import Layers, from_layers
 from horolog.broker.security.quota_entities import (
     CLIENT_ID,
     CONNECTION,
@@ -20,7 +21,6 @@ from horolog.broker.security.quota_entities import (
     rule_of,
 )
 from horolog.broker.security.quotas import THROTTLE_SECONDS, ClientQuotas, Limit, QuotaTable
-from horolog.broker.settings import Layers, from_layers
 
 LEVELS = [
     ({USER: "ann", CLIENT_ID: "app"}, ("ann", "app")),

@@ -5,10 +5,10 @@ import sys
 
 import pytest
 
+from horolog.broker.config.setting_types import SettingsError
 from horolog.broker.security import stores
 from horolog.broker.security.listener_protection import StoreSettings
 from horolog.broker.security.stores import encoded_certificates, key_material, trusted
-from horolog.broker.setting_types import SettingsError
 from tests.support.certificates import PASSWORD
 
 

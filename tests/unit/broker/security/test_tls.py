@@ -7,14 +7,14 @@ from dataclasses import replace
 
 import pytest
 
-from horolog.broker.listeners import Address
-from horolog.broker.principal import ANONYMOUS, Principal
+from horolog.broker.base.principal import ANONYMOUS, Principal
+from horolog.broker.config.listeners import Address
+from horolog.broker.config.setting_types import SettingsError
+from horolog.broker.config.settings import Layers, from_layers
 from horolog.broker.security import tls as tls_module
 from horolog.broker.security.listener_protection import of
 from horolog.broker.security.principal_mapping import NoRuleFits
 from horolog.broker.security.tls import HandshakeBounds, ListenerTls
-from horolog.broker.setting_types import SettingsError
-from horolog.broker.settings import Layers, from_layers
 from tests.support.certificates import PASSWORD, shake_hands, soon
 
 BOUNDS = HandshakeBounds(1000, 100_000, 10)

@@ -2,9 +2,9 @@
 
 import pytest
 
+from horolog.broker.config.setting_types import SettingsError
+from horolog.broker.config.settings import Layers, Settings, from_layers
 from horolog.broker.security.tls_listeners import HTTP, TlsListeners, check_all_is_used
-from horolog.broker.setting_types import SettingsError
-from horolog.broker.settings import Layers, Settings, from_layers
 from tests.support.certificates import soon
 
 OUTSIDE = {

@@ -9,12 +9,12 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from horolog.broker.listeners import Address
-from horolog.broker.principal import ANONYMOUS
+from horolog.broker.base.principal import ANONYMOUS
+from horolog.broker.config.listeners import Address
+from horolog.broker.config.settings import Layers, from_layers
 from horolog.broker.security.listener_protection import of
 from horolog.broker.security.tls import HandshakeBounds, ListenerTls
 from horolog.broker.security.tls_wire import CHUNK_BYTES, TlsDoor, TlsWire
-from horolog.broker.settings import Layers, from_layers
 from tests.support.audited import Kept, trail
 
 SOON_S = 60.0

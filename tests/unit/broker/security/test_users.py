@@ -4,6 +4,7 @@ import base64
 
 import pytest
 
+from horolog.broker.on_record.stored_rules import ACL, USER, StoredRule
 from horolog.broker.security.sasl import scram_keys
 from horolog.broker.security.sasl.scram_keys import SCRAM_SHA_256, SCRAM_SHA_512
 from horolog.broker.security.users import (
@@ -15,7 +16,6 @@ from horolog.broker.security.users import (
     stored_users,
     with_secret,
 )
-from horolog.broker.stored_rules import ACL, USER, StoredRule
 
 KEYS = scram_keys.of_password(SCRAM_SHA_256, "pw")
 

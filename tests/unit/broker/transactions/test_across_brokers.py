@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
+from horolog.broker.base.topic_names import GROUP_OFFSETS, TRANSACTION_STATE
 from horolog.broker.groups.offsets import GroupOffsets
-from horolog.broker.topic_names import GROUP_OFFSETS, TRANSACTION_STATE
 from horolog.broker.transactions.states import TransactionState
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.messages.transactions import (

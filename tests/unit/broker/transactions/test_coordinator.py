@@ -7,12 +7,12 @@ from dataclasses import replace
 
 import pytest
 
-from horolog.broker.cluster_errors import ClusterError
-from horolog.broker.cluster_state import Lead, LeadsChanged
-from horolog.broker.java_hash import partition_for
+from horolog.broker.base.java_hash import partition_for
+from horolog.broker.cluster.cluster_state import Lead, LeadsChanged
 from horolog.broker.log.integrity import BeingRescanned
 from horolog.broker.log.partition import Partition, rewrite
 from horolog.broker.log.storage.memory_disk import ALL
+from horolog.broker.on_record.cluster_errors import ClusterError
 from horolog.broker.transactions.coordinator import TransactionCoordinator
 from horolog.broker.transactions.states import LARGEST_EPOCH, VERSION_0, VERSION_2, Producer, TransactionState
 from horolog.protocol.errors import ErrorCode

@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from horolog.broker.clock import ManualClock
+from horolog.base.clock import ManualClock
 from horolog.broker.transactions.ending import Ending
 from horolog.broker.transactions.journal import NotWritten
 from horolog.broker.transactions.open_transaction import OpenTransaction

@@ -4,10 +4,10 @@ from types import SimpleNamespace
 
 import pytest
 
+from horolog.broker.cluster.placement import NO_NODE
+from horolog.broker.cluster.topic import Topic
 from horolog.broker.log.partition import Resources, append_marker
 from horolog.broker.log.recovery import PartitionFolder, create_partition
-from horolog.broker.placement import NO_NODE
-from horolog.broker.topic import Topic
 from horolog.broker.transactions.joining import JoiningAnywhere
 from horolog.broker.transactions.states import VERSION_0, VERSION_2, Producer
 from horolog.protocol.errors import ErrorCode

@@ -4,12 +4,12 @@ from types import SimpleNamespace
 
 import pytest
 
-from horolog.broker.clock import ManualClock
+from horolog.base.clock import ManualClock
+from horolog.broker.base.topic_names import GROUP_OFFSETS
+from horolog.broker.cluster.topic import Topic
 from horolog.broker.log.partition import Resources
 from horolog.broker.log.recovery import PartitionFolder, create_partition
 from horolog.broker.log.storage.memory_disk import ALL
-from horolog.broker.topic import Topic
-from horolog.broker.topic_names import GROUP_OFFSETS
 from horolog.broker.transactions.marking import Marking
 from horolog.broker.transactions.states import Producer, Transaction, TransactionState
 from horolog.protocol.errors import ErrorCode

@@ -1,6 +1,6 @@
 """A transactional id as its coordinator keeps it: how long its transaction has been going on, whatever the wall clock does."""
 
-from horolog.broker.clock import ManualClock
+from horolog.base.clock import ManualClock
 from horolog.broker.transactions.open_transaction import OpenTransaction
 from horolog.broker.transactions.states import Transaction, TransactionState
 

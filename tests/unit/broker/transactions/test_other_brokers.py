@@ -4,10 +4,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from horolog.broker.cluster_state import Lead
-from horolog.broker.java_hash import partition_for
-from horolog.broker.placement import NO_NODE, NOBODY
-from horolog.broker.topic_names import TRANSACTION_STATE
+from horolog.broker.base.java_hash import partition_for
+from horolog.broker.base.topic_names import TRANSACTION_STATE
+from horolog.broker.cluster.cluster_state import Lead
+from horolog.broker.cluster.placement import NO_NODE, NOBODY
 from horolog.broker.transactions.other_brokers import OtherBrokers, Question
 from horolog.broker.transactions.states import VERSION_2, Producer, Transaction, TransactionState
 from horolog.protocol.errors import ErrorCode

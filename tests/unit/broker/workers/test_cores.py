@@ -4,8 +4,8 @@ import os
 
 import pytest
 
-from horolog.broker.setting_types import SettingsError
-from horolog.broker.settings import load
+from horolog.broker.config.setting_types import SettingsError
+from horolog.broker.config.settings import load
 from horolog.broker.workers import cores
 
 

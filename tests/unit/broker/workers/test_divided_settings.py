@@ -2,8 +2,8 @@
 
 import pytest
 
-from horolog.broker.setting_types import INT32_MAX
-from horolog.broker.settings import load
+from horolog.broker.config.setting_types import INT32_MAX
+from horolog.broker.config.settings import load
 from horolog.broker.workers.divided_settings import DIVIDED, divided
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from horolog.broker.clock import SystemClock
+from horolog.base.clock import SystemClock
 from horolog.broker.log.manager import DataFolder
 from horolog.broker.log.storage import LOCK_FILE, DataFolderError, FolderInUse, RealStorage, StorageFault, file_locks
 from horolog.broker.workers.folder_locks import FolderLocks

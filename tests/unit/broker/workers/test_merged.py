@@ -5,7 +5,7 @@ import json
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from horolog.broker.metrics import Described, Histogram, Kind, lines
+from horolog.broker.base.metrics import Described, Histogram, Kind, lines
 from horolog.broker.workers import merged
 from horolog.broker.workers.merged import Said, expositions, readiness, said
 

@@ -5,8 +5,8 @@ import socket
 
 import pytest
 
-from horolog.broker.setting_types import SettingsError
-from horolog.broker.settings import load
+from horolog.broker.config.setting_types import SettingsError
+from horolog.broker.config.settings import load
 from horolog.broker.workers import ports
 from horolog.broker.workers.ports import ListenerPorts, Reserved, planned
 

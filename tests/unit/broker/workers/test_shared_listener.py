@@ -4,12 +4,12 @@ import asyncio
 import socket
 from types import SimpleNamespace
 
-from horolog.broker.clock import ManualClock
-from horolog.broker.listeners import Address
-from horolog.broker.settings import load
+from horolog.base.clock import ManualClock
+from horolog.broker.cluster.worker_context import WorkerContext
+from horolog.broker.config.listeners import Address
+from horolog.broker.config.settings import load
 from horolog.broker.workers.ports import Reserved, planned
 from horolog.broker.workers.shared_listener import SharedListener
-from horolog.broker.workers.worker_context import WorkerContext
 from tests.support.conversations import Service, limits
 from tests.support.http_asking import eventually as until
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from horolog.broker import unix_sockets
-from horolog.broker.unix_sockets import LONGEST_PATH
+from horolog.broker.base import unix_sockets
+from horolog.broker.base.unix_sockets import LONGEST_PATH
 from horolog.broker.workers import sockets_folder
 from horolog.broker.workers.sockets_folder import made, remove
 

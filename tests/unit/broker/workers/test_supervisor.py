@@ -9,15 +9,16 @@ from pathlib import Path
 
 import pytest
 
-from horolog.broker.clock import SystemClock
+from horolog.base.clock import SystemClock
+from horolog.broker.cluster import settling
+from horolog.broker.cluster.worker_context import WorkerContext
+from horolog.broker.config.settings import load
 from horolog.broker.log.storage import FolderInUse, RealStorage, StorageFault
 from horolog.broker.observability.phase import Phase
 from horolog.broker.security.tls_listeners import TlsListeners
-from horolog.broker.settings import load
-from horolog.broker.workers import ends, ports, settling, supervisor, tether, worker_process
+from horolog.broker.workers import ends, ports, supervisor, tether, worker_process
 from horolog.broker.workers.folder_locks import FolderLocks
 from horolog.broker.workers.supervisor import Supervisor, WorkerPlan, static_of
-from horolog.broker.workers.worker_context import WorkerContext
 from tests.support import fake_worker
 from tests.support.http_asking import eventually, get
 

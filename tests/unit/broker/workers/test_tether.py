@@ -6,7 +6,7 @@ import socket
 
 import pytest
 
-from horolog.broker.workers.link import encode
+from horolog.broker.cluster.link import encode
 from horolog.broker.workers.tether import MOST_UNANSWERED, Tether
 from tests.support.http_asking import eventually as until
 

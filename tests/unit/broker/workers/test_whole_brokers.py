@@ -6,16 +6,16 @@ import asyncio
 
 import pytest
 
-from horolog.broker.app import Broker
-from horolog.broker.clock import ManualClock
+from horolog.base.clock import ManualClock
+from horolog.broker.base.principal import Principal
+from horolog.broker.cluster import settling
+from horolog.broker.cluster.worker_context import WorkerContext
+from horolog.broker.config.settings import load
 from horolog.broker.log.storage import MemoryStorage
 from horolog.broker.network.dispatch import Dispatcher
 from horolog.broker.network.limits import ConnectionLimits
-from horolog.broker.principal import Principal
-from horolog.broker.settings import load
-from horolog.broker.upkeep import CATCH_UP_MS
-from horolog.broker.workers import settling
-from horolog.broker.workers.worker_context import WorkerContext
+from horolog.broker.server.app import Broker
+from horolog.broker.server.upkeep import CATCH_UP_MS
 from horolog.broker.workers.worker_role import WorkerRole
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.messages.acls import AclCreation, CreateAclsRequest, DeleteAclsFilter, DeleteAclsRequest

@@ -4,17 +4,17 @@ import asyncio
 
 import pytest
 
-from horolog.broker.app import Broker
-from horolog.broker.clock import ManualClock
-from horolog.broker.listeners import Address
+from horolog.base.clock import ManualClock
+from horolog.broker.cluster import settling
+from horolog.broker.cluster.worker_cluster import WorkerCluster
+from horolog.broker.cluster.worker_context import WorkerContext
+from horolog.broker.cluster.worker_placement import WorkersPlacement
+from horolog.broker.config.listeners import Address
+from horolog.broker.config.settings import load
 from horolog.broker.log.storage import MemoryStorage
-from horolog.broker.settings import load
+from horolog.broker.server.app import Broker
 from horolog.broker.transactions.joining import JoiningAnywhere
-from horolog.broker.workers import settling
 from horolog.broker.workers.shared_listener import SharedListener
-from horolog.broker.workers.worker_cluster import WorkerCluster
-from horolog.broker.workers.worker_context import WorkerContext
-from horolog.broker.workers.worker_placement import WorkersPlacement
 from horolog.broker.workers.worker_role import WorkerRole
 from horolog.protocol.messages.metadata import MetadataRequest
 from tests.support.conversations import Service, limits

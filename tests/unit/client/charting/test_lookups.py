@@ -2,7 +2,7 @@
 
 from horolog.client.charting import lookups
 from horolog.client.charting.lookups import offsets_at, time_range
-from horolog.client.types import TopicPartition
+from horolog.client.values.types import TopicPartition
 from tests.support.console_browser import shown, topic_with
 
 PLACES = [TopicPartition("t", 0), TopicPartition("t", 1)]

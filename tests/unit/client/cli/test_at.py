@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pytest
 
 from horolog.client.cli import at
-from horolog.client.producer import Producer
+from horolog.client.producing.producer import Producer
 from horolog.protocol.records.head import heads_in
 from horolog.testing import broker_in_thread
 from tests.support.command import run_typed

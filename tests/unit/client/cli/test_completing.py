@@ -7,11 +7,11 @@ from datetime import UTC
 import pytest
 
 from horolog.client.cli import completing
-from horolog.client.cli.common.console import Console
 from horolog.client.cli.completing import answer, candidates, connection_of, place_of, times
-from horolog.client.consumer import Consumer
-from horolog.client.group_settings import GROUP_SETTINGS
-from horolog.client.times import parse_duration, parse_time
+from horolog.client.consuming.consumer import Consumer
+from horolog.client.values.group_settings import GROUP_SETTINGS
+from horolog.client.values.times import parse_duration, parse_time
+from horolog.commands.console import Console
 from horolog.testing import broker_in_thread
 
 NOW_MS = 1_700_000_000_000

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from horolog.client.admin_configs import Config, own_source
+from horolog.client.admin.admin_configs import Config, own_source
 from horolog.client.cli import configs
 
 DEFAULT = 5

@@ -12,10 +12,10 @@ import pytest
 
 from horolog.client.cli import main
 from horolog.client.cli.commands import COMMANDS, Command
-from horolog.client.cli.common.console import Console
-from horolog.client.cli.common.errors import CommandError, NotFoundError, UnreachableError, UsageError
-from horolog.client.cli.common.exit_codes import ExitCode
 from horolog.client.cli.completion import all_specs
+from horolog.commands.console import Console
+from horolog.commands.errors import CommandError, NotFoundError, UnreachableError, UsageError
+from horolog.commands.exit_codes import ExitCode
 from horolog.version import __version__
 from tests.support.processor_time import commands_at_most
 from tests.support.style import PROJECT

@@ -5,8 +5,8 @@ import asyncio
 import pytest
 
 from horolog.client.cli import retention
-from horolog.client.cli.common.errors import UsageError
-from horolog.client.producer import Producer
+from horolog.client.producing.producer import Producer
+from horolog.commands.errors import UsageError
 from horolog.testing import broker_in_thread
 from tests.support.command import run_typed
 
@@ -58,7 +58,7 @@ def setup(capsys, place):
 
 @pytest.fixture(autouse=True)
 def at_that_time(monkeypatch):
-    from horolog.client.cli.common import console
+    from horolog.commands import console
 
     monkeypatch.setattr(console.Console.__init__, "__defaults__", (None, None, None, None, lambda: NOW_MS))
 

@@ -5,8 +5,8 @@ import argparse
 import pytest
 
 from horolog.client.cli import serve
-from horolog.client.cli.common.console import Console
-from horolog.client.cli.common.errors import UsageError
+from horolog.commands.console import Console
+from horolog.commands.errors import UsageError
 
 
 def arguments(*words):

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from horolog.client.producer import Producer
+from horolog.client.producing.producer import Producer
 from horolog.testing import broker_in_thread
 from tests.support.command import run_typed
 
@@ -31,7 +31,7 @@ def place(tmp_path_factory):
 
 @pytest.fixture(autouse=True)
 def at_that_time(monkeypatch):
-    from horolog.client.cli.common import console
+    from horolog.commands import console
 
     monkeypatch.setattr(console.Console.__init__, "__defaults__", (None, None, None, None, lambda: NOW_MS))
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from horolog.client.decoding import Decoder, DecodingError, Options, decoder
-from horolog.client.types import ConsumerRecord
+from horolog.client.values.types import ConsumerRecord
 from tests.support.registry_server import registry_server
 
 AVRO = {"type": "record", "name": "Order", "fields": [{"name": "id", "type": "long"}]}

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from horolog.broker.properties_file import escape, parse_text
-from horolog.client.client import Client
+from horolog.base.properties_file import escape, parse_text
 from horolog.client.security import Sasl, Security, SecurityError, Store, Tls
 from horolog.client.security.options import NAMES, SECRETS
 from horolog.client.security.tokens import GivenToken, TokenCommand, TokenEndpoint, TokenFile, UnsecuredToken
+from horolog.client.wire.client import Client
 
 PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule"
 SCRAM = "org.apache.kafka.common.security.scram.ScramLoginModule"

@@ -5,11 +5,11 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from horolog.client.client import Client
-from horolog.client.errors import ConnectionFailed, TlsFailed
-from horolog.client.retry import RetryPolicy
 from horolog.client.security import Security, SecurityError
 from horolog.client.security.tls import context_of, fault_of
+from horolog.client.values.errors import ConnectionFailed, TlsFailed
+from horolog.client.wire.client import Client
+from horolog.client.wire.retry import RetryPolicy
 from tests.support.authority import Authority
 from tests.support.fake_peer import Scripted
 

@@ -12,9 +12,9 @@ from urllib.parse import parse_qs
 
 import pytest
 
-from horolog.client.errors import AuthenticationFailed, ConnectionFailed
 from horolog.client.security import tokens
 from horolog.client.security.tokens import TokenCommand, TokenEndpoint, TokenFile, unsecured
+from horolog.client.values.errors import AuthenticationFailed, ConnectionFailed
 
 SECRET = "hush-hush"
 

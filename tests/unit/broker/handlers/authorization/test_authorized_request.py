@@ -5,11 +5,11 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
+from horolog.base.acl_types import Operation, ResourceType
+from horolog.broker.base.principal import Principal
 from horolog.broker.handlers.authorization.authorized_request import AuthorizedRequest, NotingRights, with_field
-from horolog.broker.principal import Principal
 from horolog.broker.security.audit import Denied
 from horolog.broker.security.authorizer import Authorizer
-from horolog.protocol.acl_types import Operation, ResourceType
 from horolog.protocol.apis import ApiKey
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.messages.groups import DeletableGroupResult, DeleteGroupsRequest, DeleteGroupsResponse

@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from horolog.base.acl_types import Operation, ResourceType
+from horolog.broker.base.principal import Principal
 from horolog.broker.handlers.authorization.checks import (
     AnswerChange,
     OnEach,
@@ -20,9 +22,7 @@ from horolog.broker.handlers.authorization.checks import (
     own_operations,
 )
 from horolog.broker.handlers.operations import NOT_ASKED
-from horolog.broker.principal import Principal
 from horolog.broker.security.authorizer import Authorizer
-from horolog.protocol.acl_types import Operation, ResourceType
 from horolog.protocol.apis import ApiKey
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.messages.groups import DeleteGroupsRequest, HeartbeatRequest

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from horolog.broker.config.settings import load
+from horolog.broker.config.topic_settings import resolve
 from horolog.broker.log.compaction.clean_plan import SegmentFacts, group, plan, tombstone_horizon_ms
-from horolog.broker.settings import load
-from horolog.broker.topic_settings import resolve
 
 NOW = 1_700_000_000_000
 CONFIG = replace(

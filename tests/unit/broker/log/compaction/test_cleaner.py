@@ -5,6 +5,8 @@ from dataclasses import replace
 
 import pytest
 
+from horolog.broker.config.settings import load
+from horolog.broker.config.topic_settings import resolve
 from horolog.broker.log.compaction.cleaner import CleaningRefused, CleaningStopped, clean
 from horolog.broker.log.compaction.offset_map import BYTES_PER_KEY
 from horolog.broker.log.counters import LogCounters
@@ -12,8 +14,6 @@ from horolog.broker.log.indexes import IndexCache
 from horolog.broker.log.integrity import seals
 from horolog.broker.log.segments import SegmentFolder
 from horolog.broker.log.storage import MemoryStorage, RealStorage, StorageFault
-from horolog.broker.settings import load
-from horolog.broker.topic_settings import resolve
 from horolog.protocol.records.batch import encode_batch, read_header
 from horolog.protocol.records.compression import Codec
 from horolog.protocol.records.control import Marker, encode_marker

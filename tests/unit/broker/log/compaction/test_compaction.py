@@ -2,7 +2,9 @@
 
 import pytest
 
-from horolog.broker.clock import ManualClock
+from horolog.base.clock import ManualClock
+from horolog.broker.config.settings import load
+from horolog.broker.config.topic_settings import resolve
 from horolog.broker.log.compaction import Compactor
 from horolog.broker.log.files import checkpoints
 from horolog.broker.log.manager import LogManager
@@ -10,8 +12,6 @@ from horolog.broker.log.partition import log_start, lookups
 from horolog.broker.log.producers import ProducerBatch
 from horolog.broker.log.storage import MemoryStorage
 from horolog.broker.log.validation import Validated
-from horolog.broker.settings import load
-from horolog.broker.topic_settings import resolve
 from horolog.protocol.records.batch import encode_batch, iter_batch, read_header
 from horolog.protocol.records.control import Marker, encode_marker
 from horolog.protocol.records.record import Record

@@ -4,7 +4,8 @@ import errno
 
 import pytest
 
-from horolog.broker.clock import ManualClock
+from horolog.base.clock import ManualClock
+from horolog.broker.config.settings import load
 from horolog.broker.log.files import MetaProperties, checkpoints, log_starts, meta_properties
 from horolog.broker.log.manager import LogManager, partition_of
 from horolog.broker.log.manager.data_folder import DataFolder
@@ -12,7 +13,6 @@ from horolog.broker.log.manager.identity import FolderUnusable
 from horolog.broker.log.partition import Resources, log_start
 from horolog.broker.log.storage import DataFolderError, MemoryStorage, StorageFault
 from horolog.broker.log.storage.memory_disk import ALL
-from horolog.broker.settings import load
 from tests.support.log_model import NEW, NOW_MS, encode, small_config
 
 CONFIG = small_config()

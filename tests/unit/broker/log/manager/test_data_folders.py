@@ -2,17 +2,17 @@
 
 import pytest
 
-from horolog.broker.clock import ManualClock
-from horolog.broker.cluster import Cluster
-from horolog.broker.cluster_file import FILE_NAME, ClusterFile, parse
+from horolog.base.clock import ManualClock
+from horolog.broker.cluster.cluster import Cluster
+from horolog.broker.cluster.new_topics import NewPartitions, NewTopic
+from horolog.broker.config.settings import Settings
 from horolog.broker.log.files import MetaProperties, log_starts, meta_properties
 from horolog.broker.log.manager import LogManager
 from horolog.broker.log.manager.data_folders import FOLDER_LOOK_S
 from horolog.broker.log.partition import log_start
 from horolog.broker.log.storage import DataFolderError, MemoryStorage
 from horolog.broker.log.storage.memory_disk import ALL
-from horolog.broker.new_topics import NewPartitions, NewTopic
-from horolog.broker.settings import Settings
+from horolog.broker.on_record.cluster_file import FILE_NAME, ClusterFile, parse
 from horolog.protocol.uuids import parse_uuid
 from tests.support import kraft
 from tests.support.at_once import at_once, delete_topic

@@ -2,14 +2,14 @@
 
 import pytest
 
-from horolog.broker.clock import ManualClock
+from horolog.base.clock import ManualClock
+from horolog.broker.config.settings import load
 from horolog.broker.log.files import checkpoints
 from horolog.broker.log.manager import LogManager
 from horolog.broker.log.manager.data_folders import FOLDER_LOOK_S
 from horolog.broker.log.partition import closing, log_start
 from horolog.broker.log.storage import DataFolderError, MemoryStorage, StorageFault
 from horolog.broker.log.storage.memory_disk import ALL
-from horolog.broker.settings import load
 from tests.support.log_model import NEW, NOW_MS, encode, small_config
 
 A, B = "/disks/a", "/disks/b"

@@ -6,6 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from horolog.broker.config.settings import load
+from horolog.broker.config.topic_settings import resolve
 from horolog.broker.log.partition.retention import (
     FUTURE_TOLERANCE_MS,
     Cause,
@@ -14,8 +16,6 @@ from horolog.broker.log.partition.retention import (
     SegmentAge,
     decide,
 )
-from horolog.broker.settings import load
-from horolog.broker.topic_settings import resolve
 from tests.support.golden import Case
 
 NOW = 1_700_000_000_000

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from horolog.broker.config.settings import load
+from horolog.broker.config.topic_settings import resolve
 from horolog.broker.log.partition.rolling import Reason, RollingLimits, draw_jitter_ms, limits_of
-from horolog.broker.settings import load
-from horolog.broker.topic_settings import resolve
 
 T0 = 1_600_000_000_000
 CONFIG = replace(

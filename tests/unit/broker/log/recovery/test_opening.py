@@ -4,14 +4,14 @@ import errno
 
 import pytest
 
-from horolog.broker.clock import ManualClock
+from horolog.base.clock import ManualClock
+from horolog.broker.config.settings import load
 from horolog.broker.log.manager import LogManager
 from horolog.broker.log.partition import Partition, Resources, lookups
 from horolog.broker.log.recovery import Circumstances, PartitionFolder, open_readable, open_writable, storage_below
 from horolog.broker.log.recovery.opening import probe_below
 from horolog.broker.log.storage import DataFolderError, MemoryStorage, StorageFault
 from horolog.broker.log.storage.memory_disk import ALL
-from horolog.broker.settings import load
 from tests.support.log_model import NEW, NOW_MS, encode, read_all, small_config
 
 CONFIG = small_config()

@@ -2,13 +2,13 @@
 
 import pytest
 
-from horolog.broker.clock import ManualClock
+from horolog.base.clock import ManualClock
+from horolog.broker.config.settings import load
 from horolog.broker.log.manager import LogManager
 from horolog.broker.log.partition import closing, log_start
 from horolog.broker.log.recovery import Presence
 from horolog.broker.log.recovery.presence import ROUND_STEPS
 from horolog.broker.log.storage import RealStorage, StorageFault
-from horolog.broker.settings import load
 from tests.support.log_model import NEW, NOW_MS, encode, small_config
 
 COUNT = 25

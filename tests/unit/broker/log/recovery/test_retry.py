@@ -2,7 +2,7 @@
 
 from types import SimpleNamespace
 
-from horolog.broker.clock import ManualClock
+from horolog.base.clock import ManualClock
 from horolog.broker.log.partition import SERVING, Condition
 from horolog.broker.log.partition.condition import DELETED, PartitionState
 from horolog.broker.log.recovery import Retries

@@ -8,8 +8,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from horolog.broker.clock import ManualClock
-from horolog.broker.metrics import Metrics
+from horolog.base.clock import ManualClock
+from horolog.broker.base.metrics import Metrics
+from horolog.broker.config.setting_types import SettingsError
+from horolog.broker.config.settings import load
 from horolog.broker.security.sasl import doors as made
 from horolog.broker.security.sasl.doors import SaslDoors, Surroundings
 from horolog.broker.security.sasl.oauthbearer import OAuthBearer
@@ -18,8 +20,6 @@ from horolog.broker.security.sasl.plain import PlainLogin
 from horolog.broker.security.sasl.scram import Scram
 from horolog.broker.security.sasl.scram_keys import SCRAM_SHA_512, of_password
 from horolog.broker.security.users import UserId, rule_of
-from horolog.broker.setting_types import SettingsError
-from horolog.broker.settings import load
 from tests.support.sasl import Hourglass, ScramPeer, plain_token
 from tests.support.tokens import Signer
 

@@ -4,8 +4,8 @@ import logging
 
 import pytest
 
-from horolog.broker.clock import ManualClock
-from horolog.broker.principal import Principal
+from horolog.base.clock import ManualClock
+from horolog.broker.base.principal import Principal
 from horolog.broker.security.sasl.door import ENDED_SESSIONS
 from horolog.broker.security.sasl.login import Login, LoginAccepted, LoginRefused, Stage
 from horolog.broker.security.sasl.outcome import Challenge, Failed, LoggedIn

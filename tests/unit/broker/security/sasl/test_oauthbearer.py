@@ -2,7 +2,7 @@
 
 import pytest
 
-from horolog.broker.principal import Principal
+from horolog.broker.base.principal import Principal
 from horolog.broker.security.sasl.oauthbearer import OAuthBearer, Token, TokenRefused
 from horolog.broker.security.sasl.outcome import Challenge, Failed, LoggedIn
 

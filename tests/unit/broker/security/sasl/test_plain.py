@@ -2,7 +2,7 @@
 
 import pytest
 
-from horolog.broker.principal import Principal
+from horolog.broker.base.principal import Principal
 from horolog.broker.security.sasl.outcome import Failed, LoggedIn
 from horolog.broker.security.sasl.plain import PlainLogin, PlainUsers, users_of
 from tests.support.sasl import plain_token

@@ -4,7 +4,7 @@ import base64
 
 import pytest
 
-from horolog.broker.principal import Principal
+from horolog.broker.base.principal import Principal
 from horolog.broker.security.sasl import scram_keys
 from horolog.broker.security.sasl.outcome import OTHER_AUTHORIZATION_ID, Challenge, Failed, LoggedIn
 from horolog.broker.security.sasl.scram import MAX_NONCE_LENGTH, Scram

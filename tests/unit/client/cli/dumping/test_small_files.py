@@ -4,14 +4,14 @@ from dataclasses import replace
 
 import pytest
 
-from horolog.broker.checked_lines import encode_line
-from horolog.broker.cluster_file import StoredTopic
-from horolog.broker.cluster_state import ClusterState, ProducerIdsReserved, TopicsDeleted
-from horolog.broker.stored_rules import StoredRule
-from horolog.broker.workers import worker_checkpoints
-from horolog.broker.workers.entry_lines import Head, Whole, encode_entry, encode_head
-from horolog.broker.workers.file_journal import encode_whole
-from horolog.broker.workers.worker_checkpoints import PartitionRow, WorkerCheckpoint
+from horolog.broker.cluster import worker_checkpoints
+from horolog.broker.cluster.cluster_state import ClusterState, ProducerIdsReserved, TopicsDeleted
+from horolog.broker.cluster.entry_lines import Head, Whole, encode_entry, encode_head
+from horolog.broker.cluster.file_journal import encode_whole
+from horolog.broker.cluster.worker_checkpoints import PartitionRow, WorkerCheckpoint
+from horolog.broker.on_record.checked_lines import encode_line
+from horolog.broker.on_record.cluster_file import StoredTopic
+from horolog.broker.on_record.stored_rules import StoredRule
 from horolog.client.cli.dumping.small_files import dump_small
 
 ENTRIES = [encode_entry(1, ProducerIdsReserved(0)), encode_entry(2, TopicsDeleted(("t",)))]

@@ -2,13 +2,13 @@
 
 from datetime import UTC
 
-from horolog.client.admin import Admin
+from horolog.client.admin.admin import Admin
 from horolog.client.cli.examining.folder_days import DayQuery, describe
-from horolog.client.day_sizes import days_of
-from horolog.client.producer import Producer
-from horolog.client.retention_look import measure
-from horolog.client.segments_look import HttpAccess
-from horolog.client.types import TopicPartition
+from horolog.client.cli.retaining.retention_look import measure
+from horolog.client.producing.producer import Producer
+from horolog.client.segments.day_sizes import days_of
+from horolog.client.segments.segments_look import HttpAccess
+from horolog.client.values.types import TopicPartition
 from horolog.testing import horolog_broker
 
 NOW_MS = 1_700_000_000_000

@@ -6,14 +6,14 @@ from contextlib import suppress
 import pytest
 
 from horolog.broker.log.files import checkpoints
-from horolog.client.admin import Admin
-from horolog.client.cli.common.errors import CommandError, NotFoundError
+from horolog.client.admin.admin import Admin
 from horolog.client.cli.examining.folder_source import opened
-from horolog.client.client import Client
-from horolog.client.look_ahead import DEFAULT, TO_THE_END, LookAhead
-from horolog.client.moment import merge
-from horolog.client.producer import Producer
-from horolog.client.types import TopicPartition
+from horolog.client.moments.look_ahead import DEFAULT, TO_THE_END, LookAhead
+from horolog.client.moments.moment import merge
+from horolog.client.producing.producer import Producer
+from horolog.client.values.types import TopicPartition
+from horolog.client.wire.client import Client
+from horolog.commands.errors import CommandError, NotFoundError
 from horolog.protocol.records.head import heads_in
 from horolog.testing import horolog_broker
 from tests.support import golden

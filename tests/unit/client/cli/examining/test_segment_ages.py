@@ -7,8 +7,8 @@ import pytest
 from horolog.broker.log.partition import log_start
 from horolog.broker.log.storage import ReadOnlyStorage
 from horolog.client.cli.examining import segment_ages
-from horolog.client.producer import Producer
-from horolog.client.retention import Cause
+from horolog.client.producing.producer import Producer
+from horolog.client.segments.retention import Cause
 from horolog.testing import horolog_broker
 
 DAY_MS = 86_400_000
@@ -56,8 +56,8 @@ async def test_the_next_to_go_is_what_the_broker_deletes(broker, tmp_path):
 
 
 async def test_what_lies_below_the_start_offset_goes_first(broker, tmp_path):
-    from horolog.client.admin import Admin
-    from horolog.client.types import TopicPartition
+    from horolog.client.admin.admin import Admin
+    from horolog.client.values.types import TopicPartition
 
     broker.create_topic("t", 1, retention_ms=-1, segment_ms=1000)
     await fill(broker, [NOW_MS - 9000, NOW_MS - 6000, NOW_MS - 3000])

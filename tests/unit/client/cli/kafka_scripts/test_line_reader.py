@@ -2,9 +2,9 @@
 
 import pytest
 
-from horolog.client.cli.common.errors import UsageError
 from horolog.client.cli.kafka_scripts.line_reader import LineReader
-from horolog.client.cli.online.record_text import Line, RecordTextError
+from horolog.commands.errors import UsageError
+from horolog.commands.online.record_text import Line, RecordTextError
 
 KEYED = {"parse.key": "true"}
 

@@ -2,10 +2,10 @@
 
 import pytest
 
-from horolog.client.cli.common.errors import UsageError
 from horolog.client.cli.kafka_scripts.__main__ import main
 from horolog.client.cli.kafka_scripts.new_offsets import moment_of, period_ms
 from horolog.client.cli.kafka_scripts.options import assignments
+from horolog.commands.errors import UsageError
 
 
 @pytest.mark.parametrize(

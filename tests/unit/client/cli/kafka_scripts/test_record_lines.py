@@ -2,9 +2,9 @@
 
 import pytest
 
-from horolog.client.cli.common.errors import UsageError
 from horolog.client.cli.kafka_scripts.record_lines import PARTS, RecordLines
-from horolog.client.types import ConsumerRecord
+from horolog.client.values.types import ConsumerRecord
+from horolog.commands.errors import UsageError
 
 RECORD = ConsumerRecord("t", 3, 7, 1_700_000_000_000, 0, b"k", b"v", ((b"h", b"1"), (b"i", None)))
 EVERYTHING = {f"print.{part}": "true" for part in PARTS}

@@ -1,0 +1,20 @@
+"""What every package may use: clocks, figures for people, ACL words, certificates, JAAS lines, expressions with a bound.
+
+It imports nothing of the other packages.
+"""
+
+__all__ = [
+    "acl_types",
+    "certificates",
+    "cipher_suites",
+    "clock",
+    "der",
+    "interrupts",
+    "jaas",
+    "linear_regex",
+    "patterns",
+    "pins",
+    "processes",
+    "properties_file",
+    "readable",
+]

@@ -1,0 +1,13 @@
+"""What every room of the broker may use: metrics, names, periodic jobs, sockets."""
+
+__all__ = [
+    "expiry_clock",
+    "java_hash",
+    "malloc",
+    "metrics",
+    "one_port",
+    "periodic",
+    "principal",
+    "topic_names",
+    "unix_sockets",
+]

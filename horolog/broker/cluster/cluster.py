@@ -1,0 +1,351 @@
+"""The cluster as this broker serves it: topics, settings and producer ids, and every change to them, durable before it is answered.
+
+A topic exists when the cluster's state says so; its folders follow. Creating first keeps the entry and then makes the folders.
+Deleting first keeps the entry (with the topic among those `deleting`) and then removes the folders. After a crash between the two
+the start finishes what was begun (`broker.cluster.cluster_start`).
+
+`done` gets the outcome of a change; in a broker alone it is called before the method returns.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
+
+from horolog.broker.cluster.changes import Changes, Failures, JournalFollowers
+from horolog.broker.cluster.cluster_start import Start, identify, is_unread, record_of
+from horolog.broker.cluster.cluster_state import (
+    PRODUCER_ID_BLOCK_SIZE,
+    BrokerConfigsChanged,
+    ClusterState,
+    Entry,
+    FoldersRemoved,
+    PartitionsAdded,
+    ProducerIdsReserved,
+    RulesChanged,
+    TopicConfigsChanged,
+    TopicsCreated,
+    TopicsDeleted,
+    TopicsFound,
+    TopicsWithdrawn,
+)
+from horolog.broker.cluster.journal import Journal, WholeFile
+from horolog.broker.cluster.left_folders import merge_what_workers_left
+from horolog.broker.cluster.new_topics import (
+    UNSET,
+    NewPartitions,
+    NewTopic,
+    Planner,
+    leads_of_grown,
+    leads_of_new,
+    unknown_topic,
+)
+from horolog.broker.cluster.served_topics import ServedTopics
+from horolog.broker.cluster.topic import Topic
+from horolog.broker.config.settings import Settings
+from horolog.broker.log.manager import LogManager
+from horolog.broker.log.partition import Partition
+from horolog.broker.on_record.cluster_errors import ClusterError
+from horolog.broker.on_record.cluster_file import ClusterFile, StoredTopic
+from horolog.broker.on_record.stored_rules import Rules, StoredRule
+from horolog.protocol.errors import ErrorCode
+
+Created = list[StoredTopic | ClusterError]
+"""Every requested topic, as it is or would be, or why it is not."""
+
+
+def random_topic_id() -> bytes:
+    return uuid.uuid4().bytes
+
+
+Overrides = Mapping[str, str]
+Edit = Callable[[Overrides], Overrides]
+"""Gives new overrides for present ones. Called again if changes by other brokers came first; raises ClusterError."""
+
+
+class Cluster(ServedTopics):
+    """Topics, their configurations and the producer ids, as one broker serves them."""
+
+    def __init__(
+        self,
+        cluster_id: str,
+        settings: Settings,
+        logs: LogManager,
+        file: ClusterFile,
+        new_topic_id: Callable[[], bytes] = random_topic_id,
+        *,
+        journal: Journal | None = None,
+        followers: JournalFollowers | None = None,
+    ) -> None:
+        """`journal` and `followers` are given if several brokers change the cluster (`workers.worker_cluster`)."""
+        super().__init__(settings, logs)
+        self.cluster_id = cluster_id
+        self.nodes: tuple[int, ...] = (settings.node_id,)
+        """The brokers of the cluster."""
+        self._file = file
+        self._new_topic_id = new_topic_id
+        self._journal = WholeFile(file) if journal is None else journal
+        self.changes = Changes(self._journal, settings.node_id, self._carry_out, followers)
+        self._foreign: set[str] = set()
+        self._producer_ids = iter(range(0))
+
+    def __repr__(self) -> str:
+        return f"<Cluster {self.cluster_id}: {len(self.topics)} topics, {self.state.partition_count} partitions>"
+
+    @property
+    def state(self) -> ClusterState:
+        return self.changes.state
+
+    @property
+    def broker_configs(self) -> Mapping[str, Mapping[str, str]]:
+        """What was changed while running, by the broker's number, or by an empty name for all."""
+        return self.state.broker_configs
+
+    @property
+    def change_count(self) -> int:
+        """How often changes were written since the start."""
+        return self._journal.written_count
+
+    def open(self, now_ms: int) -> None:
+        """Read the file, have the partitions opened with their topics' configurations, and make the two agree."""
+        merge_what_workers_left(self._logs.resources.storage, [one.path for one in self._logs.folders.usable()])
+        start = Start(self._logs, self._file, self._configs, self._new_topic_id)
+        state = start.run(now_ms, self._take_settings)
+        self.topics = start.topics
+        self.by_id = {topic.id: topic for topic in self.topics.values()}
+        self.partition_cache.clear()
+        self._logs.record_number = lambda: self._file.number
+        self._foreign = start.foreign
+        self.changes.begin(state, is_news=start.is_news)
+        self._tell_rules(state.rules)
+        start.remember()
+
+    def reopened(self, partition: Partition) -> None:
+        """A folder can be read again: a topic that waits for its id takes the one in the folder.
+
+        A folder without an id, or with another topic's, decides nothing while another folder of the topic is unread.
+        """
+        record = self.state.topics.get(partition.topic)
+        if record is None:
+            return
+        others = self.topics[record.name].led_here
+        if record.name in self.state.unidentified:
+            topic_id = partition.topic_id
+            if topic_id is not None and topic_id not in self.by_id:
+                record = replace(record, id=topic_id, line="")
+            elif any(map(is_unread, others)):
+                return
+            self.changes.note(TopicsFound((record,)))
+        identify(self._logs, others, record.id)
+
+    # -- changes
+
+    def catch_up(self) -> None:
+        """Apply what other brokers have changed."""
+        self.changes.catch_up()
+
+    def check_record(self) -> None:
+        """Write the record on the disk again if it is not as it was written."""
+        self.changes.check_record()
+
+    def create_topic(
+        self, name: str, partition_count: int = UNSET, overrides: Mapping[str, str | None] | None = None
+    ) -> Topic:
+        """Create one topic; raises ClusterError, also if it is not there at once, which never happens in a broker alone."""
+        results: Created = []
+        self.create_topics([NewTopic(name, partition_count, overrides=overrides or {})], results.extend)
+        for result in results:
+            if isinstance(result, ClusterError):
+                raise result
+        if name not in self.topics:
+            raise ClusterError(ErrorCode.COORDINATOR_NOT_AVAILABLE, f"the topic {name} is still being made")
+        return self.topics[name]
+
+    def create_topics(
+        self, wanted: Sequence[NewTopic], done: Callable[[Created], None], *, validate_only: bool = False
+    ) -> None:
+        """Create topics with one entry; `done` gets the result of each in its place."""
+        results: Created = []
+
+        def decide(state: ClusterState) -> Entry | None:
+            results[:] = self._planner().topics(state, wanted)
+            planned = tuple(one for one in results if isinstance(one, StoredTopic))
+            leads = leads_of_new(wanted, results) if len(self.nodes) > 1 else ()
+            return TopicsCreated(planned, leads) if planned and not validate_only else None
+
+        def made(outcome: Failures | ClusterError) -> None:
+            if not isinstance(outcome, ClusterError) and outcome:
+                self.changes.note(TopicsWithdrawn(frozenset(outcome)))
+            done([_outcome_of(one, outcome) if isinstance(one, StoredTopic) else one for one in results])
+
+        self.changes.make(decide, made)
+
+    def delete_topics(self, doomed: Mapping[str, bytes], done: Callable[[Failures], None]) -> None:
+        """Delete topics, by name and id, with one entry; `done` gets those that could not be deleted.
+
+        A topic of the same name that was created after the caller looked has another id: it stays.
+        """
+        if not doomed:
+            done({})
+            return
+        found: list[str] = []
+
+        def decide(state: ClusterState) -> Entry | None:
+            known = state.topics
+            found[:] = [name for name, topic_id in doomed.items() if name in known and known[name].id == topic_id]
+            return TopicsDeleted(tuple(found)) if found else None
+
+        def made(outcome: Failures | ClusterError) -> None:
+            if isinstance(outcome, ClusterError):
+                done(dict.fromkeys(doomed, outcome))
+                return
+            if found:
+                self._note_removed({(name, doomed[name]) for name in found if name not in outcome})
+            done({name: unknown_topic(name) for name in doomed.keys() - set(found)})
+
+        self.changes.make(decide, made)
+
+    def _note_removed(self, topics: Collection[tuple[str, bytes]]) -> None:
+        """Deleted topics, by name and id, of which this broker has no folder any more."""
+        self.changes.note(FoldersRemoved(frozenset(topics)))
+
+    def add_partitions(
+        self, wanted: Sequence[NewPartitions], done: Callable[[Failures], None], *, validate_only: bool = False
+    ) -> None:
+        """Give topics more partitions with one entry; `done` gets those that could not have them."""
+        refused: dict[str, ClusterError] = {}
+        grown: list[StoredTopic] = []
+
+        def decide(state: ClusterState) -> Entry | None:
+            grown[:], failures = self._planner().growth(state, wanted)
+            refused.clear()
+            refused.update(failures)
+            leads = leads_of_grown(wanted, grown) if len(self.nodes) > 1 else ()
+            return PartitionsAdded(tuple(grown), leads) if grown and not validate_only else None
+
+        def made(outcome: Failures | ClusterError) -> None:
+            if isinstance(outcome, ClusterError):
+                outcome = dict.fromkeys((topic.name for topic in grown), outcome)
+            elif outcome:
+                self.changes.note(TopicsFound(tuple(record_of(self._logs, self.topics[name]) for name in outcome)))
+            done({**refused, **outcome})
+
+        self.changes.make(decide, made)
+
+    def _planner(self) -> Planner:
+        return Planner(
+            self.settings,
+            self.nodes,
+            self._foreign,
+            self.topic_config,
+            self._new_topic_id,
+            self._logs.folders.placing(),
+        )
+
+    def alter_topic_configs(
+        self, changes: Mapping[str, Overrides | Edit], done: Callable[[ClusterError | None], None]
+    ) -> None:
+        """Change the overrides of known topics with one entry; they take effect at once."""
+
+        def decide(state: ClusterState) -> Entry | ClusterError:
+            try:
+                known = {name: state.topics[name].overrides for name in changes if name in state.topics}
+                changed = {name: _edited(changes[name], self._configs.usable(name, known[name])) for name in known}
+                for overrides in changed.values():
+                    self.topic_config(overrides)
+            except ClusterError as error:
+                return error
+            return TopicConfigsChanged(changed)
+
+        self.changes.make(decide, lambda outcome: done(_error_of(outcome)))
+
+    def check_broker_configs(self, node: str, configs: Mapping[str, str]) -> None:
+        """Whether a change may be made; `node` is a broker's number, or empty for all. Raises ClusterError."""
+        overrides = (topic.overrides for topic in self.topics.values())
+        self._configs.check({**self.broker_configs, node: configs}, overrides, node)
+
+    def settings_of(self, node: str) -> Settings:
+        """The settings of a broker, which differ in nothing but what was changed while running."""
+        if node == str(self.settings.node_id):
+            return self.settings
+        return self._configs.with_dynamic(self.broker_configs, node)
+
+    def alter_broker_configs(
+        self, node: str, change: Overrides | Edit, done: Callable[[ClusterError | None], None]
+    ) -> None:
+        """Change the dynamic configuration of a broker or of all; it takes effect at once."""
+
+        def decide(state: ClusterState) -> Entry | ClusterError:
+            try:
+                configs = _edited(change, state.broker_configs.get(node, {}))
+                self.check_broker_configs(node, configs)
+            except ClusterError as error:
+                return error
+            return BrokerConfigsChanged(node, self._configs.encoder.encoded_configs(configs))
+
+        self.changes.make(decide, lambda outcome: done(_error_of(outcome)))
+
+    def rules(self, kind: str) -> dict[str, StoredRule]:
+        """The rules of a kind, by their keys."""
+        return {rule.key: rule for rule in self.state.rules.values() if rule.kind == kind}
+
+    def change_rules(
+        self,
+        decide: Callable[[Rules], RulesChanged | ClusterError | None],
+        done: Callable[[ClusterError | None], None],
+    ) -> None:
+        """Change rules with one entry; they take effect at once. `decide` is called again if others' changes came first."""
+        encoder = self._configs.encoder
+
+        def decide_encoded(state: ClusterState) -> Entry | ClusterError | None:
+            decided = decide(state.rules)
+            if isinstance(decided, RulesChanged):
+                return replace(decided, put=encoder.encoded_beside(decided.put, state.rules))
+            return decided
+
+        self.changes.make(decide_encoded, lambda outcome: done(_error_of(outcome)))
+
+    def decoded_rules(self) -> Rules:
+        """All rules, with the secrets of users as they are used."""
+        return self._configs.encoder.decoded_rules(self.state.rules)
+
+    def next_producer_id(self) -> int:
+        """An id that was never given out before; raises ClusterError while no more can be reserved."""
+        found = next(self._producer_ids, None)
+        if found is None:
+            refusal = ClusterError(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, "producer ids are still being reserved")
+            self._reserve_producer_ids(refusals := [refusal])
+            found = next(self._producer_ids, None)
+            if found is None:
+                raise refusals[-1]
+        return found
+
+    def _reserve_producer_ids(self, refusals: list[ClusterError]) -> None:
+        first = 0
+
+        def decide(state: ClusterState) -> Entry:
+            nonlocal first
+            first = state.next_producer_id
+            return ProducerIdsReserved(first)
+
+        def made(outcome: Failures | ClusterError) -> None:
+            if isinstance(outcome, ClusterError):
+                refusals.append(outcome)
+            else:
+                self._producer_ids = iter(range(first, first + PRODUCER_ID_BLOCK_SIZE))
+
+        self.changes.make(decide, made, waits=False)
+
+
+def _outcome_of(topic: StoredTopic, outcome: Failures | ClusterError) -> StoredTopic | ClusterError:
+    return outcome if isinstance(outcome, ClusterError) else outcome.get(topic.name, topic)
+
+
+def _error_of(outcome: Failures | ClusterError) -> ClusterError | None:
+    return outcome if isinstance(outcome, ClusterError) else None
+
+
+def _edited(change: Overrides | Edit, present: Overrides) -> Overrides:
+    """A mapping replaces the present overrides."""
+    return change(present) if callable(change) else change

@@ -1,0 +1,611 @@
+"""The journal that workers share: `horolog-journal`, one line for each change since `horolog-cluster` was written (`entry_lines`).
+
+An appender locks the file (flock), reads what others have appended, and only then writes and syncs the next entry. A reader locks the
+file, too, so it sees no entry before its sync. It writes and syncs what it finds again, because the writer may have been killed before
+its sync, or after one that failed. The next writer cuts a torn tail. A writer whose write or sync fails cuts its line again: the change
+has not happened.
+
+An appender *shortens* a journal that has grown: a new file takes its name, with the whole state in place of its lines, and with the
+lines that not every worker has applied yet. Its head differs, by which the others notice. Until the folder is synced a power cut may
+bring the old file back, so a worker that finds a new file under the name syncs the folder before it appends.
+
+Only a line without a newline is torn. A whole line that cannot be read is *damage*. Running workers know everything that was in the
+file: a worker that finds other bytes there than were written puts a whole state in their place (`check`). No worker appends to a journal
+that it cannot read, or starts from one. When none runs, `FoundJournal.damages` lists the damage, and `settling` saves what it can.
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import NamedTuple
+from zlib import crc32
+
+from horolog.broker.cluster.cluster_state import ClusterState, Entry
+from horolog.broker.cluster.entry_lines import (
+    DAMAGE,
+    Head,
+    Illegible,
+    Whole,
+    decode_entry,
+    encode_entry,
+    encode_head,
+    find_head,
+    illegible,
+)
+from horolog.broker.cluster.journal import AppendOutcome
+from horolog.broker.log.storage import (
+    DAMAGED_SUFFIX,
+    DataFolderError,
+    File,
+    FileMissing,
+    Storage,
+    StorageFault,
+    parent_of,
+)
+from horolog.broker.on_record import cluster_file
+from horolog.broker.on_record.cluster_file import JOURNAL, Standing, StoredCluster
+
+log = logging.getLogger(__name__)
+
+GROWTH_BYTES = 1 << 20
+"""A journal is shortened when its lines take more than this, and more than the state that it began with."""
+
+
+MOST_RECENT = 200
+"""A worker that is further behind ends if the journal has to be rewritten."""
+
+
+class FellBehind(Exception):
+    """The journal no longer has the entries that this worker applies next: only a successor can go on, from the whole state."""
+
+
+class ReadEntries(NamedTuple):
+    """Entries of a journal, each the next after the one before; `end` is where the last of them ends."""
+
+    entries: list[Entry]
+    end: int
+    damages: list[str]
+
+
+class FoundJournal(NamedTuple):
+    """A journal as it lies on the disk."""
+
+    path: str
+    head: Head
+    head_lines: bytes
+    whole: StoredCluster | None
+    """The state that its entries go on from; without one they go on from `horolog-cluster`."""
+    read: ReadEntries
+    damages: list[str]
+    is_lost: bool = False
+    """Whether a journal was there of which nothing usable is left."""
+    sum: int = 0
+    """The checksum of all that was read."""
+
+    @property
+    def number(self) -> int:
+        """Of the last entry."""
+        return number_of(self.head) + len(self.read.entries)
+
+
+UNKNOWN_BASE = sys.maxsize
+"""The base of a journal without a head, which is taken to continue whatever record there is."""
+
+
+def lost(path: str, damage: str) -> FoundJournal:
+    """A journal that is known to have existed, and of which nothing can be read."""
+    return FoundJournal(path, Head(UNKNOWN_BASE, ()), b"", None, ReadEntries([], 0, []), [damage], is_lost=True)
+
+
+def not_begun(data_dir: str, head: Head) -> FoundJournal:
+    """A journal that there was no room for: appends fail until a worker has begun it."""
+    lines = encode_head(head)
+    return FoundJournal(
+        f"{data_dir}/{JOURNAL}", head, lines, None, ReadEntries([], len(lines), []), [], sum=crc32(lines)
+    )
+
+
+def could_begin(storage: Storage, found: FoundJournal) -> bool:
+    """Begin the journal if that is possible now; one worker does this for all."""
+    try:
+        begin(storage, parent_of(found.path), found.head)
+    except StorageFault:
+        return False  # logged at the start
+    log.info("%s is begun: there is room again", found.path)
+    return True
+
+
+def number_of(head: Head) -> int:
+    """The last entry in the state that a journal began with; 0 without one."""
+    return 0 if head.whole is None else head.whole.number
+
+
+def start_of(head: Head) -> int:
+    """Where the lines of entries begin."""
+    return len(encode_head(head)) + (0 if head.whole is None else head.whole.size_bytes)
+
+
+def whole_lines(data: bytes) -> Iterator[tuple[bytes, int]]:
+    """Lines that a newline ends, each with where the next one begins. Empty lines, left where one was taken back, are skipped."""
+    position = 0
+    while (line_end := data.find(b"\n", position)) >= 0:
+        if line_end > position:
+            yield data[position:line_end], line_end + 1
+        position = line_end + 1
+
+
+def read_entries(data: bytes, after: int) -> ReadEntries:
+    """The entries after `after`, when no worker writes any more: a line that cannot be read counts as an entry, too."""
+    read = ReadEntries([], 0, [])
+    end, number, suspects = 0, after, list[Illegible]()
+    tail = list(_line_with_a_hurt_end(data))
+    for line, line_end in (*whole_lines(data), *tail):
+        end = line_end
+        try:
+            found, entry = decode_entry(line)
+        except DAMAGE as damage:
+            read.damages.append(f"behind entry {number}: {damage}")
+            suspects += illegible(line)
+            continue
+        if found > number:
+            missing = found - number - 1
+            read.entries.extend(suspects if len(suspects) == missing else [Illegible()] * missing)
+            if missing and not suspects:
+                read.damages.append(f"behind entry {number}: entry {found} follows")
+            read.entries.append(entry)
+            number = found
+        suspects.clear()
+    read.entries.extend(suspects)
+    if tail:
+        read.damages.append(f"behind entry {number}: no newline")
+    return read._replace(end=end)
+
+
+def _line_with_a_hurt_end(data: bytes) -> Iterator[tuple[bytes, int]]:
+    """The last line, if only its newline is damaged."""
+    tail = data[data.rfind(b"\n") + 1 :]
+    try:
+        decode_entry(tail[:-1])
+    except DAMAGE:
+        return
+    yield tail[:-1], len(data)
+
+
+def read_on(data: bytes, after: int) -> ReadEntries:
+    """The same while workers run: up to a line that cannot be read, which a worker that knows it writes again."""
+    entries, end, number = list[Entry](), 0, after
+    for line, line_end in whole_lines(data):
+        try:
+            found, entry = decode_entry(line)
+        except DAMAGE as damage:
+            return ReadEntries(entries, end, [f"behind entry {number}: {damage}"])
+        if found > number + 1:
+            return ReadEntries(entries, end, [f"behind entry {number}: entry {found} follows"])
+        if found > number:
+            entries.append(entry)
+            number = found
+        end = line_end
+    return ReadEntries(entries, end, [])
+
+
+def parse(path: str, data: bytes) -> FoundJournal:
+    """A journal, whatever is left of it. Raises NewerJournal."""
+    head = find_head(data)
+    if head is None:
+        return lost(path, "its head cannot be read")
+    head_lines, start = encode_head(head), start_of(head)
+    damages = [] if data.startswith(head_lines) else ["in one of its heads; the other counts"]
+    whole = None if head.whole is None else cluster_file.parse(data[len(head_lines) : start])
+    if whole is not None:
+        damages += whole.damages
+    read = read_entries(data[start:], number_of(head))
+    damages += read.damages
+    end = start + read.end
+    return FoundJournal(path, head, head_lines, whole, read._replace(end=end), damages, sum=crc32(data[:end]))
+
+
+def _numbered(data: bytes) -> dict[int, bytes]:
+    """The entry lines that can be read, wherever they are, by number."""
+    lines: dict[int, bytes] = {}
+    for line, _ in whole_lines(data):
+        try:
+            lines[decode_entry(line)[0]] = line + b"\n"
+        except DAMAGE:
+            continue
+    return lines
+
+
+def newest_in(data: bytes) -> int:
+    """The highest entry number found anywhere in a journal."""
+    head = find_head(data)
+    return max(_numbered(data), default=0 if head is None else number_of(head))
+
+
+def lines_behind(data: bytes, after: int, number: int) -> tuple[int, bytes]:
+    """The lines of the entries after `after` up to `number`, and the entry that they follow: a later one if a line cannot be read."""
+    lines, first = _numbered(data), number
+    while first > after and first in lines:
+        first -= 1
+    return first, b"".join(lines[each] for each in range(first + 1, number + 1))
+
+
+def encode_whole(state: ClusterState) -> bytes:
+    return cluster_file.encode(
+        state.topics.values(),
+        number=state.number,
+        broker_configs=state.broker_configs,
+        next_producer_id=state.next_producer_id,
+        deleting=state.deleting,
+        leads=state.leads,
+        epochs=state.epochs,
+        rules=state.rules.values(),
+        lost_rules=state.lost_rules,
+        standing=Standing(state.rules_in_doubt),
+    )
+
+
+def find(storage: Storage, data_dirs: Iterable[str]) -> FoundJournal | None:
+    """The newest journal of these folders: one in a folder that was away is older. Raises StorageFault and NewerJournal."""
+    newest: FoundJournal | None = None
+    for data_dir in data_dirs:
+        path = f"{data_dir}/{JOURNAL}"
+        try:
+            found = parse(path, storage.read_all(path))
+        except FileMissing:
+            continue
+        if newest is None or found.head.base > newest.head.base:
+            newest = found
+    return newest
+
+
+def take_up(storage: Storage, data_dirs: Iterable[str]) -> FoundJournal | None:
+    """The same for a worker that goes on from there: no append is under way, and what was read is durable. Raises as `find` does.
+
+    A journal that cannot be read whole is refused: it may say who leads which partition, and workers that know it write it again.
+    """
+    found = find(storage, data_dirs)
+    if found is None:
+        return None
+    lock = storage.lock_in_turn(found.path)
+    try:
+        file = storage.open_apart(found.path)
+        try:
+            data = file.pread(file.size(), 0)
+            found = parse(found.path, data)
+            if not found.damages:
+                _make_sure(file, data[: found.read.end], 0)
+        finally:
+            file.close()
+    finally:
+        lock.release()
+    if found.damages:
+        raise DataFolderError(
+            f"{found.path} is damaged {found.damages[0]}, and no other worker has written it anew:"
+            " it cannot be read who leads which partition; stop all workers and start again"
+        )
+    return found
+
+
+def content(storage: Storage, path: str) -> bytes:
+    """Raises StorageFault."""
+    try:
+        file = storage.open_apart(path)
+    except FileMissing:
+        return b""
+    try:
+        return file.pread(file.size(), 0)
+    finally:
+        file.close()
+
+
+def _keep(storage: Storage, path: str, data: bytes) -> None:
+    """Keep a copy next to the journal if there is room; the journal is rewritten in any case."""
+    log.error("%s is not what was written: it is damaged, and kept beside it", path)
+    try:
+        storage.write_atomically(path + DAMAGED_SUFFIX, data)
+    except StorageFault as fault:
+        log.error("%s cannot be kept: %s", path, fault)
+
+
+def _make_sure(file: File, data: bytes, position: int) -> None:
+    """Make entries durable that were read: their writer may have failed to sync them, and been killed before it cut them off.
+
+    The kernel takes such bytes for written, so a sync alone proves nothing: they are written again.
+    """
+    if data:
+        file.pwritev([data], position)
+        file.datasync()
+
+
+def begin(storage: Storage, data_dir: str, head: Head) -> None:
+    """Write an empty journal in place of any that is there. Raises StorageFault."""
+    storage.write_atomically(f"{data_dir}/{JOURNAL}", encode_head(head))
+
+
+def remove(storage: Storage, data_dir: str, *, is_damaged: bool = False) -> None:
+    """Remove the journal; a damaged one is kept under another name. Raises StorageFault."""
+    path = f"{data_dir}/{JOURNAL}"
+    try:
+        if is_damaged:
+            storage.rename(path, path + DAMAGED_SUFFIX)
+        else:
+            storage.remove(path)
+    except FileMissing:
+        return
+    storage.sync_dir(data_dir)
+
+
+class FileJournal:
+    """The journal as one worker reads and writes it, from where it has been read to."""
+
+    def __init__(
+        self,
+        storage: Storage,
+        found: FoundJournal,
+        applied_by_all: Callable[[], int] = lambda: 0,
+        *,
+        told_of: Callable[[], int] = lambda: 0,
+        base_is_hurt: Callable[[], bool] = lambda: False,
+    ) -> None:
+        """`applied_by_all` is the last entry that every worker has surely applied, `told_of` the last that others say they have written.
+
+        `base_is_hurt` says whether the record that the journal continues is no longer what was written.
+        """
+        self._storage = storage
+        self._path = found.path
+        self._applied_by_all = applied_by_all
+        self._told_of = told_of
+        self._base_is_hurt = base_is_hurt
+        self._begin_with(found.head)
+        self._is_named = found.head.whole is None
+        """Whether this file's name is durable; the first journal is begun before there are workers."""
+        self._end = found.read.end
+        self._sum = found.sum
+        """The checksum of everything up to `_end`, as it was written."""
+        self._is_hurt = False
+        """Whether the file was found to differ from what was written."""
+        self._unread: str | None = None
+        """Why lines after `_end` cannot be read."""
+        self._was_unread = False
+        self._number = found.number
+        self._unseen: list[Entry] = []
+        """Entries up to `_number` that `tail` has not returned yet."""
+        self._recent: dict[int, bytes] = {}
+        """Lines of the last entries, which other workers may still have to read."""
+        self.written_count = 0
+
+    def __repr__(self) -> str:
+        return f"<FileJournal {self._path} at {self._number}>"
+
+    def append(self, entry: Entry, becomes: ClusterState, done: Callable[[AppendOutcome], None]) -> None:
+        try:
+            outcome = self._append(entry, becomes)
+        except StorageFault as fault:
+            log.error("%r: could not write: %s", self, fault)
+            outcome = AppendOutcome.FAILED
+        done(outcome)
+
+    def _append(self, entry: Entry, becomes: ClusterState) -> AppendOutcome:
+        number = becomes.number
+        lock = self._storage.lock_in_turn(self._path)
+        try:
+            self._catch_up()
+            if self._number >= number:
+                return AppendOutcome.TAKEN
+            assert number == self._number + 1, f"{number} does not follow {self._number}"
+            line = encode_entry(number, entry)
+            self._remember(number, line)
+            self._write_or_mend(line, becomes)
+            self._number = number
+            self.written_count += 1
+            self._shorten_if_long(becomes)
+        finally:
+            lock.release()
+        return AppendOutcome.WRITTEN
+
+    def _remember(self, number: int, line: bytes) -> None:
+        self._recent[number] = line
+        if len(self._recent) > MOST_RECENT:
+            del self._recent[next(iter(self._recent))]
+
+    def _write_or_mend(self, line: bytes, becomes: ClusterState) -> None:
+        if self._unread is not None:
+            raise StorageFault(f"it is damaged {self._unread}", path=self._path)
+        if not self._is_hurt:
+            self._write(line)
+            return
+        data = content(self._storage, self._path)
+        if self._others_know_more(data):
+            raise StorageFault("it is damaged, and is to be written anew by another worker", path=self._path)
+        _keep(self._storage, self._path, data)
+        self._write_anew(becomes)
+
+    def _write(self, line: bytes) -> None:
+        if not self._is_named:
+            self._storage.sync_dir(parent_of(self._path))
+            self._is_named = True
+        file = self._storage.open_apart(self._path)
+        try:
+            if file.size() > self._end:
+                log.warning(
+                    "%r: %s bytes of an entry that was not written whole are cut", self, file.size() - self._end
+                )
+                file.truncate(self._end)
+            try:
+                file.pwritev([line], self._end)
+                file.datasync()
+            except StorageFault:
+                self._take_back(file, len(line))
+                raise
+        finally:
+            file.close()
+        self._end += len(line)
+        self._sum = crc32(line, self._sum)
+
+    def _take_back(self, file: File, size_bytes: int) -> None:
+        """Keep readers from a line that may not outlive the page cache."""
+        try:
+            file.truncate(self._end)
+        except StorageFault:
+            file.pwritev([b"\n" * size_bytes], self._end)
+
+    def tail(self, after: int) -> Sequence[Entry]:
+        """The entries of others after this number; none while the disk cannot be read."""
+        try:
+            if self._has_news():
+                lock = self._storage.lock_in_turn(self._path)
+                try:
+                    self._catch_up()
+                finally:
+                    lock.release()
+        except StorageFault as fault:
+            log.error("%r: could not read: %s", self, fault)
+        first = self._number - len(self._unseen)
+        found, self._unseen = self._unseen[max(0, after - first) :], []
+        return found
+
+    def _has_news(self) -> bool:
+        try:
+            file = self._storage.open_apart(self._path)
+        except FileMissing:
+            return False  # until there is one again: see `check` and `could_begin`
+        try:
+            return file.size() != self._end or not self._has_known_head(file)
+        finally:
+            file.close()
+
+    def _has_known_head(self, file: File) -> bool:
+        return file.pread(min(len(self._head_line), file.size()), 0) == self._head_line
+
+    def _catch_up(self) -> None:
+        """Read what others have appended, as far as it can be read; the caller holds the lock."""
+        file = self._storage.open_apart(self._path)
+        try:
+            self._is_hurt = not self._has_known_head(file) and not self._follow_into(file)
+            size = file.size()
+            self._is_hurt |= size < self._end
+            data = file.pread(size - self._end, self._end) if size > self._end else b""
+            read = read_on(data, self._number)
+            _make_sure(file, data[: read.end], self._end)
+        finally:
+            file.close()
+        self._unread = next(iter(read.damages), None)
+        self._unseen += read.entries
+        for entry in read.entries:
+            self._number += 1
+            self._remember(self._number, encode_entry(self._number, entry))
+        self._end += read.end
+        self._sum = crc32(data[: read.end], self._sum)
+
+    def _follow_into(self, file: File) -> bool:
+        """Follow into a journal that another worker has shortened: its lines begin elsewhere. False if it is the old one, damaged."""
+        data = file.pread(file.size(), 0)
+        head = find_head(data)
+        if head is None or head == self._head or newest_in(data) < self._number:
+            return False
+        if head.whole is not None and head.whole.after > self._number:
+            raise FellBehind(f"{self!r}: its lines begin behind entry {head.whole.after}")
+        self._begin_with(head)
+        self._sum = crc32(data[: self._start])
+        self._is_named = False
+        return True
+
+    def _begin_with(self, head: Head) -> None:
+        """Go on from the start of a file."""
+        self._head, self._head_line = head, encode_head(head)
+        self._start = self._end = start_of(head)
+        self._most_bytes = max(GROWTH_BYTES, self._start)
+
+    # -- damage while workers run
+
+    def check(self, state: ClusterState) -> None:
+        """Compare the file with what was written, and rewrite it from this state if the disk has damaged it.
+
+        If the record that the journal continues is damaged, the journal has the whole state from now on.
+        """
+        try:
+            needs_state = self._head.whole is None and self._base_is_hurt()
+            if self._is_as_written() and not needs_state:
+                return
+            if not self._storage.exists(self._path):
+                self._storage.create(self._path).close()
+            lock = self._storage.lock_in_turn(self._path)
+            try:
+                self._mend(state, needs_state=needs_state)
+            finally:
+                lock.release()
+        except StorageFault as fault:
+            log.error("%r: could not be compared with what was written: %s", self, fault)
+
+    def _is_as_written(self) -> bool:
+        return self._unread is None and crc32(content(self._storage, self._path)[: self._end]) == self._sum
+
+    def _mend(self, state: ClusterState, *, needs_state: bool) -> None:
+        """Only a worker that knows all entries does it. A line that it cannot read may be a new entry, about to be announced."""
+        self._catch_up()
+        was_unread, self._was_unread = self._was_unread, self._unread is not None
+        data = content(self._storage, self._path)
+        is_whole = self._unread is None and crc32(data[: self._end]) == self._sum
+        if is_whole and not (needs_state and self._head.whole is None):
+            return
+        if self._number != state.number or self._others_know_more(data):
+            return
+        if self._unread is not None and not was_unread:
+            return
+        if not is_whole:
+            _keep(self._storage, self._path, data)
+        self._write_anew(state)
+
+    def _others_know_more(self, data: bytes) -> bool:
+        return max(newest_in(data), self._told_of()) > self._number
+
+    def _write_anew(self, state: ClusterState) -> None:
+        """Write the whole state, with the lines that others may not have applied yet."""
+        known = b"".join((content(self._storage, self._path), b"\n", *self._recent.values()))
+        after, lines = lines_behind(known, self._applied_by_all(), state.number)
+        self._put(state, after, lines)
+        log.warning("%r is written anew, from all that is known here", self)
+
+    def _put(self, state: ClusterState, after: int, lines: bytes) -> int:
+        """Replace the file by a state and lines; returns the size of the state."""
+        whole = encode_whole(state)
+        head = self._head._replace(whole=Whole(state.number, after, len(whole)))
+        written = encode_head(head) + whole + lines
+        self._storage.write_atomically(self._path, written)
+        self._begin_with(head)
+        self._end = len(written)
+        self._sum = crc32(written)
+        self._is_named = True
+        self._is_hurt, self._unread = False, None
+        return len(whole)
+
+    # -- shortening
+
+    def _shorten_if_long(self, state: ClusterState) -> None:
+        """A write that fails, or a worker that is behind, keeps it long for a while. The caller holds the lock."""
+        if self._end - self._start <= self._most_bytes:
+            return
+        try:
+            is_shorter = self._shorten(state)
+        except StorageFault as fault:
+            log.error("%r: could not be shortened: %s", self, fault)
+            is_shorter = False
+        if not is_shorter:
+            self._most_bytes += GROWTH_BYTES // 8
+
+    def _shorten(self, state: ClusterState) -> bool:
+        """Put the whole state in place of entries that all workers have applied; False if these are less than half."""
+        old_bytes = self._end - self._start
+        old = content(self._storage, self._path)[self._start : self._end]
+        after, lines = lines_behind(old, min(self._applied_by_all(), state.number), state.number)
+        if len(lines) > old_bytes // 2:
+            return False
+        size_bytes = self._put(state, after, lines)
+        log.info("%r: %s bytes of entries became a state of %s", self, old_bytes - len(lines), size_bytes)
+        return True
+
+    def keep(self, state: ClusterState) -> bool:  # noqa: ARG002
+        """Only the settling of the folder keeps whole states."""
+        return False

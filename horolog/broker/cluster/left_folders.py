@@ -1,0 +1,66 @@
+"""Data folders as several workers have left them, for a single process that reads or opens them.
+
+Next to the files that a broker alone reads are a journal and the checkpoints of each worker. `workers.settling` reads them, and is
+imported only if they are there. A merge removes the journal last, so folders without such files need no merge. If only the journal is
+missing, it was lost.
+"""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Sequence
+
+from horolog.broker.log.storage import FileMissing, OverlayStorage, Storage, StorageFault
+from horolog.broker.on_record.cluster_file import FILE_NAME, JOURNAL, StoredTopic, parse
+
+WORKER_CHECKPOINT = "horolog-checkpoint."
+"""The prefix of the files that `workers.worker_checkpoints` writes."""
+
+
+NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT})
+
+
+class NoRoomToMerge(StorageFault):
+    """The disk has no room for the merged files. A worker can still serve the folders as they are."""
+
+
+def as_left(storage: Storage, data_dirs: Sequence[str]) -> Storage:
+    """The folders merged in memory, for read-only callers; workers may still be running on them."""
+    if not any(storage.exists(f"{one}/{JOURNAL}") for one in data_dirs):
+        return storage  # it may be in another folder of the workers
+    overlay = OverlayStorage(storage)
+    return overlay if merge_what_workers_left(overlay, data_dirs) else storage
+
+
+def topics_left(storage: Storage, data_dir: str) -> dict[str, StoredTopic]:
+    """The topics that a folder's file of the cluster names, by name; none where there is no file. Raises NewerClusterFile."""
+    left = as_left(storage, [data_dir])
+    path = f"{data_dir}/{FILE_NAME}"
+    return parse(left.read_all(path)).topics if left.exists(path) else {}
+
+
+def merge_what_workers_left(storage: Storage, data_dirs: Sequence[str]) -> bool:
+    """Make the folders as a broker alone leaves them; returns whether workers were here. Raises StorageFault, and NoRoomToMerge."""
+    if not any(_were_here(storage, one) for one in data_dirs):
+        return False
+    from horolog.broker.cluster import settling
+
+    try:
+        settling.merge(storage, data_dirs)
+    except StorageFault as fault:
+        if fault.code in NO_ROOM:
+            raise NoRoomToMerge(str(fault), path=fault.path, code=fault.code) from fault
+        raise
+    return True
+
+
+def _were_here(storage: Storage, data_dir: str) -> bool:
+    if storage.exists(f"{data_dir}/{JOURNAL}"):
+        return True
+    try:
+        names = storage.list_dir(data_dir)
+        return any(name.startswith(WORKER_CHECKPOINT) for name in names) or (
+            FILE_NAME in names and parse(storage.read_all(f"{data_dir}/{FILE_NAME}")).has_journal
+        )
+    except FileMissing:
+        return False

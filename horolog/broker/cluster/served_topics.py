@@ -1,0 +1,189 @@
+"""The topics as one broker serves them: what changes of the cluster ask of this broker is carried out here, step by step."""
+
+from __future__ import annotations
+
+import logging
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from horolog.broker.cluster.changes import Failures
+from horolog.broker.cluster.cluster_configs import ClusterConfigs
+from horolog.broker.cluster.cluster_state import (
+    Close,
+    ClusterState,
+    Configure,
+    ConfigureBrokers,
+    Delete,
+    Identify,
+    Make,
+    Open,
+    Step,
+    TakeRules,
+)
+from horolog.broker.cluster.topic import Topic
+from horolog.broker.config.settings import Settings
+from horolog.broker.config.topic_settings import TopicConfig
+from horolog.broker.log.manager import LogManager
+from horolog.broker.log.partition import Partition
+from horolog.broker.log.storage import StorageFault
+from horolog.broker.on_record.cluster_errors import ClusterError
+from horolog.broker.on_record.cluster_file import StoredTopic
+from horolog.broker.on_record.stored_rules import Rules
+from horolog.protocol.errors import ErrorCode
+
+log = logging.getLogger(__name__)
+
+
+class ServedTopics(ABC):
+    """Topics with the partitions that this broker leads, and their settings."""
+
+    def __init__(self, settings: Settings, logs: LogManager) -> None:
+        self.settings = settings
+        self.topics: dict[str, Topic] = {}
+        self.by_id: dict[bytes, Topic] = {}
+        self.partition_cache: dict[tuple[str | bytes, int], Partition] = {}
+        """Partitions that requests have found, by their topic's name or id: every change of topics or leaders empties it."""
+        self.on_settings_changed: Callable[[Settings], None] = lambda _: None
+        self.on_led: Callable[[str, int], None] = lambda _, __: None
+        """Called with a topic and a partition that this broker leads from now on; `on_led_elsewhere` with one that it does not."""
+        self.on_led_elsewhere: Callable[[str, int], None] = lambda _, __: None
+        self.rule_watchers: list[Callable[[Rules], None]] = []
+        """Called with the rules that apply from now on: once at the start, and after each change of them."""
+        self._logs = logs
+        self._configs = ClusterConfigs(settings)
+        self.settings_checks = self._configs.checks
+
+    @property
+    @abstractmethod
+    def state(self) -> ClusterState:
+        """The cluster as it is now."""
+
+    def topic_config(self, overrides: Mapping[str, str]) -> TopicConfig:
+        """The configuration that overrides give; topics with equal ones share it. Raises ClusterError."""
+        return self._configs.topic(overrides)
+
+    def _carry_out(self, steps: Sequence[Step]) -> Failures:
+        failures: dict[str, ClusterError] = {}
+        for step in steps:
+            try:
+                self._take(step)
+            except StorageFault as fault:
+                assert isinstance(step, Make | Delete)
+                failures[_topic_of(step)] = _told(step, fault)
+        return failures
+
+    def _take(self, step: Step) -> None:
+        """One step; raises StorageFault."""
+        self.partition_cache.clear()
+        self._logs.resources.changes.note()
+        match step:
+            case Make(record, indexes):
+                self._make(record, indexes)
+            case Delete(name, topic_id):
+                self._delete(name, topic_id)
+            case Identify(name, topic_id):
+                topic = self.topics[name]
+                del self.by_id[topic.id]
+                topic.id = topic_id
+                self.by_id[topic_id] = topic
+            case Configure(name, overrides):
+                self.topics[name].configure(overrides, self.topic_config(overrides))
+            case ConfigureBrokers(configs):
+                self._configure(self._configs.with_dynamic(configs))
+            case TakeRules(rules):
+                self._tell_rules(rules)
+            case Open(name, index, epoch):
+                self._open(name, index, epoch)
+            case Close(name, index):
+                self._close(name, index)
+
+    def _tell_rules(self, rules: Rules) -> None:
+        for watcher in self.rule_watchers:
+            watcher(rules)
+
+    def _open(self, name: str, index: int, epoch: int) -> None:
+        topic, partition = self.topics[name], self._logs.partitions[name, index]
+        partition.configure(topic.config)
+        partition.lead(epoch)
+        topic.put(index, partition)
+        self.on_led(name, index)
+
+    def _close(self, name: str, index: int) -> None:
+        self.topics[name].put(index, None)
+        self.on_led_elsewhere(name, index)
+
+    def _make(self, record: StoredTopic, indexes: Sequence[int]) -> None:
+        """Make the folders of a new topic, all of them or none; or those of added partitions, as many as can be made."""
+        config = self.topic_config(record.overrides)
+        places = {index: one for one, where in record.folders.items() for index in where}
+        known = self.topics.get(record.name)
+        topic = known or Topic(record.name, record.id, (), dict(record.overrides), config)
+        topic_id = None if record.name in self.state.unidentified else topic.id
+        first = topic.partition_count
+        try:
+            for index in range(first, record.partition_count):
+                is_mine = index in indexes
+                made = self._new_partition(topic, index, topic_id, places.get(index)) if is_mine else None
+                topic.put(index, made)
+        except StorageFault:
+            if known is None:
+                self._remove_folders(topic.led_here)
+            raise
+        self.topics[topic.name] = topic
+        self.by_id[topic.id] = topic
+        for index in range(first, record.partition_count):
+            if index not in indexes:
+                self.on_led_elsewhere(topic.name, index)
+
+    def _new_partition(self, topic: Topic, index: int, topic_id: bytes | None, place: str | None) -> Partition:
+        """Raises StorageFault."""
+        return self._logs.create(topic.name, index, topic.config, topic_id, place)
+
+    def _delete(self, name: str, topic_id: bytes) -> None:
+        """Raises StorageFault if a folder is left, which the next start removes."""
+        topic = self.by_id.pop(topic_id, None)
+        if topic is not None:
+            del self.topics[name]
+            places = ((name, index) for index in range(topic.partition_count))
+            fault = self._remove_folders(self._logs.partitions[one] for one in places if one in self._logs.partitions)
+            if fault is not None:
+                raise fault
+
+    def _remove_folders(self, partitions: Iterable[Partition]) -> StorageFault | None:
+        """The last fault of those folders that could not be removed."""
+        last = None
+        for partition in list(partitions):
+            try:
+                self._remove_folder(partition)
+            except StorageFault as fault:
+                log.error("%r: could not be removed: %s", partition, fault)
+                last = fault
+        return last
+
+    def _remove_folder(self, partition: Partition) -> None:
+        """Raises StorageFault."""
+        self._logs.delete(partition)
+
+    def _configure(self, settings: Settings) -> None:
+        self._configs.take(settings)
+        for topic in self.topics.values():
+            topic.configure(topic.overrides, self.topic_config(topic.overrides))
+        self._take_settings(settings)
+
+    def _take_settings(self, settings: Settings) -> None:
+        self.settings = settings
+        self.on_settings_changed(settings)
+
+
+def _topic_of(step: Make | Delete) -> str:
+    return step.topic.name if isinstance(step, Make) else step.name
+
+
+def _told(step: Make | Delete, fault: StorageFault) -> ClusterError:
+    """Log a fault of the disk; the error tells clients which files could not be made."""
+    if isinstance(step, Delete):
+        return ClusterError(ErrorCode.KAFKA_STORAGE_ERROR, "folders are still to be removed")
+    grows = bool(step.indexes) and step.indexes[0] > 0
+    log.error("topic %s: could not %s: %s", step.topic.name, "grow" if grows else "be created", fault)
+    what = "the partition's files" if grows else "the topic's files"
+    return ClusterError(ErrorCode.KAFKA_STORAGE_ERROR, f"{what} could not be created")

@@ -1,0 +1,189 @@
+"""The end of a loop tick: what was appended is written, synced where asked, and only then answered.
+
+Appends of one tick reach a partition's file in one write. Requests that wait for the disk (`durable`) are gathered per partition
+while it is being made safe, and all share the next round: group commit. `broker.commit.safety` defines what safe means. Everything
+here runs on the loop's thread, so no partition needs a lock.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from typing import Final, Protocol
+
+from horolog.broker.base.metrics import Described, Kind, Metrics
+from horolog.broker.commit.safety import Failures, Safety
+from horolog.broker.log.partition import Partition
+from horolog.broker.log.storage import StorageFault
+
+log = logging.getLogger(__name__)
+
+WRITE_SECONDS = Described(
+    "write_seconds",
+    Kind.HISTOGRAM,
+    "Writing what one tick of the event loop has appended; one tick in sixteen is timed.",
+)
+TICKS_PER_TIMING: Final = 16
+FAMILIES = (WRITE_SECONDS,)
+
+
+class Answerable(Protocol):
+    """A conversation whose responses may be sent."""
+
+    def answered(self) -> None: ...
+
+
+class Commit(Protocol):
+    """Appends that are answered together. `finish` returns whom to notify, once all commits of a tick have been finished."""
+
+    @property
+    def partitions(self) -> Sequence[Partition]: ...
+    @property
+    def durable(self) -> bool: ...
+    def finish(self, failures: Failures) -> Answerable | None: ...
+
+
+class InternalCommit:
+    """Batches of the broker's own that are appended but not yet written; `done` gets what failed."""
+
+    __slots__ = ("_done", "durable", "partitions")
+
+    def __init__(self, partitions: Sequence[Partition], done: Callable[[Failures], None], *, durable: bool) -> None:
+        self.partitions = partitions
+        self.durable = durable
+        self._done = done
+
+    def finish(self, failures: Failures) -> None:
+        self._done(failures)
+
+
+class _SyncWait:
+    """A durable commit and how many of its partitions are not yet on the disk."""
+
+    __slots__ = ("commit", "failures", "remaining")
+
+    def __init__(self, commit: Commit, failures: Failures) -> None:
+        self.commit = commit
+        self.failures = dict(failures)
+        self.remaining = 0
+
+
+class Committer:
+    """Writes dirty partitions once per tick, has them made safe in the background, finishes their commits."""
+
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        safety: Safety,
+        on_written: Callable[[Iterable[Partition]], None],
+        metrics: Metrics,
+        monotonic: Callable[[], float],
+    ) -> None:
+        self._loop = loop
+        self._safety = safety
+        self._on_written = on_written
+        self._monotonic = monotonic
+        self._ticks = 0
+        self._write_seconds = metrics.histogram(WRITE_SECONDS)
+        self._queued: list[Commit] = []
+        self._sync_waits: dict[Partition, list[_SyncWait]] = {}
+        self._syncing: set[Partition] = set()
+        self._idle: asyncio.Event | None = None
+        """Made by `drain`, to wait until everything is done."""
+
+    def __repr__(self) -> str:
+        return f"<Committer {len(self._queued)} queued, {len(self._sync_waits)} partitions waiting for a sync>"
+
+    def submit(self, commit: Commit) -> None:
+        """Have a commit's partitions written at the end of this tick."""
+        if not self._queued:
+            self._loop.call_soon(self._write_queued)
+        self._queued.append(commit)
+
+    def _write_queued(self) -> None:
+        queued, self._queued = self._queued, []
+        written: dict[Partition, None] = {}
+        self._ticks += 1
+        is_timed = not self._ticks % TICKS_PER_TIMING
+        began = self._monotonic() if is_timed else 0.0
+        failures: dict[Partition, StorageFault] = {}
+        for commit in queued:
+            for partition in commit.partitions:
+                if partition not in written:
+                    written[partition] = None
+                    try:
+                        partition.flush()
+                    except StorageFault as fault:
+                        log.error("%r: could not write: %s", partition, fault)
+                        failures[partition] = fault
+        if is_timed:
+            self._write_seconds.observe(self._monotonic() - began)
+        told: dict[Answerable | None, None] = {}
+        for commit in queued:
+            if not commit.durable or not self._waits_for_sync(commit, failures):
+                told[commit.finish(failures)] = None
+        _tell(told)
+        self._on_written(written)
+        if self._sync_waits:
+            self._start_syncs()
+        self._note_idle()
+
+    # -- group commit
+
+    def _waits_for_sync(self, commit: Commit, failures: Failures) -> bool:
+        """Whether anything of a durable commit was written; it is finished when that is safe."""
+        wait = _SyncWait(commit, failures)
+        for partition in commit.partitions:
+            if partition not in failures:
+                wait.remaining += 1
+                self._sync_waits.setdefault(partition, []).append(wait)
+        return wait.remaining > 0
+
+    def _start_syncs(self) -> None:
+        for partition in [p for p in self._sync_waits if p not in self._syncing]:
+            waits = self._sync_waits.pop(partition)
+            self._syncing.add(partition)
+            self._safety.make_safe((partition,), partial(self._made_safe, partition, waits))
+
+    def _made_safe(self, partition: Partition, waits: list[_SyncWait], failures: Failures) -> None:
+        self._syncing.discard(partition)
+        fault = failures.get(partition)
+        told: dict[Answerable | None, None] = {}
+        for wait in waits:
+            if fault is not None:
+                wait.failures[partition] = fault
+            wait.remaining -= 1
+            if not wait.remaining:
+                told[wait.commit.finish(wait.failures)] = None
+        _tell(told)
+        self._start_syncs()
+        self._note_idle()
+
+    @property
+    def _is_idle(self) -> bool:
+        return not self._queued and not self._sync_waits and not self._syncing
+
+    def _note_idle(self) -> None:
+        if self._idle is not None and self._is_idle:
+            self._idle.set()
+            self._idle = None
+
+    @property
+    def waiting_for_sync(self) -> int:
+        """Partitions with requests that wait for the disk."""
+        return len(self._sync_waits) + len(self._syncing)
+
+    async def drain(self) -> None:
+        """Wait until everything submitted is written, synced and answered."""
+        if not self._is_idle:
+            self._idle = self._idle or asyncio.Event()
+            await self._idle.wait()
+
+
+def _tell(told: Iterable[Answerable | None]) -> None:
+    """Notify each conversation once, so that its responses leave together."""
+    for one in told:
+        if one is not None:
+            one.answered()

@@ -1,0 +1,14 @@
+"""Settings: where they come from, their types and bounds, and the parts of a broker that follow from them alone."""
+
+__all__ = [
+    "first_topics",
+    "listener_keys",
+    "listeners",
+    "protection",
+    "security_settings",
+    "setting_types",
+    "settings",
+    "settings_sources",
+    "shipped_files",
+    "topic_settings",
+]

@@ -1,0 +1,173 @@
+"""A group's settings: Kafka's names, types and bounds, and the values that the coordinator works with.
+
+A group's value is its own override, else the broker's setting of the same name behind `group.`, else the default. Overrides are kept
+as rules of the cluster, for existing and future groups; they may be set before a group has members, and stay when it has none.
+Settings of share and streams groups are accepted and kept, and wait for such groups.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from horolog.broker.config.setting_types import (
+    INT32_MAX,
+    ConfigEntry,
+    ConfigSource,
+    ConfigType,
+    SettingsError,
+    Spec,
+    Synonym,
+    Value,
+    nearest,
+    render,
+)
+from horolog.broker.config.settings import SPECS, Settings
+from horolog.broker.on_record.stored_rules import GROUP, Rules, StoredRule
+
+_BROKERS: Final = "group."
+_SHARE: Final = "Of share groups: stored, no effect until they are supported."
+_STREAMS: Final = "Of streams groups: stored, no effect until they are supported."
+_RESETS: Final = ("earliest", "latest")
+_BY_DURATION: Final = "by_duration:"
+
+
+@dataclass(frozen=True, slots=True)
+class GroupSetting:
+    """One setting; `lowest` and `highest` are the keys of the broker's bounds, where those are settings."""
+
+    spec: Spec
+    lowest: str = ""
+    highest: str = ""
+
+
+def _wrong_reset(text: str) -> str | None:
+    """The fault of a place to begin at, if it has one."""
+    from horolog.broker.groups.iso_durations import is_duration
+
+    if text in _RESETS or (text.startswith(_BY_DURATION) and is_duration(text.removeprefix(_BY_DURATION))):
+        return None
+    return "earliest, latest or by_duration:PnDTnHnMn.nS is allowed"
+
+
+def _number(
+    name: str, default: int, sentence: str, low: int = 0, high: int = INT32_MAX, bounds: tuple[str, str] = ("", "")
+) -> GroupSetting:
+    return GroupSetting(Spec(name, ConfigType.INT, default, sentence, low, high), *bounds)
+
+
+_ROWS: Final = (
+    _number(
+        "consumer.assignment.interval.ms", 1_000, "Accepted for compatibility: assignments are made at once.", 0, 15_000
+    ),
+    _number(
+        "consumer.heartbeat.interval.ms",
+        5_000,
+        "Heartbeat interval of members.",
+        1,
+        bounds=("group.consumer.min.heartbeat.interval.ms", "group.consumer.max.heartbeat.interval.ms"),
+    ),
+    _number(
+        "consumer.session.timeout.ms",
+        45_000,
+        "Time without a heartbeat after which a member is removed.",
+        1,
+        bounds=("group.consumer.min.session.timeout.ms", "group.consumer.max.session.timeout.ms"),
+    ),
+    _number("share.assignment.interval.ms", 1_000, _SHARE, 0, 15_000),
+    GroupSetting(Spec("share.auto.offset.reset", ConfigType.STRING, "latest", _SHARE, check=_wrong_reset)),
+    _number("share.delivery.count.limit", 5, _SHARE, 2, 10),
+    _number("share.heartbeat.interval.ms", 5_000, _SHARE, 5_000, 15_000),
+    GroupSetting(
+        Spec(
+            "share.isolation.level",
+            ConfigType.STRING,
+            "read_uncommitted",
+            _SHARE,
+            choices=("read_committed", "read_uncommitted"),
+        )
+    ),
+    _number("share.partition.max.record.locks", 2_000, _SHARE, 100, 10_000),
+    _number("share.record.lock.duration.ms", 30_000, _SHARE, 15_000, 60_000),
+    GroupSetting(Spec("share.renew.acknowledge.enable", ConfigType.BOOLEAN, True, _SHARE)),
+    _number("share.session.timeout.ms", 45_000, _SHARE, 45_000, 60_000),
+    _number("streams.assignment.interval.ms", 1_000, _STREAMS, 0, 15_000),
+    _number("streams.heartbeat.interval.ms", 5_000, _STREAMS, 5_000, 15_000),
+    _number("streams.initial.rebalance.delay.ms", 3_000, _STREAMS),
+    _number("streams.num.standby.replicas", 0, _STREAMS, 0, 2),
+    _number("streams.session.timeout.ms", 45_000, _STREAMS, 45_000, 60_000),
+)
+ROWS: Final[Mapping[str, GroupSetting]] = {row.spec.name: row for row in _ROWS}
+SESSION_TIMEOUT: Final = "consumer.session.timeout.ms"
+HEARTBEAT_INTERVAL: Final = "consumer.heartbeat.interval.ms"
+
+
+def check(overrides: Mapping[str, str], settings: Settings) -> None:
+    """Raises SettingsError for a key or a value that a group may not have."""
+    for key, text in overrides.items():
+        row = ROWS.get(key)
+        if row is None:
+            near = nearest(key, ROWS)
+            raise SettingsError(key, None, "is not a setting of groups" + (f"; did you mean {near}?" if near else ""))
+        value = row.spec.parse(text)
+        for bound, is_lowest in ((row.lowest, True), (row.highest, False)):
+            limit = settings.value(bound) if bound else value
+            assert isinstance(limit, (int, float, str))
+            if bound and _is_beyond(value, limit, is_lowest=is_lowest):
+                more = "greater" if is_lowest else "less"
+                raise SettingsError(key, text, f"must be {more} than or equal to {bound}, {limit}")
+
+
+def _is_beyond(value: Value, limit: Value, *, is_lowest: bool) -> bool:
+    assert isinstance(value, int)
+    assert isinstance(limit, int)
+    return value < limit if is_lowest else value > limit
+
+
+def number(overrides: Mapping[str, str], key: str, settings: Settings) -> int:
+    """The effective value of a key that is a number."""
+    text = overrides.get(key)
+    value = _of_broker(ROWS[key], settings) if text is None else ROWS[key].spec.parse(text)
+    assert isinstance(value, int)
+    return value
+
+
+def _of_broker(row: GroupSetting, settings: Settings) -> Value:
+    key = _BROKERS + row.spec.name
+    return settings.value(key) if key in SPECS else row.spec.default
+
+
+def describe(overrides: Mapping[str, str], settings: Settings, keys: Iterable[str] | None = None) -> list[ConfigEntry]:
+    """The keys asked for, or all, as DescribeConfigs answers them; a key that is no setting of groups is left out, as Kafka does."""
+    return [_entry(ROWS[key], overrides, settings) for key in (ROWS if keys is None else keys) if key in ROWS]
+
+
+def _entry(row: GroupSetting, overrides: Mapping[str, str], settings: Settings) -> ConfigEntry:
+    name, brokers = row.spec.name, _BROKERS + row.spec.name
+    own = [Synonym(name, overrides[name], ConfigSource.GROUP)] if name in overrides else []
+    if brokers in SPECS:
+        others = list(settings.synonyms(brokers))
+    else:
+        others = [Synonym(brokers, render(row.spec.default), ConfigSource.DEFAULT)]
+    first = [*own, *others][0]
+    return ConfigEntry(
+        name=name,
+        value=first.value,
+        source=first.source,
+        type=row.spec.type,
+        read_only=False,
+        sensitive=False,
+        documentation=row.spec.sentence,
+        synonyms=(*own, *others),
+    )
+
+
+def overrides_of(rules: Rules, group: str) -> Mapping[str, str]:
+    """The overrides of a group."""
+    rule = rules.get((GROUP, group))
+    return {} if rule is None else rule.content
+
+
+def rule_of(group: str, overrides: Mapping[str, str]) -> StoredRule:
+    return StoredRule(GROUP, group, dict(overrides))

@@ -1,0 +1,8 @@
+"""The broker as a whole: it puts the parts together, starts and stops them in order, and keeps them up."""
+
+__all__ = [
+    "app",
+    "hot_path",
+    "role",
+    "start_notes",
+]

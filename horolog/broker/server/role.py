@@ -1,0 +1,107 @@
+"""The role of a broker in its cluster, and the parts that depend on it: here for a broker that is the whole cluster.
+
+`workers.worker_role` has the role of one worker among several; a broker alone does not import it.
+"""
+
+# ruff: noqa: ARG002 - a broker alone needs less for its parts than a worker
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import Executor
+from typing import TYPE_CHECKING
+
+from horolog.base.clock import Clock
+from horolog.broker.cluster.cluster import Cluster
+from horolog.broker.cluster.placement import Endpoints, Placement, SoleBroker
+from horolog.broker.commit.committer import Committer
+from horolog.broker.config.listeners import Address
+from horolog.broker.config.settings import Settings
+from horolog.broker.log.manager import LogManager, Share
+from horolog.broker.network.dispatch import Dispatcher
+from horolog.broker.network.limits import ConnectionLimits
+from horolog.broker.network.listener import Listener
+from horolog.broker.on_record.cluster_file import ClusterFile
+
+if TYPE_CHECKING:
+    from horolog.broker.cluster.hand_over import HandOvers
+    from horolog.broker.network.conversation import HandshakeFactory
+    from horolog.broker.observability.http import MetricsServer
+    from horolog.broker.security.tls_wire import TlsDoor
+    from horolog.broker.transactions.joining import Joining
+    from horolog.broker.transactions.other_brokers import OtherBrokers
+
+
+class Role:
+    """The role of a broker alone: it leads everything and sends no requests."""
+
+    worker: int | None = None
+    """The number of the worker, if there are several."""
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}>"
+
+    def share(self) -> Share | None:
+        """The part of the data folders that it opens; None for all."""
+        return None
+
+    def part_of(self, settings: Settings) -> Settings:
+        """The settings that apply to it."""
+        return settings
+
+    @property
+    def parts(self) -> int:
+        """How many brokers share what quotas allow."""
+        return 1
+
+    def told(self, addresses: dict[str, Address]) -> dict[str, Address]:
+        """The addresses to advertise to clients of each listener."""
+        return addresses
+
+    def cluster(
+        self, settings: Settings, logs: LogManager, file: ClusterFile, endpoints: Endpoints
+    ) -> tuple[Cluster, Placement]:
+        """The cluster as far as it is led here, and the placement of leaders."""
+        cluster = Cluster(logs.cluster_id, settings, logs, file)
+        return cluster, SoleBroker(cluster, endpoints)
+
+    def others(self, cluster: Cluster, placement: Placement) -> OtherBrokers | None:
+        """The brokers that lead and coordinate what this one does not."""
+        return None
+
+    def joining(self, here: Joining, others: OtherBrokers | None, cluster: Cluster) -> Joining:
+        """The part that knows the partitions of all transactions."""
+        return here
+
+    def hand_overs(
+        self,
+        cluster: Cluster,
+        placement: Placement,
+        committer: Committer,
+        disk: Executor,
+    ) -> HandOvers | None:
+        """The part that moves partitions to other brokers."""
+        return None
+
+    def listener(
+        self,
+        address: Address,
+        dispatcher: Dispatcher,
+        clock: Clock,
+        limits: ConnectionLimits,
+        new_handshake: HandshakeFactory | None,
+        door: TlsDoor | None,
+    ) -> Listener:
+        """A listener for clients."""
+        name, host, port = address.name, address.host, address.port
+        return Listener(name, host, port, dispatcher, clock, limits, new_handshake=new_handshake, door=door)
+
+    def peer_listeners(self, dispatcher: Dispatcher, clock: Clock, limits: ConnectionLimits) -> Sequence[Listener]:
+        """Listeners for requests of other brokers."""
+        return ()
+
+    async def begin_http(self, server: MetricsServer, address: tuple[str, int]) -> None:
+        await server.start(*address)
+
+    def ask_nobody(self) -> None:
+        """Refuse requests that wait for another broker now; their clients retry."""

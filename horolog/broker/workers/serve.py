@@ -1,0 +1,99 @@
+"""The broker's command line: `horolog serve` and `python -m horolog.broker`, from arguments to settings to a running broker."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from horolog.broker.config.settings import Settings
+
+EXIT_BAD_SETTINGS = 2
+
+EPILOG = """\
+Flags win over the environment (KAFKA_LOG_SEGMENT_BYTES for log.segment.bytes), the environment over the file.
+
+examples:
+  horolog serve
+  horolog serve --data /var/lib/horolog --listen 0.0.0.0:9092 --set advertised.listeners=PLAINTEXT://host:9092
+  horolog serve --config config/server.properties --set log.retention.hours=72
+"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of `serve`."""
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.epilog = EPILOG
+    parser.add_argument("--config", type=Path, metavar="FILE", help="settings in Kafka's server.properties form")
+    parser.add_argument("--data", metavar="DIR", help="the data folder (log.dirs)")
+    parser.add_argument("--listen", metavar="HOST:PORT", help="the address to listen on; port 0 takes a free one")
+    parser.add_argument(
+        "--set", dest="settings", action="append", default=[], metavar="KEY=VALUE", help="one setting; may be repeated"
+    )
+
+
+def serve(arguments: argparse.Namespace, environ: Mapping[str, str]) -> int:
+    """Run the broker until it is told to stop; the exit code."""
+    from horolog.broker.config import settings
+    from horolog.broker.config.setting_types import SettingsError
+    from horolog.broker.server.start_notes import readable_secrets
+
+    try:
+        loaded, warnings = settings.load(arguments.config, environ, flags_of(arguments))
+        warnings += readable_secrets(arguments.config)
+        if loaded.horolog_workers != 1 and (workers := _workers(loaded)) > 1:
+            from horolog.broker.workers.supervisor import run as run_workers
+
+            return run_workers(loaded, warnings, workers)
+        return _alone(loaded, warnings)
+    except SettingsError as error:
+        print(f"horolog: {error}", file=sys.stderr)  # noqa: T201 - what a command line does
+        return EXIT_BAD_SETTINGS
+
+
+def _alone(loaded: Settings, warnings: list[str]) -> int:
+    """Run one process; a single worker if there is no room to merge the files of several."""
+    from horolog.broker.cluster.left_folders import NoRoomToMerge
+    from horolog.broker.server.app import run
+
+    try:
+        return run(loaded, warnings)
+    except NoRoomToMerge as full:
+        from horolog.broker.workers.supervisor import run as run_workers
+
+        return run_workers(loaded, [f"one worker serves what several have left, until the next start: {full}"], 1)
+
+
+def _workers(loaded: Settings) -> int:
+    from horolog.broker.workers.cores import count_of
+
+    return count_of(loaded)
+
+
+def flags_of(arguments: argparse.Namespace) -> dict[str, str]:
+    """The settings that the flags stand for; `--set` has the last word."""
+    from horolog.broker.config.listeners import split_host_port
+    from horolog.broker.config.setting_types import SettingsError
+
+    flags: dict[str, str] = {}
+    if arguments.data is not None:
+        flags["log.dirs"] = arguments.data
+    if arguments.listen is not None:
+        split_host_port("--listen", arguments.listen)
+        flags["listeners"] = f"PLAINTEXT://{arguments.listen}"
+    for text in arguments.settings:
+        key, separator, value = text.partition("=")
+        if not (key.strip() and separator):
+            raise SettingsError("--set", text, "KEY=VALUE is allowed")
+        flags[key.strip()] = value
+    return flags
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m horolog.broker", description="Run the broker.")
+    configure(parser)
+    return serve(parser.parse_args(argv), os.environ)

@@ -1,0 +1,11 @@
+"""Administration: topics, settings, groups, access lists, users and brokers, and offsets committed for a group."""
+
+__all__ = [
+    "admin",
+    "admin_cluster",
+    "admin_configs",
+    "admin_groups",
+    "admin_topics",
+    "admin_users",
+    "commits",
+]

@@ -1,1 +1,0 @@
-"""Shared by all commands: exit codes, errors, output, arguments; nothing here is expensive to import."""

@@ -1,1 +1,0 @@
-"""Shared by commands that talk to a broker."""

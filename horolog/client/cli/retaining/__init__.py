@@ -1,0 +1,6 @@
+"""What the broker's own rule will delete of a topic next, from its segments or from look-ups."""
+
+__all__ = [
+    "retention_look",
+    "segment_retention",
+]

@@ -1,0 +1,155 @@
+"""Asks horolog over HTTP what a topic's segments hold; finds the address by Kafka's protocol unless one is given.
+
+The response counts only if it has the same topic id: an address like 127.0.0.1 may lead to another broker from here. A token
+is sent only to a given address, and to the broker's own host.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+from urllib.parse import quote, urlsplit
+
+from horolog.client.segments.segments import TopicSegments, parse
+
+if TYPE_CHECKING:
+    from horolog.client.admin.admin import Admin
+    from horolog.client.wire.cluster_view import Node, TopicView
+
+LISTEN, PROTOCOL = "horolog.http.listen", "horolog.http.protocol"
+TOKEN_VARIABLE = "HOROLOG_HTTP_TOKEN"  # noqa: S105 - the name of a variable
+DEFAULT_TIMEOUT_MS = 5000
+TIMES_AT_ONCE = 1000
+MOST_BYTES = 32 << 20
+ANY_HOST = frozenset({"", "0.0.0.0", "::"})  # noqa: S104 - compared with, not bound
+_SEEN, _REFUSED, _MISSING = 200, 401, 404
+
+
+class NoSegments(Exception):
+    """The segments are not available; the message is a sentence that says why."""
+
+
+class HttpUrlError(ValueError):
+    """The address is invalid; the message says why, without what may be a secret in it."""
+
+
+@dataclass(frozen=True, slots=True)
+class HttpAccess:
+    """Raises HttpUrlError if the address is invalid."""
+
+    url: str | None = None
+    """None: found by the broker's settings."""
+    token: str | None = field(default=None, repr=False)
+    ca_file: str | None = None
+    timeout_ms: int = DEFAULT_TIMEOUT_MS
+
+    def __post_init__(self) -> None:
+        if self.url is not None:
+            try:
+                parts = urlsplit(self.url)
+                is_whole = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+            except ValueError:
+                is_whole = False
+            if not is_whole or parts.username is not None or any(ord(one) < 33 for one in self.url):
+                raise HttpUrlError("the address of a broker's HTTP port is http://HOST:PORT or https://HOST:PORT")
+        if self.token is not None and not (self.token and all(32 < ord(one) < 127 for one in self.token)):
+            raise HttpUrlError("a token has printable characters without blanks")
+
+    @property
+    def scheme(self) -> str:
+        return urlsplit(self.url or "").scheme
+
+    @property
+    def host(self) -> str:
+        return urlsplit(self.url or "").hostname or ""
+
+    @property
+    def port(self) -> int:
+        return urlsplit(self.url or "").port or (443 if self.scheme == "https" else 80)
+
+    @property
+    def path(self) -> str:
+        return urlsplit(self.url or "").path.rstrip("/")
+
+    @property
+    def authorization(self) -> str | None:
+        return None if self.token is None else f"Bearer {self.token}"
+
+
+async def find(admin: "Admin", given: HttpAccess) -> HttpAccess:
+    """The access to use. Raises NoSegments."""
+    from horolog.client.values.errors import KafkaError
+    from horolog.protocol.apis import ApiKey
+
+    if given.url is not None:
+        return given
+    client = admin.client
+    try:
+        if not (await client.versions()).serves(ApiKey.DESCRIBE_CONFIGS, 0):
+            raise NoSegments("this broker tells nothing of its segments")
+        nodes = client.view.nodes or (await client.metadata([])).nodes
+        node = nodes[min(nodes)]
+        settings = await admin.describe_configs("broker", str(node.id), (LISTEN, PROTOCOL))
+    except (KafkaError, ValueError) as error:
+        raise NoSegments("the broker does not tell this user where its HTTP port is") from error
+    if LISTEN not in settings:
+        raise NoSegments("a Kafka tells nothing of its segments")
+    listen = settings[LISTEN].value
+    if not listen:
+        raise NoSegments(f"the broker has no HTTP port that tells its segments ({LISTEN})")
+    scheme = "https" if PROTOCOL in settings and settings[PROTOCOL].value == "HTTPS" else "http"
+    return _found(listen, scheme, node, given)
+
+
+def _found(listen: str, scheme: str, node: "Node", given: HttpAccess) -> HttpAccess:
+    """The address from the broker's settings and the host where it was reached."""
+    told, _, port = listen.rpartition(":")
+    told = told.strip("[]")
+    host = node.host if told in ANY_HOST else told
+    token = given.token if host == node.host else None
+    try:
+        shown = f"[{host}]" if ":" in host else host
+        return HttpAccess(f"{scheme}://{shown}:{port}", token, given.ca_file, given.timeout_ms)
+    except HttpUrlError as error:
+        raise NoSegments("the broker tells an HTTP port that is none") from error
+
+
+async def ask(
+    access: HttpAccess, topic: "TopicView", partitions: Sequence[int] = (), times: Sequence[int] = ()
+) -> TopicSegments:
+    """The segments of some partitions (all if none is named), and the bytes before up to `TIMES_AT_ONCE` times. Raises NoSegments."""
+    from horolog.client.wire.http_get import NoAnswer, get
+    from horolog.protocol.uuids import show_uuid
+
+    words = [f"partition={','.join(map(str, partitions))}"] if partitions else []
+    if times:
+        words.append(f"at={','.join(str(max(one, 0)) for one in times)}")
+    where = f"the broker's HTTP port, {access.host}:{access.port},"
+    try:
+        answer = await get(access, f"/log/{quote(topic.name)}?{'&'.join(words)}".rstrip("?"), most_bytes=MOST_BYTES)
+    except NoAnswer as error:
+        raise NoSegments(f"{where} {error}") from error
+    if answer.status == _REFUSED:
+        raise NoSegments(f"{where} asks for a token ({TOKEN_VARIABLE})")
+    if answer.status == _MISSING:
+        raise NoSegments(f"{where} does not know this topic, or is older than this page")
+    if answer.status != _SEEN:
+        raise NoSegments(f"{where} refuses the question: HTTP {answer.status}")
+    try:
+        found = parse(answer.body, len(times))
+    except ValueError as error:
+        raise NoSegments(f"{where} answers something else: {error}") from error
+    if any(topic.id) and found.id != show_uuid(topic.id):
+        raise NoSegments(f"{where} is that of another cluster")
+    return found
+
+
+async def look(
+    admin: "Admin",
+    topic: "TopicView",
+    given: HttpAccess | None = None,
+    *,
+    partitions: Sequence[int] = (),
+    times: Sequence[int] = (),
+) -> TopicSegments:
+    """Find the address and ask. Raises NoSegments."""
+    return await ask(await find(admin, given or HttpAccess()), topic, partitions, times)

@@ -1,0 +1,124 @@
+"""The arguments that commands share, so that an option means the same everywhere."""
+
+import argparse
+import os
+import re
+from typing import Any
+
+DEFAULT_BOOTSTRAP = "localhost:9092"
+BOOTSTRAP_VARIABLE = "HOROLOG_BOOTSTRAP"
+COMMAND_CONFIG_VARIABLE = "HOROLOG_COMMAND_CONFIG"
+PROFILE_VARIABLE = "HOROLOG_PROFILE"
+ZONE_VARIABLE = "HOROLOG_TZ"
+OUTPUTS = ("text", "json")
+_NOT_AN_OPTION = re.compile(r"-[0-9]")
+
+
+class Formatter(argparse.RawDescriptionHelpFormatter):
+    """Keeps examples as written; names of commands and options have their own column."""
+
+    def __init__(self, prog: str) -> None:
+        super().__init__(prog, max_help_position=30)
+
+
+class Parser(argparse.ArgumentParser):
+    """An argument parser that shows its examples as written, accepts no abbreviated options, and lets a value begin with
+    a minus and a digit: `-48h` is a time.
+    """
+
+    def __init__(self, **settings: object) -> None:
+        settings.setdefault("formatter_class", Formatter)
+        settings.setdefault("allow_abbrev", False)
+        super().__init__(**settings)  # type: ignore[arg-type]
+        self._negative_number_matcher = _NOT_AN_OPTION
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        """Suggest the likely value in place of one that is not among an argument's choices."""
+        if action.choices is None or value in action.choices:
+            return
+        from horolog.commands.suggestions import action_like
+
+        names = [str(one) for one in action.choices]
+        like = action_like(str(value), names)
+        advice = f"do you mean {like!r}?" if like is not None else f"one of {', '.join(names)} is expected"
+        raise argparse.ArgumentError(action, f"there is no {value!r}; {advice}")
+
+
+def describe(parser: argparse.ArgumentParser, description: str, *examples: str) -> None:
+    """Set the text of `--help` for a command: a description, and examples as a user would type them."""
+    parser.description = description
+    parser.epilog = "examples:\n" + "\n".join(f"  {example}" for example in examples)
+
+
+def add_output(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("-o", "--output", choices=OUTPUTS, default="text", help="the form of the result (text)")
+
+
+def add_zone(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--tz",
+        metavar="ZONE",
+        default=os.environ.get(ZONE_VARIABLE),
+        help=f"time zone of times read and shown: Europe/Berlin, UTC, +02:00 ({ZONE_VARIABLE}, else this machine's)",
+    )
+
+
+def add_broker(parser: argparse.ArgumentParser, *, several_clusters: bool = False) -> None:
+    """For commands that talk to a broker; `connection.settle` chooses one if none is named."""
+    more = "; again for another cluster" if several_clusters else ""
+    parser.add_argument(
+        "-b",
+        "--bootstrap",
+        action="append" if several_clusters else "store",
+        metavar="HOST:PORT",
+        help=f"a broker to begin with, several joined by commas ({BOOTSTRAP_VARIABLE}, else {DEFAULT_BOOTSTRAP}){more}",
+    )
+
+
+def duration(text: str) -> int:
+    """For `type=`: a duration in milliseconds."""
+    from horolog.client.values.times import TimeTextError, parse_duration
+
+    try:
+        return parse_duration(text)
+    except TimeTextError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+
+
+def whole_number(text: str) -> int:
+    """For `type=`: a number from 0."""
+    if not (text.isascii() and text.isdigit() and len(text) <= 18):
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number from 0")
+    return int(text)
+
+
+def positive_number(text: str) -> int:
+    """For `type=`: a number from 1."""
+    number = whole_number(text)
+    if number == 0:
+        raise argparse.ArgumentTypeError("0 is too few")
+    return number
+
+
+def partitions(text: str) -> list[int]:
+    """For `type=`: `0,3,5-7` as partition numbers."""
+    found: list[int] = []
+    for part in text.split(","):
+        first, dash, last = part.partition("-")
+        start = whole_number(first)
+        end = whole_number(last) if dash else start
+        if end < start or end - start > 100_000:
+            raise argparse.ArgumentTypeError(f"{part!r} is no range of partitions, as 5-7 is one")
+        found.extend(range(start, end + 1))
+    return list(dict.fromkeys(found))
+
+
+def add_data_folders(parser: argparse.ArgumentParser) -> None:
+    """`--data`: folders in place of a broker."""
+    parser.add_argument(
+        "--data",
+        action="append",
+        default=[],
+        metavar="DIR",
+        help="a data folder that no broker runs on, in place of a broker; again for each that log.dirs names",
+    )

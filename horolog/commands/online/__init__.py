@@ -1,0 +1,18 @@
+"""Shared by commands that talk to a broker."""
+
+__all__ = [
+    "actions",
+    "connecting",
+    "decoding",
+    "formats",
+    "lines",
+    "looked_at",
+    "looking_ahead",
+    "measuring",
+    "reading",
+    "record_text",
+    "segments",
+    "sending",
+    "setting_values",
+    "units",
+]

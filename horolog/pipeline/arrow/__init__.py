@@ -1,0 +1,6 @@
+"""Record batches as columns of Arrow, without a Python object for each record."""
+
+__all__ = [
+    "columns",
+    "decode",
+]

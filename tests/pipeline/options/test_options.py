@@ -1,0 +1,318 @@
+"""Options are read under the connector's names, and what cannot be is refused with what would do."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from horolog.client.values.types import TopicPartition
+from horolog.pipeline.base.positions import (
+    EARLIEST,
+    LATEST,
+    OffsetRange,
+    OptionError,
+    Position,
+    parse_assign,
+    parse_moment,
+    parse_offsets,
+    parse_times,
+    resolve,
+    split,
+)
+from horolog.pipeline.options import java_settings
+from horolog.pipeline.options.options import Transactional, parse_read, parse_write
+
+NOW_MS = 1_795_190_000_000
+BROKER = {"kafka.bootstrap.servers": "h:1", "subscribe": "t"}
+
+
+def at(ms):
+    return Position(ms, is_time=True)
+
+
+def test_defaults_are_the_connectors():
+    batch = parse_read(BROKER, NOW_MS)
+    assert (batch.start, batch.end) == (Position(EARLIEST), Position(LATEST))
+    assert (batch.isolation, batch.fail_on_data_loss, batch.include_headers) == ("read_uncommitted", True, False)
+    assert parse_read(BROKER, NOW_MS, streaming=True).start == Position(LATEST)
+    assert not batch.no_match_is_error
+
+
+def test_names_are_in_any_case():
+    read = parse_read({**BROKER, "STARTINGTIMESTAMP": "5", "includeheaders": "TRUE"}, NOW_MS)
+    assert read.start == at(5)
+    assert read.include_headers
+    by_time = parse_read({**BROKER, "startingOffsetsByTimestamp": '{"t":{"0":7}}'}, NOW_MS)
+    assert by_time.start == {TopicPartition("t", 0): at(7)}
+
+
+@pytest.mark.parametrize("name", ["startingOffsetsByTimestampStrategy", "onNoMatch"])
+def test_what_has_no_match_can_be_an_error(name):
+    assert parse_read({**BROKER, name: "error"}, NOW_MS).no_match_is_error
+    assert not parse_read({**BROKER, name: "latest"}, NOW_MS).no_match_is_error
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"startingOffset": "earliest"}, "startingOffset is no option here; startingOffsets is an option"),
+        ({"assign": '{"t":[0]}'}, "exactly one of subscribe, subscribePattern, assign"),
+        ({"path": "/x"}, "exactly one of kafka.bootstrap.servers and a path"),
+        ({"startingOffsets": "latest"}, "'latest' would leave nothing to read"),
+        ({"endingOffsets": "earliest"}, "'earliest' would leave nothing to read"),
+        ({"endingOffsets": '{"t":{"0":-2}}'}, "-2 is no offset to use for t-0"),
+        ({"startingOffsets": '{"t":{"0":-1}}'}, "-1 is no offset to use"),
+        ({"startingOffsets": '{"t":{"0":-3}}'}, "-3 is no offset to use"),
+        ({"startingOffsets": '{"t":[0]}'}, "does not look like"),
+        ({"startingOffsets": '{"t":{"0":true}}'}, "True is no offset"),
+        ({"startingOffsets": "nothing"}, "is no JSON"),
+        ({"startingTimestamp": "soon"}, "startingTimestamp: 'soon'"),
+        ({"endingTimestamp": "-"}, "endingTimestamp: "),
+        ({"startingOffsetsByTimestamp": '{"t":{"0":"soon"}}'}, "startingOffsetsByTimestamp: 'soon'"),
+        ({"minPartitions": "0"}, "minPartitions: '0' is no whole number from 1"),
+        ({"maxRecordsPerPartition": "many"}, "maxRecordsPerPartition: 'many'"),
+        ({"failOnDataLoss": "yes"}, "failOnDataLoss: 'yes' is none of true, false"),
+        ({"kafka.isolation.level": "serializable"}, "none of read_uncommitted, read_committed"),
+        ({"kafka.auto.offset.reset": "earliest"}, "startingOffsets says where to begin"),
+        ({"kafka.value.deserializer": "x"}, "cannot be set: values come as bytes"),
+        ({"kafka.security.protocol": "SASL_SSL"}, "kafka.sasl.mechanism is missing"),
+        ({"kafka.sasl.mechanism": "PLAIN"}, "without security.protocol"),
+        ({"kafka.ssl.trustore.location": "x"}, "kafka.ssl.truststore.location is an option"),
+        ({"kafka.security.providers": "x"}, "kafka.security.providers is no option here"),
+        ({"kafka.fetch.max.byte": "5"}, "kafka.fetch.max.byte is no option here; kafka.fetch.max.bytes is an option"),
+        ({"kafka.isolation.levle": "x"}, "kafka.isolation.levle is no option here; kafka.isolation.level is an option"),
+        ({"kafka.max.poll.recrods": "5"}, "kafka.max.poll.records is an option"),
+        ({"kafka.bootstrap.server": "h:1"}, "kafka.bootstrap.servers is an option"),
+        ({"kafka.nonsense": "x"}, "kafka.nonsense is no option here$"),
+        ({"fetch.max.bytes": "5"}, "fetch.max.bytes is no option here; kafka.fetch.max.bytes is an option"),
+        ({"topic": "t"}, "^topic is for writing$"),
+        ({"maxOffsetsPerTrigger": "5"}, "maxOffsetsPerTrigger is for streams"),
+        ({"maxTriggerDelay": "1m"}, "maxTriggerDelay is for streams"),
+        ({"maxBytesPerTrigger": "5"}, "maxBytesPerTrigger is for streams"),
+        (
+            {"startingTimestamp": "5", "startingOffsets": "earliest"},
+            "startingTimestamp and startingOffsets are both given; one of them is enough",
+        ),
+        ({"endingTimestamp": "5", "endingOffsets": "latest"}, "endingTimestamp and endingOffsets are both given"),
+        (
+            {"onNoMatch": "error", "startingOffsetsByTimestampStrategy": "latest"},
+            "onNoMatch and startingOffsetsByTimestampStrategy are both given",
+        ),
+        (
+            {"startingTimestamp": "1700000000001", "endingTimestamp": "1700000000000"},
+            "startingTimestamp 2023-11-14T22:13:20.001.* is after endingTimestamp 2023-11-14T22:13:20.000",
+        ),
+        ({"startingTimestamp": "1h", "endingTimestamp": "2h"}, "startingTimestamp .* is after endingTimestamp"),
+        (
+            {"startingOffsets": '{"t":{"0":9,"1":1}}', "endingOffsets": '{"t":{"0":8,"1":5}}'},
+            "startingOffsets 9 is after endingOffsets 8 for t-0",
+        ),
+        (
+            {"startingTimestamp": "1700000000001", "endingOffsetsByTimestamp": '{"t":{"0":"1700000000000"}}'},
+            "is after endingOffsetsByTimestamp .* for t-0",
+        ),
+        ({"subscribe": " , "}, "names no topic"),
+        ({"onNoMatch": "fail"}, "onNoMatch: 'fail' is none of latest, error"),
+        ({"maxTriggerDelay": "soon"}, "maxTriggerDelay"),
+        ({"kafka.max.partition.fetch.bytes": "9999999999"}, "no whole number from 1 to 268435456"),
+    ],
+)
+def test_what_cannot_be_is_refused(options, message):
+    with pytest.raises(OptionError, match=message):
+        parse_read({**BROKER, **options}, NOW_MS)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "groupIdPrefix",
+        "kafka.group.id",
+        "kafkaConsumer.pollTimeoutMs",
+        "fetchOffset.numRetries",
+        "kafka.max.poll.records",
+        "kafka.receive.buffer.bytes",
+    ],
+)
+def test_what_tunes_the_java_consumer_has_no_effect(name):
+    assert parse_read({**BROKER, name: "7"}, NOW_MS) == parse_read(BROKER, NOW_MS)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"subscribePattern": "("}, "is no pattern"),
+        ({"subscribePattern": ""}, "subscribePattern: '' is empty"),
+        ({"subscribePattern": "  "}, "subscribePattern: '  ' is empty"),
+        ({"assign": "{}"}, "names no partition"),
+        ({"subscribe": ""}, "names no topic"),
+    ],
+)
+@pytest.mark.parametrize("where", [{"kafka.bootstrap.servers": "h:1"}, {"path": "/x"}])
+def test_a_selection_of_nothing_is_refused(options, message, where):
+    with pytest.raises(OptionError, match=message):
+        parse_read({**where, **options}, NOW_MS)
+
+
+@pytest.mark.parametrize("name", ["kafka.fetch.max.bytes", "kafka.client.id", "maxOffsetsPerTrigger"])
+def test_what_is_about_brokers_is_refused_over_files(name):
+    with pytest.raises(OptionError, match=f"{name} is for"):
+        parse_read({"path": "/x", name: "5"}, NOW_MS)
+
+
+def test_the_same_time_at_both_ends_reads_nothing_and_is_no_mistake():
+    read = parse_read({**BROKER, "startingTimestamp": "5", "endingTimestamp": "5"}, NOW_MS)
+    assert read.start == read.end == at(5)
+
+
+@pytest.mark.parametrize("name", sorted(java_settings.NAMES))
+def test_every_setting_of_the_java_clients_may_be_there(name):
+    value = {"kafka.isolation.level": "read_committed", "kafka.compression.type": "lz4", "kafka.acks": "all"}.get(
+        name, "7"
+    )
+    parse_read({**BROKER, name: value}, NOW_MS)
+    if name not in {"kafka.key.serializer", "kafka.value.serializer"}:
+        parse_write({"kafka.bootstrap.servers": "h:1", name: value})
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"path": "x"}, "a stream reads from a broker"),
+        ({**BROKER, "endingOffsets": "latest"}, "endingOffsets is for batch reads"),
+        ({**BROKER, "minOffsetsPerTrigger": "5", "maxOffsetsPerTrigger": "4"}, "5 is more than maxOffsetsPerTrigger 4"),
+    ],
+)
+def test_what_a_stream_cannot_have_is_refused(options, message):
+    with pytest.raises(OptionError, match=message):
+        parse_read(options, NOW_MS, streaming=True)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({}, "says where to write to"),
+        ({"kafka.bootstrap.servers": "h:1", "kafka.enable.idempotence": "false"}, "it is always on"),
+        (
+            {"kafka.bootstrap.servers": "h:1", "kafka.transactional.id": "x"},
+            "transactional=true and transactionalId give them names",
+        ),
+        ({"kafka.bootstrap.servers": "h:1", "kafka.compression.type": "rar"}, "none of none, gzip"),
+        ({"kafka.bootstrap.servers": "h:1", "topik": "x"}, "topik is no option here; topic is an option"),
+        ({"kafka.bootstrap.servers": "h:1", "kafka.linger.sm": "5"}, "kafka.linger.ms is an option"),
+        ({"kafka.bootstrap.servers": "h:1", "startingOffsets": "earliest"}, "startingOffsets is for reading"),
+        ({"kafka.bootstrap.servers": "h:1", "kafka.partitioner.class": "x"}, "partitioner.class cannot be set"),
+    ],
+)
+def test_what_cannot_be_written_is_refused(options, message):
+    with pytest.raises(OptionError, match=message):
+        parse_write(options)
+
+
+@pytest.mark.parametrize(
+    ("text", "ms"),
+    [
+        ("1700000000000", 1_700_000_000_000),
+        ("0", 0),
+        ("1h", NOW_MS - 3_600_000),
+        ("now", NOW_MS),
+        ("@1700000000", 1_700_000_000_000),
+        ("2023-11-14T23:13:20+01:00", 1_700_000_000_000),
+        ("1970-01-01T00:00:00+02:00", 0),
+    ],
+)
+def test_times_are_milliseconds_or_the_command_lines(text, ms):
+    assert parse_moment("startingTimestamp", text, NOW_MS) == at(ms)
+    assert parse_times("o", f'{{"t":{{"3":"{text}"}}}}', NOW_MS) == {TopicPartition("t", 3): at(ms)}
+
+
+def test_partitions_can_be_assigned():
+    assert parse_assign("assign", '{"a":[0,2],"b":[1]}') == [("a", 0), ("a", 2), ("b", 1)]
+    for wrong in ('{"a":0}', '{"a":[]}', '{"a":["0"]}', '{"a":[-1]}', "[0]", "a"):
+        with pytest.raises(OptionError, match="assign"):
+            parse_assign("assign", wrong)
+
+
+def test_streams_may_start_at_the_end():
+    assert parse_offsets("startingOffsets", "latest", unwanted="") == Position(LATEST)
+
+
+class Log:
+    """Three partitions of 100 records, the times of which are ten times their offsets; the last one has no times."""
+
+    partitions = tuple(TopicPartition("t", n) for n in range(3))
+
+    def ends(self, partitions, which):
+        return dict.fromkeys(partitions, 0 if which == EARLIEST else 100)
+
+    def at_times(self, times):
+        return {one: -(-ms // 10) if ms <= 990 and one.partition < 2 else None for one, ms in times.items()}
+
+
+def resolved(positions, *, error=False):
+    found = resolve(Log(), Log.partitions, positions, "startingTimestamp", no_match_is_error=error)
+    return [found[one] for one in Log.partitions]
+
+
+def test_times_become_the_first_offset_at_or_after_them_or_the_end():
+    assert resolved(at(41)) == [5, 5, 100]
+    assert resolved(at(991)) == [100, 100, 100]
+    with pytest.raises(OptionError, match="startingTimestamp: t-2: no record at or after the time 41"):
+        resolved(at(41), error=True)
+
+
+def test_positions_may_be_of_all_kinds_but_are_to_name_every_partition():
+    each = dict(zip(Log.partitions, [Position(EARLIEST), Position(7), at(20)], strict=True))
+    assert resolved(each) == [0, 7, 100]
+    with pytest.raises(OptionError, match="it names t-0; the read is of t-0, t-1, t-2"):
+        resolved({Log.partitions[0]: Position(3)})
+
+
+RANGES = st.lists(st.integers(0, 1000), min_size=1, max_size=6).map(
+    lambda sizes: [OffsetRange(TopicPartition("t", n), 10 * n, 10 * n + size) for n, size in enumerate(sizes)]
+)
+
+
+@given(RANGES, st.integers(0, 40), st.one_of(st.none(), st.integers(1, 400)))
+def test_split_ranges_hold_every_offset_once_and_none_too_many(ranges, least, most):
+    parts = split(ranges, least, most)
+    offsets = [(part.partition, offset) for part in parts for offset in range(part.start, part.end)]
+    assert offsets == [(one.partition, offset) for one in ranges for offset in range(one.start, one.end)]
+    assert all(part.size > 0 for part in parts)
+    assert most is None or all(part.size <= most for part in parts)
+    total = sum(one.size for one in ranges)
+    assert len(parts) >= min(least, total)
+
+
+TRANSACTIONAL = {"kafka.bootstrap.servers": "h:1", "topic": "t", "transactional": "true"}
+
+
+def test_a_write_in_transactions_has_a_name_if_it_may_come_again():
+    assert parse_write({**TRANSACTIONAL, "transactional": "False"}).transactional is None
+    assert parse_write(TRANSACTIONAL).transactional == Transactional("", None, None, 900_000)
+    named = {**TRANSACTIONAL, "transactionalId": "load"}
+    assert parse_write({**named, "batchId": "0"}).transactional == Transactional("load", 0, "t", 900_000)
+    stream = {**named, "notesTopic": "n", "kafka.transaction.timeout.ms": "7"}
+    assert parse_write(stream, streaming=True).transactional == Transactional("load", None, "n", 7)
+
+
+@pytest.mark.parametrize(
+    ("options", "streaming", "message"),
+    [
+        ({"transactional": "yes"}, False, "'yes' is none of true, false"),
+        ({"transactional": "false", "batchId": "1"}, False, "batchId needs transactional=true"),
+        ({"transactionalId": "load"}, False, "transactionalId and batchId go together"),
+        ({"batchId": "1"}, False, "transactionalId and batchId go together"),
+        ({"transactionalId": "load", "batchId": "-1"}, False, "'-1' is no whole number from 0"),
+        ({"transactionalId": " ", "batchId": "1"}, False, "' ' is no name of 1 to 200 characters"),
+        ({"transactionalId": "x" * 201, "batchId": "1"}, False, "is no name of 1 to 200 characters"),
+        ({"transactionalId": "a\nb"}, True, "is no name of 1 to 200 characters"),
+        ({}, True, "a stream with transactional=true needs a transactionalId, the same at every start"),
+        ({"transactionalId": "load", "batchId": "1"}, True, "batchId is for data frames"),
+        ({"notesTopic": "n"}, False, "notesTopic needs a transactionalId"),
+        ({"kafka.transaction.timeout.ms": "0"}, False, "'0' is no whole number from 1 to 2147483647"),
+        ({"transactionalid": "load", "batchId": "1", "topic": None}, False, "notesTopic is needed where a column says"),
+    ],
+)
+def test_what_contradicts_transactions_is_refused(options, streaming, message):
+    given = {name: value for name, value in (TRANSACTIONAL | options).items() if value is not None}
+    with pytest.raises(OptionError, match=message):
+        parse_write(given, streaming=streaming)

@@ -1,0 +1,231 @@
+"""Stand-ins for the log under the cluster: folders that outlive a restart, and that fail on demand."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+from horolog.broker.cluster.cluster import Cluster
+from horolog.broker.config.settings import Layers, from_layers
+from horolog.broker.log.counters import LogCounters
+from horolog.broker.log.files import LeaderEpochs, checkpoints
+from horolog.broker.log.manager import Placing
+from horolog.broker.log.manager.data_folder import remove_folder
+from horolog.broker.log.partition import Condition, RareChanges
+from horolog.broker.log.partition.retention import RetentionDecision
+from horolog.broker.log.segments import Found, LogReader
+from horolog.broker.log.storage import MemoryStorage, StorageFault
+from horolog.broker.on_record.cluster_file import ClusterFile
+
+
+class NothingExpires:
+    """Retention that finds nothing old."""
+
+    def decide(self, _partition, _now_ms):
+        return RetentionDecision((), None)
+
+
+class FakeTimes:
+    """Searches the times of a partition."""
+
+    def __init__(self, partition):
+        self._partition = partition
+
+    def first_at_or_after(self, timestamp, start_offset, end_offset):
+        self._partition.check_takes_appends()
+        times, epochs = self._partition.timestamps, self._partition.epochs
+        found = (offset for offset in range(start_offset, end_offset) if times[offset] >= max(0, timestamp))
+        return next((Found(times[offset], offset, epochs.epoch_of(offset)) for offset in found), None)
+
+    def largest(self, start_offset, end_offset):
+        largest = max(self._partition.timestamps[start_offset:end_offset], default=-1)
+        return self.first_at_or_after(largest, start_offset, end_offset) if largest >= 0 else None
+
+    def newest_before(self, timestamp, max_count, start_offset, end):
+        self._partition.check_takes_appends()
+        end_offset, now_ms = end
+        assert now_ms == Machine.NOW_MS
+        return [end_offset, start_offset, timestamp][:max_count]
+
+
+class FakePartition:
+    """A log of timestamps; epoch 0 ended at `epoch_ends[0]` and so on, the last one is the leader's."""
+
+    def __init__(self, topic, index, config, topic_id):
+        self.topic = topic
+        self.index = index
+        self.config = config
+        self.topic_id = topic_id
+        self.condition = Condition(f"{topic}-{index}")
+        self.timestamps = []
+        self.log_start_offset = 0
+        self.first_undecided = None
+        self.epoch_ends = []
+        self.leads_in = None
+        self.segments = [SimpleNamespace(base_offset=0, size_bytes=100)]
+        self.directory = f"/data/{topic}-{index}"
+        self.folder = SimpleNamespace(counters=LogCounters(), storage=MemoryStorage())
+        self.resources = SimpleNamespace(changes=RareChanges())
+        self.folder.storage.make_dir("/data")
+        self.folder.storage.make_dir(self.directory)
+        self.reader = LogReader([])
+        self.times = FakeTimes(self)
+        self.is_believed = True
+        self.expiry = NothingExpires()
+        self.fail = False
+
+    def __repr__(self):
+        return f"{self.topic}-{self.index}"
+
+    @property
+    def leader_epoch(self):
+        return len(self.epoch_ends) if self.leads_in is None else self.leads_in
+
+    def configure(self, config):
+        self.config = config
+
+    def lead(self, epoch):
+        self.leads_in = epoch
+
+    @property
+    def high_watermark(self):
+        return len(self.timestamps)
+
+    @property
+    def last_stable_offset(self):
+        return self.high_watermark if self.first_undecided is None else self.first_undecided
+
+    @property
+    def size_bytes(self):
+        return 100 * (self.high_watermark - self.log_start_offset)
+
+    @property
+    def log_end_offset(self):
+        self._check()
+        return self.high_watermark
+
+    @property
+    def epochs(self):
+        self._check()
+        return LeaderEpochs([(0, 0), *enumerate(self.epoch_ends, 1)])
+
+    def _check(self):
+        if self.fail:
+            raise StorageFault(f"{self!r}: bad sector")
+
+    def check_takes_appends(self):
+        self._check()
+
+
+class FakeFolder:
+    """The one data folder of stand-ins."""
+
+    path = "/data"
+    fault = None
+
+    def __init__(self, partitions):
+        self.partitions = partitions
+        self.space = (1000, 400)
+
+    def disk_space(self):
+        if self.space is None:
+            raise StorageFault("the system does not say")
+        return self.space
+
+
+class FakeFolders(list):
+    """All of them work."""
+
+    def usable(self):
+        return self
+
+    def placing(self):
+        return Placing({})
+
+    def may_lack(self, recorded):
+        return bool(list(recorded))
+
+
+class FakeLogs:
+    """`on_disk` is the disk's content: (topic, index) -> topic id."""
+
+    def __init__(self, on_disk):
+        self.on_disk = on_disk
+        self.partitions = {}
+        self.folders = FakeFolders([FakeFolder(self.partitions)])
+        self.log_starts = {}
+        self.fail_creating = set()
+        self.fail_deleting = set()
+
+    def open(self, config_of):
+        for (topic, index), topic_id in self.on_disk.items():
+            self.partitions[topic, index] = FakePartition(topic, index, config_of(topic), topic_id)
+
+    def places_of(self, partitions):
+        return {}
+
+    def create(self, topic, index, config, topic_id, place=None):
+        assert place is None
+        if (topic, index) in self.fail_creating:
+            raise StorageFault(f"{topic}-{index}: no space left")
+        self.on_disk[topic, index] = topic_id
+        partition = self.partitions[topic, index] = FakePartition(topic, index, config, topic_id)
+        return partition
+
+    def create_or_offline(self, topic, index, config, topic_id, place=None):
+        return self.create(topic, index, config, topic_id, place)
+
+    def identify(self, partition, topic_id):
+        self.on_disk[partition.topic, partition.index] = partition.topic_id = topic_id
+
+    def write_log_starts(self):
+        if self.log_starts is None:
+            return set(self.partitions)
+        self.log_starts = {key: one.log_start_offset for key, one in self.partitions.items()}
+        return set()
+
+    def forget(self, partition):
+        self.partitions.pop((partition.topic, partition.index), None)
+
+    def delete(self, partition):
+        key = (partition.topic, partition.index)
+        if key in self.fail_deleting:
+            raise StorageFault(f"{partition}: read-only")
+        del self.on_disk[key], self.partitions[key]
+
+
+class Machine:
+    """One data folder; `start` gives the cluster that opens it, as after a crash if the last one was not closed."""
+
+    NOW_MS = 1_700_000_000_000
+
+    def __init__(self, **settings):
+        self.storage = MemoryStorage()
+        self.storage.make_dir("/data")
+        self.storage.sync_dir("/")
+        self.folders = {}
+        self.settings = from_layers(Layers(static={key.replace("_", "."): value for key, value in settings.items()}))
+        self.logs = None
+
+    def start(self, journal=None):
+        self.storage.crash()
+        self._show_folders()
+        self.logs = FakeLogs(self.folders)
+        self.logs.resources = SimpleNamespace(storage=self.storage, changes=RareChanges())
+        file = ClusterFile(self.storage, "/data")
+        cluster = Cluster("the-cluster", self.settings, self.logs, file, journal=journal)
+        cluster.open(self.NOW_MS)
+        return cluster
+
+    def _show_folders(self):
+        """Files that are looked for by name before the logs are opened."""
+        for name in self.storage.list_dir("/data"):
+            if self.storage.is_dir(f"/data/{name}"):
+                remove_folder(self.storage, f"/data/{name}")
+        for (topic, index), topic_id in self.folders.items():
+            self.storage.make_dir(f"/data/{topic}-{index}")
+            if topic_id is not None:
+                checkpoints.save_topic_id(self.storage, f"/data/{topic}-{index}", topic_id)
+
+    def writes(self):
+        """A counter of the file's versions: the bytes as they are now."""
+        return self.storage.read_all("/data/horolog-cluster")

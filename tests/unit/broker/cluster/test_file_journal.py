@@ -1,0 +1,605 @@
+"""The journal that workers share: whoever is first has the number, and the others read what he has written."""
+
+from dataclasses import replace
+
+import pytest
+
+from horolog.broker.cluster import file_journal, settling
+from horolog.broker.cluster.cluster_state import (
+    ClusterState,
+    ProducerIdsReserved,
+    RulesChanged,
+    TopicsDeleted,
+)
+from horolog.broker.cluster.entry_lines import Head, Illegible, Whole, encode_entry, encode_head
+from horolog.broker.cluster.file_journal import (
+    FellBehind,
+    FileJournal,
+    find,
+    lines_behind,
+    parse,
+    read_entries,
+    read_on,
+    take_up,
+)
+from horolog.broker.cluster.journal import AppendOutcome
+from horolog.broker.log.storage import DataFolderError, FolderInUse, MemoryStorage, RealStorage, StorageFault
+from horolog.broker.log.storage.memory_disk import PowerCut
+from horolog.broker.on_record import cluster_file
+from horolog.broker.on_record.stored_rules import StoredRule
+from tests.support.journal_writers import EVERYTHING, HEAD, Writer, append, begun_in_memory
+
+ONE, TWO, THREE = ProducerIdsReserved(0), TopicsDeleted(("t",)), ProducerIdsReserved(2000)
+
+
+@pytest.fixture(params=["real", "memory"])
+def place(request, tmp_path):
+    if request.param == "real":
+        storage, folder = RealStorage(), str(tmp_path)
+    else:
+        storage, folder = MemoryStorage(), "/data"
+        storage.make_dir(folder)
+        storage.sync_dir("/")
+    file_journal.begin(storage, folder, HEAD)
+    return storage, folder
+
+
+def opened(place):
+    storage, folder = place
+    return FileJournal(storage, find(storage, [folder]))
+
+
+def path(place):
+    return f"{place[1]}/horolog-journal"
+
+
+def test_a_journal_begins_with_its_head_alone(place):
+    found = find(place[0], [place[1]])
+    assert (found.head, found.read.entries, found.read.damages) == (HEAD, [], [])
+    assert place[0].read_all(path(place)) == encode_head(HEAD)
+
+
+def test_what_one_has_written_the_other_reads(place):
+    one, other = opened(place), opened(place)
+    assert append(one, ONE, 1) is AppendOutcome.WRITTEN
+    assert append(one, TWO, 2) is AppendOutcome.WRITTEN
+    assert list(other.tail(0)) == [ONE, TWO]
+    assert list(other.tail(2)) == []
+    assert list(one.tail(2)) == []
+    assert find(place[0], [place[1]]).read.entries == [ONE, TWO]
+    assert (one.written_count, other.written_count) == (2, 0)
+    assert repr(other).endswith("horolog-journal at 2>")
+
+
+def test_whoever_comes_second_is_told_and_reads(place):
+    one, other = opened(place), opened(place)
+    append(one, ONE, 1)
+    assert append(other, TWO, 1) is AppendOutcome.TAKEN
+    assert list(other.tail(0)) == [ONE]
+    assert append(other, TWO, 2) is AppendOutcome.WRITTEN
+    assert list(one.tail(1)) == [TWO]
+
+
+def test_a_successor_goes_on_where_the_journal_ends(place):
+    append(opened(place), ONE, 1)
+    assert append(opened(place), TWO, 2) is AppendOutcome.WRITTEN
+    assert find(place[0], [place[1]]).read.entries == [ONE, TWO]
+
+
+@pytest.mark.parametrize("cut", [1, 10, 25])
+def test_a_tail_that_was_not_written_whole_is_cut_by_the_next_writer(place, cut, caplog):
+    storage, _ = place
+    one, other = opened(place), opened(place)
+    append(one, ONE, 1)
+    file = storage.open(path(place))
+    size = file.size()
+    file.pwritev([encode_entry(2, THREE)[:-cut]], size)
+    assert list(other.tail(0)) == [ONE]
+    assert find(storage, [place[1]]).read.entries == [ONE]
+    assert append(other, TWO, 2) is AppendOutcome.WRITTEN
+    assert "was not written whole" in caplog.text
+    assert list(one.tail(1)) == [TWO]
+    assert storage.read_all(path(place)) == encode_head(HEAD) + encode_entry(1, ONE) + encode_entry(2, TWO)
+
+
+@pytest.mark.parametrize(
+    "read",
+    [
+        lambda storage, other: other.tail(0),
+        lambda storage, _: file_journal.take_up(storage, ["/data"]).read.entries,
+    ],
+    ids=["the new ones", "all of them"],
+)
+def test_an_entry_that_was_read_is_on_the_disk_though_its_writer_could_not_sync_it_and_was_killed(read, monkeypatch):
+    monkeypatch.setattr(FileJournal, "_take_back", lambda *_: None)
+    storage = MemoryStorage()
+    storage.make_dir("/data")
+    storage.sync_dir("/")
+    file_journal.begin(storage, "/data", HEAD)
+    one, other = opened((storage, "/data")), opened((storage, "/data"))
+    storage.fail("sync", "horolog-journal")
+    assert append(one, ONE, 1) is AppendOutcome.FAILED
+    assert list(read(storage, other)) == [ONE]
+    storage.crash()
+    assert find(storage, ["/data"]).read.entries == [ONE]
+
+
+LINES = [encode_entry(1, ONE), encode_entry(2, TWO), encode_entry(3, THREE)]
+
+
+class TestDamagedLines:
+    DAMAGED = LINES[1].replace(b"names", b"nemas")
+    DELETED, RESERVED = Illegible("TopicsDeleted"), Illegible("ProducerIdsReserved")
+
+    def test_one_between_others_is_told_and_stands_for_an_entry(self):
+        read = read_entries(LINES[0] + self.DAMAGED + LINES[2], 0)
+        assert read.entries == [ONE, self.DELETED, THREE]
+        assert read.damages == ["behind entry 1: wrong checksum"]
+        assert read.end == sum(map(len, LINES))
+
+    def test_the_last_one_does_as_well(self):
+        """It was written whole, and so was acknowledged."""
+        read = read_entries(LINES[0] + self.DAMAGED, 0)
+        assert read.entries == [ONE, self.DELETED]
+        assert (len(read.damages), read.end) == (1, len(LINES[0] + self.DAMAGED))
+
+    def test_what_no_newline_ends_is_torn(self):
+        for size in range(len(LINES[1]) - 1):
+            read = read_entries(LINES[0] + LINES[1][:size], 0)
+            assert (read.entries, read.damages, read.end) == ([ONE], [], len(LINES[0]))
+
+    def test_unless_nothing_but_the_newline_was_hit(self):
+        read = read_entries(LINES[0] + LINES[1][:-1] + b"\x0b", 0)
+        assert (read.entries, read.damages) == ([ONE, TWO], ["behind entry 2: no newline"])
+
+    def test_a_newline_between_two(self):
+        read = read_entries(LINES[0] + LINES[1][:-1] + b"\x0b" + LINES[2], 0)
+        assert (read.entries, len(read.damages)) == ([ONE, self.DELETED, self.RESERVED], 1)
+        read = read_entries(LINES[0][:-1] + b"\x0b" + LINES[1] + LINES[2], 0)
+        assert (read.entries, len(read.damages)) == ([self.RESERVED, self.DELETED, THREE], 1)
+
+    def test_lines_that_are_gone(self):
+        read = read_entries(LINES[0] + LINES[2], 0)
+        assert (read.entries, read.damages) == ([ONE, Illegible(), THREE], ["behind entry 1: entry 3 follows"])
+
+    def test_lines_that_were_taken_back_are_none(self):
+        read = read_entries(LINES[0] + b"\n" * 40 + LINES[1], 0)
+        assert (read.entries, read.damages) == ([ONE, TWO], [])
+
+    def test_whoever_runs_reads_up_to_it(self):
+        read = read_on(LINES[0] + self.DAMAGED + LINES[2], 0)
+        assert (read.entries, read.end) == ([ONE], len(LINES[0]))
+        assert read.damages == ["behind entry 1: wrong checksum"]
+        read = read_on(LINES[0] + LINES[0] + LINES[2], 0)
+        assert (read.entries, read.damages) == ([ONE], ["behind entry 1: entry 3 follows"])
+
+    def test_every_bit_of_every_line(self):
+        """No entry is read other than it was written, and none is left out in silence."""
+        data = b"".join(LINES)
+        for place in range(len(data)):
+            hurt = data[:place] + bytes([data[place] ^ 4]) + data[place + 1 :]
+            read = read_entries(hurt, 0)
+            assert len(read.entries) == 3, place
+            assert read.damages or read.entries == [ONE, TWO, THREE], place
+            assert all(one in (ONE, TWO, THREE) or isinstance(one, Illegible) for one in read.entries), place
+
+
+def test_a_line_that_stands_there_twice_counts_once():
+    line = encode_entry(1, ONE)
+    assert read_entries(line + line + encode_entry(2, TWO), 0).entries == [ONE, TWO]
+
+
+def test_nobody_goes_on_from_what_cannot_be_read(place):
+    storage, _ = place
+    one, other = opened(place), opened(place)
+    for number, entry in enumerate((ONE, TWO, THREE), 1):
+        append(one, entry, number)
+    size = len(encode_head(HEAD) + encode_entry(1, ONE))
+    storage.open(path(place)).pwritev([b"00000000"], size)
+    assert list(other.tail(0)) == [ONE]
+    assert append(other, ONE, 2) is AppendOutcome.FAILED
+    with pytest.raises(DataFolderError, match=r"behind entry 1: wrong checksum.*stop all workers"):
+        take_up(storage, [place[1]])
+
+
+@pytest.mark.parametrize("data", [b"", b"nonsense", b"\n\n", encode_head(HEAD).replace(b"base", b"bose")])
+def test_a_journal_without_a_head_is_lost(data):
+    found = parse("/data/horolog-journal", data)
+    assert found.is_lost
+    assert found.damages == ["its head cannot be read"]
+
+
+def test_one_head_is_enough(place):
+    storage, folder = place
+    append(opened(place), ONE, 1)
+    storage.open(path(place)).pwritev([b"00000000"], 0)
+    found = find(storage, [folder])
+    assert (found.head, found.read.entries) == (HEAD, [ONE])
+    assert found.damages == ["in one of its heads; the other counts"]
+
+
+def test_the_journal_of_the_release_before_is_read(place):
+    storage, folder = place
+    head = HEAD._replace(version=1)
+    storage.write_atomically(path(place), encode_head(head) + LINES[0] + LINES[1])
+    found = find(storage, [folder])
+    assert (found.head, found.read.entries, found.damages) == (head, [ONE, TWO], [])
+
+
+def test_a_damaged_journal_stays_under_another_name(place):
+    storage, folder = place
+    data = storage.read_all(path(place))
+    file_journal.remove(storage, folder, is_damaged=True)
+    assert find(storage, [folder]) is None
+    assert storage.read_all(path(place) + ".damaged") == data
+
+
+def test_of_several_folders_the_newest_counts():
+    storage = MemoryStorage()
+    for number, folder in enumerate(("/a", "/b", "/c", "/d")):
+        storage.make_dir(folder)
+        if number < 3:
+            file_journal.begin(storage, folder, Head((4, 9, 9)[number], (1,)))
+    found = find(storage, ["/a", "/b", "/c", "/d"])
+    assert (found.path, found.head.base) == ("/b/horolog-journal", 9)
+    file_journal.remove(storage, "/d")
+    for folder in ("/a", "/b", "/c"):
+        file_journal.remove(storage, folder)
+    assert find(storage, ["/a", "/b", "/c", "/d"]) is None
+
+
+class TestFaults:
+    @pytest.fixture
+    def storage(self):
+        return begun_in_memory()
+
+    def test_what_can_neither_be_synced_nor_cut_is_no_entry(self, storage):
+        """It is in the page cache, and may not outlive it: whoever went on from it would be lost with it."""
+        one, other = opened((storage, "/data")), opened((storage, "/data"))
+        storage.fail("sync", "journal")
+        storage.fail("truncate", "journal")
+        assert append(one, ONE, 1) is AppendOutcome.FAILED
+        assert list(other.tail(0)) == []
+        assert append(other, TWO, 1) is AppendOutcome.WRITTEN
+        storage.crash()
+        assert find(storage, ["/data"]).read.entries == [TWO]
+
+    @pytest.mark.parametrize("operation", ["write", "sync"])
+    def test_what_the_disk_does_not_take_has_not_happened(self, storage, operation):
+        one, other = opened((storage, "/data")), opened((storage, "/data"))
+        storage.fail(operation, "journal", torn_bytes=20)
+        assert append(one, ONE, 1) is AppendOutcome.FAILED
+        assert list(other.tail(0)) == []
+        assert storage.read_all("/data/horolog-journal") == encode_head(HEAD)
+        assert append(other, TWO, 1) is AppendOutcome.WRITTEN
+        assert append(one, ONE, 1) is AppendOutcome.TAKEN
+
+    def test_a_journal_that_another_holds_for_too_long_is_not_written(self, storage, caplog):
+        journal = opened((storage, "/data"))
+        held = storage.lock("/data/horolog-journal")
+        assert append(journal, ONE, 1) is AppendOutcome.FAILED
+        assert "could not write" in caplog.text
+        held.release()
+        assert append(journal, ONE, 1) is AppendOutcome.WRITTEN
+
+    def test_who_cannot_read_tries_again(self, storage, caplog):
+        one, other = opened((storage, "/data")), opened((storage, "/data"))
+        append(one, ONE, 1)
+        storage.fail("read", "journal")
+        assert list(other.tail(0)) == []
+        assert "could not read" in caplog.text
+        assert list(other.tail(0)) == [ONE]
+
+    def test_who_reads_has_it_on_the_disk(self, storage):
+        """A writer that was killed before its sync has left a whole line."""
+        reader = opened((storage, "/data"))
+        file = storage.open("/data/horolog-journal")
+        file.pwritev([encode_entry(1, ONE)], file.size())
+        assert list(reader.tail(0)) == [ONE]
+        storage.crash()
+        assert find(storage, ["/data"]).read.entries == [ONE]
+
+    def test_nobody_keeps_whole_states_here(self, storage):
+        assert not opened((storage, "/data")).keep(ClusterState())
+
+    @pytest.mark.parametrize("last_bytes", [None, 0, 17])
+    def test_after_a_power_cut_an_entry_is_there_or_not(self, storage, last_bytes):
+        """What was told as written is there at every point at which the power can go."""
+        changes = 0
+        while True:
+            changes += 1
+            storage = MemoryStorage()
+            storage.make_dir("/data")
+            storage.sync_dir("/")
+            file_journal.begin(storage, "/data", HEAD)
+            written = []
+            storage.power_off_after(changes, last_write_bytes=last_bytes)
+            try:
+                journal = opened((storage, "/data"))
+                for number, entry in enumerate((ONE, TWO, THREE), 1):
+                    if append(journal, entry, number) is AppendOutcome.WRITTEN:
+                        written.append(entry)
+            except PowerCut:
+                pass
+            storage.crash()
+            found = find(storage, ["/data"]).read.entries
+            assert found[: len(written)] == written
+            assert len(found) <= len(written) + 1
+            journal = opened((storage, "/data"))
+            assert append(journal, TWO, len(found) + 1) is AppendOutcome.WRITTEN
+            assert find(storage, ["/data"]).read.entries == [*found, TWO]
+            if len(written) == 3:
+                break
+        assert changes > 5
+
+
+def test_nothing_is_appended_while_another_holds_the_file(place, monkeypatch):
+    monkeypatch.setattr("horolog.broker.log.storage.storage.TURN_LOOKS", 3)
+    storage, folder = place
+    journal = opened(place)
+    lock = storage.lock_in_turn(path(place))
+    assert append(journal, ONE, 1) is AppendOutcome.FAILED
+    assert find(storage, [folder]).read.entries == []
+    lock.release()
+    assert append(journal, ONE, 1) is AppendOutcome.WRITTEN
+
+
+def test_a_lock_in_turn_is_waited_for_and_given_up(place, monkeypatch):
+    storage, _ = place
+    monkeypatch.setattr("horolog.broker.log.storage.storage.TURN_LOOKS", 3)
+    lock = storage.lock_in_turn(path(place))
+    with pytest.raises(FolderInUse):
+        storage.lock_in_turn(path(place))
+    lock.release()
+    storage.lock_in_turn(path(place)).release()
+    with pytest.raises(StorageFault):
+        storage.lock_in_turn(path(place) + "-that-is-not-there")
+
+
+class TestShortening:
+    @pytest.fixture(autouse=True)
+    def bound(self, monkeypatch):
+        monkeypatch.setattr(file_journal, "GROWTH_BYTES", 500)
+
+    @pytest.fixture
+    def writers(self, place):
+        storage, folder = place
+        return storage, folder, [Writer(storage, folder) for _ in range(2)]
+
+    def head(self, storage, folder):
+        return find(storage, [folder]).head
+
+    def test_what_all_have_applied_becomes_a_state(self, writers):
+        storage, folder, (one, other) = writers
+        one.append(*EVERYTHING).reserve()
+        other.read_on()
+        one.applied = other.state.number - 1
+        one.reserve(60)
+        found = find(storage, [folder])
+        assert found.head.whole.after == one.applied
+        assert found.number == one.state.number
+        assert len(storage.read_all(path((storage, folder)))) < 6000
+        assert other.read_on().state == one.state
+        assert Writer(storage, folder).state == one.state
+        other.applied = other.state.number
+        for _ in range(50):
+            other.reserve()
+            assert one.read_on().state == other.state
+            other.applied = one.applied = one.state.number
+        assert self.head(storage, folder).whole.number > found.head.whole.number
+        assert Writer(storage, folder).state == other.state
+
+    def test_a_worker_that_is_late_is_waited_for(self, writers):
+        storage, folder, (one, other) = writers
+        one.reserve(100)
+        assert self.head(storage, folder).whole is None
+        assert other.read_on().state == one.state
+        one.applied = one.state.number
+        one.reserve(10)
+        assert self.head(storage, folder).whole.number > 100
+        assert other.read_on().state == one.state
+
+    def test_whoever_fell_behind_does_not_go_on(self, writers):
+        storage, folder, (one, other) = writers
+        one.applied = 1000  # which is not so
+        one.reserve(40)
+        with pytest.raises(FellBehind):
+            other.journal.tail(0)
+        with pytest.raises(FellBehind):
+            other.reserve()
+        assert Writer(storage, folder).state == one.state
+
+    def test_a_reader_notices_another_file_of_the_same_size(self, writers):
+        storage, folder, (one, other) = writers
+        one.reserve(3)
+        other.read_on()
+        found = find(storage, [folder])
+        whole = file_journal.encode_whole(one.state)
+        head = encode_head(HEAD._replace(whole=Whole(3, 3, len(whole))))
+        storage.write_atomically(path((storage, folder)), head + whole)
+        one.reserve()
+        other.journal._end = storage.stat(found.path)[0]
+        assert other.read_on().state == one.state
+
+    def test_lines_behind_an_entry_begin_later_where_one_cannot_be_read(self):
+        lines = [encode_entry(number, ONE) for number in range(1, 6)]
+        assert lines_behind(b"".join(lines), 3, 5) == (3, b"".join(lines[3:]))
+        assert lines_behind(b"".join(lines), 0, 5) == (0, b"".join(lines))
+        assert lines_behind(b"".join(lines), 5, 5) == (5, b"")
+        lines[2] = b"x" + lines[2][1:]
+        assert lines_behind(b"".join(lines), 1, 5) == (3, b"".join(lines[3:]))
+
+    def test_rules_outlive_the_lines_that_they_came_with(self, writers):
+        storage, folder, (one, other) = writers
+        gone, *kept = (StoredRule(kind, kind, {"x": 1}) for kind in ("user", "user", "acl", "quota"))
+        user, acl, quota = kept
+        changed = StoredRule("acl", "acl", {"x": 2})
+        one.append(RulesChanged((gone,)), RulesChanged((acl, quota)), RulesChanged((changed, user)))
+        one.append(
+            RulesChanged((StoredRule("user", "nobody", {}),)), RulesChanged(removed=frozenset([("user", "nobody")]))
+        )
+        one.applied = other.read_on().state.number
+        one.reserve(60)
+        assert find(storage, [folder]).head.whole.after == one.applied
+        assert b"RulesChanged" not in storage.read_all(path((storage, folder)))
+        assert other.read_on().state.rules == one.state.rules
+        assert Writer(storage, folder).state.rules == {rule.id: rule for rule in (user, changed, quota)}
+
+    def test_a_change_of_rules_that_is_not_applied_everywhere_stays_as_a_line(self, writers):
+        storage, folder, (one, other) = writers
+        first, second = StoredRule("acl", "a", {"x": 1}), StoredRule("acl", "b", {"x": 2})
+        one.append(RulesChanged((first,))).reserve(40)
+        one.applied = other.read_on().state.number
+        one.append(RulesChanged((second,), frozenset([first.id]))).reserve(20)
+        assert find(storage, [folder]).head.whole.after < one.state.number
+        assert other.read_on().state.rules == Writer(storage, folder).state.rules == {second.id: second}
+
+    def test_how_many_rules_are_lost_is_known_as_well(self, writers):
+        """Whoever shortens the journal does not make them forgotten."""
+        storage, folder, (one, _) = writers
+        kept = StoredRule("user", "kept", {})
+        one.append(RulesChanged((kept,)))
+        start = len(storage.read_all(path((storage, folder))))
+        one.append(RulesChanged((StoredRule("acl", "lost", {}),))).reserve()
+        storage.open(path((storage, folder))).pwritev([b"00000000"], start)
+        state = ClusterState()
+        for entry in find(storage, [folder]).read.entries:
+            state = state.apply(entry)
+        assert (list(state.rules), state.lost_rules) == ([kept.id], 1)
+        whole = cluster_file.parse(file_journal.encode_whole(replace(state, rules_in_doubt=True)))
+        assert (whole.lost_rules, whole.rules_in_doubt) == (1, True)
+
+    def test_without_the_head_of_the_state_no_worker_takes_it_up(self, writers):
+        """Who leads which partition may have been in it; the next settling goes on without."""
+        storage, folder, (one, _) = writers
+        one.append(*EVERYTHING)
+        one.applied = one.state.number
+        one.reserve(20)
+        found = find(storage, [folder])
+        storage.open(found.path).pwritev([b"00000000"], len(found.head_lines))
+        with pytest.raises(DataFolderError, match="who leads which partition"):
+            take_up(storage, [folder])
+        left = find(storage, [folder])
+        assert list(left.whole.topics) == ["t"]
+        assert left.damages == left.whole.damages != []
+        assert settling.beginning(ClusterState(), left).number == found.head.whole.number
+
+
+class TestMending:
+    """The rest of it is in `test_hurt_journals`."""
+
+    @pytest.fixture
+    def writers(self, place):
+        storage, folder = place
+        one, other = (Writer(storage, folder) for _ in range(2))
+        one.append(*EVERYTHING).reserve(2)
+        other.read_on()
+        return storage, folder, (one, other)
+
+    @pytest.mark.parametrize("left", [b"", None])
+    def test_who_looks_writes_it_anew(self, writers, left):
+        storage, folder, (one, other) = writers
+        if left is None:
+            storage.remove(path(writers))
+        else:
+            storage.write_atomically(path(writers), left)
+        one.check()
+        one.check()
+        assert storage.read_all(path(writers) + ".damaged") == b""
+        assert Writer(storage, folder).state == one.state == other.read_on().state
+
+    def test_who_appends_writes_it_anew(self, writers):
+        storage, folder, (one, other) = writers
+        storage.write_atomically(path(writers), b"")
+        other.reserve()
+        assert one.read_on().state == other.state == Writer(storage, folder).state
+
+    def test_news_that_cannot_be_read_wait_for_who_knows_them(self, writers):
+        storage, folder, (one, other) = writers
+        one.reserve()
+        data = storage.read_all(path(writers))
+        storage.write_atomically(path(writers), data[:-9] + b"x" + data[-8:])
+        other.read_on().check()
+        assert append(other.journal, ONE, other.state.number + 1) is AppendOutcome.FAILED
+        one.check()
+        assert other.read_on().state == Writer(storage, folder).state == one.state
+
+    def test_a_disk_that_does_not_work_is_asked_again(self, caplog):
+        storage = begun_in_memory()
+        one = Writer(storage).reserve(2)
+        storage.write_atomically("/data/horolog-journal", b"")
+        storage.fail("rename", "journal", times=2)
+        one.check()
+        assert "could not be compared" in caplog.text
+        storage.heal()
+        storage.write_atomically("/data/horolog-journal", encode_head(HEAD) + encode_entry(9, ONE))
+        assert append(one.journal, ONE, 3) is AppendOutcome.FAILED
+
+
+class TestShorteningAndFaults:
+    @pytest.fixture(autouse=True)
+    def bound(self, monkeypatch):
+        monkeypatch.setattr(file_journal, "GROWTH_BYTES", 300)
+
+    @staticmethod
+    def made():
+        return begun_in_memory()
+
+    @pytest.mark.parametrize("operation", ["create", "write", "sync", "rename", "sync_dir"])
+    def test_what_the_disk_does_not_take_stays_as_it_was(self, operation, caplog):
+        storage = self.made()
+        one, other = Writer(storage), Writer(storage)
+        one.reserve(4)
+        other.read_on()
+        storage.fail(operation, ".tmp" if operation in ("create", "write", "sync", "rename") else "")
+        one.applied = 4
+        one.reserve()
+        assert "could not be shortened" in caplog.text
+        assert other.read_on().state == one.state
+        one.applied = other.applied = 5
+        other.reserve(30)
+        assert one.read_on().state == other.state
+        storage.crash()
+        assert Writer(storage).state == one.state
+
+    def test_whoever_appends_to_another_file_has_it_keep_its_name(self, caplog):
+        """A power cut may bring the old one back while the folder is not synced."""
+        storage = self.made()
+        one, other = Writer(storage), Writer(storage)
+        one.reserve(4)
+        other.read_on()
+        storage.fail("sync_dir")
+        one.applied = 4
+        one.reserve()
+        other.read_on()
+        storage.fail("sync_dir")
+        assert append(other.journal, ONE, 6) is AppendOutcome.FAILED
+        assert "could not write" in caplog.text
+        other.reserve()
+        storage.crash()
+        assert Writer(storage).state == other.state
+
+    @pytest.mark.parametrize("last_bytes", [None, 0, 17])
+    def test_after_a_power_cut_nothing_that_was_told_is_lost(self, last_bytes):
+        changes, is_over = 0, False
+        while not is_over:
+            changes += 1
+            storage = self.made()
+            one, other = Writer(storage), Writer(storage)
+            storage.power_off_after(changes, last_write_bytes=last_bytes)
+            try:
+                for _ in range(12):
+                    one.reserve()
+                    other.read_on().reserve()
+                    one.read_on()
+                    one.applied = other.applied = other.state.number
+                is_over = True
+            except PowerCut:
+                pass
+            last = max(one.state.number, other.state.number)
+            storage.crash()
+            found = Writer(storage)
+            assert last <= found.state.number <= last + 1
+            assert found.state.next_producer_id == 1000 * found.state.number
+        assert changes > 50
+        assert find(storage, ["/data"]).head.whole is not None

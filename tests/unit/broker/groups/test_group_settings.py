@@ -1,0 +1,83 @@
+"""A group's settings: Kafka's names and bounds, and which value counts."""
+
+import pytest
+
+from horolog.broker.config.setting_types import ConfigSource, SettingsError
+from horolog.broker.config.settings import Settings, load
+from horolog.broker.groups import group_settings
+from horolog.broker.groups.group_settings import ROWS, SESSION_TIMEOUT
+from horolog.broker.on_record.stored_rules import GROUP
+
+SETTINGS = Settings()
+
+
+@pytest.mark.parametrize(
+    ("key", "text"),
+    [
+        (SESSION_TIMEOUT, "45000"),
+        (SESSION_TIMEOUT, "60000"),
+        ("consumer.heartbeat.interval.ms", "15000"),
+        ("share.auto.offset.reset", "by_duration:PT1H"),
+        ("share.auto.offset.reset", "earliest"),
+        ("share.isolation.level", "read_committed"),
+        ("share.delivery.count.limit", "2"),
+        ("share.renew.acknowledge.enable", "false"),
+        ("streams.num.standby.replicas", "2"),
+    ],
+)
+def test_what_a_group_may_be_given(key, text):
+    group_settings.check({key: text}, SETTINGS)
+
+
+@pytest.mark.parametrize(
+    ("key", "text", "reason"),
+    [
+        (SESSION_TIMEOUT, "44999", "must be greater than or equal to group.consumer.min.session.timeout.ms"),
+        (SESSION_TIMEOUT, "60001", "must be less than or equal to group.consumer.max.session.timeout.ms"),
+        (SESSION_TIMEOUT, "soon", "a whole number"),
+        ("consumer.heartbeat.interval.ms", "4999", "group.consumer.min.heartbeat.interval.ms"),
+        ("consumer.session.timeout", "45000", "did you mean consumer.session.timeout.ms?"),
+        ("share.auto.offset.reset", "sometimes", "by_duration:PnDTnHnMn.nS"),
+        ("share.auto.offset.reset", "by_duration:-PT1H", "by_duration:PnDTnHnMn.nS"),
+        ("share.isolation.level", "none", "one of read_committed, read_uncommitted"),
+        ("share.delivery.count.limit", "1", "from 2"),
+        ("streams.num.standby.replicas", "3", "to 2"),
+    ],
+)
+def test_what_a_group_may_not_be_given(key, text, reason):
+    with pytest.raises(SettingsError, match=key.replace(".", r"\.")) as refused:
+        group_settings.check({key: text}, SETTINGS)
+    assert reason in str(refused.value)
+
+
+def test_the_bounds_are_settings_of_the_broker():
+    wider, _ = load(None, {}, {"group.consumer.min.session.timeout.ms": "1000"})
+    group_settings.check({SESSION_TIMEOUT: "1000"}, wider)
+
+
+def test_the_groups_own_value_counts_before_the_brokers_and_that_before_the_default():
+    broker, _ = load(None, {}, {"group.consumer.session.timeout.ms": "50000"})
+    assert group_settings.number({}, SESSION_TIMEOUT, SETTINGS) == 45_000
+    assert group_settings.number({}, SESSION_TIMEOUT, broker) == 50_000
+    assert group_settings.number({SESSION_TIMEOUT: "60000"}, SESSION_TIMEOUT, broker) == 60_000
+    (own,) = group_settings.describe({SESSION_TIMEOUT: "60000"}, broker, [SESSION_TIMEOUT, "no.such"])
+    assert (own.value, own.source) == ("60000", ConfigSource.GROUP)
+    assert [(one.name, one.value, one.source) for one in own.synonyms] == [
+        (SESSION_TIMEOUT, "60000", ConfigSource.GROUP),
+        ("group.consumer.session.timeout.ms", "50000", ConfigSource.STATIC_BROKER),
+        ("group.consumer.session.timeout.ms", "45000", ConfigSource.DEFAULT),
+    ]
+
+
+def test_everything_is_described_with_its_default():
+    described = group_settings.describe({}, SETTINGS)
+    assert [one.name for one in described] == list(ROWS)
+    assert {one.source for one in described} == {ConfigSource.DEFAULT}
+    assert all(one.documentation and one.synonyms for one in described)
+
+
+def test_overrides_are_a_rule_of_the_cluster():
+    rule = group_settings.rule_of("g", {SESSION_TIMEOUT: "60000"})
+    assert rule.id == (GROUP, "g")
+    assert group_settings.overrides_of({rule.id: rule}, "g") == {SESSION_TIMEOUT: "60000"}
+    assert group_settings.overrides_of({rule.id: rule}, "h") == {}

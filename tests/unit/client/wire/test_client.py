@@ -1,0 +1,392 @@
+"""Requests find their broker, learn from errors, pause between tries, and end."""
+
+import asyncio
+import random
+
+import pytest
+
+from horolog.base.clock import ManualClock
+from horolog.client.admin.admin import Admin
+from horolog.client.consuming.consumer import Consumer
+from horolog.client.producing.producer import Producer
+from horolog.client.values.errors import Closed, ConnectionFailed, KafkaError, MalformedAnswer, UnsupportedVersion
+from horolog.client.values.types import Found, TopicPartition
+from horolog.client.wire.client import Client
+from horolog.client.wire.retry import RetryPolicy
+from horolog.protocol.apis import API, ApiKey
+from horolog.protocol.compile import encode
+from horolog.protocol.errors import ErrorCode
+from horolog.protocol.messages.fetch import FetchableTopicResponse, FetchResponse, PartitionData
+from horolog.protocol.messages.groups import HeartbeatRequest, HeartbeatResponse
+from horolog.protocol.messages.list_offsets import (
+    ListOffsetsPartitionResponse,
+    ListOffsetsResponse,
+    ListOffsetsTopicResponse,
+)
+from horolog.protocol.messages.produce import PartitionProduceResponse, ProduceResponse, TopicProduceResponse
+from horolog.protocol.records.batch import encode_batch
+from horolog.protocol.records.record import Record
+from tests.support.fake_peer import HangUp, Scripted, response
+
+A = TopicPartition("t", 0)
+
+
+class Time:
+    """A clock that goes on by exactly the pauses that are asked for."""
+
+    def __init__(self):
+        self.clock = ManualClock()
+        self.pauses_ms = []
+
+    async def sleep(self, seconds):
+        self.pauses_ms.append(round(seconds * 1000))
+        self.clock.advance(round(seconds * 1000))
+        await asyncio.sleep(0)
+
+
+@pytest.fixture
+def time():
+    return Time()
+
+
+def client_of(address, time, **options):
+    policy = RetryPolicy(backoff_ms=100, backoff_max_ms=400, timeout_ms=5000)
+    return Client(
+        address,
+        retry=policy,
+        clock=time.clock,
+        sleep=time.sleep,
+        random=lambda: 0.5,
+        request_timeout_ms=2000,
+        **options,
+    )
+
+
+def offsets(offset, error_code=0):
+    found = ListOffsetsPartitionResponse(partition_index=0, offset=offset, timestamp=7, error_code=error_code)
+    return ListOffsetsResponse(topics=[ListOffsetsTopicResponse(name="t", partitions=[found])])
+
+
+def fetched(error_code=0, partition=0, records=None):
+    data = PartitionData(partition_index=partition, error_code=error_code, high_watermark=0, records=records)
+    return FetchResponse(responses=[FetchableTopicResponse(topic="t", partitions=[data])])
+
+
+def in_turn(*answers):
+    left = list(answers)
+    return lambda _request: left.pop(0) if len(left) > 1 else left[0]
+
+
+async def test_a_leader_that_moved_is_looked_for_again(time):
+    broker = Scripted()
+    wrong = offsets(-1, ErrorCode.NOT_LEADER_OR_FOLLOWER)
+    broker.scripts[ApiKey.LIST_OFFSETS] = in_turn(wrong, wrong, wrong, wrong, offsets(5))
+    async with broker.serving() as address, client_of(address, time) as client, Consumer(client) as consumer:
+        assert await consumer.offsets_for_times({A: 1}) == {A: Found(5, 7)}
+    assert broker.count(ApiKey.METADATA) == 5
+    assert time.pauses_ms == [100, 200, 400, 400]
+
+
+async def test_what_lasts_too_long_is_raised(time):
+    broker = Scripted()
+    broker.scripts[ApiKey.LIST_OFFSETS] = lambda _: offsets(-1, ErrorCode.LEADER_NOT_AVAILABLE)
+    async with broker.serving() as address, client_of(address, time) as client, Consumer(client) as consumer:
+        with pytest.raises(KafkaError) as caught:
+            await consumer.end_offsets([A])
+    assert caught.value.code == ErrorCode.LEADER_NOT_AVAILABLE
+    assert 5000 <= sum(time.pauses_ms) < 5500
+
+
+async def test_what_cannot_pass_is_raised_at_once(time):
+    broker = Scripted()
+    broker.scripts[ApiKey.LIST_OFFSETS] = lambda _: offsets(-1, ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+    async with broker.serving() as address, client_of(address, time) as client, Consumer(client) as consumer:
+        with pytest.raises(KafkaError, match="t-0"):
+            await consumer.end_offsets([A])
+    assert time.pauses_ms == []
+
+
+async def test_connections_that_end_are_made_again(time):
+    broker = Scripted()
+    calls = []
+
+    def list_offsets(_request):
+        calls.append(1)
+        if len(calls) < 3:
+            raise HangUp
+        return offsets(9)
+
+    broker.scripts[ApiKey.LIST_OFFSETS] = list_offsets
+    async with broker.serving() as address, client_of(address, time) as client, Consumer(client) as consumer:
+        assert await consumer.end_offsets([A]) == {A: 9}
+
+
+async def test_metadata_is_asked_once_for_all_who_want_it_and_again_when_it_is_old(time):
+    broker = Scripted()
+    async with broker.serving() as address, client_of(address, time, metadata_max_age_ms=1000) as client:
+        nodes = await asyncio.gather(*(client.leader(A) for _ in range(20)))
+        assert {node.port for node in nodes} == {broker.port}
+        assert broker.count(ApiKey.METADATA) == 1
+        time.clock.advance(999)
+        await client.leader(A)
+        assert broker.count(ApiKey.METADATA) == 1
+        time.clock.advance(1)
+        await client.leader(A)
+        assert broker.count(ApiKey.METADATA) == 2
+
+
+async def test_one_connection_for_all_and_one_for_each_lane(time):
+    broker = Scripted()
+    broker.scripts[ApiKey.LIST_OFFSETS] = lambda _: offsets(5)
+    async with broker.serving() as address, client_of(address, time) as client:
+        await asyncio.gather(
+            *(client.request(HeartbeatRequest(group_id="g"), lane="x") for _ in range(3)), return_exceptions=True
+        )
+        before = broker.count(ApiKey.API_VERSIONS)
+        await asyncio.gather(*(Consumer(client).end_offsets([A]) for _ in range(20)))
+        assert broker.count(ApiKey.API_VERSIONS) == before + 1
+
+
+async def test_a_coordinator_that_moved_is_looked_for_again(time):
+    broker = Scripted()
+    broker.scripts[ApiKey.FIND_COORDINATOR] = in_turn(
+        broker.coordinator(["g"], ErrorCode.COORDINATOR_NOT_AVAILABLE), None
+    )
+    lookups = []
+
+    def find(request):
+        lookups.append(1)
+        return broker.coordinator(
+            request.coordinator_keys, ErrorCode.COORDINATOR_NOT_AVAILABLE if len(lookups) == 1 else 0
+        )
+
+    broker.scripts[ApiKey.FIND_COORDINATOR] = find
+    broker.scripts[ApiKey.HEARTBEAT] = lambda _: HeartbeatResponse(error_code=16)
+    async with broker.serving() as address, client_of(address, time) as client:
+        answer = await client.request(HeartbeatRequest(group_id="g"), coordinator_of=("group", "g"))
+        assert answer.error_code == 16
+        assert (time.pauses_ms, len(lookups)) == ([100], 2)
+        await client.coordinator("group", "g")
+        assert len(lookups) == 2
+        client.learn_from(KafkaError(ErrorCode.NOT_COORDINATOR))
+        await client.coordinator("group", "g")
+        assert len(lookups) == 3
+
+
+async def test_the_first_address_that_answers_will_do(time):
+    broker = Scripted()
+    async with broker.serving() as address, client_of(f"127.0.0.1:1,{address}", time) as client:
+        assert (await client.metadata()).controller_id == 1
+    async with client_of("127.0.0.1:1,127.0.0.1:2", time) as client:
+        with pytest.raises(ConnectionFailed, match=r"127\.0\.0\.1:1.*127\.0\.0\.1:2|127\.0\.0\.1:2.*127\.0\.0\.1:1"):
+            await client.metadata()
+
+
+async def test_a_closed_client_refuses(time):
+    broker = Scripted()
+    async with broker.serving() as address:
+        async with client_of(address, time) as client:
+            await client.metadata()
+        for call in (client.metadata, lambda: client.leader(A), lambda: client.fetch_raw(A, 0)):
+            with pytest.raises(Closed):
+                await call()
+
+
+async def test_what_a_broker_does_not_serve(time):
+    broker = Scripted()
+    broker.versions = {ApiKey.METADATA: (0, 4), ApiKey.API_VERSIONS: (0, 3)}
+    async with broker.serving() as address, client_of(address, time) as client:
+        with pytest.raises(UnsupportedVersion, match="ListOffsets"):
+            await Consumer(client).end_offsets([A])
+        with pytest.raises(UnsupportedVersion, match="CreateTopics"):
+            await Admin(client).create_topic("x")
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected"),
+    [
+        (fetched(), None),
+        (fetched(ErrorCode.OFFSET_OUT_OF_RANGE), ErrorCode.OFFSET_OUT_OF_RANGE),
+        (fetched(partition=5), ErrorCode.CORRUPT_MESSAGE),  # which nobody asked for
+        (FetchResponse(), ErrorCode.UNKNOWN_SERVER_ERROR),  # nothing about what was asked
+        (FetchResponse(error_code=int(ErrorCode.TOPIC_AUTHORIZATION_FAILED)), ErrorCode.TOPIC_AUTHORIZATION_FAILED),
+    ],
+)
+async def test_raw_fetches(time, answer, expected):
+    broker = Scripted()
+    broker.scripts[ApiKey.FETCH] = lambda _: answer
+    async with broker.serving() as address, client_of(address, time) as client:
+        if expected is None:
+            assert (await client.fetch_raw(A, 3)).high_watermark == 0
+            return
+        with pytest.raises(KafkaError) as caught:
+            await client.fetch_raw(A, 3)
+        assert caught.value.code == expected
+
+
+async def test_an_answer_to_produce_that_leaves_something_out_fails_the_records(time):
+    broker = Scripted()
+    broker.scripts[ApiKey.PRODUCE] = lambda _: ProduceResponse()
+    async with broker.serving() as address, client_of(address, time) as client:
+        async with Producer(client, idempotent=False) as producer:
+            future = await producer.send("t", b"x")
+        assert isinstance(future.exception(), KafkaError)
+        assert future.exception().code == MalformedAnswer("").code
+
+
+async def test_a_partition_without_a_leader_does_not_keep_others_from_being_read():
+    broker = Scripted(partitions=2)
+
+    def metadata(request):
+        answer = broker.metadata(request)
+        answer.topics[0].partitions[0].leader_id = -1
+        return answer
+
+    data = encode_batch([Record(0, 7, 0, None, b"there", ())])
+    broker.scripts[ApiKey.METADATA] = metadata
+    broker.scripts[ApiKey.LIST_OFFSETS] = lambda _: offsets(0)
+    broker.scripts[ApiKey.FETCH] = lambda _: fetched(partition=1, records=bytes(data))
+    async with (
+        asyncio.timeout(30),
+        broker.serving() as address,
+        Client(address) as client,
+        Consumer(client) as consumer,
+    ):
+        consumer.assign([A, TopicPartition("t", 1)])
+        for partition in consumer.assignment:
+            consumer.seek(partition, 0)
+        assert [record.value for record in await consumer.poll(10_000)] == [b"there"]
+
+
+async def test_a_full_buffer_makes_the_sender_wait_and_then_says_so(time):
+    broker = Scripted()
+    held = asyncio.Event()
+    broker.scripts[ApiKey.PRODUCE] = lambda _: held.set()
+    async with broker.serving() as address, client_of(address, time) as client:
+        producer = Producer(client, idempotent=False, buffer_bytes=300, batch_bytes=100, delivery_timeout_ms=200)
+        for _ in range(3):
+            await producer.send("t", b"x" * 60)
+        with pytest.raises(KafkaError, match="buffer was full"):
+            await producer.send("t", b"x" * 60)
+        await held.wait()
+        await producer.close(flush=False)
+
+
+async def test_records_are_told_when_a_producer_ends_before_them(time):
+    broker = Scripted()
+    broker.scripts[ApiKey.PRODUCE] = lambda _: None
+    async with broker.serving() as address, client_of(address, time) as client:
+        producer = Producer(client, idempotent=False, linger_ms=0)
+        futures = [await producer.send("t", b"x") for _ in range(3)]
+        await asyncio.sleep(0)
+        await producer.close(flush=False)
+        assert {type(future.exception()).__name__ for future in futures} == {"RecordRefused"}
+        with pytest.raises(Closed):
+            await producer.send("t", b"x")
+
+
+async def test_batches_are_cut_when_the_broker_says_too_large(time):
+    """Also by brokers that do not say which record is wrong: halves of halves are sent until one is alone."""
+    sizes = []
+    broker = Scripted()
+
+    def produce(request):
+        (data,) = request.topic_data[0].partition_data
+        size = len(data.records)
+        sizes.append(size)
+        code = ErrorCode.MESSAGE_TOO_LARGE if size > 200 else 0
+        answer = PartitionProduceResponse(index=0, error_code=int(code), base_offset=len(sizes))
+        return ProduceResponse(responses=[TopicProduceResponse(name="t", partition_responses=[answer])])
+
+    broker.scripts[ApiKey.PRODUCE] = produce
+    async with broker.serving() as address, client_of(address, time) as client:
+        async with Producer(client, idempotent=False, linger_ms=1000) as producer:
+            futures = [await producer.send("t", b"x" * (300 if index == 5 else 20)) for index in range(8)]
+        failed = [index for index, future in enumerate(futures) if future.exception()]
+    assert failed == [5]
+    assert min(sizes) < 200 < max(sizes)
+
+
+@pytest.mark.parametrize("seed", range(40))
+async def test_nonsense_never_makes_anybody_hang(seed):
+    """Whatever a peer answers, producers, consumers and admins end with records or an error, in bounded time."""
+    rng = random.Random(seed)
+    broker = Scripted(partitions=2)
+    sensible = dict(broker.scripts)
+
+    def nonsense(key):
+        def script(request):
+            kind = rng.random()
+            if key in sensible and kind < 0.7:
+                return sensible[key](request)
+            if kind < 0.8:
+                return API[key].response()
+            if kind < 0.9:
+                raise HangUp
+            body = bytearray(encode(API[key].response(), API[key].max_version) + rng.randbytes(rng.randrange(20)))
+            body[rng.randrange(len(body))] = rng.randrange(256)
+            return rng.choice([response(key, API[key].max_version, rng.randrange(3), API[key].response()), bytes(body)])
+
+        return script
+
+    broker.scripts = {key: nonsense(key) for key in API}
+    policy = RetryPolicy(backoff_ms=1, backoff_max_ms=5, timeout_ms=50)
+
+    async def consume(client):
+        async with Consumer(
+            client, group="g", heartbeat_ms=5, session_timeout_ms=100, max_poll_interval_ms=200
+        ) as consumer:
+            await consumer.subscribe(["t"])
+            for _ in range(3):
+                await consumer.poll(20)
+
+    async def produce(client):
+        async with Producer(client, delivery_timeout_ms=100, transactional_id="x" if seed % 2 else None) as producer:
+            if seed % 2:
+                async with producer.transaction():
+                    await producer.send("t", b"x")
+            else:
+                await producer.send("t", b"x")
+
+    async def administer(client):
+        admin = Admin(client)
+        await admin.create_topic("u")
+        await admin.list_groups()
+        await admin.group_offsets("g")
+
+    async with (
+        asyncio.timeout(20),
+        broker.serving() as address,
+        Client(address, retry=policy, request_timeout_ms=50, connect_timeout_ms=1000) as client,
+    ):
+        outcomes = await asyncio.gather(consume(client), produce(client), administer(client), return_exceptions=True)
+    assert all(each is None or isinstance(each, KafkaError) for each in outcomes), outcomes
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"headers": [("trace", b"7")]}, "the name of a header is str, not bytes; encode it"),
+        ({"headers": [(b"trace", "7")]}, "the header b'trace' is str, not bytes; encode it"),
+        ({"headers": [(b"trace", 7)]}, "the header b'trace' is int, not bytes"),
+        ({"headers": [(None, b"7")]}, "a header without a name"),
+        ({"value": "text"}, "the value is str, not bytes; encode it"),
+        ({"value": {"a": 1}}, "the value is dict, not bytes"),
+        ({"key": "text"}, "the key is str, not bytes; encode it"),
+        ({"timestamp_ms": 7.5}, "timestamp_ms is float, not int"),
+        ({"timestamp_ms": 2**63}, "does not fit into 64 bits"),
+    ],
+)
+async def test_a_record_that_cannot_be_written_is_refused_when_it_is_sent_and_stops_no_other(time, wrong, said):
+    broker = Scripted()
+    part = PartitionProduceResponse(index=0, base_offset=4)
+    broker.scripts[ApiKey.PRODUCE] = lambda _: ProduceResponse(
+        responses=[TopicProduceResponse(name="t", partition_responses=[part])]
+    )
+    async with asyncio.timeout(30), broker.serving() as address, client_of(address, time) as client:
+        async with Producer(client, idempotent=False, linger_ms=0) as producer:
+            with pytest.raises((TypeError, ValueError), match=said):
+                await producer.send("t", **wrong)
+            future = await producer.send("t", bytearray(b"x"), key=memoryview(b"k"), headers=[(b"trace", None)])
+            await producer.flush()
+        assert future.result().offset == 4

@@ -1,0 +1,70 @@
+"""What a lag command was asked about and did not look at is refused, with the reason."""
+
+import asyncio
+from types import SimpleNamespace
+
+import pytest
+
+from horolog.client.moments.lagging import Lag
+from horolog.client.values.types import TopicPartition
+from horolog.commands.errors import CommandError
+from horolog.commands.exit_codes import ExitCode
+from horolog.commands.online.looked_at import require_looked_at, why_no_group
+
+
+class Client:
+    """Knows two topics, and withholds none."""
+
+    async def metadata(self):
+        return SimpleNamespace(topics=dict.fromkeys(("orders", "weather"), SimpleNamespace(error_code=0)))
+
+    async def withheld(self, topic):
+        return None
+
+
+class Admin:
+    client = Client()
+
+    async def list_groups(self):
+        return [SimpleNamespace(group=name) for name in ("billing", "idle")]
+
+
+def lag(group, topic):
+    return Lag(group, TopicPartition(topic, 0), 1, 1, 0, None, 0.0, None)
+
+
+BILLING = [lag("billing", "orders")]
+
+
+@pytest.mark.parametrize(
+    ("groups", "topics"), [(["billing"], ["orders"]), (["billing"], []), ([], ["orders"]), ([], [])]
+)
+def test_what_was_looked_at_passes(groups, topics):
+    asyncio.run(require_looked_at(Admin(), groups, topics, BILLING))
+
+
+@pytest.mark.parametrize(
+    ("groups", "topics", "lags", "expected"),
+    [
+        (
+            ["billing"],
+            ["order"],
+            [],
+            "group 'billing' has committed nothing of order: there is no topic 'order'; do you mean 'orders'?",
+        ),
+        (["billing", "idle"], ["weather"], BILLING, "none of these groups has committed anything of weather; "),
+        ([], ["xyz"], [], "no group has committed anything of xyz: there is no topic 'xyz'; `horolog topics list`"),
+        (["billing", "idle"], [], BILLING, "group 'idle' has committed nothing; "),
+        (["billing", "idle"], ["orders"], BILLING, "group 'idle' has committed nothing of orders; "),
+        (["biling"], [], [], "there is no group 'biling'; do you mean 'billing'?"),
+        ([], [], [], "no group has committed anything; "),
+    ],
+)
+def test_what_was_not_looked_at_is_refused(groups, topics, lags, expected):
+    with pytest.raises(CommandError) as refused:
+        asyncio.run(require_looked_at(Admin(), groups, topics, lags))
+    assert (str(refused.value).startswith(expected), refused.value.code) == (True, ExitCode.NOT_FOUND)
+
+
+def test_a_group_that_nothing_is_spelled_like():
+    assert str(asyncio.run(why_no_group(Admin(), "xyz"))) == "there is no group 'xyz'; `horolog groups list` names them"
