@@ -5,10 +5,12 @@ It imports nothing of the other packages.
 
 __all__ = [
     "acl_types",
+    "acls",
     "certificates",
     "cipher_suites",
     "clock",
     "der",
+    "hosts",
     "interrupts",
     "jaas",
     "linear_regex",

@@ -10,6 +10,9 @@ from typing import Final, NamedTuple
 
 from horolog.base import der
 
+EXPIRY_WARNING_MS: Final = 30 * 86_400_000
+"""How long before its end a certificate is warned about, where nothing else is set."""
+
 KEYWORDS: Final = {
     "2.5.4.3": "CN",
     "2.5.4.6": "C",

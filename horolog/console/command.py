@@ -149,7 +149,7 @@ async def _while_there_is(serving: Coroutine[Any, Any, None], parent: int) -> No
 
 def options_of(arguments: argparse.Namespace, console: Console, host: str) -> "Options":
     """The settings of the console. Raises UsageError if they are contradictory, or would let anybody in."""
-    from horolog.broker.config.listeners import is_loopback
+    from horolog.base.hosts import is_loopback
     from horolog.commands.online.decoding import registry_access
     from horolog.console.options import Login, Options, clusters_of
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from horolog.base.acl_types import CLUSTER_NAME, Operation, PatternType, Permission, ResourceType
+from horolog.base.acls import Acl
 from horolog.broker.base.principal import USER, Principal
 from horolog.broker.cluster.cluster_state import RulesChanged
 from horolog.broker.log.storage import MemoryStorage
-from horolog.broker.security.acls import Acl, rule_of
+from horolog.broker.security.acls import rule_of
 from tests.support.at_once import at_once
 from tests.support.memory_broker import MemoryBroker, Wire
 

@@ -18,7 +18,9 @@ LINKS = frozenset({"broker", "client", "pipeline", "protocol"})
 VENDOR = PROJECT / "tests" / "vendor"
 """Vendored tools: no rule of style applies to them."""
 
-_ROOMS = "horolog.broker.log"
+_HOUSES = ("horolog.broker", "horolog.broker.log", "horolog.client", "horolog.pipeline")
+"""Packages of rooms."""
+_ROOMS_FOR_ALL = ("horolog.base", "horolog.commands")
 _HEAD_FORMAT = re.compile(r">qi[a-zA-Z0-9]*b[a-zA-Z0-9]*|>qi|>iIb[a-zA-Z]*")
 """What begins with an entry's offset and length. `>qi` alone is the time index's entry, too."""
 _POSITION_NAME = re.compile(r"(?:_|\b)(?:AT|ENDS_AT|FROM)\b")
@@ -72,8 +74,8 @@ class Facts:
 
     functions: tuple[Function, ...]
     imported: tuple[str, ...]
-    fronts: tuple[tuple[str, tuple[str, ...]], ...]
-    """Modules of rooms that the file imports from, and the names that it imports."""
+    targets: tuple[str, ...]
+    """What the file imports, each name with its module."""
     duty: str | None
 
 
@@ -83,19 +85,21 @@ def facts(path: Path) -> Facts:
     where = path.relative_to(PROJECT)
     found: list[Function] = []
     imports: list[str] = []
-    fronts: list[tuple[str, tuple[str, ...]]] = []
+    targets: list[str] = []
     for node in _statements(tree):
         if isinstance(node, _FUNCTIONS):
             lines = (node.end_lineno or node.lineno) - node.lineno + 1
             found.append(Function(f"{where}:{node.lineno} {node.name}", lines, nesting(node)))
         elif isinstance(node, ast.Import):
             imports += [one.name for one in node.names]
+            targets += [one.name for one in node.names]
         elif isinstance(node, ast.ImportFrom) and not node.level:
             imports.append(node.module or "")
-            if (node.module or "").startswith(f"{_ROOMS}."):
-                fronts.append((node.module or "", tuple(one.name for one in node.names)))
+            targets += [f"{node.module}.{one.name}" for one in node.names]
     text = ast.get_docstring(tree)
-    return Facts(tuple(found), tuple(imports), tuple(fronts), " ".join(text.split("\n\n")[0].split()) if text else None)
+    return Facts(
+        tuple(found), tuple(imports), tuple(targets), " ".join(text.split("\n\n")[0].split()) if text else None
+    )
 
 
 def _statements(node: ast.AST) -> Iterator[ast.AST]:
@@ -137,29 +141,34 @@ def imported(path: Path) -> tuple[str, ...]:
 
 
 def past_a_front(path: Path) -> Iterator[str]:
-    """Imports of a log room's hidden names by a file outside of it."""
-    for module, names in facts(path).fronts:
-        package, room, *behind = _room_of(module)
-        folder = PROJECT / package.replace(".", "/") / room
-        if not room or not folder.is_dir() or folder in path.parents:
-            continue
-        shown = _names_shown(folder / "__init__.py")
-        hidden = [name for name in names if behind or name not in shown]
-        yield from (f"{path.relative_to(PROJECT)}: {name} of {package}.{room}" for name in hidden)
+    """Imports of what a room does not show, by a file outside of it: its front is its `__init__`, which shows names or whole modules."""
+    for target in facts(path).targets:
+        yield from (f"{path.relative_to(PROJECT)}: {name}" for name in _hidden_from(path, target))
 
 
-def _room_of(module: str) -> list[str]:
-    """The package of rooms, the room and the part behind it, as far as a module's name has them."""
-    if not module.startswith(f"{_ROOMS}."):
-        return ["", ""]
-    return [_ROOMS, *module.removeprefix(f"{_ROOMS}.").split(".")]
+def _hidden_from(path: Path, target: str) -> Iterator[str]:
+    parts = target.split(".")
+    for depth in range(2, len(parts)):
+        room = ".".join(parts[:depth])
+        folder = PROJECT / room.replace(".", "/")
+        if not folder.is_dir():
+            return
+        if is_room(room) and folder not in path.parents and parts[depth] not in names_shown(folder / "__init__.py"):
+            yield f"{parts[depth]} of {room}"
+
+
+def is_room(package: str) -> bool:
+    """Whether a package is a room, or lies in one."""
+    if package in _HOUSES:
+        return False
+    return package.startswith((*(f"{house}." for house in _HOUSES), *_ROOMS_FOR_ALL))
 
 
 @cache
-def _names_shown(front: Path) -> frozenset[str]:
+def names_shown(front: Path) -> frozenset[str]:
     assigned = (node for node in ast.parse(front.read_bytes()).body if isinstance(node, ast.Assign))
     return frozenset(
-        next(ast.literal_eval(node.value) for node in assigned if ast.unparse(node.targets[0]) == "__all__")
+        next((ast.literal_eval(node.value) for node in assigned if ast.unparse(node.targets[0]) == "__all__"), ())
     )
 
 

@@ -6,9 +6,10 @@ Changes that Kafka has made since the folder was taken over count; all other rul
 from __future__ import annotations
 
 from horolog.base.acl_types import Operation, PatternType, Permission, ResourceType
+from horolog.base.acls import Acl
 from horolog.broker.adoption.kraft_state import KraftState
 from horolog.broker.on_record.stored_rules import RuleId, Rules, StoredRule
-from horolog.broker.security.acls import Acl, rule_of, wrong_with
+from horolog.broker.security.acls import rule_of, wrong_with
 
 
 def with_acls(rules: Rules, before: KraftState | None, now: KraftState) -> dict[RuleId, StoredRule]:

@@ -7,7 +7,6 @@ back to those. Unlike Kafka 0.10, a host that is advertised without a port gets 
 
 from __future__ import annotations
 
-import ipaddress
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -149,16 +148,6 @@ def http_address(settings: Settings) -> tuple[str, int] | None:
     """Where metrics and health are served over HTTP; None: nowhere."""
     text = settings.horolog_http_listen
     return split_host_port("horolog.http.listen", text) if text else None
-
-
-def is_loopback(host: str) -> bool:
-    """Whether only this machine reaches it; of a name other than localhost that is not known."""
-    if host.lower() == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 def is_wildcard(host: str) -> bool:

@@ -6,11 +6,11 @@ of it as well.
 
 from dataclasses import dataclass
 
+from horolog.base.certificates import EXPIRY_WARNING_MS
 from horolog.broker.base.topic_names import wrong_with
 from horolog.broker.config.protection import wrong_authorizer, wrong_super_users
 from horolog.broker.config.setting_types import INT64_MAX, boolean, integer, long, password, string, words
 
-EXPIRY_WARNING_MS = 30 * 86_400_000
 TLS_VERSIONS = ("TLSv1.2", "TLSv1.3")
 STORE_TYPES = ("JKS", "PKCS12", "PEM")
 CLIENT_AUTH = ("none", "requested", "required")

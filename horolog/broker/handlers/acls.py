@@ -13,11 +13,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from horolog.base.acl_types import Operation, PatternType, Permission, ResourceType
+from horolog.base.acls import Acl, AclFilter
 from horolog.broker.cluster.cluster_state import RulesChanged
 from horolog.broker.handlers.context import BrokerView, RequestContext
 from horolog.broker.on_record.cluster_errors import ClusterError
 from horolog.broker.on_record.stored_rules import ACL, Rules
-from horolog.broker.security.acls import Acl, AclFilter, acl_of, rule_of, wrong_with, wrong_with_filter
+from horolog.broker.security.acls import acl_of, rule_of, wrong_with, wrong_with_filter
 from horolog.protocol.errors import ErrorCode, ProtocolError
 from horolog.protocol.messages.acls import (
     AclCreation,

@@ -24,11 +24,12 @@ from horolog.base.acl_types import (
     Permission,
     ResourceType,
 )
+from horolog.base.acls import Acl
 from horolog.broker.base.principal import Principal
 from horolog.broker.config.protection import super_users_of
 from horolog.broker.config.settings import Settings
 from horolog.broker.on_record.stored_rules import ACL, Rules, StoredRule
-from horolog.broker.security.acls import Acl, acl_of, plain_host
+from horolog.broker.security.acls import acl_of, plain_host
 
 MAX_REMEMBERED: Final = 10_000
 """Cached results of one principal at one host."""

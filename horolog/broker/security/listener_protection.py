@@ -6,8 +6,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from horolog.base.hosts import is_loopback
 from horolog.broker.config.listener_keys import names, read
-from horolog.broker.config.listeners import Address, is_loopback, listen_addresses
+from horolog.broker.config.listeners import Address, listen_addresses
 from horolog.broker.config.setting_types import SettingsError
 from horolog.broker.config.settings import SPECS, Settings
 

@@ -4,12 +4,12 @@ import logging
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from horolog.base.hosts import is_loopback
 from horolog.broker.config import listener_keys
 from horolog.broker.config.listeners import (
     HTTP_LISTEN,
     controller_listeners,
     http_address,
-    is_loopback,
     listen_addresses,
     warnings_about_old_names,
 )

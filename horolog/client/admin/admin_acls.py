@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from horolog.base.acl_types import Operation, PatternType, Permission, ResourceType
-from horolog.broker.security.acls import Acl, AclFilter
+from horolog.base.acls import Acl, AclFilter
 from horolog.client.admin.admin_base import AdminBase
 from horolog.client.values.errors import check
 from horolog.protocol.messages.acls import (

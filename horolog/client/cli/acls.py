@@ -12,7 +12,7 @@ from horolog.commands.online.connecting import connected
 
 if TYPE_CHECKING:
     from horolog.base.acl_types import Operation, ResourceType
-    from horolog.broker.security.acls import Acl, AclFilter
+    from horolog.base.acls import Acl, AclFilter
     from horolog.broker.security.authorizer import Authorizer, Verdict
     from horolog.client.admin.admin import Admin
 
@@ -79,7 +79,8 @@ def _resource(text: str) -> "tuple[ResourceType, str, bool]":
 
 def _rule(arguments: argparse.Namespace) -> "Acl":
     from horolog.base.acl_types import PatternType, Permission
-    from horolog.broker.security.acls import Acl, wrong_with
+    from horolog.base.acls import Acl
+    from horolog.broker.security.acls import wrong_with
 
     kind, name, is_prefix = _resource(arguments.resource)
     rule = Acl(
@@ -124,7 +125,7 @@ async def _list(arguments: argparse.Namespace, console: Console) -> ExitCode:
 
 def _filter(resource: str | None) -> "AclFilter":
     from horolog.base.acl_types import EVERY_NAME, PatternType
-    from horolog.broker.security.acls import AclFilter
+    from horolog.base.acls import AclFilter
 
     if resource is None:
         return AclFilter()
@@ -186,7 +187,8 @@ async def _add(arguments: argparse.Namespace, console: Console) -> ExitCode:
 
 
 async def _remove(arguments: argparse.Namespace, console: Console) -> ExitCode:
-    from horolog.broker.security.acls import AclFilter, rule_of
+    from horolog.base.acls import AclFilter
+    from horolog.broker.security.acls import rule_of
     from horolog.client.admin.admin import Admin
 
     rule = _rule(arguments)

@@ -41,7 +41,7 @@ def _pages(arguments: argparse.Namespace, environ: Mapping[str, str]) -> Iterato
     import subprocess
     import sys
 
-    from horolog.broker.config.listeners import is_loopback
+    from horolog.base.hosts import is_loopback
 
     address = bootstrap(arguments, environ)
     if not is_loopback(arguments.console.rpartition(":")[0].strip("[]")):

@@ -13,9 +13,8 @@ SHOWN: Final = 10  # brokers named at most
 
 def expiry_warnings(certificates: Mapping[str, bytes], now_s: float) -> list[str]:
     """A line for each certificate, DER by broker, that its broker warns about too."""
-    from horolog.base.certificates import expiry_warning, read
+    from horolog.base.certificates import EXPIRY_WARNING_MS, expiry_warning, read
     from horolog.base.der import DerError
-    from horolog.broker.config.security_settings import EXPIRY_WARNING_MS
 
     found = []
     for broker, encoded in sorted(certificates.items()):
@@ -26,7 +25,7 @@ def expiry_warnings(certificates: Mapping[str, bytes], now_s: float) -> list[str
 
 def openness_warnings(view: "ClusterView", security: "Security | None") -> list[str]:
     """One line for all brokers that other machines can reach and that accepted a client without authentication."""
-    from horolog.broker.config.listeners import is_loopback
+    from horolog.base.hosts import is_loopback
 
     if security is not None and security.says_who:
         return []

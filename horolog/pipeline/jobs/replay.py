@@ -45,9 +45,9 @@ from horolog.pipeline.jobs.loading import (
 from horolog.pipeline.jobs.topic_rules import Counts, TopicRules, outlook_of, rules_at
 from horolog.pipeline.options.brokers import Where
 from horolog.pipeline.stores.object_stores import Place, is_url
-from horolog.pipeline.stores.store import files_of, place_of
+from horolog.pipeline.stores.store import OWN, files_of, place_of
 from horolog.pipeline.tables.layout import DATE
-from horolog.pipeline.tables.table import OWN, TableError
+from horolog.pipeline.tables.table import TableError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

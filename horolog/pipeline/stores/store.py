@@ -16,7 +16,9 @@ from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar
 
 from horolog.pipeline.stores.object_stores import Place, hadoop_options, is_url
-from horolog.pipeline.tables.table import OWN
+
+OWN = "_horolog"
+"""Our own files in a table's folder."""
 
 P = TypeVar("P", bound=Place)
 

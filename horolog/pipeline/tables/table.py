@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
 COLUMNS = ("topic", "partition", "offset", "timestamp", "timestampType", "key", "value", "headers", "topic_id")
 FORMATS = ("parquet", "delta", "iceberg")
-OWN = "_horolog"
-"""Our own files in a table's folder."""
 TOPIC_IDS = "topic ids"
 ROWS = (
     "topic string, partition int, offset long, timestamp timestamp, timestampType int, key binary, value binary,"

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from horolog.base.acl_types import Operation, PatternType, Permission, ResourceType
+from horolog.base.acls import Acl
 from horolog.broker.config import listener_keys
 from horolog.broker.config.setting_types import ConfigType
 from horolog.broker.config.settings import SPECS
 from horolog.broker.groups import group_settings
 from horolog.broker.handlers.config_resources import BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP, TOPIC
-from horolog.broker.security.acls import Acl
 from horolog.broker.security.audit import Part
 from horolog.broker.security.sasl.scram_keys import BY_NUMBER
 from horolog.protocol.wire import ArrayType, Struct, StructType

@@ -1,12 +1,13 @@
 """The access list of a Kafka's metadata comes into force, and what a Kafka changes of it later counts too."""
 
 from horolog.base.acl_types import Operation, ResourceType
+from horolog.base.acls import Acl
 from horolog.broker.adoption.adopted_acls import with_acls
 from horolog.broker.adoption.kraft_state import KraftState
 from horolog.broker.base.principal import Principal
 from horolog.broker.log.storage import MemoryStorage
 from horolog.broker.on_record.stored_rules import StoredRule
-from horolog.broker.security.acls import Acl, acl_of, rule_of
+from horolog.broker.security.acls import acl_of, rule_of
 from horolog.protocol.messages.metadata_records import AccessControlEntryRecord
 from tests.support.guarded_broker import GuardedBroker, acl
 from tests.support.kraft import FOLDER, log, topic

@@ -5,16 +5,8 @@ import json
 import pytest
 
 from horolog.base.acl_types import Operation, PatternType, Permission, ResourceType
-from horolog.broker.security.acls import (
-    Acl,
-    AclFilter,
-    acl_of,
-    key_of,
-    plain_host,
-    rule_of,
-    wrong_with,
-    wrong_with_filter,
-)
+from horolog.base.acls import Acl, AclFilter
+from horolog.broker.security.acls import acl_of, key_of, plain_host, rule_of, wrong_with, wrong_with_filter
 
 READ_T = Acl(ResourceType.TOPIC, "t", PatternType.LITERAL, "User:alice", "*", Operation.READ, Permission.ALLOW)
 PREFIXED = READ_T._replace(name="or", pattern_type=PatternType.PREFIXED)

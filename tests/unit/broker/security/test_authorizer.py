@@ -8,11 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 
 from horolog.base.acl_types import Operation, PatternType, Permission, ResourceType
+from horolog.base.acls import Acl
 from horolog.broker.base.principal import Principal
 from horolog.broker.config.settings import load
 from horolog.broker.on_record.stored_rules import StoredRule
 from horolog.broker.security import authorizer as authorizers
-from horolog.broker.security.acls import Acl, rule_of
+from horolog.broker.security.acls import rule_of
 from horolog.broker.security.authorizer import Authorizer, KnownAcls, authorizer_of
 from tests.support.guarded_broker import STANDARD_AUTHORIZER, acl
 
