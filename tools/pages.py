@@ -1,9 +1,10 @@
 """`python -m tools.pages`: write the generated parts of docs anew, between the marks that begin and end them."""
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
-from tools import api_table, reference, state_diagrams
+from tools import api_table, reference, rooms, state_diagrams
 
 DOCS = reference.ROOT / "docs"
 END = "<!-- end -->"
@@ -15,6 +16,12 @@ PARTS: dict[str, dict[str, Callable[[], str]]] = {
         "<!-- transaction -->": state_diagrams.transaction_diagram,
     },
     "security.md": {"<!-- needs -->": api_table.needed},
+    "design.md": {
+        "<!-- rooms of the broker -->": partial(rooms.table, "horolog.broker"),
+        "<!-- rooms of the log -->": partial(rooms.table, "horolog.broker.log"),
+        "<!-- rooms of the client -->": partial(rooms.table, "horolog.client"),
+        "<!-- rooms of the pipeline -->": partial(rooms.table, "horolog.pipeline"),
+    },
     "reference.md": {"<!-- reference -->": reference.reference},
 }
 

@@ -1,15 +1,4 @@
-"""The data pipeline on Spark: reads topics by time from a broker or from segment files, and writes them with their times.
-
-Where to look:
-
-- `spark_session`   `session`: a Spark session with sane defaults; `java` finds or brings a Java runtime
-- `plan`            what an offline read would read and skip, and why
-- `source`          the data source `horolog`, found by Spark through the package `pyspark_horolog`
-- `topic_tables`    `catalogue`: topics as tables of SQL
-- `tables`          the archives of topics; `table` is the rows of one
-- `decode`          record batches to Arrow, column by column
-- `options`         every option of reading and writing, checked
-"""
+"""The data pipeline on Spark: reads topics by time from a broker or from segment files, and writes them with their times."""
 
 from typing import TYPE_CHECKING, Any
 
