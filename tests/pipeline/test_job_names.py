@@ -19,7 +19,9 @@ SHOWN = {
 def test_the_page_shows_every_job_and_no_other():
     assert sorted(SHOWN) == sorted(job.name for job in JOBS)
     (imported,) = re.findall(r"`from horolog.pipeline.jobs import ([^`]+)`", PAGE)
-    assert sorted(imported.split(", ")) == sorted(jobs.__all__)
+    assert sorted(imported.split(", ")) == sorted(
+        name for name in jobs.__all__ if not inspect.ismodule(getattr(jobs, name))
+    )
 
 
 @pytest.mark.parametrize("job", [job.name for job in JOBS])

@@ -24,6 +24,7 @@ from horolog.client.values.errors import KafkaError
 from horolog.client.wire.client import Client
 from horolog.client.wire.retry import RetryPolicy
 from horolog.pipeline.jobs.lanes import end_sum
+from horolog.pipeline.spark.spark_session import WORKER_DAEMON
 from tests.pipeline import endless_write, samples
 from tests.pipeline.clusters import committed, create, fill
 from tests.support.broker_process import BrokerProcess
@@ -41,6 +42,8 @@ STEP = "25"
 ROWS = {"replay": 3000, "bootstrap": 3000, "mirror": 300}
 """Of one job: enough for some kills to fall among them. A mirror takes a Spark job for each step."""
 PATIENCE_SECONDS = 300
+DAEMONS = (b"pyspark.daemon", b"pyspark/daemon", WORKER_DAEMON.encode())
+"""What starts the Python workers of a session: Spark's own module, or ours."""
 
 
 @pytest.fixture
@@ -78,7 +81,7 @@ def executors(pid):
             command = Path(f"/proc/{child}/cmdline").read_bytes()
         except FileNotFoundError:
             continue
-        if b"pyspark.daemon" in command or b"pyspark/daemon" in command:
+        if any(daemon in command for daemon in DAEMONS):
             found += children(child) or [child]
         else:
             found += executors(child)
