@@ -45,7 +45,7 @@ def test_a_file_is_made_once(store):
 @pytest.mark.spark
 @pytest.mark.timeout(500)
 def test_of_many_one_makes_it(hdfs):
-    """fsspec's memory looks and writes in two steps, which threads may take at once."""
+    """The memory of fsspec looks and writes in two steps, which threads may take at once."""
     store = files_of(Place.of(f"{hdfs}/{unique('store')}"))
     with ThreadPoolExecutor(8) as pool:
         made = list(pool.map(lambda n: store.create("one", b"%d" % n), range(8)))
