@@ -78,9 +78,10 @@ config: $(VENV)/runtime.stamp
 	$(BIN)/python -m horolog.broker.config.server_properties > config/server.properties
 	$(BIN)/python -m tools.operations_tables docs/operations.md
 
-# The tables and the reference in docs that come from code.
+# The tables in docs that come from code, and the reference of all folders in build/reference.md.
 docs: $(VENV)/runtime.stamp
 	$(BIN)/python -m tools.pages
+	$(BIN)/python -m tools.reference
 
 # What would be published: the source archive, the wheel that is made of it, and one of this platform with the hot path compiled.
 # The tag of that one names this system's C library; where auditwheel is there, it becomes that of all that the wheel runs on.

@@ -4,9 +4,10 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from tools import api_table, reference, rooms, state_diagrams
+from tools import api_table, rooms, state_diagrams
+from tools.reference import ROOT
 
-DOCS = reference.ROOT / "docs"
+DOCS = ROOT / "docs"
 END = "<!-- end -->"
 PARTS: dict[str, dict[str, Callable[[], str]]] = {
     "apis.md": {"<!-- served -->": api_table.served, "<!-- not served -->": api_table.not_served},
@@ -22,7 +23,6 @@ PARTS: dict[str, dict[str, Callable[[], str]]] = {
         "<!-- rooms of the client -->": partial(rooms.table, "horolog.client"),
         "<!-- rooms of the pipeline -->": partial(rooms.table, "horolog.pipeline"),
     },
-    "reference.md": {"<!-- reference -->": reference.reference},
 }
 
 

@@ -1,10 +1,12 @@
-"""The reference in docs/reference.md: for each folder what code outside of it imports, with signatures and a sentence each.
+"""`python -m tools.reference`: write build/reference.md: for each folder what code outside of it imports, with signatures.
 
-The source is read, not imported: Spark and the other optional packages need not be there.
+The source is read, not imported: Spark and the other optional packages need not be there. The page is not kept, because it changes
+with every signature.
 """
 
 import ast
 import re
+import sys
 import textwrap
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -12,6 +14,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
+PAGE = ROOT / "build" / "reference.md"
+HEADING = """\
+# Reference
+
+What each folder of `horolog` offers to the others: the classes and functions that code outside of
+the folder imports, with signatures and the first sentence of each docstring.
+
+"""
 PACKAGE = "horolog"
 LEFT_OUT = ("horolog.protocol.messages",)
 """Declarations of messages: docs/apis.md is about those."""
@@ -176,7 +186,7 @@ def entries(module: Module, known: dict[str, Module]) -> Iterator[str]:
 
 
 def reference(root: Path = ROOT) -> str:
-    """The page below its heading: a heading for each folder, the modules in it that others use."""
+    """The page below its heading: a heading for each folder with its duty, the modules in it that others use."""
     folders: dict[str, list[Module]] = defaultdict(list)
     known = modules(root)
     for module in known.values():
@@ -186,12 +196,21 @@ def reference(root: Path = ROOT) -> str:
     for folder, inside in sorted(folders.items()):
         shown = [(module, list(entries(module, known))) for module in sorted(inside, key=lambda one: one.name)]
         if any(lines for _, lines in shown):
-            parts.append(f"## {folder.removeprefix(PACKAGE + '.')}\n")
-            parts += [_section(module, lines) for module, lines in shown if lines]
+            parts.append(_heading("##", known[folder]))
+            parts += [_heading("###", module) + "\n" + "\n".join(lines) + "\n" for module, lines in shown if lines]
     return "\n".join(parts)
 
 
-def _section(module: Module, lines: list[str]) -> str:
-    name = module.name.removeprefix(PACKAGE + ".")
+def _heading(level: str, module: Module) -> str:
     said = textwrap.fill(sentence(module.tree), WIDTH, break_long_words=False, break_on_hyphens=False)
-    return f"### {name}\n\n{said}\n\n" + "\n".join(lines) + "\n"
+    return f"{level} {module.name.removeprefix(PACKAGE + '.')}\n\n{said}\n"
+
+
+def main(page: Path = PAGE) -> None:
+    page.parent.mkdir(parents=True, exist_ok=True)
+    page.write_text(HEADING + reference(), "utf-8")
+    sys.stdout.write(f"{page} lists what each folder offers to the others\n")
+
+
+if __name__ == "__main__":
+    main()

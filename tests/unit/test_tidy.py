@@ -173,9 +173,8 @@ def product(files):
 
 
 def beside_code(files):
-    """Pages, build and configuration files; not the reference, which is written from the code."""
-    named = [path for path in files if path.suffix != ".py" and path.name != "reference.md"]
-    return "\n".join(files[path] for path in named)
+    """Pages, build and configuration files."""
+    return "\n".join(text for path, text in files.items() if path.suffix != ".py")
 
 
 def test_no_module_is_dead(modules, files):

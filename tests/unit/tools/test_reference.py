@@ -1,5 +1,6 @@
 """The reference names what other folders import, with the signature that it has."""
 
+import re
 import textwrap
 
 import pytest
@@ -83,6 +84,8 @@ def test_what_others_import_is_shown_and_nothing_else(tree):
     assert reference.reference(tree) == textwrap.dedent("""\
         ## a
 
+        The front of a room.
+
         ### a.inside
 
         Things that are made here: of several kinds.
@@ -106,12 +109,33 @@ def test_what_others_import_is_shown_and_nothing_else(tree):
         """)
 
 
-def test_the_consumer_has_what_it_looks_up_by():
-    _, _, section = reference.reference().partition("- `class Consumer(")
+@pytest.fixture(scope="module")
+def page():
+    return reference.reference()
+
+
+def test_the_consumer_has_what_it_looks_up_by(page):
+    _, _, section = page.partition("- `class Consumer(")
     methods = section.partition("\n- `class")[0]
     assert "`between(" in methods
     assert "`async offsets_for_times(" in methods
 
 
-def test_the_page_is_no_wider_than_a_page():
-    assert [line for line in reference.reference().splitlines() if len(line) > 100 and " " in line.strip("- ")] == []
+def test_every_module_has_its_sentence(page):
+    """Below each heading, of a room or of a module, stands the sentence that its docstring begins with."""
+    headings = re.findall(r"^#{2,3} .*$", page, re.MULTILINE)
+    assert len(headings) > 100
+    assert re.findall(r"^(#{2,3} .*)\n\n(?![A-Z`])", page, re.MULTILINE) == []
+
+
+def test_the_page_is_built_where_it_is_not_kept(tmp_path, capsys):
+    reference.main(tmp_path / "build" / "reference.md")
+    assert (tmp_path / "build" / "reference.md").read_text("utf-8").startswith("# Reference\n\nWhat each folder")
+    assert "reference.md lists what each folder offers" in capsys.readouterr().out
+    ignored = (reference.ROOT / ".gitignore").read_text("utf-8").splitlines()
+    assert "build/" in ignored
+    assert reference.PAGE.is_relative_to(reference.ROOT / "build")
+
+
+def test_the_page_is_no_wider_than_a_page(page):
+    assert [line for line in page.splitlines() if len(line) > 100 and " " in line.strip("- ")] == []
