@@ -214,7 +214,7 @@ def prepare(
         raise CommandError(f"{missing:,} rows have no time in column {dump.time_column}")
     lanes = Lanes.of(
         "bootstrap",
-        (_known_as(dump.source), *dump[1:]),
+        (_known_as(dump.source), *dump[1:], rules.topic_id),
         address,
         topic,
         rules.partitions,

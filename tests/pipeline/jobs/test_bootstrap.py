@@ -169,3 +169,24 @@ def test_a_dump_that_was_sent_is_not_sent_again_and_one_that_has_changed_is_refu
     ended = run(*words)
     assert (ended.code, f"has changed since {COUNT} rows of it were sent" in ended.err) == (1, True)
     assert run(*words, "--again", "-o", "json").json["records"] == COUNT + 1
+
+
+def test_a_target_that_was_made_anew_gets_the_whole_dump(run, produce, rows, session_broker, tmp_path):
+    """Brokers forget offsets with their topic, sooner or later; the progress names the topic by its id, so nothing depends on it."""
+    topic, dump = unique("remade"), tmp_path / "dump"
+    rows.write.parquet(str(dump))
+    words = ("bootstrap", "--from", dump, "--topic", topic, "--time-column", "created", "-o", "json")
+    for _ in range(2):
+        before = jobs(run)
+        produce(topic, [])
+        ended = run(*words)
+        assert (ended.code, ended.json["records"], ended.json["sent_before"]) == (0, COUNT, 0), ended
+        assert len(consumed(run, topic)) == COUNT
+        assert len(jobs(run) - before) == 1
+        assert run("delete", topic, "--yes", command=("topics",)).code == 0
+
+
+def jobs(run):
+    """The groups that hold the progress of dumps."""
+    listed = json.loads(run("list", "-o", "json", command=("groups",)).out)
+    return {each["group"] for each in listed if each["group"].startswith("horolog-bootstrap-")}

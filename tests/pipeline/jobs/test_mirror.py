@@ -296,7 +296,7 @@ def test_a_topic_that_was_made_anew_is_refused_and_what_came_between_two_runs_is
     feed(session_broker, topic, [(0, None, b"v", [], BASE_MS)])
     assert mirrored(topic, "--since", f"@{BASE_MS}ms").json["records"] == 1
     for broker in (session_broker, other):
-        alter_partitions(broker, topic, 2)
+        administer(broker, lambda admin: admin.create_partitions({topic: 2}))
     feed(session_broker, topic, [(1, None, b"between", [], BASE_MS)])
     assert mirrored(topic, "--since", f"@{BASE_MS + MINUTE_MS}ms").json["records"] == 1
 
@@ -307,12 +307,21 @@ def test_a_topic_that_was_made_anew_is_refused_and_what_came_between_two_runs_is
     assert mirrored(topic, "--force").json["records"] == 30
 
 
-def alter_partitions(broker, topic, count):
-    async def alter():
-        async with Admin(broker.address) as admin:
-            await admin.create_partitions({topic: count})
+def test_a_target_that_was_made_anew_gets_everything(spark, mirrored, session_broker, other):
+    topic = made(session_broker, unique("remade"), 2)
+    feed(session_broker, topic, some_records(30, partitions=2))
+    for _ in range(2):
+        assert mirrored(topic).json["records"] == 30
+        assert mirrored(topic).json["records"] == 0
+        administer(other, lambda admin: admin.delete_topics([topic]))
 
-    asyncio.run(alter())
+
+def administer(broker, ask):
+    async def asked():
+        async with Admin(broker.address) as admin:
+            await ask(admin)
+
+    asyncio.run(asked())
 
 
 def test_what_retention_took_first_is_refused(spark, mirrored, run, session_broker, other):

@@ -393,6 +393,18 @@ def test_a_source_topic_that_was_made_anew_is_another_job(spark, run, produce, s
     assert [record["value"] for record in consumed(run, again)] == [f"{a}-{n}" for a in range(2) for n in range(3)]
 
 
+def test_a_target_that_was_made_anew_gets_everything(spark, run, produce, session_broker):
+    topic, again = unique("files"), unique("remade")
+    produce(topic, [{"value": str(n), "timestamp": NOW_MS} for n in range(3)])
+    words = ("replay", "--from", session_broker.data, "--from-topic", topic, "--topic", again, "-o", "json")
+    for _ in range(2):
+        produce(again, [])
+        ended = run(*words)
+        assert (ended.code, ended.json["records"], ended.json["sent_before"]) == (0, 3, 0), ended
+        assert len(consumed(run, again)) == 3
+        assert run("delete", again, "--yes", command=("topics",)).code == 0
+
+
 def test_others_who_wrote_between_two_runs_are_not_taken_for_doubles(spark, run, produce, tmp_path):
     topic, again, folder = unique("original"), unique("again"), tmp_path / "table"
     produce(again, [])
