@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from horolog.protocol.apis import API
+from horolog.protocol.records.head import heads_in
 from horolog.protocol.wire import Message, Struct, StructType
 
 UUID_BYTES = 16
@@ -52,7 +53,10 @@ def _value(declared: Any, value: Any, ids: Mapping[str, bytes]) -> Any:
 
 
 def shown(answer: Any, names: Mapping[bytes, str]) -> Any:
-    """An answer as it stands in the data, without fields that hold their default; `names` are those of the topics by id."""
+    """An answer as it stands in the data, without fields that hold their default; `names` are those of the topics by id.
+
+    Of records only whole batches count: Kafka fills up what it converted for old readers with the beginning of a batch.
+    """
     if isinstance(answer, list | tuple):
         return [shown(each, names) for each in answer]
     if isinstance(answer, Struct):
@@ -71,6 +75,8 @@ def _shown_field(name: str, value: Any, names: Mapping[bytes, str]) -> Any:
         return shown(value, names)
     if name == "topic_id":
         return "#" + names.get(bytes(value), "?")
+    if name == "records":
+        return f"{sum(each.size_bytes for each in heads_in(value))} bytes"
     return f"{len(value)} bytes"
 
 

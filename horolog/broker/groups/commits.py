@@ -34,6 +34,9 @@ from horolog.protocol.wire import NO_THROTTLING_MS, NO_UUID
 
 log = logging.getLogger(__name__)
 
+LAST_MENTION_COUNTS_IN = 1
+"""The version of OffsetCommit that answers a partition once, however often it is named."""
+EVERYWHERE = -1
 FIRST_COMMIT_BY_TOPIC_ID = 10
 NOW = -1
 NO_VERSION = -1
@@ -87,15 +90,14 @@ class Commits:
             code = self._check_member(group_id, member_id, instance_id, generation, version)
         if not code and member_id:
             self._on_commit(group_id, member_id)
+        if version == LAST_MENTION_COUNTS_IN:
+            topics = self._last_mentions(topics)
         accepted: Accepted = []
-        answers = [
-            (
-                name,
-                topic_id,
-                self._take_topic(self._topic_of(name, topic_id, version), sets, code, retention_ms, accepted),
-            )
-            for name, topic_id, sets in topics
-        ]
+        answers = []
+        for name, topic_id, sets in topics:
+            topic = self._topic_of(name, topic_id, version)
+            if sets or isinstance(topic, ErrorCode):
+                answers.append((name, topic_id, self._take_topic(topic, sets, code, retention_ms, accepted)))
         if len(answers) > 1:
             answers = [
                 (name, topic_id, each) for (name, topic_id), each in by_topic(((a, b), c) for a, b, c in answers)
@@ -139,6 +141,16 @@ class Commits:
         if len(self._registry.groups) >= self._cluster.settings.horolog_groups_max:
             return ErrorCode.GROUP_MAX_SIZE_REACHED
         return ErrorCode.NONE
+
+    def _last_mentions(self, topics: list[TopicAsked]) -> list[TopicAsked]:
+        """Each topic once. Of a partition that exists the last mention is answered, of another one each mention."""
+        once: dict[str, dict[tuple[int, int], OffsetAsked]] = {}
+        for number, (name, _, sets) in enumerate(topics):
+            topic = self._cluster.topics.get(name) or ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            mentions = once.setdefault(name, {})
+            for place, each in enumerate(sets):
+                mentions[(number, place) if missing(topic, each[0]) else (EVERYWHERE, each[0])] = each
+        return [(name, NO_UUID, list(mentions.values())) for name, mentions in once.items()]
 
     def _topic_of(self, name: str, topic_id: bytes, version: int) -> Topic | ErrorCode:
         if version < FIRST_COMMIT_BY_TOPIC_ID:
@@ -191,7 +203,8 @@ class Commits:
         for name, asked in topics:
             topic = self._topic_of(name, NO_UUID, NO_VERSION)
             timed = [(index, offset, leader_epoch, NOW, note) for index, offset, leader_epoch, note in asked]
-            answers.append((name, self._take_topic(topic, timed, code, NO_RETENTION, accepted)))
+            if timed or isinstance(topic, ErrorCode):
+                answers.append((name, self._take_topic(topic, timed, code, NO_RETENTION, accepted)))
         answers = by_topic(answers)
         if not accepted:
             done((NO_THROTTLING_MS, answers))
@@ -309,8 +322,8 @@ def _each_once(accepted: Accepted) -> Accepted:
 
 
 def by_topic(answers: Iterable[tuple[Named, list[PartitionAnswer]]]) -> list[tuple[Named, list[PartitionAnswer]]]:
-    """Leaves out topics without partitions. Where anything is refused, each topic is answered once, as on real brokers."""
-    told = [each for each in answers if each[1]]
+    """Where anything is refused, each topic is answered once, as on real brokers."""
+    told = list(answers)
     if not any(error for _, each in told for _, error in each):
         return told
     once: dict[Named, list[PartitionAnswer]] = {}

@@ -121,13 +121,17 @@ class OffsetFetch:
         return OffsetFetchResponseTopics(name=asked.name, topic_id=asked.topic_id, partitions=partitions)
 
     def _fetch_old(self, request: OffsetFetchRequest) -> OffsetFetchResponse:
-        """v0: a partition without an offset is an error, and only offsets were kept."""
+        """v0: a partition without an offset is an error, each is answered once, and only offsets were kept."""
         offsets = self._registry.old_offsets.get(request.group_id)
         code = self._registry.load_error(self._journal.shard_of(request.group_id))
         missing = code or ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-        topics = []
+        asked: dict[str, dict[int, None]] = {}
         for topic in request.topics or ():
-            found = [self._commits.find(offsets, (topic.name, index)) for index in topic.partition_indexes]
+            if topic.partition_indexes:
+                asked.setdefault(topic.name, {}).update(dict.fromkeys(topic.partition_indexes))
+        topics = []
+        for name, indexes in asked.items():
+            found = [self._commits.find(offsets, (name, index)) for index in indexes]
             partitions = [
                 OffsetFetchResponsePartition(
                     partition_index=index,
@@ -135,9 +139,9 @@ class OffsetFetch:
                     metadata="",
                     error_code=missing if one is None else ErrorCode.NONE,
                 )
-                for index, one in zip(topic.partition_indexes, found, strict=True)
+                for index, one in zip(indexes, found, strict=True)
             ]
-            topics.append(OffsetFetchResponseTopic(name=topic.name, partitions=partitions))
+            topics.append(OffsetFetchResponseTopic(name=name, partitions=partitions))
         return OffsetFetchResponse(topics=topics)
 
 

@@ -212,17 +212,39 @@ class Cutter:
             yield Piece(made(piece), depth, fresh)
 
 
-def _list_offsets(elements: Sequence[Any]) -> Generator[None, None, list[Any]]:
-    """Each topic once. A partition that the request names more than once is refused: it stays twice."""
-    topics: dict[str, dict[int, list[Any]]] = {}
-    for name, asked in elements:
-        partitions = topics.setdefault(name, {})
-        for one in asked:
-            mentions = partitions.setdefault(one[0], [])
-            if len(mentions) < 2:
-                mentions.append(one)
+def _together(most: int | None = None) -> Callable[[Sequence[Any]], Generator[None, None, list[Any]]]:
+    """Each topic once, with the mentions of a partition next to each other; those beyond `most` change no answer."""
+
+    def arrange(elements: Sequence[Any]) -> Generator[None, None, list[Any]]:
+        topics: dict[str, tuple[Any, dict[int, list[Any]]]] = {}
+        for topic in elements:
+            _, partitions = topics.setdefault(topic[0], (topic, {}))
+            for one in topic[-1]:
+                mentions = partitions.setdefault(one[0], [])
+                if most is None or len(mentions) < most:
+                    mentions.append(one)
+            yield
+        return [
+            (*topic[:-1], [one for each in partitions.values() for one in each])
+            for topic, partitions in topics.values()
+        ]
+
+    return arrange
+
+
+def _each_index_once(elements: Sequence[Any]) -> Generator[None, None, list[Any]]:
+    """Each topic once, and each of its partitions once."""
+    topics: dict[str, tuple[Any, dict[int, None]]] = {}
+    for topic in elements:
+        _, indexes = topics.setdefault(topic.name, (topic, {}))
+        indexes.update(dict.fromkeys(topic.partition_indexes))
         yield
-    return [(name, [one for each in partitions.values() for one in each]) for name, partitions in topics.items()]
+    arranged = []
+    for topic, indexes in topics.values():
+        once = copy(topic)
+        once.partition_indexes = list(indexes)
+        arranged.append(once)
+    return arranged
 
 
 def _delete_records(elements: Sequence[Any]) -> Generator[None, None, list[Any]]:
@@ -264,11 +286,18 @@ _ALTER: Final = (Operation.ALTER,)
 SPLITS: Final[dict[tuple[ApiKey, int], Split]] = {
     (ApiKey.LIST_OFFSETS, 0): _PARTITIONS,
     (ApiKey.LIST_OFFSETS, 1): Split(
-        ("topics", "partitions"), ("topics", "partitions"), inner_name=itemgetter(0), arrange=_list_offsets
+        ("topics", "partitions"), ("topics", "partitions"), inner_name=itemgetter(0), arrange=_together(most=2)
     ),
     (ApiKey.METADATA, 0): Split(("topics",), ("topics",), _named("name", "topic_id")),
     (ApiKey.OFFSET_COMMIT, 0): _PARTITIONS,
-    (ApiKey.OFFSET_FETCH, 0): _BY_INDEX,
+    (ApiKey.OFFSET_COMMIT, 1): Split(
+        ("topics", "partitions"), ("topics", "partitions"), inner_name=itemgetter(0), arrange=_together()
+    ),
+    (ApiKey.OFFSET_COMMIT, 2): _PARTITIONS,
+    (ApiKey.OFFSET_FETCH, 0): Split(
+        ("topics", "partition_indexes"), ("topics", "partitions"), arrange=_each_index_once
+    ),
+    (ApiKey.OFFSET_FETCH, 1): _BY_INDEX,
     (ApiKey.OFFSET_FETCH, 8): Split(("groups", "topics", "partition_indexes"), ("groups", "topics", "partitions")),
     (ApiKey.FIND_COORDINATOR, 4): Split(("coordinator_keys",), ("coordinators",)),
     (ApiKey.LEAVE_GROUP, 3): Split(("members",), ("members",)),

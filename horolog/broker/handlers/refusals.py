@@ -16,7 +16,11 @@ from horolog.protocol.errors import ErrorCode
 from horolog.protocol.flat import flat_of, struct_of
 from horolog.protocol.messages import consumer_groups, groups
 from horolog.protocol.messages.metadata import MetadataResponseTopic
-from horolog.protocol.messages.offsets import OffsetCommitResponseTopic
+from horolog.protocol.messages.offsets import (
+    OffsetCommitResponseTopic,
+    OffsetFetchResponsePartition,
+    OffsetFetchResponseTopic,
+)
 from horolog.protocol.messages.produce import PartitionProduceResponse
 from horolog.protocol.messages.quotas import DescribeClientQuotasResponse
 from horolog.protocol.messages.scram import (
@@ -93,6 +97,9 @@ ANSWERED_ONCE = {
     TxnOffsetCommitResponseTopic,
 }
 """Parts that are answered once, however often a request names them: with the inner parts of all mentions."""
+
+ANSWERED_ONCE_IN_V0 = {OffsetFetchResponseTopic, OffsetFetchResponsePartition}
+"""Parts of which that holds in version 0 only; a topic without partitions is left out there."""
 
 OF_ALL_ARRAYS = {AlterUserScramCredentialsResult}
 """Parts that stand for the elements of every array of the request."""
@@ -215,7 +222,28 @@ class _Refusal:
             part = array.struct()
             self._follow(recipe, part, each)
             parts.append(part)
-        return _each_once(array.struct, parts) if array.struct in ANSWERED_ONCE else parts
+        return self._each_once(array.struct, parts) if self._is_answered_once(array.struct) else parts
+
+    def _is_answered_once(self, struct: type[Struct]) -> bool:
+        return struct in ANSWERED_ONCE or (self._version == 0 and struct in ANSWERED_ONCE_IN_V0)
+
+    def _each_once(self, struct: type[Struct], parts: list[Struct]) -> list[Struct]:
+        names = [name for name in struct.FIELDS if name in NAMES]
+        inner = {name: one.type for name, one in struct.FIELDS.items() if isinstance(one.type, ArrayType)}
+        once: dict[tuple[object, ...], Struct] = {}
+        for part in parts:
+            first = once.setdefault(tuple(getattr(part, name) for name in names), part)
+            if first is not part:
+                for name in inner:
+                    getattr(first, name).extend(getattr(part, name))
+        for name, declared in inner.items():
+            element = declared.element
+            if isinstance(element, StructType) and self._is_answered_once(element.struct):
+                for part in once.values():
+                    setattr(part, name, self._each_once(element.struct, getattr(part, name)))
+        if inner and struct in ANSWERED_ONCE_IN_V0:
+            return [part for part in once.values() if any(getattr(part, name) for name in inner)]
+        return list(once.values())
 
 
 class _Array(NamedTuple):
@@ -238,23 +266,6 @@ class _Recipe(NamedTuple):
     """A field of the answer and one of the request; None: the element of the request is the name."""
     may_be_null: frozenset[str]
     arrays: tuple[_Array, ...]
-
-
-def _each_once(struct: type[Struct], parts: list[Struct]) -> list[Struct]:
-    names = [name for name in struct.FIELDS if name in NAMES]
-    inner = {name: one.type for name, one in struct.FIELDS.items() if isinstance(one.type, ArrayType)}
-    once: dict[tuple[object, ...], Struct] = {}
-    for part in parts:
-        first = once.setdefault(tuple(getattr(part, name) for name in names), part)
-        if first is not part:
-            for name in inner:
-                getattr(first, name).extend(getattr(part, name))
-    for name, declared in inner.items():
-        element = declared.element
-        if isinstance(element, StructType) and element.struct in ANSWERED_ONCE:
-            for part in once.values():
-                setattr(part, name, _each_once(element.struct, getattr(part, name)))
-    return list(once.values())
 
 
 def _kind(asked: Any) -> type[Struct] | None:

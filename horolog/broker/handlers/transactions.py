@@ -218,6 +218,7 @@ def _commits(
         (name, [(asked[0], missing(topic, asked[0]) or code) for asked in each])
         for name, each in topics
         for topic in [cluster.topics.get(name) or ErrorCode.UNKNOWN_TOPIC_OR_PARTITION]
+        if each or isinstance(topic, ErrorCode)
     ]
 
 

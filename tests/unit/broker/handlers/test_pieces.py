@@ -10,7 +10,15 @@ from horolog.protocol.flat import flat_of
 from horolog.protocol.messages.groups import FindCoordinatorRequest
 from horolog.protocol.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 from horolog.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
-from horolog.protocol.messages.offsets import OffsetFetchRequest, OffsetFetchRequestGroup, OffsetFetchRequestTopics
+from horolog.protocol.messages.offsets import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+    OffsetFetchRequest,
+    OffsetFetchRequestGroup,
+    OffsetFetchRequestTopic,
+    OffsetFetchRequestTopics,
+)
 from horolog.protocol.messages.topics import (
     CreatableTopic,
     CreateTopicsRequest,
@@ -136,6 +144,28 @@ def test_a_topic_that_is_named_twice_goes_together_and_a_partition_that_is_named
     pieces = cut(ApiKey.LIST_OFFSETS, 5, flat_of(request), 1, flat=True)
     shown = [(name, [one[0] for one in asked]) for piece in pieces for name, asked in piece.request[2]]
     assert shown == [("a", [0, 0]), ("a", [1, 1]), ("a", [2]), ("b", [0])]
+
+
+def test_partitions_that_an_old_commit_names_twice_stay_together():
+    def topic(name, *indexes):
+        asked = [OffsetCommitRequestPartition(partition_index=one, committed_offset=7) for one in indexes]
+        return OffsetCommitRequestTopic(name=name, partitions=asked)
+
+    request = OffsetCommitRequest(group_id="g", topics=[topic("a", 0, 1), topic("b", 0), topic("a", 0, 0)])
+    for version, expected in (
+        (1, [("a", [0, 0, 0]), ("a", [1]), ("b", [0])]),
+        (2, [("a", [0]), ("a", [1]), ("b", [0]), ("a", [0]), ("a", [0])]),
+    ):
+        pieces = cut(ApiKey.OFFSET_COMMIT, version, flat_of(request), 1, flat=True)
+        shown = [(name, [one[0] for one in asked]) for piece in pieces for name, _, asked in piece.request[5]]
+        assert shown == expected
+
+
+def test_the_oldest_fetch_of_offsets_looks_at_each_partition_once():
+    topics = [OffsetFetchRequestTopic(name=name, partition_indexes=[0, 1, 0]) for name in ("a", "b", "a")]
+    pieces = cut(ApiKey.OFFSET_FETCH, 0, OffsetFetchRequest(group_id="g", topics=topics), 2)
+    shown = [(one.name, one.partition_indexes) for piece in pieces for one in piece.request.topics]
+    assert shown == [("a", [0, 1]), ("b", [0, 1])]
 
 
 def test_pieces_grow_while_they_are_quick_and_shrink_where_they_are_slow():
