@@ -13,7 +13,6 @@ __all__ = [
     "hosts",
     "interrupts",
     "jaas",
-    "linear_regex",
     "patterns",
     "pins",
     "processes",

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterable
 
 from horolog.base.clock import Clock
-from horolog.base.linear_regex import PatternError, Regex
+from horolog.base.patterns import PatternError, Regex
 from horolog.broker.cluster.cluster import Cluster
 
 __all__ = ["MayDescribe", "PatternError", "TopicPatterns", "tried"]

@@ -16,7 +16,7 @@ from itertools import groupby
 from operator import itemgetter
 
 from horolog.base.acl_types import Operation, ResourceType
-from horolog.base.linear_regex import PatternError, Regex
+from horolog.base.patterns import PatternError, Regex
 from horolog.broker.cluster.cluster import Cluster
 from horolog.broker.config.listeners import PEERS
 from horolog.broker.groups.topic_patterns import TEXTS_AT_ONCE, tried

@@ -297,7 +297,7 @@ class _Source:
         try:
             return compile_pattern(text)
         except PatternError as error:
-            raise WhereError(f"at {token.began + 1}: the regular expression {error}") from error
+            raise WhereError(f"at {token.began + 1}: the regular expression {text!r}: {error}") from error
 
     def contained(self, left: _Operand, *, negated: bool) -> Test:
         closing = {"(": ")", "[": "]"}.get(self.take("(", "[") or "")

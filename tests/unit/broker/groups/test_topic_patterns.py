@@ -5,6 +5,7 @@ import pytest
 from horolog.broker.groups import topic_patterns
 from horolog.broker.groups.topic_patterns import PatternError, TopicPatterns
 from tests.support.at_once import delete_topic
+from tests.support.processor_time import at_most
 
 
 @pytest.fixture
@@ -32,6 +33,11 @@ def test_topics_that_come_and_go_are_noticed_within_a_second(patterns, world):
 def test_a_pattern_that_is_none_is_refused(patterns):
     with pytest.raises(PatternError):
         patterns.matching("(")
+
+
+def test_a_pattern_that_repeats_nothing_takes_no_time(patterns):
+    with at_most(1.0):
+        assert patterns.matching("((((){1000}){1000}){1000}){1000}orders") == {"orders"}
 
 
 def test_no_more_patterns_are_kept_than_the_bound(patterns, monkeypatch):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from horolog.base.linear_regex import Regex
+from horolog.base.patterns import Regex
 from horolog.broker.groups import topic_patterns
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.messages.transactions import (
@@ -16,6 +16,7 @@ from horolog.protocol.messages.transactions import (
 )
 from tests.support.guarded_broker import GuardedBroker, acl
 from tests.support.memory_broker import NOW_MS, MemoryBroker, Wire
+from tests.support.processor_time import at_most
 from tests.support.transactional import Producer, committed_records, fetch
 
 SETTINGS = {"transaction_state_log_num_partitions": 2}
@@ -93,6 +94,15 @@ async def test_a_bad_pattern_is_refused() -> None:
     async with MemoryBroker(**SETTINGS) as memory:
         answer = await memory.connect().ask(ListTransactionsRequest(transactional_id_pattern="("), 2)
         assert answer.error_code == ErrorCode.INVALID_REGULAR_EXPRESSION
+
+
+async def test_a_pattern_that_repeats_nothing_takes_no_time() -> None:
+    async with MemoryBroker(**SETTINGS) as memory:
+        await begin(memory, "a")
+        request = ListTransactionsRequest(transactional_id_pattern="((((a{0}){1000}){1000}){1000}){1000}|a")
+        with at_most(1.0):
+            answer = await memory.connect().ask(request, 2)
+        assert [one.transactional_id for one in answer.transaction_states] == ["a"]
 
 
 async def test_only_what_may_be_described_is_matched_by_a_pattern(monkeypatch: pytest.MonkeyPatch) -> None:
