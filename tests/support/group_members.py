@@ -43,6 +43,7 @@ class ClassicClient:
         self.group_id = group_id
         self.version = version
         self.instance_id: str | None = fields.pop("instance_id", None)
+        self.client = fields.pop("client", CLIENT)
         self.fields = {
             "session_timeout_ms": 10_000,
             "rebalance_timeout_ms": 20_000,
@@ -65,7 +66,7 @@ class ClassicClient:
             protocols=protocols,
             **fields,
         )
-        self.world.coordinator.join(request, self.version, CLIENT, self._take_join)
+        self.world.coordinator.join(request, self.version, self.client, self._take_join)
 
     def _take_join(self, response: Any) -> None:
         self.joined = response
@@ -93,7 +94,7 @@ class ClassicClient:
         ]
         values = {"generation_id": self.generation, "member_id": self.id, "group_instance_id": self.instance_id}
         request = SyncGroupRequest(group_id=self.group_id, assignments=given, **(values | fields))
-        self.world.coordinator.sync(request, lambda response: setattr(self, "synced", response))
+        self.world.coordinator.sync(request, lambda response: setattr(self, "synced", response), self.client.principal)
 
     def sync(self, assignments: dict[str, bytes] | None = None, **fields: Any) -> Any:
         self.send_sync(assignments, **fields)
@@ -118,6 +119,7 @@ class ConsumerClient:
         self.id = member_id
         self.group_id = group_id
         self.epoch = 0
+        self.client = fields.pop("client", CLIENT)
         self.fields = {"rebalance_timeout_ms": 20_000, "subscribed_topic_names": ["t"]} | fields
         self.owned: dict[bytes, list[int]] = {}
         self.response: Any = None
@@ -134,7 +136,7 @@ class ConsumerClient:
             topic_partitions=[] if epoch == 0 else partitions if owned else None,
             **(self.fields if full or epoch == 0 else {k: v for k, v in self.fields.items() if k == "instance_id"}),
         )
-        self.world.coordinator.consumer_heartbeat(request, 1, CLIENT, self._take, self.may_describe)
+        self.world.coordinator.consumer_heartbeat(request, 1, self.client, self._take, self.may_describe)
 
     def _take(self, response: Any) -> None:
         self.response = response

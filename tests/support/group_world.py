@@ -10,6 +10,7 @@ from horolog.broker.cluster.cluster import Cluster
 from horolog.broker.commit.committer import Commit
 from horolog.broker.config.settings import load
 from horolog.broker.coordination.timers import Timers
+from horolog.broker.groups.classic_events import Client
 from horolog.broker.groups.coordinator import GroupCoordinator
 from horolog.broker.log.manager import LogManager
 from horolog.broker.log.partition import Partition
@@ -17,7 +18,7 @@ from horolog.broker.log.storage import MemoryStorage, StorageFault
 from horolog.broker.on_record.cluster_file import ClusterFile
 
 DATA = "/data"
-CLIENT = ("client", "/127.0.0.1")
+CLIENT = Client("client", "/127.0.0.1")
 
 
 class TickCommitter:

@@ -393,6 +393,9 @@ class Settings(SecuritySettings):
     horolog_group_members_max_bytes: int = integer(
         32 * 2**20, "The most bytes that one group keeps of its members' metadata and assignments.", low=1024
     )
+    horolog_principal_members_max_bytes: int = long(
+        128 * 2**20, "The same limit for what one principal sends to all of its groups together.", low=1024
+    )
     horolog_groups_members_max_bytes: int = long(
         256 * 2**20, "The same limit for all groups together; members beyond it are refused.", low=1024
     )

@@ -3,6 +3,7 @@
 __all__ = [
     "assignors",
     "classic",
+    "classic_events",
     "classic_group",
     "commits",
     "consumer_group",

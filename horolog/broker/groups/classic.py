@@ -233,6 +233,7 @@ def _rejoin(step: ClassicStep, event: JoinGroup, member: Member) -> None:
 
 
 def _update(group: ClassicGroup, member: Member, event: JoinGroup, client: Client | None = None) -> None:
+    member.principal = event.client.principal
     group.update(member, event.protocols, client)
     member.session_timeout_ms, member.rebalance_timeout_ms = event.timeouts
 
@@ -408,7 +409,8 @@ def _assignments_stored(step: ClassicStep, event: AssignmentsStored) -> None:
         _begin_rebalance(step)
         return
     group.go_to(GroupState.STABLE, step.now_ms)
-    group.held.assigned = sum(map(len, event.assignments.values()))
+    leader = group.members.get(group.leader_id or "")
+    group.held.assign(sum(map(len, event.assignments.values())), None if leader is None else leader.principal)
     for member in group.members.values():
         member.assignment = event.assignments.get(member.id, b"")
         _answer_sync(step, member, _synced(group, member))
@@ -422,7 +424,7 @@ def _answer_sync(step: ClassicStep, member: Member, response: SyncGroupResponse)
 
 
 def _drop_assignments(step: ClassicStep, code: ErrorCode) -> None:
-    step.group.held.assigned = 0
+    step.group.held.assign(0)
     for member in step.group.members.values():
         member.assignment = b""
         _answer_sync(step, member, SyncGroupResponse(error_code=code))

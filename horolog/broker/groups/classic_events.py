@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
+from horolog.broker.base.principal import Principal
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.messages.groups import (
     JoinGroupRequest,
@@ -26,10 +27,11 @@ NewMemberId = Callable[[str, str | None], str]
 
 
 class Client(NamedTuple):
-    """A client's id and its host."""
+    """A client's id, its host, and the principal of its requests: None if that is not known, as after a start."""
 
     id: str
     host: str
+    principal: Principal | None = None
 
 
 class Timeouts(NamedTuple):
@@ -60,7 +62,7 @@ class JoinGroup(NamedTuple):
         cls,
         request: JoinGroupRequest,
         version: int,
-        client: tuple[str, str],
+        client: Client,
         new_member_id: NewMemberId,
         answer: AnswerJoin,
     ) -> JoinGroup:
@@ -71,9 +73,9 @@ class JoinGroup(NamedTuple):
             protocol_type=request.protocol_type,
             protocols=tuple((each.name, bytes(each.metadata)) for each in request.protocols),
             timeouts=Timeouts(session_ms, session_ms if rebalance_ms < 0 else rebalance_ms),  # v0 has one for both
-            client=Client(*client),
+            client=client,
             version=version,
-            new_id=partial(new_member_id, client[0], request.group_instance_id),
+            new_id=partial(new_member_id, client.id, request.group_instance_id),
             answer=answer,
         )
 

@@ -60,6 +60,7 @@ class Member:
         "instance_id",
         "is_new",
         "joining",
+        "principal",
         "protocols",
         "rebalance_timeout_ms",
         "session",
@@ -77,7 +78,7 @@ class Member:
     ) -> None:
         self.id = member_id
         self.instance_id = instance_id
-        self.client_id, self.client_host = client
+        self.client_id, self.client_host, self.principal = client
         self.session_timeout_ms, self.rebalance_timeout_ms = timeouts
         self.protocols = protocols
         self.assignment = b""
@@ -263,7 +264,7 @@ class ClassicGroup:
         if not self.members:
             self.leader_id = None
         self.members[member.id] = member
-        self.held.set(member.id, member.held_bytes)
+        self.held.set(member.id, member.held_bytes, member.principal)
         self.supported.add(member.protocols)
         if member.instance_id is not None:
             self.statics[member.instance_id] = member.id
@@ -273,6 +274,8 @@ class ClassicGroup:
     def remove(self, member: Member) -> None:
         del self.members[member.id]
         self.held.drop(member.id)
+        if not self.members:
+            self.held.assign(0)
         self.supported.remove(member.protocols)
         self.pending_sync.discard(member.id)
         if member.instance_id is not None and self.statics.get(member.instance_id) == member.id:
@@ -285,8 +288,8 @@ class ClassicGroup:
         self.supported.remove(member.protocols)
         member.protocols = protocols
         if client is not None:
-            member.client_id, member.client_host = client
-        self.held.set(member.id, member.held_bytes)
+            member.client_id, member.client_host, member.principal = client
+        self.held.set(member.id, member.held_bytes, member.principal)
         self.supported.add(protocols)
 
     def rename(self, member: Member, new_id: str) -> None:
@@ -298,7 +301,7 @@ class ClassicGroup:
             self.pending_sync.discard(member.id)
             self.pending_sync.add(new_id)
         self.held.drop(member.id)
-        self.held.set(new_id, member.held_bytes)
+        self.held.set(new_id, member.held_bytes, member.principal)
         member.id = new_id
         assert member.instance_id is not None
         self.statics[member.instance_id] = new_id

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
+from horolog.broker.base.principal import Principal
 from horolog.broker.groups.assignors import DEFAULT_ASSIGNOR, NOTHING, Assignment
 from horolog.broker.groups.classic_events import Protocols
 from horolog.broker.groups.decision import GroupTimer
@@ -70,6 +71,7 @@ class ConsumerMember:
         "current",
         "id",
         "instance_id",
+        "principal",
         "rack_id",
         "rebalance",
         "rebalance_timeout_ms",
@@ -86,6 +88,7 @@ class ConsumerMember:
         self.rack_id: str | None = None
         self.client_id = ""
         self.client_host = ""
+        self.principal: Principal | None = None
         self.topics: tuple[str, ...] = ()
         self.regex: str | None = None
         self.sight: Sight | None = None
@@ -200,7 +203,7 @@ class ConsumerGroup:
         self.members[member.id] = member
         if member.instance_id is not None:
             self.statics[member.instance_id] = member.id
-        self.held.set(member.id, member.held_bytes)
+        self.held.set(member.id, member.held_bytes, member.principal)
         self._own(member, member.current)
 
     def remove(self, member: ConsumerMember) -> None:

@@ -17,6 +17,7 @@ from horolog.broker.commit.committer import Committer
 from horolog.broker.coordination.timers import Timers
 from horolog.broker.groups.classic import join_error
 from horolog.broker.groups.classic_events import (
+    Client,
     JoinGroup,
     LeaveGroup,
     SyncGroup,
@@ -26,12 +27,13 @@ from horolog.broker.groups.commits import CommitAnswer, CommitRequest, Commits, 
 from horolog.broker.groups.consumer_group import ConsumerGroup
 from horolog.broker.groups.expiry import GroupExpiry
 from horolog.broker.groups.finder import Finder
-from horolog.broker.groups.held import HeldByGroups, bytes_of_heartbeat, bytes_of_join, bytes_of_sync
+from horolog.broker.groups.held import HeldByGroups
 from horolog.broker.groups.journal import GroupJournal
 from horolog.broker.groups.kip848 import HeartbeatRefusal, check_heartbeat, heartbeat_error
 from horolog.broker.groups.kip848_events import Heartbeat, Leave
 from horolog.broker.groups.known import Known
 from horolog.broker.groups.loading import Loader
+from horolog.broker.groups.member_bytes import Owner
 from horolog.broker.groups.offset_fetch import OffsetFetch
 from horolog.broker.groups.registry import Group, Registry
 from horolog.broker.groups.runner import Runner
@@ -101,7 +103,7 @@ class GroupCoordinator:
         self,
         request: JoinGroupRequest,
         version: int,
-        client: tuple[str, str],
+        client: Client,
         answer: Callable[[JoinGroupResponse], None],
     ) -> None:
         code = self._check_join(request)
@@ -112,8 +114,7 @@ class GroupCoordinator:
         if isinstance(group, ErrorCode):
             answer(join_error(group, request.member_id))
             return
-        size_bytes = bytes_of_join(request) + len(client[0])
-        if not self._held.takes_member(group, request.member_id, size_bytes, request.group_instance_id):
+        if not self._held.takes_join(group, request, client):
             answer(join_error(ErrorCode.GROUP_MAX_SIZE_REACHED, request.member_id))
             return
         self._runner.run(group, JoinGroup.read(request, version, client, new_member_id, answer))
@@ -135,12 +136,13 @@ class GroupCoordinator:
             return ErrorCode.NONE
         return self.registry.load_error(self._journal.shard_of(group_id))
 
-    def sync(self, request: SyncGroupRequest, answer: Callable[[SyncGroupResponse], None]) -> None:
+    def sync(self, request: SyncGroupRequest, answer: Callable[[SyncGroupResponse], None], owner: Owner = None) -> None:
+        """`owner` is the principal of the request."""
         code = self._check_group_id(request.group_id)
         group = self.registry.groups.get(request.group_id)
         if code or group is None:
             answer(SyncGroupResponse(error_code=code or ErrorCode.UNKNOWN_MEMBER_ID))
-        elif request.assignments and not self._held.takes_assignments(group, bytes_of_sync(request)):
+        elif not self._held.takes_sync(group, request, owner):
             answer(SyncGroupResponse(error_code=ErrorCode.GROUP_MAX_SIZE_REACHED))
         else:
             self._runner.run(group, SyncGroup.read(request, answer))
@@ -179,7 +181,7 @@ class GroupCoordinator:
         self,
         request: ConsumerGroupHeartbeatRequest,
         version: int,
-        client: tuple[str, str],
+        client: Client,
         answer: Callable[[ConsumerGroupHeartbeatResponse], None],
         may_describe: MayDescribe | None = None,
     ) -> None:
@@ -190,7 +192,7 @@ class GroupCoordinator:
         group = None if refusal is not None else self._finder.for_heartbeat(request, entries)
         if refusal is None and isinstance(group, HeartbeatRefusal):
             refusal = group
-        if isinstance(group, ConsumerGroup) and not self._has_room(group, request, client):
+        if isinstance(group, ConsumerGroup) and not self._held.takes_heartbeat(group, request, client):
             refusal = HeartbeatRefusal(
                 ErrorCode.GROUP_MAX_SIZE_REACHED, "There is no room for what the member says of itself."
             )
@@ -201,10 +203,6 @@ class GroupCoordinator:
             self._runner.run(group, Leave(request, answer))
         else:
             self._finder.heartbeat(group, Heartbeat(request, client, entries, answer, may_describe))
-
-    def _has_room(self, group: ConsumerGroup, request: ConsumerGroupHeartbeatRequest, client: tuple[str, str]) -> bool:
-        size_bytes = bytes_of_heartbeat(request) + len(client[0])
-        return self._held.takes_member(group, request.member_id, size_bytes, request.instance_id)
 
     def try_out(self, pattern: str, may_describe: MayDescribe | None) -> Generator[None, None, None]:
         """Match a pattern in steps, before a heartbeat with it is handled."""

@@ -1,13 +1,16 @@
-"""Limits the bytes of members' descriptions and assignments, for each group and for all groups together.
+"""Limits the bytes of members' descriptions and assignments, for each group, for each principal, and for all groups together.
 
-A group counts the bytes of its own members. The sum over all groups is an estimate: it grows with each accepted request, and is
-recalculated, at most once a second, when it exceeds the limit.
+A group counts the bytes of its own members. The sums over all groups are estimates: they grow with each accepted request, and are
+recalculated, at most once a second, when one of them exceeds its limit.
 """
 
 from __future__ import annotations
 
 from horolog.base.clock import Clock
+from horolog.broker.base.principal import Principal
 from horolog.broker.cluster.cluster import Cluster
+from horolog.broker.groups.classic_events import Client
+from horolog.broker.groups.member_bytes import Owner, Share
 from horolog.broker.groups.registry import Group, Registry
 from horolog.protocol.messages.consumer_groups import ConsumerGroupHeartbeatRequest
 from horolog.protocol.messages.groups import JoinGroupRequest, SyncGroupRequest
@@ -37,37 +40,66 @@ class HeldByGroups:
         self._monotonic = clock.monotonic
         self._registry = registry
         self._estimate_bytes = 0
+        self._of_owners: dict[Principal, int] = {}
         self._looked_at_s = float("-inf")
 
     def __repr__(self) -> str:
         return f"<HeldByGroups: about {self._estimate_bytes} bytes>"
 
-    def takes_member(self, group: Group, member_id: str, size_bytes: int, instance_id: str | None = None) -> bool:
-        """Whether a member's description may have this size, in place of its previous one."""
-        known_as = member_id if member_id in group.members else group.statics.get(instance_id or "", "")
-        return self._takes(group, size_bytes, group.held.of(known_as))
+    def takes_join(self, group: Group, request: JoinGroupRequest, client: Client) -> bool:
+        """Whether a member may say this of itself, in place of what it said before."""
+        share = Share(bytes_of_join(request) + len(client.id), client.principal)
+        return self._takes(group, share, _of(group, request.member_id, request.group_instance_id))
 
-    def takes_assignments(self, group: Group, size_bytes: int) -> bool:
-        """Whether a leader's assignments may have this size, in place of the previous ones."""
-        return self._takes(group, size_bytes, group.held.assigned)
+    def takes_heartbeat(self, group: Group, request: ConsumerGroupHeartbeatRequest, client: Client) -> bool:
+        share = Share(bytes_of_heartbeat(request) + len(client.id), client.principal)
+        return self._takes(group, share, _of(group, request.member_id, request.instance_id))
 
-    def _takes(self, group: Group, size_bytes: int, before_bytes: int) -> bool:
-        settings = self._cluster.settings
-        more_bytes = size_bytes - before_bytes
-        if more_bytes <= 0:
+    def takes_sync(self, group: Group, request: SyncGroupRequest, owner: Owner) -> bool:
+        """Whether a leader's assignments may have their size, in place of the previous ones."""
+        return not request.assignments or self._takes(group, Share(bytes_of_sync(request), owner), group.held.assigned)
+
+    def _takes(self, group: Group, share: Share, before: Share) -> bool:
+        more_bytes = share.size_bytes - before.size_bytes
+        of_owner = more_bytes if share.owner == before.owner else share.size_bytes
+        if more_bytes <= 0 and of_owner <= 0:
             return True
-        if group.held.total + more_bytes > settings.horolog_group_members_max_bytes:
+        more_bytes = max(more_bytes, 0)
+        if more_bytes and group.held.total + more_bytes > self._cluster.settings.horolog_group_members_max_bytes:
             return False
-        most_bytes = settings.horolog_groups_members_max_bytes
-        if self._estimate_bytes + more_bytes > most_bytes:
+        if not self._has_room(more_bytes, share.owner, of_owner):
             self._look()
-        if self._estimate_bytes + more_bytes > most_bytes:
-            return False
+            if not self._has_room(more_bytes, share.owner, of_owner):
+                return False
         self._estimate_bytes += more_bytes
+        if share.owner is not None:
+            self._of_owners[share.owner] = self._of_owners.get(share.owner, 0) + of_owner
         return True
+
+    def _has_room(self, more_bytes: int, owner: Owner, of_owner: int) -> bool:
+        settings = self._cluster.settings
+        if more_bytes and self._estimate_bytes + more_bytes > settings.horolog_groups_members_max_bytes:
+            return False
+        if owner is None:
+            return True
+        return self._of_owners.get(owner, 0) + of_owner <= settings.horolog_principal_members_max_bytes
 
     def _look(self) -> None:
         now_s = self._monotonic()
-        if now_s - self._looked_at_s >= LOOK_AGAIN_S:
-            self._looked_at_s = now_s
-            self._estimate_bytes = sum(group.held.total for group in self._registry.groups.values())
+        if now_s - self._looked_at_s < LOOK_AGAIN_S:
+            return
+        self._looked_at_s = now_s
+        self._estimate_bytes = 0
+        of_owners: dict[Principal, int] = {}
+        for group in self._registry.groups.values():
+            held = group.held
+            if held.total:
+                self._estimate_bytes += held.total
+                for owner, size_bytes in held.by_owner.items():
+                    of_owners[owner] = of_owners.get(owner, 0) + size_bytes
+        self._of_owners = of_owners
+
+
+def _of(group: Group, member_id: str, instance_id: str | None) -> Share:
+    known_as = member_id if member_id in group.members else group.statics.get(instance_id or "", "")
+    return group.held.of(known_as)

@@ -169,7 +169,7 @@ def _describe(step: ConsumerStep, member: ConsumerMember, event: Heartbeat) -> b
         return False
     before, wanted = member.description, (member.topics, member.regex)
     is_new = member.rebalance_timeout_ms == NOT_SAID
-    member.client_id, member.client_host = event.client
+    member.client_id, member.client_host, member.principal = event.client
     if request.rack_id is not None:
         member.rack_id = request.rack_id
     if request.rebalance_timeout_ms != NOT_SAID:
@@ -182,7 +182,7 @@ def _describe(step: ConsumerStep, member: ConsumerMember, event: Heartbeat) -> b
         member.regex = request.subscribed_topic_regex or None
     has_come(step, member)
     member.classic = None
-    step.group.held.set(member.id, member.held_bytes)
+    step.group.held.set(member.id, member.held_bytes, member.principal)
     if is_new or member.description != before:
         step.entries.append(step.group.member_entry(member))
     return is_new or (member.topics, member.regex) != wanted
@@ -210,7 +210,7 @@ def _says_nothing_new(member: ConsumerMember, event: Heartbeat) -> bool:
         and request.rack_id is None
         and request.server_assignor is None
         and member.classic is None
-        and (member.client_id, member.client_host) == event.client
+        and (member.client_id, member.client_host, member.principal) == event.client
     )
 
 

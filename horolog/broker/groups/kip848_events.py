@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from horolog.broker.groups.classic_events import GroupLoaded, JoinGroup, Killed, LeaveGroup, SyncGroup
+from horolog.broker.groups.classic_events import Client, GroupLoaded, JoinGroup, Killed, LeaveGroup, SyncGroup
 from horolog.broker.groups.topic_patterns import MayDescribe
 from horolog.protocol.messages.consumer_groups import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
 from horolog.protocol.messages.groups import HeartbeatRequest
@@ -30,7 +30,7 @@ class Heartbeat(NamedTuple):
     """
 
     request: ConsumerGroupHeartbeatRequest
-    client: tuple[str, str]
+    client: Client
     entries: Sequence[Entry]
     answer: Respond
     may_describe: MayDescribe | None = None

@@ -43,7 +43,7 @@ def replace(step: ConsumerStep, holder: ConsumerMember, member_id: str) -> Consu
     group.remove(holder)
     member = ConsumerMember(member_id, holder.instance_id)
     member.topics, member.regex = holder.topics, holder.regex
-    member.rack_id, member.assignor = holder.rack_id, holder.assignor
+    member.rack_id, member.assignor, member.principal = holder.rack_id, holder.assignor, holder.principal
     member.rebalance_timeout_ms = holder.rebalance_timeout_ms
     if holder.classic is not None:  # without its timer, which belongs to the old member
         member.classic = ClassicPart(holder.classic.session_timeout_ms, holder.classic.protocols)

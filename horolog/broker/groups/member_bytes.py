@@ -1,32 +1,68 @@
-"""Counts the bytes that a group keeps for its members: the description of each, and the assignments of all of them."""
+"""Counts the bytes that a group keeps for its members: the description of each, and the assignments of all of them.
+
+The bytes of a member belong to the principal that sent them, those of the assignments to the leader's. What was read from the log belongs
+to nobody until the member sends it again.
+"""
 
 from __future__ import annotations
+
+from typing import NamedTuple
+
+from horolog.broker.base.principal import Principal
+
+Owner = Principal | None
+
+
+class Share(NamedTuple):
+    """Some bytes, and whose they are."""
+
+    size_bytes: int = 0
+    owner: Owner = None
+
+
+NOTHING = Share()
 
 
 class MemberBytes:
     """The bytes of one group."""
 
-    __slots__ = ("_of", "_total", "assigned")
+    __slots__ = ("_of", "_total", "assigned", "by_owner")
 
     def __init__(self) -> None:
-        self._of: dict[str, int] = {}
+        self._of: dict[str, Share] = {}
         self._total = 0
-        self.assigned = 0
+        self.assigned = NOTHING
+        self.by_owner: dict[Principal, int] = {}
 
     def __repr__(self) -> str:
         return f"<MemberBytes: {self.total} for {len(self._of)} members>"
 
     @property
     def total(self) -> int:
-        return self._total + self.assigned
+        return self._total
 
-    def of(self, member_id: str) -> int:
-        return self._of.get(member_id, 0)
+    def of(self, member_id: str) -> Share:
+        return self._of.get(member_id, NOTHING)
 
-    def set(self, member_id: str, size_bytes: int) -> None:
+    def set(self, member_id: str, size_bytes: int, owner: Owner = None) -> None:
         """Set the size of a member's description."""
-        self._total += size_bytes - self._of.get(member_id, 0)
-        self._of[member_id] = size_bytes
+        self._replace(self.of(member_id), Share(size_bytes, owner))
+        self._of[member_id] = Share(size_bytes, owner)
 
     def drop(self, member_id: str) -> None:
-        self._total -= self._of.pop(member_id, 0)
+        self._replace(self._of.pop(member_id, NOTHING), NOTHING)
+
+    def assign(self, size_bytes: int, owner: Owner = None) -> None:
+        """Set the size of all assignments."""
+        self._replace(self.assigned, Share(size_bytes, owner))
+        self.assigned = Share(size_bytes, owner)
+
+    def _replace(self, before: Share, after: Share) -> None:
+        self._total += after.size_bytes - before.size_bytes
+        for owner, more_bytes in ((before.owner, -before.size_bytes), (after.owner, after.size_bytes)):
+            if owner is not None:
+                left = self.by_owner.get(owner, 0) + more_bytes
+                if left:
+                    self.by_owner[owner] = left
+                else:
+                    self.by_owner.pop(owner, None)

@@ -43,7 +43,7 @@ def to_consumer(group: ClassicGroup, known: Known, now_ms: int) -> tuple[Consume
 def _consumer_member(group: ClassicGroup, old: Member, known: Known) -> ConsumerMember:
     subscription = read_subscription(old.metadata(group.protocol_name) or first_metadata(old.protocols))
     member = ConsumerMember(old.id, old.instance_id)
-    member.client_id, member.client_host = old.client_id, old.client_host
+    member.client_id, member.client_host, member.principal = old.client_id, old.client_host, old.principal
     member.rack_id = subscription.rack_id
     member.topics = tuple(sorted(set(subscription.topics)))
     member.rebalance_timeout_ms = old.rebalance_timeout_ms
@@ -110,7 +110,7 @@ def to_classic(group: ConsumerGroup, known: Known, now_ms: int) -> tuple[Classic
 def _classic_member(old: ConsumerMember, known: Known) -> Member:
     assert old.classic is not None
     timeouts = Timeouts(old.classic.session_timeout_ms, old.rebalance_timeout_ms)
-    client = Client(old.client_id, old.client_host)
+    client = Client(old.client_id, old.client_host, old.principal)
     member = Member(old.id, old.instance_id, client, timeouts, old.classic.protocols)
     member.assignment = classic_assignment(old, known)
     return member

@@ -111,7 +111,7 @@ def _member(step: ConsumerStep, event: JoinGroup) -> ConsumerMember:
 
 
 def _describe(member: ConsumerMember, event: JoinGroup, subscription: ConsumerProtocolSubscription) -> None:
-    member.client_id, member.client_host = event.client
+    member.client_id, member.client_host, member.principal = event.client
     member.rack_id = subscription.rack_id
     member.topics, member.regex = tuple(sorted(set(subscription.topics))), None
     member.rebalance_timeout_ms = event.timeouts.rebalance_ms

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Generator
 
+from horolog.broker.groups.classic_events import Client
 from horolog.broker.groups.classic_group import ClassicGroup, GroupState
 from horolog.broker.groups.registry import Group
 from horolog.broker.handlers.context import BrokerView, RequestContext
@@ -49,9 +50,9 @@ GROUPS_AT_ONCE = 500
 """Groups that are listed in one step."""
 
 
-def client_of(context: RequestContext) -> tuple[str, str]:
-    """The client's id and its address, as real brokers write them."""
-    return context.client_id or "", f"/{context.connection.peer_host}"
+def client_of(context: RequestContext) -> Client:
+    """The client's id, its address as real brokers write it, and its principal."""
+    return Client(context.client_id or "", f"/{context.connection.peer_host}", context.principal)
 
 
 def join(broker: BrokerView, request: JoinGroupRequest, context: RequestContext) -> None:
@@ -67,7 +68,7 @@ def sync(broker: BrokerView, request: SyncGroupRequest, context: RequestContext)
     if context.version >= FIRST_SYNC_WITH_PROTOCOL and None in (request.protocol_type, request.protocol_name):
         context.reply(SyncGroupResponse(error_code=ErrorCode.INCONSISTENT_GROUP_PROTOCOL))
         return
-    broker.groups.sync(request, context.reply)
+    broker.groups.sync(request, context.reply, context.principal)
 
 
 def heartbeat(broker: BrokerView, request: HeartbeatRequest, context: RequestContext) -> HeartbeatResponse:  # noqa: ARG001
