@@ -68,6 +68,16 @@ def flat_encoder(cls: type[Message], version: int) -> Callable[[Any, list[Buffer
     return found
 
 
+def decoder_of(cls: type[Message], version: int, *, flat: bool) -> Callable[..., tuple[Any, int]]:
+    """`flat_decoder` or `decoder`."""
+    return flat_decoder(cls, version) if flat else decoder(cls, version)
+
+
+def encoder_of(cls: type[Message], version: int, *, flat: bool) -> Callable[[Any, list[Buffer]], None]:
+    """`flat_encoder` or `encoder`."""
+    return flat_encoder(cls, version) if flat else encoder(cls, version)
+
+
 def element_encoder(
     cls: type[Message], version: int, path: tuple[str, ...], *, flat: bool
 ) -> Callable[[Sequence[Any]], bytes]:

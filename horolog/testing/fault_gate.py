@@ -7,23 +7,23 @@ the work, the handler gets a request of its own, whose response is sent when the
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from copy import copy
 from functools import partial
 from types import GeneratorType
 from typing import TYPE_CHECKING, Any
 
 from horolog.broker.coordination.timers import Timer, Timers
-from horolog.broker.handlers import HANDLERS, fetch
+from horolog.broker.handlers import fetch
 from horolog.broker.handlers.context import RequestContext
 from horolog.broker.handlers.produce import ACKS_NONE, REFUSED_WITHOUT_ANSWER
-from horolog.broker.handlers.refusals import refuse, refused_parts
-from horolog.broker.handlers.throttling import MS, putting
+from horolog.broker.handlers.refusals import refuse, refused_parts, with_refused_parts
+from horolog.broker.handlers.throttling import MS, with_throttle_time
 from horolog.broker.network.conversation import NOBODY
 from horolog.protocol.apis import API, ApiKey
 from horolog.protocol.errors import ErrorCode, ProtocolError
+from horolog.protocol.flat import value_of, with_value
 from horolog.protocol.wire import ArrayType, Struct, StructType
 from horolog.testing import fault as kinds
-from horolog.testing.fault_scope import TOPICS, Named, Scope, index_of, partitions_field, topic_of, value_of
+from horolog.testing.fault_scope import TOPICS, Named, Scope, index_of, partitions_field, topic_of
 
 if TYPE_CHECKING:
     from horolog.broker.handlers import HandlerFunction
@@ -112,7 +112,7 @@ def _refusing(key: ApiKey, faults: Sequence[Fault], handle: HandlerFunction) -> 
         if key is ApiKey.PRODUCE and value_of(API[key].request, request, "acks") == ACKS_NONE:
             context.connection.answered()  # earlier responses are still sent
             context.connection.close(REFUSED_WITHOUT_ANSWER)
-        context.amend(lambda answer: _join(key, answer, refused, context.version))
+        context.amend(lambda answer: with_refused_parts(key, answer, refused, context.version))
         return handle(broker, request, context)
 
     return guarded
@@ -128,7 +128,7 @@ def parted(key: ApiKey, broker: BrokerView, request: Any, scope: Scope) -> tuple
     struck: list[Any] = []
     for one in value_of(cls, request, field):
         _part(cls, field, one, lambda named: scope.has(broker, named), kept, struck)
-    return _with(cls, request, field, kept) if kept else None, _with(cls, request, field, struck)
+    return with_value(cls, request, field, kept) if kept else None, with_value(cls, request, field, struck)
 
 
 def _part(
@@ -149,39 +149,16 @@ def _part(
     hit = [each for each in partitions if is_struck(Named(topic, index_of(struct, place, each)))]
     missed = [each for each in partitions if not is_struck(Named(topic, index_of(struct, place, each)))]
     if hit:
-        struck.append(_with(struct, one, place, hit))
+        struck.append(with_value(struct, one, place, hit))
     if missed:
-        kept.append(_with(struct, one, place, missed))
-
-
-def _with(cls: type[Struct], value: Any, field: str, other: object) -> Any:
-    """A copy with another value in one field, of flat or other structs."""
-    if isinstance(value, tuple):
-        place = list(cls.FIELDS).index(field)
-        return (*value[:place], other, *value[place + 1 :])
-    changed = copy(value)
-    setattr(changed, field, other)
-    return changed
+        kept.append(with_value(struct, one, place, missed))
 
 
 def _of_parts(key: ApiKey, refused: list[tuple[Any, ErrorCode]], context: RequestContext) -> object:
     (request, code), *others = refused
-    answer: object = _join(key, refused_parts(key, request, context.version, code), others, context.version)
-    return answer
-
-
-def _join(key: ApiKey, answer: Any, refused: Sequence[tuple[Any, ErrorCode]], version: int) -> Any:
-    """The response for the others, with the refused parts added to it."""
-    cls = API[key].response
-    if "error_code" in cls.FIELDS and value_of(cls, answer, "error_code"):
-        return answer  # the rest failed as a whole: the response has no parts
-    for request, code in refused:
-        more = refused_parts(key, request, version, code)
-        for field in cls.FIELDS:
-            mine = value_of(cls, answer, field)
-            if isinstance(mine, list):
-                mine += value_of(cls, more, field)
-    return answer
+    answer = refused_parts(key, request, context.version, code)
+    whole: object = with_refused_parts(key, answer, others, context.version)
+    return whole
 
 
 def _describing(faults: Sequence[Fault], handle: HandlerFunction) -> HandlerFunction:
@@ -250,12 +227,10 @@ def _struck_fetch(broker: BrokerView, faults: Sequence[Fault]) -> type[fetch.Pen
 
 
 def _throttled(key: ApiKey, fault: Fault, handle: HandlerFunction) -> HandlerFunction:
-    put = putting(key, flat=HANDLERS[key].flat)
-
     def strike(broker: BrokerView, request: Any, context: RequestContext) -> object | None:
         def tell_to_wait(response: Any) -> Any:
             context.connection.mute(fault.span_ms / MS)
-            return put(response, fault.span_ms)
+            return with_throttle_time(key, response, fault.span_ms)
 
         context.amend(tell_to_wait)
         return handle(broker, request, context)

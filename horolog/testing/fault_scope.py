@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from horolog.broker.config.listeners import PEERS
 from horolog.broker.handlers import HANDLERS
 from horolog.protocol.apis import API, ApiKey
+from horolog.protocol.flat import element_of, value_of
 from horolog.protocol.wire import ArrayType, Struct, StructType
 
 if TYPE_CHECKING:
@@ -153,17 +154,9 @@ def index_of(struct: type[Struct], place: str, each: Any) -> int:
     """The number of a partition; the element may be just the number."""
     if isinstance(each, int):
         return each
-    type_ = struct.FIELDS[place].type
-    assert isinstance(type_, ArrayType)
-    assert isinstance(type_.element, StructType)
-    inner = type_.element.struct
+    inner = element_of(struct, place)
     index: int = value_of(inner, each, next(name for name in INDEXES if name in inner.FIELDS))
     return index
-
-
-def value_of(cls: type[Struct], value: Any, field: str) -> Any:
-    """A field, of a flat or other struct."""
-    return value[list(cls.FIELDS).index(field)] if isinstance(value, tuple) else getattr(value, field)
 
 
 _BY_NAME = {_plain(key.name): key for key in HANDLERS}

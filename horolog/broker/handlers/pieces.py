@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from horolog.base.acl_types import Operation
 from horolog.broker.cluster.topic import NO_TOPIC_ID
 from horolog.protocol.apis import API, ApiKey
+from horolog.protocol.flat import getter, with_value
 from horolog.protocol.wire import ArrayType, Struct, StructType
 
 if TYPE_CHECKING:
@@ -84,19 +85,17 @@ class Pace:
 
 
 class Fields:
-    """Nested arrays: how they are read and replaced, in structs or in the tuples that stand for them."""
+    """Nested arrays: how they are read and replaced."""
 
-    __slots__ = ("_flat", "_places", "_readers", "names")
+    __slots__ = ("_readers", "_structs", "names")
 
     def __init__(self, struct: type[Struct], names: Sequence[str], *, flat: bool) -> None:
         self.names = names
-        self._flat = flat
-        self._places: list[int] = []
         self._readers: list[Callable[[Any], Any]] = []
+        self._structs: list[type[Struct]] = []
         for name in names:
-            place = list(struct.FIELDS).index(name)
-            self._places.append(place)
-            self._readers.append(itemgetter(place) if flat else attrgetter(name))
+            self._readers.append(getter(struct, name, flat=flat))
+            self._structs.append(struct)
             declared = struct.FIELDS[name].type
             assert isinstance(declared, ArrayType)
             if isinstance(declared.element, StructType):
@@ -113,12 +112,7 @@ class Fields:
 
     def replaced(self, holder: Any, depth: int, value: object) -> Any:
         """A copy with another value of the array at a depth."""
-        if self._flat:
-            place = self._places[depth]
-            return (*holder[:place], value, *holder[place + 1 :])
-        changed = copy(holder)
-        setattr(changed, self.names[depth], value)
-        return changed
+        return with_value(self._structs[depth], holder, self.names[depth], value)
 
 
 class Cutter:

@@ -7,13 +7,13 @@ partition, a group, a resource), named as the request names it. So a client lear
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from horolog.broker.handlers import HANDLERS, produce
+from horolog.broker.handlers import produce
 from horolog.protocol.apis import API, ApiKey
 from horolog.protocol.errors import ErrorCode
-from horolog.protocol.flat import flat_of, struct_of
+from horolog.protocol.flat import value_of, values_of, with_structs
 from horolog.protocol.messages import consumer_groups, groups
 from horolog.protocol.messages.metadata import MetadataResponseTopic
 from horolog.protocol.messages.offsets import (
@@ -151,9 +151,8 @@ def refuse(key: ApiKey, request: Any, context: RequestContext, code: ErrorCode, 
         produce.refuse_all(request, context, code, why or None)  # which may have asked for no answer
         return None
     refusal = _Refusal(context.version, code, why)
-    if HANDLERS[key].flat:
-        return flat_of(refusal.of(key, struct_of(API[key].request, request)))
-    return refusal.of(key, request)
+    answer: object = with_structs(partial(refusal.of, key), API[key].request, request)
+    return answer
 
 
 def refused_parts(key: ApiKey, request: Any, version: int, code: ErrorCode) -> Any:
@@ -161,9 +160,20 @@ def refused_parts(key: ApiKey, request: Any, version: int, code: ErrorCode) -> A
     if key is ApiKey.PRODUCE:
         return produce.refused(request, code), NO_THROTTLING_MS, ()
     refusal = _Refusal(version, code, "")
-    if HANDLERS[key].flat:
-        return flat_of(refusal.of_parts(key, struct_of(API[key].request, request)))
-    return refusal.of_parts(key, request)
+    return with_structs(partial(refusal.of_parts, key), API[key].request, request)
+
+
+def with_refused_parts(key: ApiKey, answer: Any, refused: Iterable[tuple[Any, ErrorCode]], version: int) -> Any:
+    """The answer to the rest of a request, with the parts added that are refused; one that fails as a whole has no parts."""
+    cls = API[key].response
+    if "error_code" in cls.FIELDS and value_of(cls, answer, "error_code"):
+        return answer
+    for request, code in refused:
+        more = refused_parts(key, request, version, code)
+        for mine, others in zip(values_of(cls, answer), values_of(cls, more), strict=True):
+            if isinstance(mine, list):
+                mine += others
+    return answer
 
 
 class _Refusal:

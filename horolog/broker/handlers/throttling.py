@@ -9,13 +9,13 @@ before it is decoded. What a client sends without a wait, and what a quota refus
 
 from __future__ import annotations
 
-import copy
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from horolog.broker.config.listeners import PEERS
 from horolog.broker.security.quota_entities import FETCH, MUTATION, PRODUCE, REQUEST
 from horolog.protocol.apis import API, ApiKey
+from horolog.protocol.flat import with_value
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -43,14 +43,13 @@ MS: Final = 1000
 LEAST_WAIT_S: Final = 0.001
 
 
-def within_quotas(broker: BrokerView, key: ApiKey, handle: HandlerFunction, *, flat: bool) -> HandlerFunction:
+def within_quotas(broker: BrokerView, key: ApiKey, handle: HandlerFunction) -> HandlerFunction:
     """The function that requests of an api go to: the handler, or one that charges for it."""
     quotas = broker.quotas
     counts_bytes = key in _BYTES and quotas.has(_BYTES[key])
     counts_time = key not in _EXEMPT and quotas.has(REQUEST)
     if not (counts_bytes or counts_time or (key in MUTATING and quotas.has(MUTATION))):
         return handle
-    put = putting(key, flat=flat)
     charges_size = counts_bytes and key is ApiKey.PRODUCE
     monotonic = broker.clock.monotonic
 
@@ -59,7 +58,7 @@ def within_quotas(broker: BrokerView, key: ApiKey, handle: HandlerFunction, *, f
             return handle(broker, request, context)
         throttle = Throttle(quotas, context, key, monotonic if counts_time else None)
         context.throttle = throttle
-        context.amend(partial(_with_wait, throttle, put))
+        context.amend(partial(_with_wait, throttle, key))
         if charges_size:
             throttle.charge_size(context.size_bytes)
         answer = handle(broker, request, context)
@@ -201,24 +200,12 @@ class Throttle:
             self._wait_s, self._kind = wait_s, kind
 
 
-def _with_wait(throttle: Throttle, put: Callable[[Any, int], Any], response: Any) -> Any:
+def _with_wait(throttle: Throttle, key: ApiKey, response: Any) -> Any:
     wait_ms = throttle.answered()
-    return put(response, wait_ms) if wait_ms else response
+    return with_throttle_time(key, response, wait_ms) if wait_ms else response
 
 
-def putting(key: ApiKey, *, flat: bool) -> Callable[[Any, int], Any]:
-    """A function that returns a copy of an answer with the throttle time in it; the original may be shared."""
-    fields = list(API[key].response.FIELDS)
-    if THROTTLE_TIME not in fields:
-        return lambda response, _: response
-    place = fields.index(THROTTLE_TIME)
-
-    def put_in_tuple(response: tuple[Any, ...], wait_ms: int) -> tuple[Any, ...]:
-        return (*response[:place], wait_ms, *response[place + 1 :])
-
-    def put(response: Any, wait_ms: int) -> Any:
-        changed = copy.copy(response)
-        changed.throttle_time_ms = wait_ms
-        return changed
-
-    return put_in_tuple if flat else put
+def with_throttle_time(key: ApiKey, response: Any, wait_ms: int) -> Any:
+    """A copy of a response with the throttle time in it, if it has room for one."""
+    cls = API[key].response
+    return with_value(cls, response, THROTTLE_TIME, wait_ms) if THROTTLE_TIME in cls.FIELDS else response

@@ -20,7 +20,7 @@ from horolog.broker.network.conversation import TooSoon
 from horolog.broker.network.long_requests import LongRequest, LongRequests
 from horolog.broker.network.meters import REQUESTS, SIZE_BYTES, ApiMeter
 from horolog.protocol.apis import API, ApiKey
-from horolog.protocol.compile import decoder, encoder, flat_decoder, flat_encoder
+from horolog.protocol.compile import decoder_of, encoder_of
 from horolog.protocol.errors import DecodeError, ProtocolError
 from horolog.protocol.framing import header_fields
 from horolog.protocol.primitives import Buffer
@@ -99,10 +99,8 @@ class Route:
         split = split_of(key, version)
         self.cutter = None if split is None else Cutter(key, split, flat=flat)
         self.short_bytes: int = _short_bytes(key, is_split=split is not None)
-        self.decode: Callable[[Buffer, int, int, int], tuple[Any, int]] = (flat_decoder if flat else decoder)(
-            api.request, version
-        )
-        self.encode: Callable[[Any, list[Any]], None] = (flat_encoder if flat else encoder)(api.response, version)
+        self.decode: Callable[[Buffer, int, int, int], tuple[Any, int]] = decoder_of(api.request, version, flat=flat)
+        self.encode: Callable[[Any, list[Any]], None] = encoder_of(api.response, version, flat=flat)
         self.response_header_version = api.response_header_version(version)
         self.holds_frame = key is ApiKey.PRODUCE  # its records are written from there
         self.wait_s: Callable[[ClientConnection, str | None], float] | None = None
@@ -185,7 +183,7 @@ class Dispatcher:
                 return self._unsupported_api_versions()
             raise ProtocolError(f"{API[key].name} version {version} is not served")
         counter = self._broker.metrics.counter(REQUESTS, API[key].name, str(version))
-        function = within_quotas(self._broker, key, self._gate(key, handler.function), flat=handler.flat)
+        function = within_quotas(self._broker, key, self._gate(key, handler.function))
         settings = self._broker.settings
         route = Route(key, version, function, counter, self._meter(key), settings, flat=handler.flat)
         route.wait_s = held_by_quotas(self._broker, key, version)

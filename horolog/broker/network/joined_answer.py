@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING, Any
 
 from horolog.broker.handlers.pieces import Fields
-from horolog.broker.handlers.throttling import THROTTLE_TIME, putting
+from horolog.broker.handlers.throttling import THROTTLE_TIME, with_throttle_time
 from horolog.protocol.apis import API, ApiKey
 from horolog.protocol.compile import element_encoder
 from horolog.protocol.compile_encode import Encoded
+from horolog.protocol.flat import value_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
 
 class JoinedAnswer:
@@ -29,10 +29,8 @@ class JoinedAnswer:
         "_heads",
         "_key",
         "_left_out",
-        "_put_wait",
         "_top",
         "_version",
-        "_wait_ms",
     )
 
     def __init__(self, key: ApiKey, version: int, told: Sequence[str], *, flat: bool, left_out: int = 0) -> None:
@@ -46,8 +44,6 @@ class JoinedAnswer:
             element_encoder(API[key].response, version, tuple(told[: depth + 1]), flat=flat)
             for depth in range(len(told))
         ]
-        self._wait_ms = _wait_reader(key, flat=flat)
-        self._put_wait = putting(key, flat=flat)
         self._top: Any = None
         self._heads: list[Any] = []
         self._arrays = [Encoded()]
@@ -61,7 +57,7 @@ class JoinedAnswer:
 
     def fails(self, answer: Any) -> bool:
         """Whether the answer to a piece refuses the whole request: it has an error and no parts. Then it becomes the whole answer."""
-        if self._flat or not getattr(answer, "error_code", 0) or self._fields.of(answer, 0):
+        if not self._read(answer, "error_code") or self._fields.of(answer, 0):
             return False
         self._top, self._heads, self._arrays = answer, [], [Encoded()]
         return True
@@ -88,8 +84,14 @@ class JoinedAnswer:
     def _take_top(self, answer: Any) -> None:
         if self._top is None:
             self._top = answer
-        elif self._wait_ms is not None and (wait_ms := self._wait_ms(answer)) > self._wait_ms(self._top):
-            self._top = self._put_wait(self._top, wait_ms)
+        elif (wait_ms := self._read(answer, THROTTLE_TIME)) > self._read(self._top, THROTTLE_TIME):
+            self._top = with_throttle_time(self._key, self._top, wait_ms)
+
+    def _read(self, answer: Any, field: str) -> int:
+        """A number next to the array of parts; 0 where answers have none."""
+        response = API[self._key].response
+        number: int = value_of(response, answer, field) if field in response.FIELDS else 0
+        return number
 
     def _close(self, level: int) -> None:
         """Encode the open elements from a level on."""
@@ -104,11 +106,3 @@ class JoinedAnswer:
         self._close(0)
         top = self._fields.replaced(self._top, 0, self._arrays[0])
         return element_encoder(API[self._key].response, self._version, (), flat=self._flat)([top])
-
-
-def _wait_reader(key: ApiKey, *, flat: bool) -> Callable[[Any], int] | None:
-    """A function that reads the throttle time of an answer; None where answers have none."""
-    fields = list(API[key].response.FIELDS)
-    if THROTTLE_TIME not in fields:
-        return None
-    return itemgetter(fields.index(THROTTLE_TIME)) if flat else attrgetter(THROTTLE_TIME)

@@ -1,17 +1,13 @@
-"""The counters of requests: how many, how long, how many bytes, and the errors in the answers.
-
-A function that is generated for each response class from its declaration finds an answer's errors. An answer without errors
-costs one comparison for each place that could hold one.
-"""
+"""The counters of requests: how many, how long, how many bytes, and the errors in the answers."""
 
 from bisect import bisect_left
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Final
 
 from horolog.broker.base.metrics import Counter, Described, Histogram, Kind, Metrics
+from horolog.protocol.error_finder import error_finder
 from horolog.protocol.errors import ErrorCode
-from horolog.protocol.source_writer import Sheet, define
-from horolog.protocol.wire import ArrayType, Struct, StructType
+from horolog.protocol.wire import Struct
 
 REQUESTS = Described("requests_total", Kind.COUNTER, "Requests handled.", ("api", "version"))
 SECONDS = Described(
@@ -31,8 +27,6 @@ SENT = Described("sent_bytes_total", Kind.COUNTER, "Bytes of answers.", ("api",)
 FAMILIES = (REQUESTS, SECONDS, ERRORS, RECEIVED, SENT)
 
 SIZE_BYTES: Final = 4  # in front of every frame
-
-FindErrors = Callable[[Any], list[int] | None]
 
 _NAMES: Final = {int(code): code.name for code in ErrorCode}
 
@@ -98,45 +92,3 @@ class ApiMeter:
             name = _NAMES.get(code, str(code))
             counter = self._errors[code] = self._metrics.counter(ERRORS, self.api, name)
         return counter
-
-
-def error_finder(response: type[Struct], *, flat: bool = False) -> FindErrors:
-    """A function that lists the error codes in an answer; None if there are none. A flat answer is made of tuples."""
-    sheet = Sheet({})
-    with sheet.block("def find_errors(answer):"):
-        sheet.line("found = None")
-        _write_search(sheet, response, "answer", 0, flat=flat)
-        sheet.line("return found")
-    find: FindErrors = define(sheet.text(), "find_errors", f"<errors of {response.__name__}>", sheet.constants)
-    return find
-
-
-def _write_search(sheet: Sheet, struct: type[Struct], place: str, depth: int, *, flat: bool) -> None:
-    for index, (name, declared) in enumerate(struct.FIELDS.items()):
-        value = f"{place}[{index}]" if flat else f"{place}.{name}"
-        if name.endswith("error_code"):
-            with sheet.block(f"if {value}:"):
-                sheet.line("found = found or []")
-                sheet.line(f"found.append({value})")
-        inner = declared.type.element if isinstance(declared.type, ArrayType) else declared.type
-        if not isinstance(inner, StructType) or not has_errors(inner.struct):
-            continue
-        one = f"one_{depth}"
-        if isinstance(declared.type, ArrayType):
-            with sheet.block(f"for {one} in {value} or ():"):
-                _write_search(sheet, inner.struct, one, depth + 1, flat=flat)
-        else:
-            sheet.line(f"{one} = {value}")
-            with sheet.block(f"if {one} is not None:"):
-                _write_search(sheet, inner.struct, one, depth + 1, flat=flat)
-
-
-def has_errors(struct: type[Struct]) -> bool:
-    """Whether an error code can stand anywhere in a struct."""
-    for name, declared in struct.FIELDS.items():
-        if name.endswith("error_code"):
-            return True
-        inner = declared.type.element if isinstance(declared.type, ArrayType) else declared.type
-        if isinstance(inner, StructType) and has_errors(inner.struct):
-            return True
-    return False

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from copy import copy
 from typing import TYPE_CHECKING, Any, Final
 
 from horolog.base.acl_types import CLUSTER_NAME, EVERY_NAME, Operation, ResourceType
-from horolog.broker.handlers import HANDLERS
-from horolog.broker.handlers.refusals import refused_parts
+from horolog.broker.handlers.refusals import refused_parts, with_refused_parts
 from horolog.broker.security.audit import Denied
 from horolog.protocol.apis import API, ApiKey
 from horolog.protocol.errors import ErrorCode
-from horolog.protocol.wire import Struct
+from horolog.protocol.flat import with_value
 
 if TYPE_CHECKING:
     from horolog.broker.handlers import HandlerFunction
@@ -91,8 +89,9 @@ class AuthorizedRequest:
     def leave_out(self, field: str, kept: list[Any], refused: list[Any], code: ErrorCode) -> None:
         """Go on with some elements of an array of the request; the others are answered with a code."""
         if refused:
-            self._refused.append((with_field(self._key, self.request, field, refused), code))
-            self.request = with_field(self._key, self.request, field, kept)
+            cls = API[self._key].request
+            self._refused.append((with_value(cls, self.request, field, refused), code))
+            self.request = with_value(cls, self.request, field, kept)
             self._nothing_left = not kept
 
     def keep_if(self, is_allowed: Callable[[Any], bool], field: str, code: ErrorCode) -> None:
@@ -118,9 +117,8 @@ class AuthorizedRequest:
         if self.answer is not None:
             return self.answer
         if self._nothing_left:
-            answer: Any = self._parts(*self._refused[0])
-            self._join(answer, self._refused[1:])
-            return answer  # type: ignore[no-any-return]
+            (request, code), *others = self._refused
+            return self._with_refused(refused_parts(self._key, request, self.version, code), others)
         if self._refused or self._changes:
             self.context.amend(self._change)
         return handle(self.broker, self.request, self.context)
@@ -128,19 +126,10 @@ class AuthorizedRequest:
     def _change(self, answer: Any) -> Any:
         for change in self._changes:
             change(answer)
-        self._join(answer, self._refused)
-        return answer
+        return self._with_refused(answer, self._refused)
 
-    def _join(self, answer: Any, refused: list[tuple[Any, ErrorCode]]) -> None:
-        if isinstance(answer, Struct) and getattr(answer, "error_code", None):
-            return  # the request as a whole has failed: its parts are left out
-        for request, code in refused:
-            for mine, more in zip(_values(answer), _values(self._parts(request, code)), strict=True):
-                if isinstance(mine, list):
-                    mine += more
-
-    def _parts(self, request: Any, code: ErrorCode) -> Any:
-        return refused_parts(self._key, request, self.version, code)
+    def _with_refused(self, answer: Any, refused: list[tuple[Any, ErrorCode]]) -> object:
+        return with_refused_parts(self._key, answer, refused, self.version)
 
 
 class NotingRights:
@@ -175,17 +164,3 @@ class NotingRights:
         """The rights that a refusal is for; a right on the cluster, which would replace others, only if nothing else was denied."""
         parts = [one for one in self._denied if one.kind is not ResourceType.CLUSTER]
         return parts or list(self._denied)
-
-
-def with_field(key: ApiKey, request: Any, field: str, value: object) -> Any:
-    """A copy of a request with another value in one field, be it flat or not."""
-    if HANDLERS[key].flat:
-        place = list(API[key].request.FIELDS).index(field)
-        return (*request[:place], value, *request[place + 1 :])
-    changed = copy(request)
-    setattr(changed, field, value)
-    return changed
-
-
-def _values(answer: Any) -> list[Any]:
-    return [getattr(answer, name) for name in answer.FIELDS] if isinstance(answer, Struct) else list(answer)

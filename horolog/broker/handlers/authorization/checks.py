@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING, Any, Protocol
 
 from horolog.base.acl_types import CLUSTER_NAME, Operation, ResourceType
@@ -14,7 +13,7 @@ from horolog.broker.handlers.authorization.changes import ChangingApi
 from horolog.broker.handlers.operations import NOT_ASKED, bits
 from horolog.protocol.apis import API, ApiKey
 from horolog.protocol.errors import ErrorCode
-from horolog.protocol.wire import ArrayType, Struct, StructType
+from horolog.protocol.flat import element_of, getter
 
 if TYPE_CHECKING:
     from horolog.broker.handlers import HandlerFunction
@@ -199,19 +198,6 @@ def own_cluster_operations(asked: AuthorizedRequest, told: int) -> int:
     if told == NOT_ASKED or asked.may_cluster(Operation.DESCRIBE):
         return own_operations(asked, ResourceType.CLUSTER, CLUSTER_NAME, told)
     return 0
-
-
-def getter(struct: type[Struct], field: str, *, flat: bool) -> Callable[[Any], Any]:
-    """A function that reads a field of a struct, or of the tuple that stands for it."""
-    return itemgetter(list(struct.FIELDS).index(field)) if flat else attrgetter(field)
-
-
-def element_of(struct: type[Struct], array: str) -> type[Struct]:
-    """The struct of an array's elements."""
-    declared = struct.FIELDS[array].type
-    assert isinstance(declared, ArrayType)
-    assert isinstance(declared.element, StructType)
-    return declared.element.struct
 
 
 def _same(element: Any) -> Any:

@@ -8,7 +8,7 @@ from horolog.base.clock import ManualClock
 from horolog.broker.cluster.placement import SoleBroker
 from horolog.broker.handlers import HANDLERS
 from horolog.protocol.apis import API
-from horolog.protocol.compile import decode, decoder, encode, encoder, flat_decoder, flat_encoder
+from horolog.protocol.compile import decode, decoder_of, encode, encoder_of
 from tests.support.request_contexts import request_context
 from tests.unit.broker.cluster.cluster_stand_ins import Machine
 
@@ -44,12 +44,12 @@ class StandIn:
         api = API[key]
         handler = HANDLERS[key]
         assert handler.min_version <= version <= handler.max_version
-        read = (flat_decoder if handler.flat else decoder)(api.request, version)
+        read = decoder_of(api.request, version, flat=handler.flat)
         request, _ = read(encode(api.request(**fields), version), 0)
         replies = []
         context = request_context(version)
         context.route.encode = lambda answer, _: replies.append(answer)
         answer = handler.function(self, request, context) or replies.pop()
         parts = []
-        (flat_encoder if handler.flat else encoder)(api.response, version)(answer, parts)
+        encoder_of(api.response, version, flat=handler.flat)(answer, parts)
         return decode(api.response, version, b"".join(parts))

@@ -10,9 +10,9 @@ import pytest
 from horolog.broker.handlers import HANDLERS, refusals
 from horolog.broker.handlers.refusals import refuse, refused_parts, refusing
 from horolog.broker.network.dispatch import Dispatcher
-from horolog.broker.network.meters import error_finder
 from horolog.protocol.apis import API, ApiKey
 from horolog.protocol.compile import decode, encode, flat_encoder
+from horolog.protocol.error_finder import error_finder
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.flat import flat_of, struct_of
 from horolog.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic

@@ -76,12 +76,12 @@ def fetch(**fields: int) -> FetchRequest:
 async def test_without_a_quota_the_handler_is_asked_itself() -> None:
     async with MemoryBroker() as memory:
         function = HANDLERS[ApiKey.PRODUCE].function
-        assert within_quotas(memory.broker, ApiKey.PRODUCE, function, flat=True) is function
+        assert within_quotas(memory.broker, ApiKey.PRODUCE, function) is function
         await limit(memory, **{FETCH: 100.0})
-        assert within_quotas(memory.broker, ApiKey.PRODUCE, function, flat=True) is function
+        assert within_quotas(memory.broker, ApiKey.PRODUCE, function) is function
         await limit(memory, **{REQUEST: 100.0})
-        assert within_quotas(memory.broker, ApiKey.PRODUCE, function, flat=True) is not function
-        assert within_quotas(memory.broker, ApiKey.SASL_HANDSHAKE, function, flat=False) is function
+        assert within_quotas(memory.broker, ApiKey.PRODUCE, function) is not function
+        assert within_quotas(memory.broker, ApiKey.SASL_HANDSHAKE, function) is function
 
 
 async def test_a_producer_over_its_rate_is_told_and_not_read_from() -> None:

@@ -15,7 +15,6 @@ from horolog.broker.handlers.authorization.checks import (
     OnOne,
     Special,
     cluster,
-    getter,
     listed,
     needs,
     own_cluster_operations,
@@ -141,4 +140,3 @@ def test_entries_say_what_they_need() -> None:
     assert entry.told == "ALTER on the cluster; a star; a name"
     assert needs().told == "nothing"
     assert entry.checks[1].of_requests(ApiKey.PRODUCE)(asked(None)) is None
-    assert getter(HeartbeatRequest, "group_id", flat=False)(HeartbeatRequest(group_id="g")) == "g"
