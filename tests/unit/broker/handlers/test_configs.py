@@ -232,6 +232,16 @@ class TestIncremental:
         expected = SPECS["log.segment.bytes"].default if code else 9000
         assert broker.cluster.topics["t"].find(0).config.segment_bytes == expected
 
+    @pytest.mark.parametrize("value", ["abc", "0", "", "2147483648"])
+    def test_kafkas_settings_that_are_not_used_are_checked(self, broker, value):
+        key = "num.io.threads"
+        assert change(broker, 1, "", [(key, Change.SET, value)], BROKER) == ErrorCode.INVALID_REQUEST
+        assert alter(broker, 1, "", [(key, value)], BROKER) == ErrorCode.INVALID_REQUEST
+        assert describe(broker, 4, "", [key], BROKER).configs == []
+        assert change(broker, 1, "", [(key, Change.SET, "16")], BROKER) == ErrorCode.NONE
+        (shown,) = describe(broker, 4, "", [key], BROKER).configs
+        assert (shown.value, shown.config_type) == ("16", 3)
+
     @pytest.mark.parametrize("key", ["node.id", "listeners", "no.such"])
     def test_broker_settings_that_need_a_restart(self, broker, key):
         assert change(broker, 1, "1", [(key, Change.SET, "5")], BROKER) == ErrorCode.INVALID_REQUEST
