@@ -44,6 +44,8 @@ class GroupRow(NamedTuple):
     partitions: int | None = None
     records: int | None = None
     seconds: float | None = None
+    without_commit: int = 0
+    """Partitions that it reads, in which records wait and nothing is committed."""
 
 
 async def page_of_all(visit: Visit) -> Response:
@@ -67,7 +69,7 @@ async def data_of_all(visit: Visit) -> dict[str, Any]:
                 lags = await lags_of(visit.client, group.group, visit.now_ms)
             except KafkaError:
                 return GroupRow(group)
-        return GroupRow(group, len(lags), *sums(lags))
+        return GroupRow(group, len(lags), *sums(lags), sum(lag.lacks_commit for lag in lags))
 
     rows = await asyncio.gather(*map(row, found[(number - 1) * ROWS : number * ROWS]))
     counts = {"found": len(found), "all": len(listed), "number": number, "pages": pages}

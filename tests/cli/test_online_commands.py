@@ -1,5 +1,6 @@
 """Commands that talk to a broker, as a user types them: on our broker, and on a real Kafka where its jars and Java are at hand."""
 
+import asyncio
 import json
 import random
 import subprocess
@@ -11,6 +12,7 @@ from typing import Any
 import pytest
 
 from benchmarks import kafka
+from horolog import Consumer
 from tests.support.broker_process import BrokerProcess
 from tests.support.names import unique
 from tests.support.style import PROJECT
@@ -519,6 +521,22 @@ def test_lag_is_shown_in_records_and_seconds_and_can_alert(run, hourly):
     assert run("groups", "lag", group, "--watch", "--alert", "1h", "-o", "json").code == 3
     assert run("consume", hourly, "--group", group).code == 0
     assert run("groups", "lag", group, "-o", "json").json[0]["lag_seconds"] == 0
+
+
+def test_a_member_that_has_not_committed_is_not_up_to_date(run, hourly, address):
+    group = unique("group")
+
+    async def looked_at_while_it_reads():
+        async with Consumer(address, group=group) as consumer:
+            await consumer.subscribe([hourly])
+            await consumer.poll()
+            words = ("groups", "lag", group)
+            return [await asyncio.to_thread(run, *words, "--alert", alert) for alert in ("1h", "9h")]
+
+    late, early = asyncio.run(looked_at_while_it_reads())
+    assert (late.code, f"group {group} has no commit yet on {hourly}-0" in late.err) == (3, True), late
+    assert ("no commit yet" in late.out, "up to 5" in late.out) == (True, True)
+    assert early.code == 0
 
 
 def test_an_alert_does_not_pass_because_nothing_was_looked_at(run, hourly):

@@ -6,8 +6,16 @@ group stays where it is: a scrape costs one small read per partition whose group
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+
+from horolog.broker.cluster.topic import Topic
+from horolog.broker.groups.classic_group import CONSUMER_PROTOCOL, ClassicGroup
+from horolog.broker.groups.consumer_group import ConsumerGroup
 from horolog.broker.log.partition import OffsetOutOfRange, Partition
 from horolog.broker.log.storage import StorageFault
+from horolog.protocol.errors import DecodeError
+from horolog.protocol.group_metadata import read_assignment
 from horolog.protocol.records.head import (
     ATTRIBUTES,
     ATTRIBUTES_AT,
@@ -19,13 +27,48 @@ from horolog.protocol.records.head import (
     TIMESTAMP,
 )
 from horolog.protocol.records.timestamps import TIMESTAMP_TYPE_BIT
+from horolog.protocol.topic_partition import TopicPartition
 
 NO_TIME = -1
+REMEMBERED = 1024
+SHORT_BYTES = 4096
 
 
 def lag_records(partition: Partition, committed: int) -> int:
     """Offsets between what was committed and the end; records that retention has removed are not counted."""
     return max(0, partition.high_watermark - max(committed, partition.log_start_offset))
+
+
+def uncommitted_records(
+    group: ClassicGroup | ConsumerGroup,
+    partitions: Mapping[TopicPartition, Partition],
+    topics: Mapping[bytes, Topic],
+) -> int:
+    """The records in partitions that a group's members read, and where it has committed nothing; `topics` are by id."""
+    asked = set(_read_by_members(group, topics))
+    return sum(lag_records(partitions[key], 0) for key in asked if key in partitions and group.offsets.get(key) is None)
+
+
+def _read_by_members(group: ClassicGroup | ConsumerGroup, topics: Mapping[bytes, Topic]) -> Iterator[TopicPartition]:
+    if isinstance(group, ConsumerGroup):
+        for one in group.members.values():
+            for topic_id, indexes in one.current.assigned.items():
+                if topic_id in topics:
+                    yield from ((topics[topic_id].name, index) for index in indexes)
+    elif group.protocol_type == CONSUMER_PROTOCOL:
+        for member in group.members.values():
+            data = bytes(member.assignment)
+            yield from _assigned(data) if len(data) <= SHORT_BYTES else _assigned.__wrapped__(data)
+
+
+@lru_cache(maxsize=REMEMBERED)
+def _assigned(data: bytes) -> tuple[TopicPartition, ...]:
+    """The partitions of a member; none if its leader wrote something else."""
+    try:
+        found = read_assignment(data).assigned_partitions
+    except DecodeError:
+        return ()
+    return tuple((one.topic, index) for one in found for index in one.partitions)
 
 
 class FirstUnread:

@@ -18,7 +18,7 @@ from horolog.broker.groups.offsets import Committed
 from horolog.broker.log.counters import LogCounters
 from horolog.broker.log.partition import Partition
 from horolog.broker.observability import disk_room, kept_damage
-from horolog.broker.observability.group_lag import FirstUnread, lag_records
+from horolog.broker.observability.group_lag import FirstUnread, lag_records, uncommitted_records
 from horolog.broker.observability.phase import Phase
 from horolog.broker.observability.watched import Watched
 
@@ -97,6 +97,12 @@ LAG_SECONDS = Described(
     "Age of the batch with the first record that a group has not committed; 0 at the end.",
     OF_GROUP_PARTITION,
 )
+UNCOMMITTED = Described(
+    "group_uncommitted_records",
+    GAUGE,
+    "Records in partitions that members of a group read, and where it has committed nothing: it may have to read them.",
+    ("group",),
+)
 TRANSACTIONS = Described("transactions", GAUGE, "Transactional ids, by the state of their transaction.", ("state",))
 LEFT_OUT = Described(
     "left_out_series", GAUGE, "Series left out because horolog.metrics.series.max is reached.", ("kind",)
@@ -148,7 +154,7 @@ FAMILIES = (
         OFFLINE_INFO,
     ),
     *(STOPPED_INFO, START, END, SIZE, SEGMENTS),
-    *(AGE, AHEAD, APPENDED, RECORDS, GROUPS, MEMBERS, LAG_RECORDS, LAG_SECONDS, TRANSACTIONS, LEFT_OUT),
+    *(AGE, AHEAD, APPENDED, RECORDS, GROUPS, MEMBERS, LAG_RECORDS, LAG_SECONDS, UNCOMMITTED, TRANSACTIONS, LEFT_OUT),
     *disk_room.FAMILIES,
     *kept_damage.FAMILIES,
     *LOG_FAMILIES.values(),
@@ -234,6 +240,8 @@ class StateMetrics:
         shown = list(islice(self._committed(groups), limit))
         yield LAG_RECORDS, ((labels, lag_records(partition, at.offset)) for labels, partition, at in shown)
         yield LAG_SECONDS, self._lag_seconds(shown)
+        known, by_id = self._broker.logs.partitions, self._broker.cluster.by_id
+        yield UNCOMMITTED, (((one.id,), uncommitted_records(one, known, by_id)) for one in groups[:limit])
         left_out.append((("group",), max(0, len(groups) - limit)))
         left_out.append((("group_partition",), sum(len(one.offsets) for one in groups) - len(shown)))
 

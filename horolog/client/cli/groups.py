@@ -9,7 +9,7 @@ from horolog.commands.errors import CommandError, UsageError
 from horolog.commands.exit_codes import ExitCode
 from horolog.commands.online.actions import Action, add_actions, add_yes, confirmed, run_action
 from horolog.commands.online.connecting import connected, partitions_of
-from horolog.commands.online.looked_at import require_looked_at, why_no_group
+from horolog.commands.online.looked_at import NO_COMMIT, require_looked_at, why_no_group
 
 if TYPE_CHECKING:
     from horolog.client.admin.admin import Admin
@@ -146,7 +146,7 @@ async def _lag(arguments: argparse.Namespace, console: Console) -> ExitCode:
             if arguments.alert is not None or arguments.topic:
                 await require_looked_at(admin, arguments.groups, arguments.topic, lags)
             alert = arguments.alert is not None and longest(lags) * 1000 > arguments.alert
-            unknown = [] if arguments.alert is None else of_unknown_length(lags)
+            unknown = [] if arguments.alert is None else of_unknown_length(lags, arguments.alert)
             if console.as_json and arguments.watch:
                 console.json_line([as_json(lag) for lag in lags])
                 console.out.flush()
@@ -182,10 +182,10 @@ def _show_lag(lags: "list[Lag]", console: Console) -> None:
             (
                 lag.group,
                 *lag.partition,
-                lag.committed,
+                NO_COMMIT if lag.lacks_commit else lag.committed,
                 lag.end_offset,
-                lag.records,
-                _behind(lag.seconds),
+                f"up to {lag.most_records}" if lag.lacks_commit else lag.records,
+                _behind(lag),
                 None if lag.next_timestamp_ms is None else console.show_time(lag.next_timestamp_ms),
                 lag.member,
             )
@@ -194,11 +194,15 @@ def _show_lag(lags: "list[Lag]", console: Console) -> None:
     )
 
 
-def _behind(seconds: float | None) -> str | None:
+def _behind(lag: "Lag") -> str | None:
+    if lag.lacks_commit and lag.most_seconds is not None:
+        return f"up to {_spoken(lag.most_seconds)}"
+    return None if lag.seconds is None else _spoken(lag.seconds)
+
+
+def _spoken(seconds: float) -> str:
     from horolog.client.values.times import format_duration
 
-    if seconds is None:
-        return None
     return format_duration(round(seconds) * 1000) if seconds >= 10 else f"{seconds:.1f}s"
 
 
@@ -209,7 +213,7 @@ def _say_alert(lags: "list[Lag]", limit_ms: int, console: Console) -> None:
     worst = max(late, key=lambda lag: lag.seconds or 0)
     console.warn(
         f"{len(late)} partitions are more than {format_duration(limit_ms)} behind, the most {worst.partition} of group"
-        f" {worst.group}: {_behind(worst.seconds)}"
+        f" {worst.group}: {_behind(worst)}"
     )
 
 

@@ -1,7 +1,8 @@
 """A group's lag in records and in seconds, and the offsets a reset would set: the requests to the broker, and the sums.
 
 The lag in seconds is now minus the time of the first unread record, so a group that has read everything is 0 s
-behind however old the last record is. A record without a time gives no seconds.
+behind however old the last record is. A record without a time gives no seconds. A group without a commit begins where its clients say, at the
+earliest record or at the latest: how far behind it is nobody knows, but how far it is at most.
 """
 
 import asyncio
@@ -34,6 +35,15 @@ class Lag(NamedTuple):
     seconds: float | None
     member: str | None
     """The client that currently reads it."""
+    most_records: int | None = None
+    """Without a commit: the records that wait if the group begins at the earliest."""
+    most_seconds: float | None = None
+    """The age of the first of them."""
+
+    @property
+    def lacks_commit(self) -> bool:
+        """Whether records wait that the group may have to read."""
+        return self.committed is None and bool(self.most_records)
 
 
 async def lag_of(admin: "Admin", group: str, now_ms: int, topics: Sequence[str] = ()) -> list[Lag]:
@@ -48,20 +58,22 @@ async def lag_of(admin: "Admin", group: str, now_ms: int, topics: Sequence[str] 
     places = [place for place in places if place.topic in known and place.partition in known[place.topic].partitions]
     last = await ends(client, dict.fromkeys(places, LATEST)) if places else {}
     first = await ends(client, dict.fromkeys(places, EARLIEST)) if places else {}
-    positions = {place: max(found.offset, first[place]) for place in places if (found := committed.get(place))}
+    offsets = {place: found.offset for place in places if (found := committed.get(place))}
+    positions = {place: max(offsets.get(place, 0), first[place]) for place in places}
     times = await next_timestamps(client, positions, last)
     lags = []
     for place in places:
         lag = Lag(group, place, None, last[place], None, None, None, member_of.get(place))
-        found = committed.get(place)
-        lags.append(lag if found is None else _measured(lag, found.offset, positions[place], times.get(place), now_ms))
+        lags.append(_measured(lag, offsets.get(place), positions[place], times.get(place), now_ms))
     return lags
 
 
-def _measured(lag: Lag, committed: int, position: int, time_ms: int | None, now_ms: int) -> Lag:
-    """The lag of a group that has committed; `time_ms` is the time of the record at its position."""
+def _measured(lag: Lag, committed: int | None, position: int, time_ms: int | None, now_ms: int) -> Lag:
+    """The lag of a group at a position, the earliest where it has not committed; `time_ms` is the time of the record there."""
     behind = max(0, lag.end_offset - position)
     seconds = 0.0 if behind == 0 else None if time_ms is None else max(0, now_ms - time_ms) / 1000
+    if committed is None and behind:
+        return lag._replace(most_records=behind, most_seconds=seconds)
     return lag._replace(committed=committed, records=behind, next_timestamp_ms=time_ms, seconds=seconds)
 
 
@@ -91,14 +103,29 @@ def longest(lags: Iterable[Lag]) -> float:
     return max((lag.seconds or 0.0 for lag in lags), default=0.0)
 
 
-def of_unknown_length(lags: Iterable[Lag]) -> list[str]:
-    """A sentence for each lag of unknown length in time: the next record has no time, or could not be read."""
-    return [
-        f"group {lag.group} is {lag.records} records behind on {lag.partition}, and nobody can tell for how long:"
-        " the next one has no time"
-        for lag in lags
-        if lag.records and lag.seconds is None
-    ]
+def of_unknown_length(lags: Iterable[Lag], limit_ms: int) -> list[str]:
+    """A sentence for each lag that may be over the limit: nothing is committed, or the next record has no time or could not be read."""
+    return [sentence for lag in lags if (sentence := _unknown_length(lag, limit_ms)) is not None]
+
+
+def _unknown_length(lag: Lag, limit_ms: int) -> str | None:
+    if lag.records and lag.seconds is None:
+        return (
+            f"group {lag.group} is {lag.records} records behind on {lag.partition}, and nobody can tell for how long:"
+            " the next one has no time"
+        )
+    if lag.lacks_commit and (lag.most_seconds is None or lag.most_seconds * 1000 > limit_ms):
+        return (
+            f"group {lag.group} has no commit yet on {lag.partition}: it is up to {lag.most_records} records behind,"
+            f" {_since(lag.most_seconds)}, if it begins at the earliest"
+        )
+    return None
+
+
+def _since(seconds: float | None) -> str:
+    from horolog.client.values.times import format_duration
+
+    return "for an unknown time" if seconds is None else f"for {format_duration(round(seconds) * 1000)}"
 
 
 def as_json(lag: Lag) -> dict[str, Any]:
@@ -110,6 +137,8 @@ def as_json(lag: Lag) -> dict[str, Any]:
         "end_offset": lag.end_offset,
         "lag_records": lag.records,
         "lag_seconds": lag.seconds,
+        "most_records": lag.most_records,
+        "most_seconds": lag.most_seconds,
         "next_timestamp": lag.next_timestamp_ms,
         "member": lag.member,
     }

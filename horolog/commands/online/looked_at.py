@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from horolog.client.moments.lagging import Lag
 
 
+NO_COMMIT = "no commit yet"
 SHOWN = "`horolog groups lag` shows what groups read"
 
 

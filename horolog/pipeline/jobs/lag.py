@@ -14,7 +14,7 @@ from horolog.commands.arguments import duration
 from horolog.commands.console import Console
 from horolog.commands.exit_codes import ExitCode
 from horolog.commands.online.connecting import connected
-from horolog.commands.online.looked_at import require_looked_at
+from horolog.commands.online.looked_at import NO_COMMIT, require_looked_at
 from horolog.pipeline.jobs.common import add_common
 from horolog.pipeline.options.brokers import Where, at
 
@@ -119,7 +119,7 @@ async def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
             admin, arguments.group, arguments.topic, now_ms=console.now_ms(), over_seconds=arguments.over / 1000
         )
         await require_looked_at(admin, [arguments.group], arguments.topic, [each.lag for each in found])
-    unknown = [] if arguments.alert is None else of_unknown_length(each.lag for each in found)
+    unknown = [] if arguments.alert is None else of_unknown_length((each.lag for each in found), arguments.alert)
     alert = arguments.alert is not None and longest(each.lag for each in found) * 1000 > arguments.alert
     if console.as_json:
         console.json_line(
@@ -144,15 +144,27 @@ def _show(found: Sequence[PartitionLag], console: Console) -> None:
         [
             (
                 *each.lag.partition,
-                each.lag.records,
-                None if each.lag.seconds is None else _spoken(each.lag.seconds),
+                f"up to {each.lag.most_records}" if each.lag.lacks_commit else each.lag.records,
+                _behind(each.lag),
                 f"{each.read_per_second:,.1f}",
                 f"{each.grown_per_second:,.1f}",
-                NEVER if each.seconds_to_catch_up is None else _spoken(each.seconds_to_catch_up),
+                _caught_up(each),
             )
             for each in found
         ],
     )
+
+
+def _behind(lag: "Lag") -> str | None:
+    if lag.lacks_commit and lag.most_seconds is not None:
+        return f"up to {_spoken(lag.most_seconds)}"
+    return None if lag.seconds is None else _spoken(lag.seconds)
+
+
+def _caught_up(each: PartitionLag) -> str:
+    if each.lag.lacks_commit:
+        return NO_COMMIT
+    return NEVER if each.seconds_to_catch_up is None else _spoken(each.seconds_to_catch_up)
 
 
 def _spoken(seconds: float) -> str:

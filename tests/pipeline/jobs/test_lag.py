@@ -5,6 +5,7 @@ import time
 
 import pytest
 
+from horolog.client.consuming.consumer import Consumer
 from horolog.client.moments.lagging import Lag
 from horolog.client.producing.producer import Producer
 from horolog.client.values.types import TopicPartition
@@ -38,6 +39,28 @@ def test_when_a_group_has_caught_up(before, after, expected):
 def test_a_partition_that_is_new_has_no_rate():
     found = compare(None, look(5, 10), 2.0)
     assert (found.read_per_second, found.seconds_to_catch_up) == (0.0, None)
+
+
+def test_a_group_that_has_not_committed_is_not_passed_over(run, produce, session_broker):
+    topic, group = unique("lagging"), unique("group")
+    produce(topic, [{"value": str(n), "timestamp": NOW_MS - 3_600_000 + n} for n in range(5)])
+
+    async def looked_at_while_it_reads():
+        async with Consumer(session_broker.address, group=group) as consumer:
+            await consumer.subscribe([topic])
+            await consumer.poll()
+            words = ("lag", "--group", group, "--over", "1ms")
+            for alert in ("5m", "9h"):
+                yield await asyncio.to_thread(run, *words, "--alert", alert)
+
+    async def both():
+        return [ended async for ended in looked_at_while_it_reads()]
+
+    late, early = asyncio.run(both())
+    assert (late.code, f"group {group} has no commit yet on {topic}-0" in late.err) == (3, True), late
+    assert "up to 5" in late.out
+    assert "no commit yet" in late.out
+    assert early.code == 0
 
 
 def test_the_command(run, produce):

@@ -66,6 +66,12 @@ def test_sums_leave_out_what_is_not_known():
     assert sums([]) == sums([lag(None, None)]) == (None, None)
 
 
+def test_a_partition_without_a_commit_has_no_lag_to_sum():
+    waiting = lag(None, None)._replace(committed=None, most_records=9, most_seconds=3600.0)
+    assert sums([lag(2, 7.5), waiting]) == (2, 7.5)
+    assert waiting.lacks_commit
+
+
 def test_samples_are_kept_for_the_groups_looked_at_last():
     class Client:
         pass

@@ -122,7 +122,11 @@ async def _offset_rows(admin: "Admin", described: "GroupDescription", now_ms: in
         rows.append(
             (
                 *(described.group, lag.partition.topic, str(lag.partition.partition)),
-                *(_number(lag.committed), str(lag.end_offset), _number(lag.records)),
+                *(
+                    _number(lag.committed),
+                    str(lag.end_offset),
+                    MISSING if lag.committed is None else _number(lag.records),
+                ),
                 *((member.member_id, member.host, member.client_id) if member else (MISSING,) * 3),
             )
         )

@@ -4,9 +4,19 @@ import pytest
 
 from horolog.broker.log.partition import log_start
 from horolog.broker.log.storage import StorageFault
-from horolog.broker.observability.group_lag import NO_TIME, FirstUnread, batch_time, lag_records
+from horolog.broker.observability.group_lag import (
+    NO_TIME,
+    SHORT_BYTES,
+    FirstUnread,
+    batch_time,
+    lag_records,
+    uncommitted_records,
+)
+from horolog.protocol.group_metadata import write_assignment
 from horolog.protocol.records.head import TIMES_END_AT
 from tests.support import raw_records as raw
+from tests.support.group_members import ClassicClient, ConsumerClient, commit
+from tests.support.group_world import GroupWorld
 from tests.support.log_model import Model, small_config
 
 NOW_MS = 100_000
@@ -86,3 +96,46 @@ def test_a_record_that_cannot_be_read_has_no_time(partition, monkeypatch):
 )
 def test_the_time_is_read_from_the_head_alone(head, time_ms):
     assert batch_time(head) == time_ms
+
+
+class TestRecordsWithoutACommit:
+    @pytest.fixture
+    def world(self):
+        world = GroupWorld()
+        world.topic("t", 4)
+        return world
+
+    @pytest.fixture
+    def places(self, partition):
+        empty = Model(small_config()).partition
+        return {("t", 0): partition, ("t", 1): partition, ("t", 2): empty}
+
+    def counted(self, world, places):
+        return uncommitted_records(world.coordinator.registry.groups["g"], places, world.cluster.by_id)
+
+    @pytest.mark.parametrize("elsewhere", [0, SHORT_BYTES])
+    def test_a_classic_members_are_counted_where_records_wait(self, world, places, elsewhere):
+        member = ClassicClient(world)
+        member.join()
+        others = {"other": list(range(elsewhere))} if elsewhere else {}
+        member.sync({member.id: write_assignment(0, {"t": [0, 1, 2, 3]} | others)})
+        assert self.counted(world, places) == 6
+        assert commit(world, 1, member_id=member.id, generation_id_or_member_epoch=member.generation) == 0
+        assert self.counted(world, places) == 3
+        member.leave()
+        assert self.counted(world, places) == 0
+
+    def test_what_another_leader_wrote_is_not_read(self, world, places):
+        member = ClassicClient(world)
+        member.join()
+        member.sync({member.id: b"\0\0words"})
+        assert self.counted(world, places) == 0
+        other = ClassicClient(world, protocol_type="connect", group_id="c")
+        other.join()
+        other.sync({other.id: write_assignment(0, {"t": [0]})})
+        assert uncommitted_records(world.coordinator.registry.groups["c"], places, world.cluster.by_id) == 0
+
+    def test_a_member_of_the_newer_protocol_is_counted_too(self, world, places):
+        ConsumerClient(world, "A").join()
+        assert self.counted(world, places) == 6
+        assert uncommitted_records(world.coordinator.registry.groups["g"], places, {}) == 0

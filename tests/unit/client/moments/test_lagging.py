@@ -1,7 +1,16 @@
 """A group's lag in records and in seconds, the offsets of a reset, and what nobody knows."""
 
 from horolog import Admin, TopicPartition
-from horolog.client.moments.lagging import Lag, as_json, lag_of, longest, next_timestamps, targets
+from horolog.client.consuming.consumer import Consumer
+from horolog.client.moments.lagging import (
+    Lag,
+    as_json,
+    lag_of,
+    longest,
+    next_timestamps,
+    of_unknown_length,
+    targets,
+)
 from tests.support.console_browser import shown, topic_with
 
 HOUR = 3_600_000
@@ -38,3 +47,36 @@ async def test_lag_and_where_a_reset_leads():
 def test_nobody_knows():
     assert longest([]) == 0.0
     assert longest([Lag("g", PLACES[0], None, 5, None, None, None, "reader")]) == 0.0
+
+
+def test_a_partition_without_a_commit_is_behind_by_at_most_what_waits():
+    lag = Lag("g", PLACES[0], None, 5, None, None, None, "reader", 5, 7200.0)
+    assert lag.lacks_commit
+    assert of_unknown_length([lag], 2 * HOUR) == []
+    assert of_unknown_length([lag], HOUR) == [
+        "group g has no commit yet on t-0: it is up to 5 records behind, for 2h, if it begins at the earliest"
+    ]
+    assert "for an unknown time" in of_unknown_length([lag._replace(most_seconds=None)], 2 * HOUR)[0]
+    assert (as_json(lag)["lag_seconds"], as_json(lag)["most_records"], as_json(lag)["most_seconds"]) == (
+        None,
+        5,
+        7200.0,
+    )
+    unread = Lag("g", PLACES[0], 0, 5, 5, None, None, None)
+    assert "nobody can tell for how long" in of_unknown_length([unread], HOUR)[0]
+    assert of_unknown_length([unread._replace(seconds=1.0)], HOUR) == []
+
+
+async def test_a_member_that_has_not_committed_is_not_up_to_date():
+    async with shown() as (_, client, broker), Admin(client) as admin:
+        now = broker.clock.wall_ms()
+        await topic_with(client, "t", [(now - 2 * HOUR, b"x"), (now, b"y")], 1)
+        await topic_with(client, "empty", [], 1)
+        async with Consumer(client, group="g") as consumer:
+            await consumer.subscribe(["t", "empty"])
+            await consumer.poll()
+            lags = {lag.partition.topic: lag for lag in await lag_of(admin, "g", now)}
+        waiting, empty = lags["t"], lags["empty"]
+        assert (waiting.committed, waiting.records, waiting.seconds) == (None, None, None)
+        assert (waiting.most_records, waiting.most_seconds, waiting.lacks_commit) == (2, 7200.0, True)
+        assert (empty.committed, empty.records, empty.seconds, empty.lacks_commit) == (None, 0, 0.0, False)
