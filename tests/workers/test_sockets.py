@@ -116,3 +116,21 @@ def test_a_data_folder_with_a_long_path_will_do(runs, tmp_path):
     asyncio.run(described(broker.address))
     assert len(list((broker.data / ".sockets").iterdir())) == 2
     everything_works(broker)
+
+
+def test_they_are_gone_after_all_processes_were_killed_and_one_serves_alone(tmp_path):
+    broker = BrokerProcess(tmp_path / "data", {"horolog.workers": "2"}).start()
+    pids = workers_of(broker).values()
+    asyncio.run(described(broker.address))
+    broker.kill()
+    for pid in pids:
+        if is_running(pid):
+            os.kill(pid, signal.SIGKILL)
+    until(lambda: not any(map(is_running, pids)))
+    assert list((broker.data / ".sockets").iterdir())
+    alone = BrokerProcess(broker.data, {"horolog.workers": "1"}).start()
+    try:
+        assert not (broker.data / ".sockets").exists()
+        assert set(asyncio.run(described(alone.address))[0]) == set(range(PARTITIONS))
+    finally:
+        assert alone.stop() == 0

@@ -31,7 +31,7 @@ from horolog.broker.cluster.cluster_state import (
     TopicsWithdrawn,
 )
 from horolog.broker.cluster.journal import Journal, WholeFile
-from horolog.broker.cluster.left_folders import merge_what_workers_left
+from horolog.broker.cluster.left_folders import merge_what_workers_left, remove_sockets
 from horolog.broker.cluster.new_topics import (
     UNSET,
     NewPartitions,
@@ -109,7 +109,9 @@ class Cluster(ServedTopics):
 
     def open(self, now_ms: int) -> None:
         """Read the file, have the partitions opened with their topics' configurations, and make the two agree."""
-        merge_what_workers_left(self._logs.resources.storage, [one.path for one in self._logs.folders.usable()])
+        storage, folders = self._logs.resources.storage, [one.path for one in self._logs.folders.usable()]
+        merge_what_workers_left(storage, folders)
+        remove_sockets(storage, folders)
         start = Start(self._logs, self._file, self._configs, self._new_topic_id)
         state = start.run(now_ms, self._take_settings)
         self.topics = start.topics

@@ -8,14 +8,18 @@ missing, it was lost.
 from __future__ import annotations
 
 import errno
+import logging
 from collections.abc import Sequence
 
 from horolog.broker.log.storage import FileMissing, OverlayStorage, Storage, StorageFault
 from horolog.broker.on_record.cluster_file import FILE_NAME, JOURNAL, StoredTopic, parse
 
+log = logging.getLogger(__name__)
+
 WORKER_CHECKPOINT = "horolog-checkpoint."
 """The prefix of the files that `workers.worker_checkpoints` writes."""
-
+SOCKETS = ".sockets"
+"""The folder of workers' Unix sockets, if it is in a data folder."""
 
 NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT})
 
@@ -52,6 +56,18 @@ def merge_what_workers_left(storage: Storage, data_dirs: Sequence[str]) -> bool:
             raise NoRoomToMerge(str(fault), path=fault.path, code=fault.code) from fault
         raise
     return True
+
+
+def remove_sockets(storage: Storage, data_dirs: Sequence[str]) -> None:
+    """Remove the sockets that killed workers left, as far as possible. The data folders must be locked: nobody listens."""
+    for path in (f"{one}/{SOCKETS}" for one in data_dirs):
+        try:
+            if storage.is_dir(path):
+                for name in storage.list_dir(path):
+                    storage.remove(f"{path}/{name}")
+                storage.remove_dir(path)
+        except StorageFault as fault:
+            log.warning("the sockets of workers stay: %s", fault)
 
 
 def _were_here(storage: Storage, data_dir: str) -> bool:

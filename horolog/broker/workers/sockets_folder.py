@@ -17,10 +17,10 @@ import zlib
 from collections.abc import Iterator, Mapping
 
 from horolog.broker.base.unix_sockets import fits, make_private, reachable
+from horolog.broker.cluster.left_folders import SOCKETS
 
 log = logging.getLogger(__name__)
 
-IN_DATA_FOLDER = ".sockets"
 LONGEST_NAME = "/2147483647.http"
 PROBE = "probe"
 OTHERS = ("XDG_RUNTIME_DIR", "TMPDIR")
@@ -40,6 +40,8 @@ def made(data_dir: str, environ: Mapping[str, str]) -> str:
             log.warning("%s cannot hold the sockets of workers: %s", path, error)
             fault = error
         else:
+            if path != (in_data_folder := f"{data_dir}/{SOCKETS}"):
+                remove(in_data_folder)  # killed workers may have left it, before there was a better place
             return path
     raise fault
 
@@ -68,7 +70,7 @@ def _candidates(data_dir: str, environ: Mapping[str, str]) -> Iterator[str]:
     for place in environ.get("RUNTIME_DIRECTORY", "").split(":"):
         if place.startswith("/"):
             yield f"{place.rstrip('/')}/{name}"
-    yield f"{data_dir}/{IN_DATA_FOLDER}"
+    yield f"{data_dir}/{SOCKETS}"
     for place in (*(environ.get(one, "") for one in OTHERS), "/tmp"):  # noqa: S108 - nobody else can have made the folder in it
         if place.startswith("/"):
             yield f"{place.rstrip('/')}/{name}"

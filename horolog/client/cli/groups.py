@@ -196,11 +196,11 @@ def _show_lag(lags: "list[Lag]", console: Console) -> None:
 
 def _behind(lag: "Lag") -> str | None:
     if lag.lacks_commit and lag.most_seconds is not None:
-        return f"up to {_spoken(lag.most_seconds)}"
-    return None if lag.seconds is None else _spoken(lag.seconds)
+        return f"up to {_in_time(lag.most_seconds)}"
+    return None if lag.seconds is None else _in_time(lag.seconds)
 
 
-def _spoken(seconds: float) -> str:
+def _in_time(seconds: float) -> str:
     from horolog.client.values.times import format_duration
 
     return format_duration(round(seconds) * 1000) if seconds >= 10 else f"{seconds:.1f}s"

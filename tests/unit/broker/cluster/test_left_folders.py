@@ -1,13 +1,22 @@
 """Folders that workers have left are merged, on the disk or in memory, and folders of a broker alone are let be."""
 
+import socket
 import subprocess
 import sys
 
 import pytest
 
-from horolog.broker.cluster.left_folders import NoRoomToMerge, as_left, merge_what_workers_left, topics_left
+from horolog.broker.base.unix_sockets import reachable
+from horolog.broker.cluster.left_folders import (
+    SOCKETS,
+    NoRoomToMerge,
+    as_left,
+    merge_what_workers_left,
+    remove_sockets,
+    topics_left,
+)
 from horolog.broker.cluster.new_topics import NewTopic
-from horolog.broker.log.storage import MemoryStorage, StorageFault
+from horolog.broker.log.storage import MemoryStorage, RealStorage, StorageFault
 from horolog.broker.on_record.cluster_file import FILE_NAME, JOURNAL, parse
 from tests.support.at_once import at_once
 from tests.support.crew import Crew
@@ -112,3 +121,16 @@ def test_nothing_of_workers_is_imported_where_none_were():
         "sys.exit('horolog.broker.cluster.settling' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code], cwd=PROJECT, check=False, timeout=60).returncode == 0
+
+
+def test_sockets_that_killed_workers_left_are_removed(tmp_path, caplog):
+    data = tmp_path / "data"
+    (data / SOCKETS).mkdir(parents=True)
+    with socket.socket(socket.AF_UNIX) as left, reachable(f"{data}/{SOCKETS}/1") as path:
+        left.bind(path)
+    remove_sockets(RealStorage(), [str(tmp_path / "none"), str(data)])
+    assert list(data.iterdir()) == []
+    assert caplog.text == ""
+    (data / SOCKETS / "somebody's").mkdir(parents=True)
+    remove_sockets(RealStorage(), [str(data)])
+    assert "the sockets of workers stay: " in caplog.text

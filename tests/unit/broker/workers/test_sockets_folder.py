@@ -55,6 +55,15 @@ def test_systemds_folder_comes_first(place):
     assert made(f"{place}/data", {"RUNTIME_DIRECTORY": "relative"}) == f"{place}/data/.sockets"
 
 
+def test_what_killed_workers_left_in_the_data_folder_goes_once_there_is_a_better_place(place):
+    for name in ("run", "data"):
+        place.joinpath(name).mkdir()
+    left = made(f"{place}/data", {})
+    Path(left, "1").touch()
+    assert made(f"{place}/data", {"RUNTIME_DIRECTORY": f"{place}/run"}).startswith(f"{place}/run/")
+    assert not Path(left).exists()
+
+
 def test_what_is_not_ours_is_left_alone(place):
     environ = {"RUNTIME_DIRECTORY": str(place)}
     path = Path(made(str(place), environ))
