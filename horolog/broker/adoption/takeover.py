@@ -21,10 +21,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from horolog.broker.adoption import adopted_file, folders, kraft_log, kraft_state
-from horolog.broker.adoption.adopted_acls import with_acls
 from horolog.broker.adoption.adopted_file import Adopted
-from horolog.broker.adoption.adopted_quotas import with_quotas
-from horolog.broker.adoption.adopted_users import with_users
+from horolog.broker.adoption.adopted_rules import with_acls, with_quotas, with_users
 from horolog.broker.adoption.folders import Folders, Renaming
 from horolog.broker.adoption.kraft_state import ALL_BROKERS, KraftState, KraftTopic
 from horolog.broker.config.settings import Settings
