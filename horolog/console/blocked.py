@@ -3,10 +3,11 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from horolog.client.segments.retention import FUTURE_TOLERANCE_MS, KEYS, PartitionFacts, Rules, waits_for_future
+from horolog.client.segments.retention import KEYS, PartitionFacts, Rules, waits_for_future
 from horolog.client.values.errors import KafkaError
 from horolog.console.facts import TopicFacts
 from horolog.console.recent import recent
+from horolog.protocol.records.timestamps import FUTURE_TOLERANCE_MS
 
 if TYPE_CHECKING:
     from horolog.client.wire.client import Client

@@ -9,7 +9,7 @@ from typing import Final
 
 from horolog.protocol.wire import Message
 
-NEVER: Final = 32767  # the first flexible version of an API that has none
+NEVER: Final = 32767  # the first version with something, of an API that has it in none
 
 
 class ApiKey(IntEnum):

@@ -62,7 +62,6 @@ from horolog.protocol.records.batch import Entry
 log = logging.getLogger(__name__)
 
 LAST_LEAVE_OF_ONE = 2
-NO_GENERATION = -1
 
 
 class GroupCoordinator:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from horolog.broker.groups.assignors import Assignment
 from horolog.broker.groups.classic import FIRST_JOIN_WITH_MEMBER_ID, join_error
 from horolog.broker.groups.classic_events import JoinGroup, LeaveGroup, SyncGroup
-from horolog.broker.groups.classic_group import CONSUMER_PROTOCOL
+from horolog.broker.groups.classic_group import CONSUMER_PROTOCOL, NO_GENERATION
 from horolog.broker.groups.consumer_group import STATIC_LEAVE_EPOCH, ClassicPart, ConsumerGroup, ConsumerMember
 from horolog.broker.groups.kip848_steps import (
     ConsumerStep,
@@ -29,8 +29,6 @@ from horolog.protocol.errors import DecodeError, ErrorCode
 from horolog.protocol.group_metadata import read_subscription
 from horolog.protocol.messages.consumer_protocol import ConsumerProtocolSubscription
 from horolog.protocol.messages.groups import HeartbeatRequest, JoinGroupResponse, MemberIdentity, SyncGroupResponse
-
-NO_GENERATION = -1
 
 # -- joining
 

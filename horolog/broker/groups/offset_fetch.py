@@ -21,14 +21,13 @@ from horolog.protocol.messages.offsets import (
     OffsetFetchResponseTopic,
     OffsetFetchResponseTopics,
 )
+from horolog.protocol.records.head import NO_EPOCH, NO_OFFSET
 from horolog.protocol.topic_partition import TopicPartition
 from horolog.protocol.wire import NO_UUID
 
 FIRST_WITH_GROUP_ERROR = 2
 FIRST_WITH_MANY_GROUPS = 8
 FIRST_BY_TOPIC_ID = 10
-NO_OFFSET = -1
-NO_EPOCH = -1
 
 
 class OffsetFetch:

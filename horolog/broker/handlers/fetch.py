@@ -38,7 +38,7 @@ from horolog.broker.log.storage import StorageFault
 from horolog.protocol.errors import DecodeError, ErrorCode
 from horolog.protocol.primitives import Unread
 from horolog.protocol.records.convert import ConversionError, convert_down
-from horolog.protocol.records.head import heads_in
+from horolog.protocol.records.head import NO_EPOCH, heads_in
 from horolog.protocol.wire import NO_THROTTLING_MS
 
 log = logging.getLogger(__name__)
@@ -49,7 +49,6 @@ FIRST_VERSION_WITH_ZSTD = 10
 FIRST_VERSION_WITH_DIVERGING_EPOCH = 12
 FIRST_VERSION_WITH_TOPIC_IDS = 13
 FIRST_VERSION_WITH_STORAGE_ERROR = 6
-NO_EPOCH = -1
 NO_SESSION = 0
 HERE = -1
 """The preferred read replica: this broker."""

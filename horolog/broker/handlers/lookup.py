@@ -11,10 +11,10 @@ from horolog.broker.cluster.topic import Topic
 from horolog.broker.log.partition import Partition
 from horolog.broker.log.storage import StorageFault
 from horolog.protocol.errors import ErrorCode
+from horolog.protocol.records.head import NO_EPOCH
 
 log = logging.getLogger(__name__)
 
-NO_EPOCH = -1
 READ_UNCOMMITTED, READ_COMMITTED = 0, 1
 """The isolation levels of Fetch and ListOffsets."""
 

@@ -17,13 +17,13 @@ from horolog.protocol.errors import ErrorCode
 from horolog.protocol.messages.produce import PartitionProduceResponse, ProduceRequest
 from horolog.protocol.primitives import Buffer
 from horolog.protocol.records.compression import Codec
+from horolog.protocol.records.head import NO_OFFSET
 
 if TYPE_CHECKING:
     from horolog.client.wire.client import Client
 
 LANE = "produce"
 MAX_REQUESTS_PER_NODE = 5
-NO_OFFSET = -1
 _API = API[ApiKey.PRODUCE]
 
 

@@ -11,9 +11,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from horolog.base.readable import format_distance, spoken_time
+from horolog.protocol.records.timestamps import FUTURE_TOLERANCE_MS
 
-FUTURE_TOLERANCE_MS = 3_600_000
-"""As in the broker: a record no further ahead comes from a clock that runs fast."""
 DAY_MS = 86_400_000
 FOR_EVER_MS = 2**63 - 1
 NO_CLEANER = "when the cleaner comes is not told over the wire"

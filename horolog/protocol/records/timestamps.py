@@ -14,6 +14,7 @@ from horolog.protocol.records.record import MAX_INT64, MIN_INT64
 
 NO_TIMESTAMP: Final = -1
 UNBOUNDED_MS: Final = MAX_INT64  # the default of every bound: nothing is refused
+FUTURE_TOLERANCE_MS: Final = 3_600_000  # no further ahead it is a clock that runs fast, not a mistake worth a warning
 TIMESTAMP_TYPE_BIT: Final = 0x08
 TOO_EARLY = "earlier than the earliest accepted"
 TOO_LATE = "later than the latest accepted"

@@ -11,7 +11,7 @@ from horolog.broker.handlers import HANDLERS
 from horolog.broker.handlers.authorization.authorized_request import FAILED, AuthorizedRequest
 from horolog.broker.handlers.authorization.changes import ChangingApi
 from horolog.broker.handlers.operations import NOT_ASKED, bits
-from horolog.protocol.apis import API, ApiKey
+from horolog.protocol.apis import API, NEVER, ApiKey
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.flat import element_of, getter
 
@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
     CheckRequest = Callable[[AuthorizedRequest], ErrorCode | None]
     """The error that refuses the whole of a request; None: it goes on, maybe with less."""
-
-NEVER = 32767
 
 
 class Check(Protocol):

@@ -22,10 +22,10 @@ from horolog.protocol.messages.offsets import (
     OffsetFetchResponseTopics,
 )
 from horolog.protocol.messages.transactions import AddPartitionsToTxnResponse, DescribeTransactionsResponse
+from horolog.protocol.records.head import NO_OFFSET
 
 DENIED = ErrorCode.TOPIC_AUTHORIZATION_FAILED
 HIDDEN_TOPICS = "The group has described topic(s) that the client is not authorized to describe."
-NO_OFFSET = -1
 
 
 # -- groups

@@ -12,6 +12,7 @@ from horolog.broker.handlers.auditing import tell_refusal
 from horolog.broker.handlers.authorization.authorized_request import AuthorizedRequest
 from horolog.broker.handlers.authorization.checks import own_cluster_operations, own_operations
 from horolog.broker.handlers.fetch_sessions import FetchSession, PartitionKey, Positions
+from horolog.broker.handlers.refusals import NO_NUMBER
 from horolog.broker.log.partition import Partition
 from horolog.broker.security.audit import Denied
 from horolog.protocol.errors import ErrorCode
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
     from horolog.broker.handlers.context import BrokerView, RequestContext
 
 DENIED = ErrorCode.TOPIC_AUTHORIZATION_FAILED
-NO_NUMBER = -1
 
 
 # -- Produce

@@ -15,11 +15,9 @@ from enum import StrEnum
 from horolog.base.readable import format_duration, format_time
 from horolog.broker.config.topic_settings import TopicConfig
 from horolog.broker.log.segments import Segment
+from horolog.protocol.records.timestamps import FUTURE_TOLERANCE_MS
 
 log = logging.getLogger(__name__)
-
-# A largest timestamp no further ahead than this is a clock that runs fast, not a mistake worth a warning.
-FUTURE_TOLERANCE_MS = 3_600_000
 
 
 class Cause(StrEnum):

@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 from horolog.broker.config.settings import load
 from horolog.broker.config.topic_settings import resolve
 from horolog.broker.log.partition.retention import (
-    FUTURE_TOLERANCE_MS,
     Cause,
     Expired,
     RetentionDecision,
     SegmentAge,
     decide,
 )
+from horolog.protocol.records.timestamps import FUTURE_TOLERANCE_MS
 from tests.support.golden import Case
 
 NOW = 1_700_000_000_000
