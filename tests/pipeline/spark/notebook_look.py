@@ -18,8 +18,24 @@ spark.read.format("horolog").load(FOLDER).show(1)
 rows = spark.read.format("horolog").options(**{"kafka.bootstrap.servers": BOOTSTRAP, "subscribe": "t"}).load()
 rows.where("offset < 5").count()
 --
-import time
-spark.range(0, 4, 1, 4).foreach(lambda n: __import__("time").sleep(2))
+import os, tempfile
+from horolog.pipeline.spark import notebook
+shown = os.path.join(tempfile.mkdtemp(), "shown")
+write = notebook._listening._write
+
+def note(text):
+    write(text)
+    if "1 of 4 tasks" in text:
+        open(shown, "w").close()
+
+def wait_until_it_is_shown(row):
+    import os, time
+    deadline = time.monotonic() + 120
+    while row.id and not os.path.exists(shown) and time.monotonic() < deadline:
+        time.sleep(0.1)
+
+notebook._listening._write = note
+spark.range(0, 4, 1, 4).foreach(wait_until_it_is_shown)
 --
 spark.stop()
 """
