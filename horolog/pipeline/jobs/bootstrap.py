@@ -27,7 +27,16 @@ from horolog.pipeline.jobs.common import (
     show_summary,
     spark_of,
 )
-from horolog.pipeline.jobs.dump_files import FILE_FORMATS, format_among, is_data_file, read_files
+from horolog.pipeline.jobs.dump_files import (
+    FILE_FORMATS,
+    Rows,
+    SparkRows,
+    WholeRows,
+    format_among,
+    is_data_file,
+    rows_at,
+)
+from horolog.pipeline.jobs.dump_pieces import Piece, is_one_piece, pieces_of, unsent
 from horolog.pipeline.jobs.lanes import Lanes, noted_of
 from horolog.pipeline.jobs.loading import (
     Load,
@@ -35,7 +44,6 @@ from horolog.pipeline.jobs.loading import (
     Share,
     add_sending,
     carry_out,
-    counts_of,
     not_sent,
     refuse_losses,
     settings_of,
@@ -52,20 +60,20 @@ if TYPE_CHECKING:
 DEFAULT_TIME_COLUMN = "timestamp"
 
 
-def read_dump(spark: "SparkSession", source: str, table: str | None, file_format: str | None) -> "DataFrame":
+def read_dump(spark: "SparkSession", source: str, table: str | None, file_format: str | None) -> Rows:
     if source.startswith("jdbc:"):
         if table is None:
             raise UsageError("a database has many tables", "--table names one, or a query in parentheses")
-        return spark.read.format("jdbc").option("url", source).option("dbtable", table).load()
+        return WholeRows(spark.read.format("jdbc").option("url", source).option("dbtable", table).load())
     if is_url(source) and source.partition("://")[0] in SCHEMES:
-        return read_files(spark, Place.of(source, hadoop_options(spark, source)), file_format)
+        return rows_at(spark, Place.of(source, hadoop_options(spark, source)), file_format)
     kind = file_format or _format_of(source)
     reader = spark.read.format(kind)
     if kind == "csv":
         reader = reader.option("header", "true").option("inferSchema", "true")
     if not is_url(source) and _has_folders(Path(source.removeprefix("file://")), source):
         reader = reader.option("recursiveFileLookup", "true")
-    return reader.load(source)
+    return SparkRows(reader.load(source))
 
 
 def _has_folders(folder: Path, source: str) -> bool:
@@ -185,7 +193,7 @@ def bootstrap(
     value_column: str | None = None,
     settings: Settings | None = None,
 ) -> Summary:
-    """Load a dump into the topic in the order of its times; resumes where an earlier run ended.
+    """Load a dump into the topic in the order of its times, by pieces; resumes where an earlier run ended.
 
     Raises `NotSent` if something would be lost.
     """
@@ -201,17 +209,18 @@ def prepare(
     spark: "SparkSession", address: Where, dump: Dump, topic: str, rules: TopicRules, settings: Settings
 ) -> Load:
     """Look at the dump, at what was sent of it before, and at how the topic would treat it."""
-    from pyspark.sql import functions as f
-
-    from horolog.pipeline.jobs.lane_rows import SortedRows
+    from horolog.pipeline.jobs.dump_rows import PiecedRows, look, rows_of_pieces, size_of, with_grains
 
     found = read_dump(spark, dump.source, dump.table, dump.file_format)
-    rows = to_records(found, time_column=dump.time_column, key_column=dump.key_column, value_column=dump.value_column)
-    counts, (missing, fingerprint) = counts_of(rows, rules, time.time_ns() // 1_000_000, *_more())
+    rows = _records(found.all, dump)
+    times = found.times(dump.time_column, _as_time(found.all, dump.time_column))
+    looked = look(times, rules, time.time_ns() // 1_000_000)
+    counts = looked.counts
     if not counts.records:
         raise NotFoundError(f"{dump.source} has no rows")
-    if missing:
-        raise CommandError(f"{missing:,} rows have no time in column {dump.time_column}")
+    if looked.missing:
+        raise CommandError(f"{looked.missing:,} rows have no time in column {dump.time_column}")
+    counts = counts._replace(size_bytes=size_of(rows, counts.records, rules))
     lanes = Lanes.of(
         "bootstrap",
         (_known_as(dump.source), *dump[1:], rules.topic_id),
@@ -221,34 +230,27 @@ def prepare(
         exactly_once=settings.exactly_once,
         note_records=settings.step_records,
     )
-    settled = {"rows": counts.records, "of": str(fingerprint)}
+    settled = {"rows": counts.records, "of": looked.fingerprint}
     have = {} if settings.again else asyncio.run(noted_of(lanes, range(1)))
     sent_before = sum(each.sent for each in have.values())
     if have and have[0].begun.settled != settled:
         raise CommandError(
             f"{dump.source} has changed since {sent_before:,} rows of it were sent", "--again sends all of it anew"
         )
-    null = f.lit(None)
-    in_order = rows.orderBy("timestamp", "key", "value").coalesce(1)  # several tasks would mix early and late times
-    in_lane = in_order.select(
-        f.lit(0).alias("lane"),
-        null.cast("long").alias("position"),
-        "key",
-        "value",
-        null.cast("array<struct<key:string,value:binary>>").alias("headers"),
-        null.cast("int").alias("partition"),
-        f.unix_millis("timestamp").alias("timestamp_ms"),
-    )
-    share = Share(SortedRows(in_lane), lanes, range(1), settled, sent_before, counts.records)
+    units = looked.units if is_one_piece(counts.size_bytes) else with_grains(times, looked.units)
+    pieces, before = pieces_of(units, counts.size_bytes / counts.records), 0
+    if sent_before:
+        pieces, before = unsent(pieces, rows_of_pieces(times, pieces), sent_before)
+
+    def read(piece: Piece) -> "DataFrame":
+        return _records(found.all if piece.files is None else found.of(piece.files), dump)
+
+    share = Share(PiecedRows(read, pieces, before, counts), lanes, range(1), settled, sent_before, counts.records)
     return Load("bootstrap", topic, dump.source, [share], outlook_of(counts, rules))
 
 
-def _more() -> "list[Column]":
-    """How many rows have no time, and what distinguishes these rows from others, whatever their order."""
-    from pyspark.sql import functions as f
-
-    missing = f.sum(f.col("timestamp").isNull().cast("long"))
-    return [missing, f.sum(f.xxhash64("key", "value", "timestamp").cast("decimal(38,0)"))]
+def _records(frame: "DataFrame", dump: Dump) -> "DataFrame":
+    return to_records(frame, time_column=dump.time_column, key_column=dump.key_column, value_column=dump.value_column)
 
 
 def run(arguments: argparse.Namespace, console: Console) -> ExitCode:

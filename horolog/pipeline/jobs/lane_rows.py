@@ -1,14 +1,14 @@
 """Where the rows of a load come from: lane by lane, each in the order of its positions, as they are read.
 
 Segment files are in that order, and files of tables are merged into it (`merging`), so nothing is sorted, shuffled or kept. Spark
-sorts (`SortedRows`) a table of which too much overlaps, and a dump, which is sent in the order of its times.
+sorts (`SortedRows`) a table of which too much overlaps. `dump_rows` has the rows of dumps, which are in no order.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial, reduce
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -17,7 +17,17 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from horolog.pipeline.base import headers
 from horolog.pipeline.jobs.lanes import SENT, Lanes, Row, by_lane, send_batches, sent_batch
-from horolog.pipeline.jobs.merging import FACTS, Group, Times, groups_in, looked_at, merged, micros_of, rows_of
+from horolog.pipeline.jobs.merging import (
+    FACTS,
+    Group,
+    Times,
+    groups_in,
+    looked_at,
+    merged,
+    micros_of,
+    numbers_of,
+    rows_of,
+)
 from horolog.pipeline.jobs.topic_rules import OVERHEAD_BYTES, Counts, TopicRules
 from horolog.pipeline.reading.offline import Piece, read_pieces, tasks_of
 from horolog.pipeline.stores.object_stores import Place
@@ -33,11 +43,18 @@ TASK_BYTES = 32 << 20
 COUNTS = pa.schema([(name, pa.int64()) for name in Counts._fields])
 
 
+class Sending(Protocol):
+    """A `DataFrame` with the columns `SENT`, or several that are collected one after the other."""
+
+    def collect(self) -> Sequence[Any]:
+        """The results of tasks, with the fields of `Sent`."""
+
+
 class LaneRows(Protocol):
     """The rows of all lanes that were not sent yet."""
 
-    def in_tasks(self, lanes: Lanes, numbers: Sequence[Lane]) -> "DataFrame":
-        """Sends them, a task for each lane; the columns `SENT`."""
+    def in_tasks(self, lanes: Lanes, numbers: Sequence[Lane]) -> "Sending":
+        """Sends them once it is collected, by one task for each lane at a time."""
 
     def here(self, numbers: Sequence[Lane]) -> Iterator[tuple[Lane, Iterator[Row]]]:
         """The rows of one lane after the other, in this process."""
@@ -215,6 +232,24 @@ def _begins_at(path: str) -> int:
 # -- tables
 
 
+class Stretch(NamedTuple):
+    """The positions of a lane from `start` up to but not including `end`."""
+
+    lane: Lane
+    start: int
+    end: int
+
+    def has(self, group: Group) -> bool:
+        return group.first_offset < self.end and group.last_offset >= self.start
+
+    def has_whole(self, group: Group) -> bool:
+        return group.first_offset >= self.start and group.last_offset < self.end
+
+    def rows_of(self, rows: pa.Table) -> int:
+        offsets = numbers_of(rows["offset"])
+        return int(np.count_nonzero((offsets >= self.start) & (offsets < self.end)))
+
+
 @dataclass(frozen=True)
 class FileTables:
     """Groups of rows in a table's files, lane by lane."""
@@ -242,6 +277,31 @@ class FileTables:
 
     def units(self) -> Sequence[Callable[[], Iterator[pa.Table]]]:
         return [partial(self._looked_at, one) for ours in self.groups.values() for one in ours]
+
+    def end(self, lane: Lane) -> int:
+        """The position behind its rows."""
+        return 1 + max((one.last_offset for one in self.groups.get(lane, ())), default=-1)
+
+    def rows_in(self, spark: "SparkSession", stretches: Sequence[Stretch]) -> list[int]:
+        """How many rows each of these has: only groups that lie in it partly are read, by tasks."""
+        found, partly = [], []
+        for place, stretch in enumerate(stretches):
+            ours = [one for one in self.groups.get(stretch.lane, ()) if stretch.has(one)]
+            partly += [(place, one) for one in ours if not stretch.has_whole(one)]
+            found.append(sum(one.records for one in ours if stretch.has_whole(one)))
+        stores, times = self.stores, self.times
+
+        def count(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            for number in _places(batches):
+                place, group = partly[number]
+                rows = sum(stretches[place].rows_of(each) for each in looked_at(stores, group, times, 0))
+                yield pa.RecordBatch.from_pydict({"place": [place], "rows": [rows]})
+
+        if partly:
+            counted = spark.range(0, len(partly), 1, len(partly)).mapInArrow(count, "place long, rows long").collect()
+            for place, rows in counted:
+                found[place] += rows
+        return found
 
     @property
     def known(self) -> Counts:

@@ -7,7 +7,7 @@ loses data silently. `look_ahead` counts, before anything is sent, what would be
 import argparse
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 from dataclasses import asdict, dataclass, field
@@ -59,32 +59,46 @@ LOOK_SECONDS = 1.0
 
 def look_ahead(rows: "DataFrame", rules: TopicRules, now_ms: int) -> Outlook:
     """What the rules would do to these rows."""
-    return outlook_of(counts_of(rows, rules, now_ms)[0], rules)
+    return outlook_of(counts_of(rows, rules, now_ms), rules)
 
 
-def counts_of(rows: "DataFrame", rules: TopicRules, now_ms: int, *more: "Column") -> tuple[Counts, list[Any]]:
-    """Count, with Spark, what the rules would do to these rows; in the same pass over them `more` is asked."""
+def counts_of(rows: "DataFrame", rules: TopicRules, now_ms: int) -> Counts:
+    """Count, with Spark, what the rules would do to these rows."""
+    from pyspark.sql import functions as f
+
+    return counted_in(rows.agg(*counting(rules, now_ms, f.sum(size_of_row().cast("long")))).collect()[0])
+
+
+def size_of_row() -> "Column":
+    from pyspark.sql import functions as f
+
+    return f.coalesce(f.length("key"), f.lit(0)) + f.coalesce(f.length("value"), f.lit(0)) + OVERHEAD_BYTES
+
+
+def counting(rules: TopicRules, now_ms: int, size: "Column") -> "list[Column]":
+    """What to ask of rows for their `Counts`."""
     from pyspark.sql import functions as f
 
     ms = f.nullif(f.unix_millis("timestamp"), f.lit(NO_TIMESTAMP))  # none has no age, and no bound refuses it
-    length = f.coalesce(f.length("key"), f.lit(0)) + f.coalesce(f.length("value"), f.lit(0)) + OVERHEAD_BYTES
     own_times = not rules.log_append_time
 
     def how_many(condition: Any) -> Any:
         return f.sum(f.coalesce(condition, f.lit(False)).cast("long"))
 
-    row = rows.agg(
+    return [
         f.count("*").alias("records"),
-        f.coalesce(f.sum(length.cast("long")), f.lit(0)).alias("size_bytes"),
+        f.coalesce(size, f.lit(0)).alias("size_bytes"),
         f.min(ms).alias("first_ms"),
         f.max(ms).alias("last_ms"),
         how_many(f.lit(rules.retains) & (ms < now_ms - rules.retention_ms)).alias("expired"),
         how_many(f.lit(own_times) & (ms < now_ms - rules.before_max_ms)).alias("too_early"),
         how_many(f.lit(own_times) & (ms - now_ms > rules.after_max_ms)).alias("too_late"),
-        *more,
-    ).collect()[0]
-    found = Counts(*row[:4], *(each or 0 for each in row[4:7]))
-    return found, list(row[7:])
+    ]
+
+
+def counted_in(answer: "Sequence[Any]") -> Counts:
+    """The answer, in a row that may have more."""
+    return Counts(*answer[:4], *(each or 0 for each in answer[4:7]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,11 +131,14 @@ class Gap(NamedTuple):
 
     place: str
     position: int
-    first: int
+    first: int | None
+    """Where the source begins now; None for a table, of which any rows may be gone."""
     gone: int
     """How many of them may have had a wanted row; 0: the earlier run saw the end of the range before them."""
 
     def __str__(self) -> str:
+        if self.first is None:
+            return f"{self.place} was sent up to {self.position}, and {self.gone} records behind that are no longer in the table"
         if not self.gone:
             return (
                 f"{self.place} was sent up to {self.position}, where its range was over, and begins at {self.first} now:"
@@ -206,12 +223,12 @@ class Load:
         """The results of all lanes; meanwhile their progress is read from the target."""
         done = share.rows.in_tasks(share.lanes, share.numbers)
         with ThreadPoolExecutor(1) as pool:
-            sending: Future[list[Any]] = pool.submit(done.collect)
+            sending: Future[Sequence[Any]] = pool.submit(done.collect)
             if progress is not None:
                 asyncio.run(self._watch(share, sending, progress))
             return [Sent(*row) for row in sending.result()]
 
-    async def _watch(self, share: Share, sending: "Future[list[Any]]", progress: JobProgress) -> None:
+    async def _watch(self, share: Share, sending: "Future[Sequence[Any]]", progress: JobProgress) -> None:
         from horolog.client.wire.client import Client
 
         waiting = asyncio.wrap_future(sending)
@@ -338,6 +355,8 @@ __all__ = [
     "TopicRules",
     "add_sending",
     "carry_out",
+    "counted_in",
+    "counting",
     "counts_of",
     "look_ahead",
     "not_sent",
@@ -347,5 +366,6 @@ __all__ = [
     "rules_of",
     "settings_of",
     "show_outlook",
+    "size_of_row",
     "unsent",
 ]

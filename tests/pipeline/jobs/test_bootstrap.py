@@ -6,8 +6,11 @@ import json
 import time
 
 import pytest
+from pyspark.errors import PySparkException
 
 from horolog.commands.errors import CommandError
+from horolog.pipeline.jobs import dump_pieces, dump_rows
+from horolog.pipeline.jobs.bootstrap import Dump, prepare
 from horolog.pipeline.jobs.dump_files import is_data_file
 from horolog.pipeline.jobs.lanes import Lanes, Row
 from horolog.pipeline.jobs.loading import Load, Settings, Share
@@ -18,6 +21,9 @@ DAY_MS = 86_400_000
 NOW_MS = time.time_ns() // 1_000_000
 COUNT = 12
 TIMES = [NOW_MS - (COUNT - number) * DAY_MS for number in range(COUNT)]
+
+
+LARGE = "v" * 3000
 
 
 def consumed(run, topic, *words):
@@ -169,6 +175,57 @@ def test_a_dump_that_was_sent_is_not_sent_again_and_one_that_has_changed_is_refu
     ended = run(*words)
     assert (ended.code, f"has changed since {COUNT} rows of it were sent" in ended.err) == (1, True)
     assert run(*words, "--again", "-o", "json").json["records"] == COUNT + 1
+
+
+@pytest.mark.parametrize("way", [(), ("--exactly-once",)], ids=["at least once", "exactly once"])
+def test_a_run_that_ended_in_the_middle_is_gone_on_with_and_keeps_the_order(
+    spark, run, produce, tmp_path, monkeypatch, way
+):
+    """Files overlap in time, pieces are small, and a record of one in the middle is refused at first."""
+    topic, dump, count = unique("dumped"), tmp_path / "dump", 60
+    monkeypatch.setattr(dump_pieces, "PIECE_BYTES", 200)
+    monkeypatch.setattr(dump_rows, "SAMPLE_SHARE", 1.0)
+    produce(topic, [], "max.message.bytes=2000")
+    times = [NOW_MS - 1000 * (number * 7 % count) for number in range(count)]
+    large = sorted(times)[count // 2]
+    values = [f"{time_ms}{LARGE if time_ms == large else ''}" for time_ms in times]
+    spark.createDataFrame(list(zip(times, values, strict=True)), "at long, value string").repartition(3).write.parquet(
+        str(dump)
+    )
+    words = ("bootstrap", "--from", dump, "--topic", topic, "--time-column", "at", "--value-column", "value")
+    words += ("--step", "2", "-o", "json", *way)
+    with pytest.raises(PySparkException):  # a session that a job makes itself has one sentence for it
+        run(*words)
+    sent = [record["timestamp"] for record in consumed(run, topic)]
+    assert sent == sorted(times)[: len(sent)]
+    assert len(sent) >= count // 3
+    assert run("set", "topic", topic, "max.message.bytes=1000000", command=("configs",)).code == 0
+    ended = run(*words)
+    assert (ended.code, ended.json["records"] + ended.json["sent_before"]) == (0, count), ended
+    found = [record["timestamp"] for record in consumed(run, topic)]
+    assert sorted(set(found)) == sorted(times)
+    assert len(found) == count + ended.json["sent_twice"]
+    assert run(*words).json["records"] == 0
+    if way:
+        assert found == sorted(times)
+
+
+def test_only_the_files_of_a_piece_are_read_for_it(spark, session_broker, produce, tmp_path, monkeypatch):
+    """The first record waits for the first file, not for the whole dump."""
+    topic, dump = unique("dumped"), tmp_path / "dump"
+    monkeypatch.setattr(dump_pieces, "PIECE_BYTES", 1 << 10)
+    produce(topic, [])
+    rows = spark.range(0, 400, 1, 4).selectExpr("id", f"timestamp_millis({NOW_MS} + id) as timestamp")
+    rows.write.parquet(str(dump))
+    rules = asyncio.run(rules_at(session_broker.address, topic))
+    load = prepare(spark, session_broker.address, Dump(str(dump)), topic, rules, Settings())
+    (share,) = load.shares
+    assert len(share.rows.pieces) > 4
+    assert [len(piece.files) for piece in share.rows.pieces[:2]] == [1, 1]
+    first = share.rows.in_order(share.rows.pieces[0])
+    scanned = first._jdf.queryExecution().executedPlan().toString()
+    assert "PushedFilters: [IsNotNull(timestamp), LessThan(timestamp" in scanned
+    assert load.send(Settings()).records == 400
 
 
 def test_a_target_that_was_made_anew_gets_the_whole_dump(run, produce, rows, session_broker, tmp_path):

@@ -6,7 +6,19 @@ import time
 import pytest
 
 from horolog.commands.errors import NotFoundError, UsageError
-from horolog.pipeline.jobs.dump_files import FILE_FORMATS, Columns, Lines, format_among, read_files
+from horolog.pipeline.jobs.dump_files import (
+    CONTENT,
+    FILE,
+    FILE_FORMATS,
+    STATE,
+    TIME,
+    Columns,
+    Lines,
+    SparkRows,
+    WholeRows,
+    format_among,
+    rows_at,
+)
 from horolog.pipeline.stores.object_stores import Place
 from horolog.pipeline.stores.store import LocalStore
 from tests.pipeline.reading.test_object_files import uploaded
@@ -38,11 +50,44 @@ def test_a_dump_in_a_bucket_is_read_as_one_on_a_disk(spark, s3, tmp_path, kind):
     (dump / "_SUCCESS").write_text("left out")
     expected = content(on_disk(spark, kind, dump))
     place = Place.of(uploaded(s3, dump), s3.options, {})
-    found = read_files(spark, place, None)
+    found = rows_at(spark, place, None).all
     assert content(found) == expected
     one = next(path.name for path in sorted(dump.glob("part-*")) if path.stat().st_size)
-    single = read_files(spark, place / one, kind)
+    single = rows_at(spark, place / one, kind).all
     assert content(single.select("id"))[1] == content(on_disk(spark, kind, dump / one).select("id"))[1]
+
+
+@pytest.mark.parametrize("kind", ["parquet", "orc"])
+def test_the_files_of_rows_are_known_on_a_disk_and_in_a_bucket(spark, s3, tmp_path, kind):
+    from pyspark.sql import functions as f
+
+    dump = tmp_path / "dump"
+    rows = spark.createDataFrame([(n, NOON + dt.timedelta(hours=n)) for n in range(6)], "id int, created timestamp")
+    rows.repartition(2).write.format(kind).save(str(dump))
+    names = {path.name for path in dump.glob("part-*")}
+    for found in (
+        SparkRows(on_disk(spark, kind, dump)),
+        rows_at(spark, Place.of(uploaded(s3, dump), s3.options, {}), None),
+    ):
+        times = found.times("created", f.col("created")).collect()
+        assert sorted(row[TIME].astimezone(dt.UTC) for row in times) == [NOON + dt.timedelta(hours=n) for n in range(6)]
+        assert {row[FILE].rpartition("/")[2] for row in times} == names
+        assert all(row[STATE] and row[CONTENT] is None for row in times)
+        of = {file: content(found.of([file]))[1] for file in {row[FILE] for row in times}}
+        assert sorted(row for each in of.values() for row in each) == content(found.all)[1]
+        assert all(of.values())
+
+
+def test_rows_that_do_not_tell_their_file(spark):
+    from pyspark.sql import functions as f
+
+    rows = spark.createDataFrame([(1, NOON), (2, NOON)], "id int, created timestamp")
+    for state, told in ((None, 2), ("unchanged", 0)):
+        found = WholeRows(rows, state)
+        times = found.times("created", f.col("created")).collect()
+        assert {(row[FILE], row[STATE]) for row in times} == {(None, state)}
+        assert len({row[CONTENT] for row in times if row[CONTENT] is not None}) == told
+        assert found.of([]) is rows
 
 
 def test_columns_are_those_of_the_first_file(spark, s3, tmp_path):
@@ -52,7 +97,7 @@ def test_columns_are_those_of_the_first_file(spark, s3, tmp_path):
 
     pq.write_table(pa.table({"a": pa.array([1], pa.int64()), "b": ["x"]}), tmp_path / "dump" / "1.parquet")
     pq.write_table(pa.table({"c": [5], "a": pa.array([2], pa.int32())}), tmp_path / "dump" / "2.parquet")
-    found = read_files(spark, Place.of(uploaded(s3, tmp_path / "dump"), s3.options, {}), None)
+    found = rows_at(spark, Place.of(uploaded(s3, tmp_path / "dump"), s3.options, {}), None).all
     assert content(found) == ([("a", "bigint"), ("b", "string")], [(1, "x"), (2, None)])
 
 
@@ -78,11 +123,11 @@ def test_what_tasks_make_of_names(tmp_path):
 
 def test_what_cannot_be_read_is_said(spark, s3, tmp_path):
     with pytest.raises(NotFoundError, match="there is nothing in s3a://"):
-        read_files(spark, Place.of(s3.url(unique("nothing")), s3.options, {}), None)
+        rows_at(spark, Place.of(s3.url(unique("nothing")), s3.options, {}), None)
     (tmp_path / "dump" / "year=2025").mkdir(parents=True)
     (tmp_path / "dump" / "year=2025" / "1.json").write_text("{}")
     with pytest.raises(UsageError, match="has columns in the names of folders"):
-        read_files(spark, Place.of(uploaded(s3, tmp_path / "dump"), s3.options, {}), None)
+        rows_at(spark, Place.of(uploaded(s3, tmp_path / "dump"), s3.options, {}), None)
     with pytest.raises(UsageError, match=r"no file in x looks like parquet, json, csv, orc"):
         format_among(["a", "b.gz"], "x")
 

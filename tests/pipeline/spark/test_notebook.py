@@ -159,5 +159,5 @@ def test_a_kernel_of_jupyter_shows_what_was_read_below_the_cell(tmp_path):
 
 
 def left_of(text):
-    """What is left to be seen once progress, which a slow machine shows for every cell, was overwritten."""
+    """The text without the progress that was overwritten: a slow machine shows some for every cell."""
     return "\n".join(line.rpartition("\r")[2] for line in text.split("\n"))
