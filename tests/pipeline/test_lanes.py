@@ -15,6 +15,7 @@ from horolog.client.values.types import Committed
 from horolog.client.wire.client import Client
 from horolog.pipeline.jobs.lanes import (
     Begun,
+    Due,
     Lanes,
     Noted,
     Row,
@@ -136,6 +137,21 @@ def test_what_is_noted_is_read_back_or_told():
     for damaged in ("", "{", "[]", '{"sent": 1}'):
         with pytest.raises(SendFailed, match="cannot be read"):
             Noted.of(0, Committed(5, damaged))
+
+
+def test_what_is_due_of_a_lane_is_noted_with_its_progress(cluster):
+    lanes = replace(lanes_of(cluster), due={0: Due(120, 239), 1: Due(7, 8)})
+    start(cluster, lanes)
+    asyncio.run(send_lane(lanes, 0, rows(0, 60)))
+    have = asyncio.run(noted_of(lanes, range(LANES)))
+    assert [(each.sent, each.begun.due) for _, each in sorted(have.items())] == [
+        (60, Due(120, 239)),
+        (0, Due(7, 8)),
+        (0, None),
+    ]
+    start(cluster, replace(lanes, due={0: Due(130, 259)}))
+    have = asyncio.run(noted_of(lanes, range(LANES)))
+    assert [each.begun.due for _, each in sorted(have.items())] == [Due(130, 259), None, None]
 
 
 def test_rows_without_positions_are_counted():

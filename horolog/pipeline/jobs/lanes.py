@@ -9,7 +9,9 @@ is kept on the target, as the offset of a group (a partition of the topic for ea
 
 and what the job settled when it began (the range of times, the identity of the dump); on the first lane of a completed run also
 "twice", how many rows are there twice; and "upto", if rows are wanted up to that position only. A lane that was sent whole is noted to
-be read up to where its rows ended (`Reach`), whether or not the last ones were wanted: offsets that are gone before that are no loss. With `exactly_once` rows and progress are in one
+be read up to where its rows ended (`Reach`), whether or not the last ones were wanted: offsets that are gone before that are no loss. A
+lane whose positions have gaps, as those of a table have, notes in "due" how many rows the run has found, with those that were sent
+before it, and the position behind them: if a later run finds fewer, some are gone. With `exactly_once` rows and progress are in one
 transaction, and a later run fences an earlier one: no row is there twice. Otherwise progress is noted after the rows, and
 what was sent since the last note is sent again after a kill. The number of these rows is what the topic has got since the job
 began (its end offsets), minus what was sent: an upper bound if others wrote to it, too. A run that continues a completed one
@@ -72,6 +74,13 @@ class Sent(NamedTuple):
     last_ms: int  # -1: none had a time
 
 
+class Due(NamedTuple):
+    """Rows of a lane, and a position behind them."""
+
+    rows: int
+    end: int
+
+
 @dataclass(frozen=True, slots=True)
 class Begun:
     """What was settled when the job began: the same for every lane, and for every run that resumes it."""
@@ -82,11 +91,14 @@ class Begun:
     """How many rows are there twice, once a run is complete."""
     upto: int | None = field(default=None, compare=False)
     """Of this lane: no row from this position on is wanted, as far as a run could see; None: any may be."""
+    due: Due | None = field(default=None, compare=False)
+    """Of this lane: the rows that the last run has found, with those that were sent before it."""
 
     def committed(self, position: int, sent: int) -> Committed:
         said = {"sent": sent, "ends": self.ends, **self.settled}
         said |= {} if self.twice is None else {"twice": self.twice}
         said |= {} if self.upto is None else {"upto": self.upto}
+        said |= {} if self.due is None else {"due": self.due}
         return Committed(position, json.dumps(said, separators=(",", ":")))
 
 
@@ -115,6 +127,8 @@ class Lanes:
     note_records: int = NOTE_RECORDS
     reach: Mapping[int, Reach] = field(default_factory=dict)
     """Of lanes whose positions can be gone before they are sent."""
+    due: Mapping[int, Due] = field(default_factory=dict)
+    """Of lanes whose positions have gaps."""
 
     @classmethod
     def of(
@@ -148,8 +162,8 @@ class Noted(NamedTuple):
         try:
             said = json.loads(committed.metadata)
             sent, ends, twice = int(said.pop("sent")), int(said.pop("ends")), said.pop("twice", None)
-            upto = said.pop("upto", None)
-            return cls(committed.offset, sent, Begun(ends, said, twice, upto))
+            upto, due = said.pop("upto", None), said.pop("due", None)
+            return cls(committed.offset, sent, Begun(ends, said, twice, upto, None if due is None else Due(*due)))
         except (ValueError, KeyError, AttributeError, TypeError) as error:
             raise SendFailed(
                 f"lane {lane}: the note of its progress cannot be read: {committed.metadata!r}",
@@ -213,7 +227,9 @@ async def begin(
     have = {} if again else await ask(client, lanes, wanted)
     first = next(iter(have.values()), None)
     begun = (
-        Begun(await end_sum(client, lanes.topic), dict(settled)) if first is None else replace(first.begun, upto=None)
+        Begun(await end_sum(client, lanes.topic), dict(settled))
+        if first is None
+        else replace(first.begun, upto=None, due=None)
     )
     twice = next((each.begun.twice for each in have.values() if each.begun.twice is not None), None)
     if twice is not None and not lanes.exactly_once:
@@ -223,15 +239,19 @@ async def begin(
         await _note(client, lanes, have)
     new = {lane: Noted(lanes.reach.get(lane, Reach()).start, 0, begun) for lane in wanted if lane not in have}
     now = {lane: _reaching(lanes, lane, each) for lane, each in (have | new).items()}
-    changed = {lane: each for lane, each in now.items() if lane in new or each.begun.upto != have[lane].begun.upto}
+    changed = {lane: each for lane, each in now.items() if lane in new or _about_lane(each) != _about_lane(have[lane])}
     await _note(client, lanes, changed)
     return now
 
 
 def _reaching(lanes: Lanes, lane: int, noted: Noted) -> Noted:
-    """With how far the rows of this lane are wanted."""
+    """With how far the rows of this lane are wanted, and how many there are."""
     upto = lanes.reach.get(lane, Reach()).upto(noted.begun.upto)
-    return noted._replace(begun=replace(noted.begun, upto=upto))
+    return noted._replace(begun=replace(noted.begun, upto=upto, due=lanes.due.get(lane)))
+
+
+def _about_lane(noted: Noted) -> tuple[int | None, Due | None]:
+    return noted.begun.upto, noted.begun.due
 
 
 async def _note(client: Client, lanes: Lanes, notes: Mapping[int, Noted]) -> None:

@@ -87,7 +87,7 @@ def _kind_of_folder(folder: Path) -> str:
         return "delta"
     if (folder / "catalog.db").is_file():
         return "iceberg"
-    if any(folder.glob(f"{DATE}=*/**/*.parquet")):
+    if (folder / OWN).is_dir() or any(folder.glob(f"{DATE}=*/**/*.parquet")):
         return "parquet"
     if any(folder.glob("*.log")) or any(folder.glob("*-*/*.log")):
         return "segments"
@@ -197,8 +197,10 @@ def prepare(
                 lanes = replace(lanes, partitions=settled["partitions"])
             lanes = replace(lanes, reach=one.reach)
             numbers = range(one.partitions)
-            have = {} if before is None else asyncio.run(noted_of(lanes, numbers))
-            gaps = list(_gaps(one, have))
+            have = {} if before is None else asyncio.run(noted_of(lanes, range(max(one.partitions, one.known))))
+            due, taken = one.due(have)
+            lanes = replace(lanes, due=due)
+            gaps = [*_gaps(one, have), *taken]
             if not settings.force:
                 _refuse(gaps)
             made.gaps += gaps

@@ -11,8 +11,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from horolog.client.values.types import TopicPartition
 from horolog.pipeline.base.positions import OffsetRange
-from horolog.pipeline.jobs.lane_rows import FileTables, LaneRows, ReadRows, SegmentTables, SortedRows, look_at_files
-from horolog.pipeline.jobs.lanes import COLUMNS, Reach
+from horolog.pipeline.jobs.lane_rows import (
+    FileTables,
+    LaneRows,
+    ReadRows,
+    SegmentTables,
+    SortedRows,
+    Stretch,
+    look_at_files,
+)
+from horolog.pipeline.jobs.lanes import COLUMNS, Due, Noted, Reach
+from horolog.pipeline.jobs.loading import Gap, unsent
 from horolog.pipeline.jobs.merging import Group, Times, is_too_much
 from horolog.pipeline.options.options import parse_read
 from horolog.pipeline.reading import pins
@@ -21,7 +30,7 @@ from horolog.pipeline.reading.pins import plan_and_pin, say
 from horolog.pipeline.reading.pushdown import EVERYTHING
 from horolog.pipeline.stores.object_stores import Place, hadoop_options
 from horolog.pipeline.stores.store import Files, files_of
-from horolog.pipeline.tables.table import open_table
+from horolog.pipeline.tables.table import Table, open_table
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -60,6 +69,8 @@ class ReplayedTopic:
     """Of segment files: the offsets of each partition that are read."""
     firsts: Mapping[int, int] = field(default_factory=dict)
     """Of segment files: where each partition begins now."""
+    known: int = 0
+    """How many partitions the table has had."""
 
     @property
     def has_rows(self) -> bool:
@@ -68,6 +79,26 @@ class ReplayedTopic:
     def is_in_files_of(self, topic_id: str | None) -> bool:
         """Whether these are the segment files of the topic with this id."""
         return self.topic_id is not None and self.topic_id == topic_id and isinstance(self.tables, SegmentTables)
+
+    def due(self, have: Mapping[int, Noted]) -> "tuple[dict[int, Due], list[Gap]]":
+        """Of a table: the rows of each lane, with those that were sent; and those that an earlier run has found, and that are gone."""
+        tables = self.tables
+        if isinstance(tables, SegmentTables):
+            return {}, []
+        old = [(lane, each, each.begun.due) for lane, each in have.items() if each.begun.due is not None]
+        now = [(lane, have[lane][:2] if lane in have else (0, 0)) for lane in range(self.partitions)]
+        stretches = [Stretch(lane, each.position, due.end) for lane, each, due in old]
+        stretches += [Stretch(lane, position, tables.end(lane)) for lane, (position, _) in now]
+        found = tables.rows_in(self.asked.spark, stretches)
+        gaps = [
+            Gap(f"{self.topic}-{lane}", each.position, None, due.rows - each.sent - rows)
+            for (lane, each, due), rows in zip(old, found, strict=False)
+        ]
+        dues = {
+            lane: Due(sent + rows, tables.end(lane))
+            for (lane, (_, sent)), rows in zip(now, found[len(old) :], strict=True)
+        }
+        return dues, [gap for gap in gaps if gap.gone > 0]
 
     def unsent(self, positions: Positions, there: int) -> LaneRows:
         """The rows that were not sent yet, for a topic with this many partitions: each to its own, if there are enough."""
@@ -83,11 +114,9 @@ class ReplayedTopic:
 def topics_in(asked: Asked, held: ExitStack) -> list[ReplayedTopic]:
     """The topics of a source that have rows of that range, oldest first; `held` keeps their files.
 
-    The only topic of segment files is there without rows, too: an earlier run may have sent those that it had.
+    The only topic is there without rows, too: an earlier run may have sent those that it had, or left some that are gone.
     """
-    if asked.kind != "segments":
-        return _in_files(asked)
-    found = _in_segments(asked, held)
+    found = _in_segments(asked, held) if asked.kind == "segments" else _in_files(asked)
     return [one for one in found if one.has_rows] or (found if len({one.topic for one in found}) == 1 else [])
 
 
@@ -144,36 +173,50 @@ def _reach(one: OffsetRange, there: There, asked: Asked, now_ms: int) -> Reach:
 
 
 def _in_files(asked: Asked) -> list[ReplayedTopic]:
-    found = _files(asked)
+    table = None if asked.kind == PLAIN else open_table(asked.kind, _folder(asked.source), asked.spark)
+    found = _plain_files(asked) if table is None else table.files(*asked.times)
+    known = _known(table, asked.topic)
     groups = look_at_files(asked.spark, found, asked.times, asked.topic)
     stores = [files for files, _ in found]
     by_topic: dict[tuple[str, str | None], dict[int, list[Group]]] = {}
     for one in groups:
         by_topic.setdefault((one.topic, one.topic_id), {}).setdefault(one.partition, []).append(one)
+    for key in known if not by_topic else ():
+        by_topic[key] = {}
 
     def age(key: tuple[str, str | None]) -> tuple[bool, int]:
         """Rows without an id are older than any with one."""
-        return key[1] is not None, min(one.first_us for ours in by_topic[key].values() for one in ours)
+        return key[1] is not None, min((one.first_us for ours in by_topic[key].values() for one in ours), default=0)
 
     return [
         ReplayedTopic(
             asked,
             *key,
-            max(by_topic[key]) + 1,
+            1 + max(by_topic[key], default=-1),
             FileTables(stores, by_topic[key], asked.times),
             partial(_rows, asked) if any(is_too_much(ours) for ours in by_topic[key].values()) else None,
+            known=known.get(key, 0),
         )
         for key in sorted(by_topic, key=age)
     ]
 
 
-def _files(asked: Asked) -> list[tuple[Files, list[str]]]:
+def _known(table: "Table | None", topic: str | None) -> dict[tuple[str, str | None], int]:
+    """How many partitions the topics of a table have had, whether or not it has rows of them still."""
+    found: dict[tuple[str, str | None], int] = {}
+    if table is not None:
+        offsets, ids = table.offsets(), table.topic_ids()
+        for place in offsets:
+            if topic in {None, place.topic}:
+                key = (place.topic, ids.get(place.topic))
+                found[key] = max(found.get(key, 0), place.partition + 1)
+    return found
+
+
+def _plain_files(asked: Asked) -> list[tuple[Files, list[str]]]:
     source: Any = asked.source
-    if asked.kind == PLAIN:
-        files = files_of(source)
-        names = [name for name in files.files("") if name.endswith(".parquet") and not _is_hidden(name)]
-        return [(files, names)]
-    return open_table(asked.kind, _folder(source), asked.spark).files(*asked.times)
+    files = files_of(source)
+    return [(files, [name for name in files.files("") if name.endswith(".parquet") and not _is_hidden(name)])]
 
 
 def _is_hidden(name: str) -> bool:
@@ -198,8 +241,6 @@ def _rows(asked: Asked) -> "DataFrame":
 def _in_order(rows: "DataFrame", of: ReplayedTopic, positions: Positions, *, keeps_partitions: bool) -> "DataFrame":
     """The rows to send (`lanes.COLUMNS`): those of each partition in the order of their offsets."""
     from pyspark.sql import functions as f
-
-    from horolog.pipeline.jobs.loading import unsent
 
     known = f.col("topic_id") if "topic_id" in rows.columns else f.lit(None).cast("string")
     ours = rows.where((f.col("topic") == of.topic) & known.eqNullSafe(f.lit(of.topic_id)))

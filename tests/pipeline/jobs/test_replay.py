@@ -271,6 +271,52 @@ def test_what_was_not_wanted_may_go(replayed):
     assert (ended.code, ended.json["records"], ended.json["sent_before"]) == (0, 1, 2), ended
 
 
+def two_a_day(days, large=None):
+    """Records of the last days before today, two of each."""
+    midnight = NOW_MS // DAY_MS * DAY_MS
+    for n in range(2 * days):
+        yield {"value": LARGE if n == large else f"v{n}", "timestamp": midnight - (days - n // 2) * DAY_MS + n * 60_000}
+
+
+@pytest.mark.parametrize("kind", FORMATS)
+def test_what_expire_took_before_it_was_sent_is_an_error_until_it_is_accepted(spark, run, produce, tmp_path, kind):
+    topic, again, folder = unique("original"), unique("again"), tmp_path / "table"
+    produce(topic, list(two_a_day(5, large=4)))
+    produce(again, [], "max.message.bytes=2000")
+    assert run("archive", "--topic", topic, "--to", folder, "--format", kind).code == 0
+    words = ("replay", "--from", folder, "--topic", again, "--step", "3", "--rate", "10000", "-o", "json")
+    assert run(*words).code == 1  # three are noted as sent, of the second date one
+    assert "no longer" not in run(*words, "--dry-run").err
+    expire = ("expire", "--to", folder, "--format", kind, "--older-than")
+    assert run(*expire, "2d").code == 0
+    for more in ((), ("--dry-run",)):
+        ended = run(*words, *more)
+        said = "sent up to 3, and 3 records behind that are no longer in the table; --force goes on with the rest"
+        assert (ended.code, said in ended.err) == (1, True), ended
+    ended = run(*words, "--force")
+    assert (ended.code, ended.json["records"], ended.json["gone"]) == (0, 4, 3), ended
+    for older in ("1d", "0d"):  # what was sent may go
+        assert run(*expire, older).code == 0
+        ended = run(*words)
+        assert (ended.code, ended.json["records"], "gone" in ended.json) == (0, 0, False), ended
+    produce(topic, [{"value": "new", "timestamp": NOW_MS}])
+    assert run("archive", "--topic", topic, "--to", folder, "--format", kind).code == 0
+    assert run(*words).json["records"] == 1
+
+
+def test_a_table_of_which_expire_took_all_before_it_was_sent_is_not_done(spark, run, produce, tmp_path):
+    topic, again, folder = unique("original"), unique("again"), tmp_path / "table"
+    produce(topic, [{**record, "partition": 1} for record in two_a_day(2, large=0)], partitions=2)
+    produce(again, [], "max.message.bytes=2000", partitions=2)
+    assert run("archive", "--topic", topic, "--to", folder).code == 0
+    words = ("replay", "--from", folder, "--topic", again, "--rate", "10000", "-o", "json")
+    assert run(*words).code == 1
+    assert run("expire", "--to", folder, "--older-than", "0d").code == 0
+    ended = run(*words)
+    assert (ended.code, "and 4 records behind that are no longer in the table" in ended.err) == (1, True), ended
+    assert run(*words, "--since", "1d").code == 4  # another job, which has never had a record
+
+
 def test_progress_that_cannot_be_read_is_an_error_that_says_what_to_do(spark, run, produce, session_broker):
     topic, again = unique("files"), unique("again")
     produce(topic, [{"value": "v", "timestamp": NOW_MS - DAY_MS}])
