@@ -31,7 +31,7 @@ _SENT_OF_PIECE = "lane long, records long, size_bytes long, last_ms long, rows l
 
 
 class Looked(NamedTuple):
-    """What is known of a dump before it is read."""
+    """Facts about a dump before it is read."""
 
     units: list[Unit]
     counts: Counts

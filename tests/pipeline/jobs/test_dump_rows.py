@@ -1,4 +1,4 @@
-"""What is known of a dump before it is read, and its rows in the order of their times, piece after piece."""
+"""Facts about a dump before it is read, and its rows in the order of their times, piece after piece."""
 
 import asyncio
 import datetime as dt
@@ -132,7 +132,7 @@ def test_a_piece_is_sent_before_the_next_one_is_read(dump, target):
     assert [each.records for each in again.in_tasks(lanes, range(1)).collect()] == [
         0,
         0,
-    ]  # what is noted is passed over
+    ]  # rows that were noted are skipped
 
 
 def test_rows_are_the_same_in_this_process(dump):
