@@ -6,8 +6,8 @@ Where one rule has several names, the narrower and later one counts first: `mess
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, replace
+from typing import Any
 
 from horolog.broker.config.setting_types import (
     ConfigEntry,
@@ -20,7 +20,7 @@ from horolog.broker.config.setting_types import (
     nearest,
     render,
 )
-from horolog.broker.config.settings import CODECS, RELEASES_ALLOWED, SPECS, TIMESTAMP_TYPES, Settings, magic_of_release
+from horolog.broker.config.settings import SPECS, Settings, magic_of_release
 
 MINUTE_MS = 60_000
 HOUR_MS = 3_600_000
@@ -81,15 +81,26 @@ def _in_unit(value: Value, unit: int) -> Value:
     return value * unit if value >= 0 else -1
 
 
-_long = partial(Spec, type=ConfigType.LONG, default=None)
-_int = partial(Spec, type=ConfigType.INT, default=None)
-_boolean = partial(Spec, type=ConfigType.BOOLEAN, default=None)
-_string = partial(Spec, type=ConfigType.STRING, default=None)
-_list = partial(Spec, type=ConfigType.LIST, default=())
+def _behind(name: str, *broker: str | tuple[str, int], older: tuple[str, ...] = (), **changes: Any) -> TopicSetting:
+    """A setting with the type, bounds and sentence of the broker's setting behind it, but for the changes.
+
+    Where several of the broker's settings are behind it, the first decides. A unit may stand beside a key.
+    """
+    keys = tuple(one if isinstance(one, tuple) else (one, 1) for one in broker)
+    spec = SPECS[keys[0][0]]
+    unset: Value = () if spec.type is ConfigType.LIST else None
+    own = {"default": unset, "dynamic": False, "nullable": False, **changes}
+    return TopicSetting(replace(spec, name=name, **own), older, keys)
+
+
+def _of_topics(name: str, type_: ConfigType, default: Value, sentence: str, **bounds: Any) -> TopicSetting:
+    """A setting that the broker has none for."""
+    return TopicSetting(Spec(name, type_, default, sentence, **bounds))
+
 
 _DIFFERENCE = "message.timestamp.difference.max.ms"
 _FIRST_DIFFERENCE = "max.message.time.difference.ms"
-_BROKER_DIFFERENCES = (("log.message.timestamp.difference.max.ms", 1), (_FIRST_DIFFERENCE, 1))
+_BROKER_DIFFERENCES = ("log.message.timestamp.difference.max.ms", _FIRST_DIFFERENCE)
 NOT_IN_KAFKA_4 = frozenset(
     {
         _FIRST_DIFFERENCE,
@@ -106,228 +117,94 @@ SETTINGS_UNKNOWN = "horolog.settings.unknown"
 DECIDING = ("cleanup.policy", "retention.ms", "retention.bytes")
 """Setting one of these decides over deletion and compaction."""
 
+_UNUSED = "Taken for Kafka's sake and not used."
 _TIERED = "Taken for Kafka's sake and not used: segments stay on this machine."
 _REPLICAS = "Taken for Kafka's sake and not used: there is one replica."
 
 
-def _check_release(text: str) -> str | None:
-    return None if magic_of_release(text) is not None else RELEASES_ALLOWED
-
-
 _ROWS = (
-    TopicSetting(
-        _list(
-            name="cleanup.policy",
-            choices=("compact", "delete"),
-            sentence="What happens to old data: delete, compact or both.",
-        ),
-        broker=(("log.cleanup.policy", 1),),
+    _behind("cleanup.policy", "log.cleanup.policy"),
+    _of_topics("compression.gzip.level", ConfigType.INT, -1, _UNUSED, low=1, high=9, also=-1),
+    _of_topics("compression.lz4.level", ConfigType.INT, 9, _UNUSED, low=1, high=17),
+    _behind("compression.type", "compression.type"),
+    _of_topics("compression.zstd.level", ConfigType.INT, 3, _UNUSED, low=-131072, high=22),
+    _behind("delete.retention.ms", "log.cleaner.delete.retention.ms"),
+    _behind("file.delete.delay.ms", "log.segment.delete.delay.ms"),
+    _behind("flush.messages", "log.flush.interval.messages"),
+    _behind("flush.ms", "log.flush.interval.ms", "log.flush.scheduler.interval.ms"),
+    _of_topics("follower.replication.throttled.replicas", ConfigType.LIST, (), _REPLICAS),
+    _behind(
+        "horolog.future.timestamp.max.ms",
+        "horolog.log.future.timestamp.max.ms",
+        sentence="A segment whose largest time is ahead of the clock by more than this is as old as its file; -1: never.",
     ),
-    TopicSetting(
-        _int(
-            name="compression.gzip.level",
-            default=-1,
-            low=1,
-            high=9,
-            also=-1,
-            sentence="Taken for Kafka's sake and not used.",
-        ),
+    _behind("horolog.message.upconversion.enable", "horolog.log.message.upconversion.enable"),
+    _of_topics(
+        SETTINGS_UNKNOWN,
+        ConfigType.BOOLEAN,
+        False,
+        "True for a topic that was found without its settings: nothing of it is deleted or compacted until they are given.",
     ),
-    TopicSetting(
-        _int(name="compression.lz4.level", default=9, low=1, high=17, sentence="Taken for Kafka's sake and not used.")
+    _behind("index.interval.bytes", "log.index.interval.bytes"),
+    _of_topics("leader.replication.throttled.replicas", ConfigType.LIST, (), _REPLICAS),
+    _of_topics("local.retention.bytes", ConfigType.LONG, -2, _TIERED, low=-2),
+    _of_topics("local.retention.ms", ConfigType.LONG, -2, _TIERED, low=-2),
+    _behind("max.compaction.lag.ms", "log.cleaner.max.compaction.lag.ms"),
+    _behind("max.message.bytes", "message.max.bytes"),
+    _behind(
+        _FIRST_DIFFERENCE,
+        *_BROKER_DIFFERENCES[1:],
+        sentence=f"The first name of {_DIFFERENCE}, where that is not given.",
     ),
-    TopicSetting(
-        _string(
-            name="compression.type",
-            choices=CODECS,
-            sentence="The codec in which records are kept; producer: the one they came with.",
-        ),
-        broker=(("compression.type", 1),),
-    ),
-    TopicSetting(
-        _int(
-            name="compression.zstd.level",
-            default=3,
-            low=-131072,
-            high=22,
-            sentence="Taken for Kafka's sake and not used.",
-        )
-    ),
-    TopicSetting(
-        _long(name="delete.retention.ms", low=0, sentence="Time that a compacted topic still shows its tombstones."),
-        broker=(("log.cleaner.delete.retention.ms", 1),),
-    ),
-    TopicSetting(
-        _long(
-            name="file.delete.delay.ms",
-            low=0,
-            sentence="Time between a segment's removal from the log and that of its files.",
-        ),
-        broker=(("log.segment.delete.delay.ms", 1),),
-    ),
-    TopicSetting(
-        _long(
-            name="flush.messages", low=1, sentence="Records of a partition after which its file is synced to the disk."
-        ),
-        broker=(("log.flush.interval.messages", 1),),
-    ),
-    TopicSetting(
-        _long(name="flush.ms", low=0, sentence="Time that a record may stay unsynced, where nothing else syncs it."),
-        broker=(("log.flush.interval.ms", 1), ("log.flush.scheduler.interval.ms", 1)),
-    ),
-    TopicSetting(_list(name="follower.replication.throttled.replicas", sentence=_REPLICAS)),
-    TopicSetting(
-        _long(
-            name="horolog.future.timestamp.max.ms",
-            low=-1,
-            sentence="A segment whose largest time is ahead of the clock by more than this is as old as its file; -1: never.",
-        ),
-        broker=(("horolog.log.future.timestamp.max.ms", 1),),
-    ),
-    TopicSetting(
-        _boolean(
-            name="horolog.message.upconversion.enable",
-            sentence="Whether current clients get older records in the newest format; false: as they are stored.",
-        ),
-        broker=(("horolog.log.message.upconversion.enable", 1),),
-    ),
-    TopicSetting(
-        _boolean(
-            name=SETTINGS_UNKNOWN,
-            default=False,
-            sentence="True for a topic that was found without its settings: nothing of it is deleted or compacted until they are given.",
-        )
-    ),
-    TopicSetting(
-        _int(name="index.interval.bytes", low=0, sentence="Bytes of log between two index entries."),
-        broker=(("log.index.interval.bytes", 1),),
-    ),
-    TopicSetting(_list(name="leader.replication.throttled.replicas", sentence=_REPLICAS)),
-    TopicSetting(_long(name="local.retention.bytes", default=-2, low=-2, sentence=_TIERED)),
-    TopicSetting(_long(name="local.retention.ms", default=-2, low=-2, sentence=_TIERED)),
-    TopicSetting(
-        _long(
-            name="max.compaction.lag.ms", low=1, sentence="Time after which a record makes its log due for compaction."
-        ),
-        broker=(("log.cleaner.max.compaction.lag.ms", 1),),
-    ),
-    TopicSetting(
-        _int(name="max.message.bytes", low=0, sentence="The largest batch, or old message, that is taken."),
-        broker=(("message.max.bytes", 1),),
-    ),
-    TopicSetting(
-        _long(name=_FIRST_DIFFERENCE, low=0, sentence=f"The first name of {_DIFFERENCE}, where that is not given."),
-        broker=_BROKER_DIFFERENCES[1:],
-    ),
-    TopicSetting(
-        _boolean(
-            name="message.downconversion.enable",
-            sentence="Whether old clients get newer records in the format that they can read.",
-        ),
-        broker=(("log.message.downconversion.enable", 1),),
-    ),
-    TopicSetting(
-        _string(
-            name="message.format.version",
-            check=_check_release,
-            nullable=True,
-            sentence="The Kafka release in whose record format records are kept; none: as they come, and those without a time with one.",
-        ),
-        broker=(("log.message.format.version", 1),),
-    ),
-    TopicSetting(
-        _long(
-            name="message.timestamp.after.max.ms",
-            low=0,
-            sentence="How far ahead of the broker's clock a record's time may be.",
-        ),
+    _behind("message.downconversion.enable", "log.message.downconversion.enable"),
+    _behind("message.format.version", "log.message.format.version", nullable=True),
+    _behind(
+        "message.timestamp.after.max.ms",
+        "log.message.timestamp.after.max.ms",
+        *_BROKER_DIFFERENCES,
         older=(_DIFFERENCE, _FIRST_DIFFERENCE),
-        broker=(("log.message.timestamp.after.max.ms", 1), *_BROKER_DIFFERENCES),
     ),
-    TopicSetting(
-        _long(
-            name="message.timestamp.before.max.ms",
-            low=0,
-            sentence="How far behind the broker's clock a record's time may be.",
-        ),
+    _behind(
+        "message.timestamp.before.max.ms",
+        "log.message.timestamp.before.max.ms",
+        *_BROKER_DIFFERENCES,
         older=(_DIFFERENCE, _FIRST_DIFFERENCE),
-        broker=(("log.message.timestamp.before.max.ms", 1), *_BROKER_DIFFERENCES),
     ),
-    TopicSetting(
-        _long(name=_DIFFERENCE, low=0, sentence="Both bounds at once, where the two narrower ones are not given."),
+    _behind(
+        _DIFFERENCE,
+        *_BROKER_DIFFERENCES,
         older=(_FIRST_DIFFERENCE,),
-        broker=_BROKER_DIFFERENCES,
+        sentence="Both bounds at once, where the two narrower ones are not given.",
     ),
-    TopicSetting(
-        _string(
-            name="message.timestamp.type",
-            choices=TIMESTAMP_TYPES,
-            sentence="Whether a record keeps its producer's time or gets the broker's.",
-        ),
-        broker=(("log.message.timestamp.type", 1),),
+    _behind("message.timestamp.type", "log.message.timestamp.type"),
+    _behind("min.cleanable.dirty.ratio", "log.cleaner.min.cleanable.ratio"),
+    _behind("min.compaction.lag.ms", "log.cleaner.min.compaction.lag.ms"),
+    _behind("min.insync.replicas", "min.insync.replicas"),
+    _behind("preallocate", "log.preallocate"),
+    _of_topics("remote.log.copy.disable", ConfigType.BOOLEAN, False, _TIERED),
+    _of_topics("remote.log.delete.on.disable", ConfigType.BOOLEAN, False, _TIERED),
+    _of_topics("remote.storage.enable", ConfigType.BOOLEAN, False, _TIERED),
+    _behind(
+        "retention.bytes",
+        "log.retention.bytes",
+        low=None,
+        sentence="The oldest segments go while the partition is larger than this; -1: never.",
     ),
-    TopicSetting(
-        Spec(
-            "min.cleanable.dirty.ratio",
-            ConfigType.DOUBLE,
-            None,
-            "Share of a log that has to be uncompacted before it is compacted.",
-            low=0,
-            high=1,
-        ),
-        broker=(("log.cleaner.min.cleanable.ratio", 1),),
+    _behind("retention.ms", "log.retention.ms", ("log.retention.minutes", MINUTE_MS), ("log.retention.hours", HOUR_MS)),
+    _behind("segment.bytes", "log.segment.bytes"),
+    _behind(
+        "segment.index.bytes",
+        "log.index.size.max.bytes",
+        sentence="Room set aside for each index of the active segment.",
     ),
-    TopicSetting(
-        _long(name="min.compaction.lag.ms", low=0, sentence="Time for which a record is safe from compaction."),
-        broker=(("log.cleaner.min.compaction.lag.ms", 1),),
+    _behind(
+        "segment.jitter.ms",
+        "log.roll.jitter.ms",
+        ("log.roll.jitter.hours", HOUR_MS),
+        sentence="Up to so much is taken off segment.ms, by chance, for each segment.",
     ),
-    TopicSetting(
-        _int(name="min.insync.replicas", low=1, sentence="Copies that acks=all waits for; one broker has one."),
-        broker=(("min.insync.replicas", 1),),
-    ),
-    TopicSetting(
-        _boolean(name="preallocate", sentence="Whether a new segment's whole size is set aside on the disk."),
-        broker=(("log.preallocate", 1),),
-    ),
-    TopicSetting(_boolean(name="remote.log.copy.disable", default=False, sentence=_TIERED)),
-    TopicSetting(_boolean(name="remote.log.delete.on.disable", default=False, sentence=_TIERED)),
-    TopicSetting(_boolean(name="remote.storage.enable", default=False, sentence=_TIERED)),
-    TopicSetting(
-        _long(
-            name="retention.bytes",
-            sentence="The oldest segments go while the partition is larger than this; -1: never.",
-        ),
-        broker=(("log.retention.bytes", 1),),
-    ),
-    TopicSetting(
-        _long(name="retention.ms", low=-1, sentence="A segment whose latest record is older goes; -1: never."),
-        broker=(("log.retention.ms", 1), ("log.retention.minutes", MINUTE_MS), ("log.retention.hours", HOUR_MS)),
-    ),
-    TopicSetting(
-        _int(name="segment.bytes", low=14, sentence="A segment is closed when the next append would pass this size."),
-        broker=(("log.segment.bytes", 1),),
-    ),
-    TopicSetting(
-        _int(name="segment.index.bytes", low=4, sentence="Room set aside for each index of the active segment."),
-        broker=(("log.index.size.max.bytes", 1),),
-    ),
-    TopicSetting(
-        _long(
-            name="segment.jitter.ms",
-            low=0,
-            sentence="Up to so much is taken off segment.ms, by chance, for each segment.",
-        ),
-        broker=(("log.roll.jitter.ms", 1), ("log.roll.jitter.hours", HOUR_MS)),
-    ),
-    TopicSetting(
-        _long(
-            name="segment.ms",
-            low=1,
-            sentence="A segment is closed when a record is later than its first one by more than this.",
-        ),
-        broker=(("log.roll.ms", 1), ("log.roll.hours", HOUR_MS)),
-    ),
-    TopicSetting(_boolean(name="unclean.leader.election.enable", default=False, sentence=_REPLICAS)),
+    _behind("segment.ms", "log.roll.ms", ("log.roll.hours", HOUR_MS)),
+    _of_topics("unclean.leader.election.enable", ConfigType.BOOLEAN, False, _REPLICAS),
 )
 
 ROWS: dict[str, TopicSetting] = {row.spec.name: row for row in _ROWS}

@@ -35,6 +35,14 @@ def test_every_default_is_allowed_and_every_broker_name_exists():
         assert all(older in ROWS for older in row.older), name
 
 
+def test_a_row_is_as_that_of_the_broker_behind_it_but_for_what_it_changes():
+    own, behind = ROWS["flush.ms"].spec, SPECS["log.flush.interval.ms"]
+    assert (own.type, own.low, own.sentence) == (behind.type, 0, behind.sentence)
+    assert (own.default, own.dynamic, own.nullable) == (None, False, False)
+    assert (ROWS["retention.bytes"].spec.low, SPECS["log.retention.bytes"].low) == (None, -1)
+    assert ROWS["cleanup.policy"].spec.default == ()
+
+
 def test_defaults():
     config = resolve({}, Settings())
     assert (config.delete, config.compact, config.compression, config.log_append_time) == (
