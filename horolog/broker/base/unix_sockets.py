@@ -17,6 +17,8 @@ from collections.abc import Callable, Iterator
 
 log = logging.getLogger(__name__)
 
+SOCKETS = ".sockets"
+"""The folder of workers' Unix sockets, if it is in a data folder."""
 LONGEST_PATH = 100
 PRIVATE = 0o700
 LOOKS_EVERY_S = 1.0

@@ -11,6 +11,7 @@ import errno
 import logging
 from collections.abc import Sequence
 
+from horolog.broker.base.unix_sockets import SOCKETS
 from horolog.broker.log.storage import FileMissing, OverlayStorage, Storage, StorageFault
 from horolog.broker.on_record.cluster_file import FILE_NAME, JOURNAL, StoredTopic, parse
 
@@ -18,8 +19,6 @@ log = logging.getLogger(__name__)
 
 WORKER_CHECKPOINT = "horolog-checkpoint."
 """The prefix of the files that `workers.worker_checkpoints` writes."""
-SOCKETS = ".sockets"
-"""The folder of workers' Unix sockets, if it is in a data folder."""
 
 NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT})
 

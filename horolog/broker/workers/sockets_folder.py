@@ -16,8 +16,7 @@ import socket
 import zlib
 from collections.abc import Iterator, Mapping
 
-from horolog.broker.base.unix_sockets import fits, make_private, reachable
-from horolog.broker.cluster.left_folders import SOCKETS
+from horolog.broker.base.unix_sockets import SOCKETS, fits, make_private, reachable
 
 log = logging.getLogger(__name__)
 

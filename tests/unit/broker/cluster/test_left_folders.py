@@ -6,9 +6,8 @@ import sys
 
 import pytest
 
-from horolog.broker.base.unix_sockets import reachable
+from horolog.broker.base.unix_sockets import SOCKETS, reachable
 from horolog.broker.cluster.left_folders import (
-    SOCKETS,
     NoRoomToMerge,
     as_left,
     merge_what_workers_left,
