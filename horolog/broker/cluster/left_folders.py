@@ -12,13 +12,15 @@ import logging
 from collections.abc import Sequence
 
 from horolog.broker.base.unix_sockets import SOCKETS
-from horolog.broker.log.storage import FileMissing, OverlayStorage, Storage, StorageFault
+from horolog.broker.log.storage import DAMAGED_SUFFIX, FileMissing, OverlayStorage, Storage, StorageFault
 from horolog.broker.on_record.cluster_file import FILE_NAME, JOURNAL, StoredTopic, parse
 
 log = logging.getLogger(__name__)
 
 WORKER_CHECKPOINT = "horolog-checkpoint."
 """The prefix of the files that `workers.worker_checkpoints` writes."""
+DAMAGED_CHECKPOINTS = f"{WORKER_CHECKPOINT.removesuffix('.')}{DAMAGED_SUFFIX}"
+"""The damaged ones that the last look has found, one behind the other, until the owner has seen them."""
 
 NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT})
 
@@ -74,7 +76,7 @@ def _were_here(storage: Storage, data_dir: str) -> bool:
         return True
     try:
         names = storage.list_dir(data_dir)
-        return any(name.startswith(WORKER_CHECKPOINT) for name in names) or (
+        return any(name.startswith(WORKER_CHECKPOINT) and name != DAMAGED_CHECKPOINTS for name in names) or (
             FILE_NAME in names and parse(storage.read_all(f"{data_dir}/{FILE_NAME}")).has_journal
         )
     except FileMissing:

@@ -144,6 +144,10 @@ def merge(storage: Storage, data_dirs: Sequence[str]) -> bool:
     for folder in folders:
         if folder.was_clean and not storage.exists(f"{folder.path}/{checkpoints.CLEAN_SHUTDOWN}"):
             checkpoints.mark_clean_shutdown(storage, folder.path)
+        damaged = [
+            node for node in worker_checkpoints.nodes_in(storage, folder.path) if node not in folder.loaded.found
+        ]
+        worker_checkpoints.keep_damaged(storage, folder.path, damaged)
         _remove_files_of_workers(storage, folder.path)
     for path in data_dirs:
         file_journal.remove(storage, path, is_damaged=bool(damages))

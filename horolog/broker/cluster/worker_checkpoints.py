@@ -14,16 +14,20 @@ The last two numbers show that a journal which ends earlier was cut, or is an ol
 lines (a partition was handed over) the highest log start and high watermark count, and the lowest recovery point.
 """
 
+import logging
 import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
 from crc32c import crc32c
 
+from horolog.broker.cluster.left_folders import DAMAGED_CHECKPOINTS
 from horolog.broker.log.files import CheckpointError, checkpoints
-from horolog.broker.log.storage import FileMissing, Storage
+from horolog.broker.log.storage import FileMissing, Storage, StorageFault
 from horolog.protocol.topic_partition import TopicPartition
 from horolog.protocol.uuids import parse_uuid, show_uuid
+
+log = logging.getLogger(__name__)
 
 NAME = "horolog-checkpoint"
 UNKNOWN = -1
@@ -131,6 +135,16 @@ def load_all(storage: Storage, data_dir: str) -> LoadedCheckpoints:
             if checkpoint is not None:
                 loaded.found[node] = checkpoint
     return loaded
+
+
+def keep_damaged(storage: Storage, data_dir: str, nodes: Iterable[int]) -> None:
+    """Keep copies of damaged files for the owner, as far as possible."""
+    try:
+        data = b"".join(storage.read_all(f"{data_dir}/{name_of(node)}") for node in nodes)
+        if data:
+            storage.write_atomically(f"{data_dir}/{DAMAGED_CHECKPOINTS}", data)
+    except StorageFault as fault:
+        log.error("%s: damaged checkpoints of workers cannot be kept: %s", data_dir, fault)
 
 
 def nodes_in(storage: Storage, data_dir: str) -> list[int]:

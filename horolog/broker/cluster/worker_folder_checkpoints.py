@@ -87,6 +87,7 @@ class WorkerFolderCheckpoints(FolderCheckpoints):
             own = worker_checkpoints.load(self._storage, f"{self._path}/{self._name}")
         except ValueError as damage:
             log.error("%s/%s: %s", self._path, self._name, damage)
+            worker_checkpoints.keep_damaged(self._storage, self._path, [self._share.node])
             own = None
         return own or WorkerCheckpoint({}, has_stopped=False)
 

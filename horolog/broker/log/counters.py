@@ -20,6 +20,8 @@ class LogCounters:
     """Segments whose largest timestamp lies in the future and keeps them, and everything behind them, from expiring."""
     indexes_rebuilt: Counter = field(default_factory=Counter)
     """Indexes rebuilt because their files did not match the log, found on first use."""
+    files_rebuilt: Counter = field(default_factory=Counter)
+    """Checkpoints, snapshots, seals and lists of leader epochs that were damaged: what they said was taken from elsewhere."""
     torn_bytes_cut: Counter = field(default_factory=Counter)
     damaged_ranges: Counter = field(default_factory=Counter)
     damaged_bytes: Counter = field(default_factory=Counter)

@@ -3,17 +3,24 @@
 from collections.abc import Iterator
 
 from horolog.broker.base.metrics import Described, Kind, Samples
+from horolog.broker.cluster.left_folders import DAMAGED_CHECKPOINTS
 from horolog.broker.log.files import meta_properties
 from horolog.broker.log.manager import LogManager
 from horolog.broker.log.storage import DAMAGED_SUFFIX
 from horolog.broker.on_record.cluster_file import FILE_NAME, JOURNAL
 
 DAMAGED_RECORDS = Described(
-    "damaged_records", Kind.GAUGE, "Damaged copies of records (cluster, journal, identity) in a data folder.", ("path",)
+    "damaged_records",
+    Kind.GAUGE,
+    "Damaged copies of records (cluster, journal, identity, checkpoints of workers) in a data folder.",
+    ("path",),
 )
 FAMILIES = (DAMAGED_RECORDS,)
 
-NAMES = tuple(f"{name}{DAMAGED_SUFFIX}" for name in (FILE_NAME, JOURNAL, meta_properties.FILE_NAME))
+NAMES = (
+    *(f"{name}{DAMAGED_SUFFIX}" for name in (FILE_NAME, JOURNAL, meta_properties.FILE_NAME)),
+    DAMAGED_CHECKPOINTS,
+)
 
 
 def kept(logs: LogManager) -> Iterator[tuple[str, list[str]]]:

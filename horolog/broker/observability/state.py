@@ -113,6 +113,7 @@ _LOG_SENTENCES = {
     "segments_expired": "Segments that retention has removed.",
     "segments_scanned": "Segments read from end to end on opening, because nothing vouched for them.",
     "segments_kept_by_future": "Segments that a time in the future keeps from expiring, with everything behind them.",
+    "files_rebuilt": "Damaged checkpoints, snapshots, seals and leader epochs that were made anew since the start.",
     "indexes_rebuilt": "Index files that were not those of their log and were made anew.",
     "torn_bytes_cut": "Bytes cut off the ends of logs after a crash.",
     "damaged_ranges": "Ranges of logs that hold no good batches, set aside and passed over.",

@@ -149,9 +149,11 @@ class DataFolder:
         points = self.checkpoints.load_ends()
         if points.fault is not None:
             log.warning("%s; where partitions ended is not known from there", points.fault)
+            resources.counters.files_rebuilt.value += 1
         starts = self.checkpoints.load_starts()
         if starts.fault is not None:
             log.warning("%s; %s partitions start inside of their first segment", starts.fault, len(starts.offsets))
+            resources.counters.files_rebuilt.value += 1
         if not was_clean:
             # Folders that the last process made may be in the page cache only, and no partition will request their sync.
             self._storage.sync_dir(self.path)

@@ -100,6 +100,7 @@ class ProducersAtStart:
             )
             for fault in found.faults:
                 log.warning("%s: %s", self._name, fault)
+                self._resources.counters.files_rebuilt.value += 1
             if self._transactions_lost:
                 gone = found.entries
             elif found.offset >= 0:
@@ -136,6 +137,7 @@ class ProducersAtStart:
             self.producers.recall(producers_file.load(self._storage, self._directory))
         except RowFileError as damage:
             leftovers.remove(self._storage, self._directory, producers_file.FILE_NAME, str(damage))
+            self._resources.counters.files_rebuilt.value += 1
 
     def _replay(self, segment: Segment, from_offset: int, aborted: dict[int, TransactionIndex]) -> None:
         found: list[AbortedTransaction] = []

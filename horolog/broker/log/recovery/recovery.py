@@ -164,7 +164,7 @@ class _Opening:
         self.epochs_seen: list[tuple[int, int]] = []
         self.found = Findings()
         self.recorded_epochs: LeaderEpochs | None = None
-        self.epochs_are_lost = False
+        self.epochs_are_lost = self.epochs_are_damaged = False
         self.synced_up_to = 0
         self.seals_found = False
 
@@ -231,6 +231,7 @@ class _Opening:
             return seals.load(self.storage, self.directory)
         except SealsDamaged as damage:
             log.warning("%s: %s: %s; its segments are read again", self.name, seals.SEALS, damage)
+            self.resources.counters.files_rebuilt.value += 1
             return {}
 
     def _open_segments(self, bases: list[int], sealed: dict[int, Seal], known_end: int) -> list[Segment]:
@@ -424,7 +425,8 @@ class _Opening:
             epochs = LeaderEpochs.load(self.storage, self.directory)
         except CheckpointError as damage:
             log.warning("%s: %s: %s; taken from the batches", self.name, checkpoints.LEADER_EPOCHS, damage)
-            self.epochs_are_lost = True
+            self.resources.counters.files_rebuilt.value += 1
+            self.epochs_are_lost = self.epochs_are_damaged = True
             return None
         return epochs if epochs.entries else None
 
@@ -436,6 +438,8 @@ class _Opening:
         for epoch, start_offset in epochs_of(segments) if reads else self.epochs_seen:
             if epoch > epochs.latest:
                 epochs.append(epoch, start_offset)
+        if self.epochs_are_damaged and reads:
+            epochs.save(self.storage, self.directory)
         return epochs
 
     def _leader_epoch(self, epochs: LeaderEpochs, segments: Iterable[Segment]) -> int:

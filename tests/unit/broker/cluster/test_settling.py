@@ -7,6 +7,7 @@ import pytest
 from horolog.broker.cluster import file_journal, settling, worker_checkpoints
 from horolog.broker.cluster.cluster_state import Lead, LeadsChanged, RulesChanged
 from horolog.broker.cluster.entry_lines import Head, encode_entry
+from horolog.broker.cluster.left_folders import merge_what_workers_left
 from horolog.broker.cluster.new_topics import NewTopic
 from horolog.broker.log.files import checkpoints, log_starts
 from horolog.broker.log.partition import log_start
@@ -292,6 +293,8 @@ class TestJournals:
         crew.storage.write_atomically("/data/horolog-checkpoint.2", b"damaged")
         assert not crew.merge()
         assert "horolog-checkpoint.2: the checksum does not match; what it says is left out" in caplog.text
+        assert crew.storage.read_all("/data/horolog-checkpoint.damaged") == b"damaged"
+        assert not merge_what_workers_left(crew.storage, crew.folders), "the copy is no worker's file"
 
 
 class TestLosses:

@@ -91,3 +91,18 @@ def test_a_line_of_an_older_topic_of_that_name_says_nothing():
         WorkerCheckpoint({("gone", 0): PartitionRow(NEW, 1, 1, 1)}, has_stopped=True),
     ]
     assert united(files, {("t", 0): NEW, ("t", 1): NEW}.get) == {("t", 1): PartitionRow(NO_ID, 3, 4, 2)}
+
+
+def test_damaged_files_are_kept_and_are_no_workers(caplog):
+    storage = MemoryStorage()
+    storage.make_dir("/data")
+    for node in (1, 3):
+        storage.write_atomically(f"/data/horolog-checkpoint.{node}", f"damaged {node}\n".encode())
+    worker_checkpoints.keep_damaged(storage, "/data", [])
+    assert not storage.exists("/data/horolog-checkpoint.damaged")
+    worker_checkpoints.keep_damaged(storage, "/data", [1, 3])
+    assert storage.read_all("/data/horolog-checkpoint.damaged") == b"damaged 1\ndamaged 3\n"
+    assert worker_checkpoints.nodes_in(storage, "/data") == [1, 3]
+    storage.fail("write", "/data/horolog-checkpoint.damaged")
+    worker_checkpoints.keep_damaged(storage, "/data", [1])
+    assert "damaged checkpoints of workers cannot be kept" in caplog.text

@@ -249,3 +249,12 @@ def test_workers_look_whether_a_folder_can_be_written_without_meeting(storage):
     storage.fail("write", ".horolog-probe.2")
     worker.logs.folders[0].check()
     assert worker.logs.folders[0].fault is not None
+
+
+def test_a_workers_own_damaged_file_is_kept_for_the_owner(storage):
+    storage.write_atomically("/data/horolog-checkpoint.1", b"damaged")
+    worker = Worker(storage, 1, mine(0)).open()
+    worker.logs.checkpoint_job()()
+    assert storage.read_all("/data/horolog-checkpoint.damaged") == b"damaged"
+    assert worker_checkpoints.load(storage, "/data/horolog-checkpoint.1") is not None
+    worker.logs.abandon()

@@ -8,7 +8,7 @@ from horolog.broker.observability.health import readiness
 from tests.support.memory_broker import MemoryBroker
 
 
-@pytest.mark.parametrize("name", ["horolog-cluster", "horolog-journal", "meta.properties"])
+@pytest.mark.parametrize("name", ["horolog-cluster", "horolog-journal", "meta.properties", "horolog-checkpoint"])
 async def test_a_damaged_copy_is_counted_and_named_until_it_is_removed(name):
     async with MemoryBroker(MemoryStorage()) as memory:
         (folder,) = memory.broker.logs.folders
