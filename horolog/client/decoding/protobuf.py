@@ -303,11 +303,11 @@ class _Reader:
         else:
             raise DecodingError(f"no Protobuf: there is no wire type {wire}")
         name = str(number)
-        if name in unknown:
-            before = unknown[name]
-            unknown[name] = [*before, value] if isinstance(before, list) and len(before) < 100 else [before, value]
+        before = unknown.get(name)
+        if isinstance(before, list):
+            before.append(value)
         else:
-            unknown[name] = value
+            unknown[name] = value if before is None else [before, value]
         return at
 
     def _finished(self, message: Message, found: dict[int, Any], unknown: dict[str, Any]) -> Any:

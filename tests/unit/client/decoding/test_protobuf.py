@@ -300,7 +300,8 @@ def test_unknown_fields_stay_under_their_numbers(shop, classes):
         "1": b"x",
         "3": [{"1": 7}, {"1": 8}],
     }
-    assert shop.read(b"\x08\x01" * 5, shop.types.find("Deep")) == {"1": [1] * 5}
+    for count in (2, 5, 100, 100_000):
+        assert shop.read(b"\x08\x01" * count, shop.types.find("Deep")) == {"1": [1] * count}
     assert shop.read(b"\x08\x01", shop.types.find("Item")) == {"sku": "", "count": 0, "1": 1}
 
 
