@@ -361,3 +361,37 @@ def test_of_a_partition_that_is_named_many_times_the_last_offset_counts_and_is_w
     kept = world.coordinator.registry
     offsets = kept.groups["g"].offsets if version else kept.old_offsets["g"]
     assert offsets.get(("t", 0)).offset == 999
+
+
+class TestPartitionsThatAreNamedTwice:
+    NAMED = (("t", [(0, 1), (0, 2)]), ("x", [(0, 3)]), ("x", []), ("t", [(9, 4), (9, 5), (0, 6)]), ("u", []))
+
+    def answered(self, world, version):
+        world.topic("u")
+        topics = [
+            OffsetCommitRequestTopic(
+                name=name,
+                partitions=[
+                    OffsetCommitRequestPartition(partition_index=index, committed_offset=offset)
+                    for index, offset in sets
+                ],
+            )
+            for name, sets in self.NAMED
+        ]
+        answers = []
+        world.coordinator.commit(flat_of(OffsetCommitRequest(group_id="g", topics=topics)), version, answers.append)
+        world.tick()
+        found = struct_of(OffsetCommitResponse, answers[0]).topics
+        return {one.name: sorted((each.partition_index, each.error_code) for each in one.partitions) for one in found}
+
+    def test_in_version_1_one_that_exists_is_answered_once(self, world):
+        missing = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        expected = {"t": [(0, 0), (9, missing), (9, missing)], "x": [(0, missing)]}
+        assert self.answered(world, 1) == expected
+        assert committed(world).committed_offset == 6
+
+    def test_later_each_mention_is_answered_and_the_last_counts(self, world):
+        missing = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        expected = {"t": [(0, 0), (0, 0), (0, 0), (9, missing), (9, missing)], "x": [(0, missing)]}
+        assert self.answered(world, 2) == expected
+        assert committed(world).committed_offset == 6

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from horolog.broker.handlers import HANDLERS, refusals
-from horolog.broker.handlers.refusals import refuse, refused_parts, refusing
+from horolog.broker.handlers.refusals import refuse, refused_parts, refusing, with_refused_parts
 from horolog.broker.network.dispatch import Dispatcher
 from horolog.protocol.apis import API, ApiKey
 from horolog.protocol.compile import decode, encode, flat_encoder
@@ -23,6 +23,12 @@ from horolog.protocol.messages.list_offsets import (
     ListOffsetsTopic,
 )
 from horolog.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
+from horolog.protocol.messages.offsets import (
+    OffsetFetchRequest,
+    OffsetFetchRequestTopic,
+    OffsetFetchResponse,
+    OffsetFetchResponseTopic,
+)
 from horolog.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from horolog.protocol.wire import ArrayType
 from tests.support.every_request import NAMES, World, request_of
@@ -139,6 +145,26 @@ def test_each_partition_is_named_with_the_error_and_no_number() -> None:
         (3, DENIED, -1, -1),
         (5, DENIED, -1, -1),
     ]
+
+
+@pytest.mark.parametrize(
+    ("version", "expected"),
+    [(0, [("secret", [0, 1])]), (1, [("secret", [0, 0]), ("empty", []), ("secret", [1, 0])])],
+)
+def test_the_oldest_answer_names_each_partition_once(version: int, expected: list[tuple[str, list[int]]]) -> None:
+    named = [("secret", [0, 0]), ("empty", []), ("secret", [1, 0])]
+    topics = [OffsetFetchRequestTopic(name=name, partition_indexes=indexes) for name, indexes in named]
+    answer = refused_parts(ApiKey.OFFSET_FETCH, OffsetFetchRequest(group_id="g", topics=topics), version, DENIED)
+    assert [(one.name, [each.partition_index for each in one.partitions]) for one in answer.topics] == expected
+
+
+@pytest.mark.parametrize("code", [ErrorCode.NONE, ErrorCode.NOT_COORDINATOR])
+def test_refused_parts_are_added_unless_the_rest_fails_as_a_whole(code: ErrorCode) -> None:
+    topics = [OffsetFetchRequestTopic(name="secret", partition_indexes=[0])]
+    answer = OffsetFetchResponse(topics=[OffsetFetchResponseTopic(name="t")], error_code=code)
+    refused_ones = [(OffsetFetchRequest(group_id="g", topics=topics), DENIED)]
+    found = with_refused_parts(ApiKey.OFFSET_FETCH, answer, refused_ones, 2)
+    assert [one.name for one in found.topics] == (["t"] if code else ["t", "secret"])
 
 
 def test_the_error_stands_at_the_top_where_there_is_a_place() -> None:
