@@ -48,7 +48,7 @@ class Rows(Protocol):
     def all(self) -> "DataFrame": ...
 
     def times(self, name: str, time: "Column") -> "DataFrame":
-        """`FILE`, `STATE`, `TIME` and `CONTENT` of all rows, from the column of that name; null for what rows do not say."""
+        """`FILE`, `STATE`, `TIME` and `CONTENT` of all rows, from the column of that name; null or 0 for what rows do not say."""
 
     def of(self, files: Sequence[str]) -> "DataFrame":
         """The rows of these files."""
@@ -63,8 +63,8 @@ class SparkRows:
     def times(self, name: str, time: "Column") -> "DataFrame":  # noqa: ARG002
         from pyspark.sql import functions as f
 
-        state = f.concat_ws(" ", self._about("file_size"), f.unix_micros(self._about("file_modification_time")))
-        return _timed(self.all, self._about("file_path"), state, time, f.lit(None))
+        state = f.struct(self._about("file_size"), f.unix_micros(self._about("file_modification_time")))
+        return _timed(self.all, self._about("file_path"), state, time, f.lit(0))
 
     def of(self, files: Sequence[str]) -> "DataFrame":
         return self.all.where(self._about("file_path").isin(list(files)))
@@ -83,8 +83,8 @@ class WholeRows:
     def times(self, name: str, time: "Column") -> "DataFrame":  # noqa: ARG002
         from pyspark.sql import functions as f
 
-        content = f.xxhash64(*self.all.columns) if self.state is None else f.lit(None)
-        return _timed(self.all, f.lit(None), f.lit(self.state), time, content)
+        content = f.lit(0) if self.state is not None else f.xxhash64(*self.all.columns).cast("decimal(38,0)")
+        return _timed(self.all, f.lit(None), f.lit(self.state).cast("string"), time, content)
 
     def of(self, files: Sequence[str]) -> "DataFrame":  # noqa: ARG002
         return self.all
@@ -110,7 +110,7 @@ class StoreRows:
 
         read = self._read(list(self.states), pa.schema([self._schema.field(name)]), marked=True)
         states = f.create_map(*(f.lit(each) for pair in self.states.items() for each in pair))
-        return _timed(read, f.col(FILE), f.try_element_at(states, f.col(FILE)), time, f.lit(None))
+        return _timed(read, f.col(FILE), f.try_element_at(states, f.col(FILE)), time, f.lit(0))
 
     def of(self, files: Sequence[str]) -> "DataFrame":
         return self._read(files, self._schema)
@@ -133,12 +133,7 @@ class StoreRows:
 
 
 def _timed(rows: "DataFrame", file: "Column", state: "Column", time: "Column", content: "Column") -> "DataFrame":
-    return rows.select(
-        file.cast("string").alias(FILE),
-        state.cast("string").alias(STATE),
-        time.alias(TIME),
-        content.cast("long").alias(CONTENT),
-    )
+    return rows.select(file.cast("string").alias(FILE), state.alias(STATE), time.alias(TIME), content.alias(CONTENT))
 
 
 def _listed(spark: "SparkSession", names: Sequence[str]) -> "DataFrame":

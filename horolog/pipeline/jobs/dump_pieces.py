@@ -11,7 +11,9 @@ from typing import NamedTuple
 
 PIECE_BYTES = 64 << 20
 """About how much of keys and values a piece has, if reading allows."""
-MOST_READS = 4
+FIRST_SHARE = 1 / 8
+"""The first piece has this share of it, and the next ones double: the first record should not wait long."""
+MOST_READS = 6
 GRAINS = 100
 """A file is divided into so many parts with equally many rows, of which the last time is known."""
 
@@ -47,14 +49,14 @@ class Piece(NamedTuple):
 
 
 def is_one_piece(size_bytes: int) -> bool:
-    return size_bytes <= PIECE_BYTES
+    return size_bytes <= PIECE_BYTES * FIRST_SHARE
 
 
 def pieces_of(units: Sequence[Unit], row_bytes: float) -> list[Piece]:
     """The pieces in the order of their times."""
     rows = sum(one.rows for one in units)
-    smallest = max(1.0, PIECE_BYTES / max(1.0, row_bytes))
-    largest = smallest
+    largest = max(1.0, PIECE_BYTES / max(1.0, row_bytes))
+    smallest = max(1.0, largest * FIRST_SHARE)
     while True:
         pieces = _cut(units, smallest, largest)
         if _rows_read(pieces, units) <= MOST_READS * rows or largest >= rows:
@@ -63,15 +65,16 @@ def pieces_of(units: Sequence[Unit], row_bytes: float) -> list[Piece]:
 
 
 def _cut(units: Sequence[Unit], smallest: float, largest: float) -> list[Piece]:
-    """Pieces whose sizes in rows begin with the smallest one and double up to the largest."""
+    """Pieces whose sizes in rows begin with the smallest one and double up to the largest; the last one is not much smaller."""
     last_us = max((one.last_us for one in units), default=0)
     grains = sorted((time_us, one.rows / len(one.grains)) for one in units for time_us in one.grains)
     borders: list[int] = []
-    have, due = 0.0, smallest
+    have, due, left = 0.0, smallest, float(sum(one.rows for one in units))
     for time_us, rows in grains:
         have += rows
-        if have >= due and time_us < last_us and not (borders and time_us < borders[-1]):
+        if have >= due and left - have > due / 4 and time_us < last_us and not (borders and time_us < borders[-1]):
             borders.append(time_us + 1)
+            left -= have
             have, due = 0.0, min(due * 2, largest)
     return [_piece(units, since_us, until_us) for since_us, until_us in pairwise([None, *borders, None])]
 

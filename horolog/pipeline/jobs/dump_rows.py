@@ -51,7 +51,7 @@ def look(times: "DataFrame", rules: TopicRules, now_ms: int) -> Looked:
         f.sum(f.col(TIME).isNull().cast("long")),
         f.min(micros),
         f.max(micros),
-        f.sum(f.col(CONTENT).cast("decimal(38,0)")),
+        f.sum(CONTENT),
     )
     counts, missing = Counts(), 0
     units, states = [], []

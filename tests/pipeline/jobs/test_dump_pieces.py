@@ -45,7 +45,7 @@ def test_a_small_dump_is_one_piece():
     assert pieces_of([unit("a", [5, 3, 9])], ROW_BYTES) == [Piece(None, None, ["a"])]
     assert pieces_of([], ROW_BYTES) == [Piece(None, None, [])]
     assert is_one_piece(3 * ROW_BYTES)
-    assert not is_one_piece(2 * PIECE_ROWS * ROW_BYTES)
+    assert not is_one_piece(PIECE_ROWS * ROW_BYTES)
 
 
 def test_files_in_order_are_read_one_after_the_other_in_small_pieces():
@@ -54,16 +54,16 @@ def test_files_in_order_are_read_one_after_the_other_in_small_pieces():
     assert len(pieces) >= 45
     assert all(len(piece.files) <= 2 for piece in pieces)
     assert pieces[0].files == ["f0"]
-    assert reads(pieces, units) <= 2
-    assert max(rows_in(piece, units) for piece in pieces) <= PIECE_ROWS * 1.1
+    assert reads(pieces, units) <= 2.1  # each for two pieces, and the first one for smaller ones
+    assert max(rows_in(piece, units) for piece in pieces) <= PIECE_ROWS * 1.3
 
 
 @pytest.mark.parametrize("files", [1, 30])
 def test_files_that_overlap_are_read_a_few_times_and_the_first_piece_is_small(files):
     units = [even(f"f{n}", 100 * PIECE_ROWS // files, 0, 1_000_000) for n in range(files)]
     pieces = pieces_of(units, ROW_BYTES)
-    assert rows_in(pieces[0], units) <= 2 * PIECE_ROWS
-    assert MOST_READS < reads(pieces, units) == len(pieces) <= 8  # each is twice as large as the one before
+    assert rows_in(pieces[0], units) <= PIECE_ROWS
+    assert MOST_READS < reads(pieces, units) == len(pieces) <= 10  # each is twice as large as the one before
     few = pieces_of([one._replace(rows=one.rows // 16) for one in units], ROW_BYTES)
     assert len(few) <= MOST_READS
 
@@ -72,7 +72,7 @@ def test_a_time_that_is_far_from_all_others_changes_nothing():
     units = [even(f"f{n}", PIECE_ROWS, n * 1000, n * 1000 + 999) for n in range(20)]
     units[3] = units[3]._replace(first_us=-(10**15), grains=[-(10**15), *units[3].grains[1:]])
     pieces = pieces_of(units, ROW_BYTES)
-    assert max(rows_in(piece, units) for piece in pieces) <= PIECE_ROWS * 1.1
+    assert max(rows_in(piece, units) for piece in pieces) <= PIECE_ROWS * 1.3
 
 
 def test_rows_of_one_time_are_one_piece():
@@ -81,7 +81,7 @@ def test_rows_of_one_time_are_one_piece():
 
 def test_a_dump_that_cannot_be_read_in_parts_has_pieces_without_files():
     pieces = pieces_of([even(None, 3 * PIECE_ROWS, 0, 1_000_000)], ROW_BYTES)
-    assert len(pieces) == 3
+    assert len(pieces) == 5  # an eighth, a quarter, a half, and the rest
     assert {piece.files for piece in pieces} == {None}
 
 
