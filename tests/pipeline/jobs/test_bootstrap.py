@@ -197,7 +197,8 @@ def test_a_run_that_ended_in_the_middle_is_gone_on_with_and_keeps_the_order(
     with pytest.raises(PySparkException):  # a session that a job makes itself has one sentence for it
         run(*words)
     sent = [record["timestamp"] for record in consumed(run, topic)]
-    assert sent == sorted(times)[: len(sent)]
+    complete = len(sent) if way else len(sent) - 1  # the record behind the one that is refused may be written with it
+    assert sent[:complete] == sorted(times)[:complete]
     assert len(sent) >= count // 3
     assert run("set", "topic", topic, "max.message.bytes=1000000", command=("configs",)).code == 0
     ended = run(*words)
@@ -214,6 +215,7 @@ def test_only_the_files_of_a_piece_are_read_for_it(spark, session_broker, produc
     """The first record waits for the first file, not for the whole dump."""
     topic, dump = unique("dumped"), tmp_path / "dump"
     monkeypatch.setattr(dump_pieces, "PIECE_BYTES", 1 << 10)
+    monkeypatch.setattr(dump_rows, "SAMPLE_SHARE", 1.0)
     produce(topic, [])
     rows = spark.range(0, 400, 1, 4).selectExpr("id", f"timestamp_millis({NOW_MS} + id) as timestamp")
     rows.write.parquet(str(dump))
