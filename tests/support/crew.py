@@ -118,6 +118,7 @@ class Crew:
         cluster.rule_watchers.append(rules_changed)
         cluster.open(self.clock.wall_ms())
         self.clusters[node] = cluster
+        self._tell_who_is_live()
         return cluster
 
     def tell(self, node: int, number: int, done: Callable[[], None]) -> None:
@@ -139,12 +140,18 @@ class Crew:
         for node in nodes or tuple(self.clusters):
             del self.clusters[node]
             self.logs.pop(node).close()
+        self._tell_who_is_live()
 
     def kill(self, *nodes: int) -> None:
         """End workers as if killed."""
         for node in nodes or tuple(self.clusters):
             del self.clusters[node]
             self.logs.pop(node).abandon()
+        self._tell_who_is_live()
+
+    def _tell_who_is_live(self) -> None:
+        for node in self.clusters:
+            self.ties[node].on_live_changed(self.ties[node].live)
 
     def merge(self) -> bool:
         return settling.merge(self.storage, self.folders)

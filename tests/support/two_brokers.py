@@ -20,7 +20,7 @@ from horolog.broker.base.topic_names import GROUP_OFFSETS, TRANSACTION_STATE
 from horolog.broker.cluster.cluster import Cluster
 from horolog.broker.cluster.cluster_state import Lead, LeadsChanged
 from horolog.broker.cluster.new_topics import NewTopic
-from horolog.broker.cluster.placement import Placement
+from horolog.broker.cluster.placement import Members, Placement
 from horolog.broker.config.settings import load
 from horolog.broker.log.partition import Partition
 from horolog.broker.log.storage import MemoryStorage
@@ -35,6 +35,7 @@ from horolog.broker.transactions.other_brokers import OtherBrokers
 from horolog.protocol.wire import Message
 from tests.simulation.loop import SimulatedLoop
 from tests.support.at_once import at_once
+from tests.support.members import among
 from tests.support.memory_peers import MemoryPeers, PeerNetwork
 
 DATA = "/data"
@@ -111,7 +112,6 @@ class Node:
     def _form_cluster(self) -> None:
         """Create the same topics, with the same ids, before anything else; the leaders are not on the disk."""
         cluster = self.broker.cluster
-        cluster.nodes = NODES
         names = iter(self._pair.topics)
         cluster._new_topic_id = lambda: self._pair.topics[next(names)][0]
         opened = cluster.open
@@ -121,7 +121,10 @@ class Node:
             if not cluster.topics:
                 new = [NewTopic(name, count, 1, overrides) for name, (_, count, overrides) in self._pair.topics.items()]
                 at_once(cluster.create_topics, new)
-            self.lead_as({place: node for place, node in self._pair.leads.items() if node != self.number})
+            leads = self._pair.leads
+            among(cluster, *(node for node in NODES if node != self.number))
+            self.broker.placement.members = Members(self.number, NODES, frozenset(NODES))
+            self.lead_as({place: node for place, node in leads.items() if node != self.number})
 
         cluster.open = open_and_form  # type: ignore[method-assign]
 

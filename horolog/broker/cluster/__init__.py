@@ -20,5 +20,4 @@ __all__ = [
     "worker_cluster",
     "worker_context",
     "worker_folder_checkpoints",
-    "worker_placement",
 ]

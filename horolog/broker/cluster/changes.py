@@ -63,7 +63,7 @@ class Changes:
         carry_out: Callable[[Sequence[Step]], Failures],
         followers: JournalFollowers | None = None,
     ) -> None:
-        self.state = ClusterState()
+        self.state = ClusterState(nodes=(me,))
         self._journal = journal
         self._me = me
         self._carry_out = carry_out

@@ -113,7 +113,7 @@ class Cluster(ServedTopics):
         merge_what_workers_left(storage, folders)
         remove_sockets(storage, folders)
         start = Start(self._logs, self._file, self._configs, self._new_topic_id)
-        state = start.run(now_ms, self._take_settings)
+        state = replace(start.run(now_ms, self._take_settings), nodes=self.nodes)
         self.topics = start.topics
         self.by_id = {topic.id: topic for topic in self.topics.values()}
         self.partition_cache.clear()
@@ -173,7 +173,7 @@ class Cluster(ServedTopics):
         def decide(state: ClusterState) -> Entry | None:
             results[:] = self._planner().topics(state, wanted)
             planned = tuple(one for one in results if isinstance(one, StoredTopic))
-            leads = leads_of_new(wanted, results) if len(self.nodes) > 1 else ()
+            leads = leads_of_new(wanted, results)
             return TopicsCreated(planned, leads) if planned and not validate_only else None
 
         def made(outcome: Failures | ClusterError) -> None:
@@ -223,7 +223,7 @@ class Cluster(ServedTopics):
             grown[:], failures = self._planner().growth(state, wanted)
             refused.clear()
             refused.update(failures)
-            leads = leads_of_grown(wanted, grown) if len(self.nodes) > 1 else ()
+            leads = leads_of_grown(wanted, grown)
             return PartitionsAdded(tuple(grown), leads) if grown and not validate_only else None
 
         def made(outcome: Failures | ClusterError) -> None:

@@ -36,8 +36,8 @@ V = TypeVar("V")
 class ClusterState:
     """The cluster after `number` entries; `next_producer_id` is the lowest that was never reserved.
 
-    A broker alone leads every partition, and `leads` has those that changed hands. With several `nodes`, which each process sets and
-    which are not stored, `spread` decides who leads, unless `leads` names one of them. `epochs` are those that leaders have reported.
+    Among the `nodes`, which each process sets and which are not stored, `spread` decides who leads a partition, unless `leads` names one
+    of them. `epochs` are those that leaders have reported.
     """
 
     number: int = 0
@@ -85,13 +85,10 @@ class ClusterState:
         )
 
     def leads_here(self, topic: StoredTopic, index: int, me: int) -> bool:
-        if len(self.nodes) > 1:
-            return self.leader(topic.id, index) == me
-        lead = self.leads.get((topic.id, index))
-        return lead is None or lead.node == me
+        return self.leader(topic.id, index) == me
 
     def leader(self, topic_id: bytes, index: int) -> int:
-        """The one of several nodes that leads a partition, live or not."""
+        """The node that leads a partition, live or not."""
         moved = self.leads.get((topic_id, index)) if self.leads else None
         if moved is not None and moved.node in self.nodes:
             return moved.node

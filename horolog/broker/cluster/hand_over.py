@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from horolog.broker.cluster import changes
 from horolog.broker.cluster.cluster_state import ClusterState, Lead, LeadsChanged
-from horolog.broker.cluster.placement import NO_NODE
+from horolog.broker.cluster.placement import NO_NODE, Placement
 from horolog.broker.cluster.worker_cluster import LED_ELSEWHERE
 from horolog.broker.commit.committer import Committer, InternalCommit
 from horolog.broker.commit.safety import Failures
@@ -38,7 +38,6 @@ from horolog.protocol.wire import Message
 
 if TYPE_CHECKING:
     from horolog.broker.cluster.worker_cluster import WorkerCluster
-    from horolog.broker.cluster.worker_placement import WorkersPlacement
 
 log = logging.getLogger(__name__)
 
@@ -71,7 +70,7 @@ class HandOvers:
     def __init__(
         self,
         cluster: WorkerCluster,
-        placement: WorkersPlacement,
+        placement: Placement,
         peers: RequestSender,
         committer: Committer,
         disk: Executor,
@@ -96,7 +95,7 @@ class HandOvers:
             done(ClusterError(ErrorCode.REASSIGNMENT_IN_PROGRESS, f"{name}-{index} is being moved already"))
         elif leader == node:
             done(None)
-        elif node not in self._placement.live():
+        elif node not in self._placement.members.live:
             done(ClusterError(ErrorCode.BROKER_NOT_AVAILABLE, f"worker {node} is away"))
         elif leader == self._placement.me:
             self._withdraw(topic.id, name, index, node, done)

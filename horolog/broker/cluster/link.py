@@ -228,8 +228,8 @@ class WorkerLink(asyncio.Protocol):
         self.live = live
         for awaited in self._awaited:
             awaited.missing &= live
-        self._let_go()
         self.on_live_changed(live)
+        self._let_go()
 
     def _others_applied(self, node: int, number: int) -> None:
         self._others_at[node] = number

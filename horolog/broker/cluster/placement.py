@@ -1,12 +1,9 @@
-"""Says which broker leads what: handlers and coordinators look up the cluster's brokers and its partitions' leaders here alone.
-
-`SoleBroker` is the placement of a broker that is a whole cluster: it leads every partition that the state names no leader of.
-"""
+"""Says which broker leads what: handlers and coordinators look up the cluster's brokers and its partitions' leaders here alone."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, Self
 
 from horolog.broker.cluster.cluster import Cluster
 from horolog.broker.cluster.cluster_state import Lead
@@ -15,6 +12,22 @@ from horolog.protocol.errors import ErrorCode
 NO_NODE = -1
 NO_EPOCH = -1
 NOBODY = Lead(NO_NODE, NO_EPOCH)
+
+
+class Members(NamedTuple):
+    """The brokers of a cluster; a broker alone is the only one."""
+
+    me: int
+    nodes: tuple[int, ...]
+    live: frozenset[int]
+    """The nodes that serve. This broker is among them: it answers requests, whatever others know of it."""
+
+    @classmethod
+    def alone(cls, me: int) -> Self:
+        return cls(me, (me,), frozenset({me}))
+
+    def with_live(self, live: frozenset[int]) -> Members:
+        return self._replace(live=live | {self.me})
 
 
 class Endpoint(NamedTuple):
@@ -26,68 +39,58 @@ class Endpoint(NamedTuple):
     rack: str | None = None
 
 
-class Placement(Protocol):
-    """The brokers of the cluster and the partitions that each of them leads."""
-
-    @property
-    def me(self) -> int:
-        """The number of this broker."""
-        ...
-
-    def lead(self, topic_id: bytes, index: int) -> Lead:
-        """The leader of a partition; NOBODY if there is none, or no such partition."""
-        ...
-
-    def keeper(self, topic_id: bytes, index: int) -> int:
-        """The broker that keeps a partition, live or not; NO_NODE if there is no such partition."""
-        ...
-
-    def brokers(self, listener: str) -> Sequence[Endpoint]:
-        """Every live broker, in the order of numbers."""
-        ...
-
-    def controller(self) -> int:
-        """The broker that admin clients are sent to."""
-        ...
-
-
 class Endpoints(Protocol):
     """The addresses advertised to clients of each listener."""
 
-    def advertised(self, listener: str) -> tuple[str, int]: ...
+    def advertised(self, listener: str, node: int) -> tuple[str, int]: ...
 
 
-class SoleBroker:
-    """The placement of one broker alone."""
+class Placement:
+    """The brokers of the cluster and the partitions that each of them leads."""
 
-    def __init__(self, cluster: Cluster, endpoints: Endpoints) -> None:
+    def __init__(self, cluster: Cluster, endpoints: Endpoints, members: Members) -> None:
+        self.members = members
         self._cluster = cluster
         self._endpoints = endpoints
 
     def __repr__(self) -> str:
-        return f"<SoleBroker {self.me} of {self._cluster!r}>"
+        return f"<Placement of {self.me}, live are {sorted(self.members.live)}>"
 
     @property
     def me(self) -> int:
-        return self._cluster.settings.node_id
+        """The number of this broker."""
+        return self.members.me
+
+    def live_are(self, nodes: frozenset[int]) -> None:
+        """Other nodes serve from now on."""
+        self.members = self.members.with_live(nodes)
 
     def lead(self, topic_id: bytes, index: int) -> Lead:
-        moved = self._cluster.state.leads.get((topic_id, index))
-        if moved is not None:
-            return moved
-        topic = self._cluster.by_id.get(topic_id)
-        partition = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if topic is None else topic.find(index)
-        return NOBODY if isinstance(partition, ErrorCode) else Lead(self.me, partition.leader_epoch)
+        """The leader of a partition; NOBODY if there is none, or no such partition."""
+        topic, state = self._cluster.by_id.get(topic_id), self._cluster.state
+        if topic is None or not topic.has(index):
+            return NOBODY
+        node = state.leader(topic_id, index)
+        if node == self.me:
+            partition = topic.find(index)
+            return NOBODY if isinstance(partition, ErrorCode) else Lead(node, partition.leader_epoch)
+        return Lead(node if node in self.members.live else NO_NODE, state.epoch(topic_id, index))
 
     def keeper(self, topic_id: bytes, index: int) -> int:
-        return self.lead(topic_id, index).node
+        """The broker that keeps a partition, live or not; NO_NODE if there is no such partition."""
+        topic = self._cluster.by_id.get(topic_id)
+        return NO_NODE if topic is None or not topic.has(index) else self._cluster.state.leader(topic_id, index)
 
     def brokers(self, listener: str) -> Sequence[Endpoint]:
-        host, port = self._endpoints.advertised(listener)
-        return (Endpoint(self.me, host, port, self._cluster.settings.broker_rack),)
+        """Every live broker, in the order of numbers."""
+        rack = self._cluster.settings.broker_rack
+        return tuple(
+            Endpoint(node, *self._endpoints.advertised(listener, node), rack) for node in sorted(self.members.live)
+        )
 
     def controller(self) -> int:
-        return self.me
+        """The broker that admin clients are sent to."""
+        return min(self.members.live)
 
 
 def endpoint_of(placement: Placement, node: int, listener: str) -> Endpoint | None:

@@ -13,7 +13,7 @@ import os
 import platform
 import socket
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Protocol
 
@@ -81,10 +81,12 @@ END = object()
 
 
 class AdvertisedEndpoints:
-    """The addresses advertised to clients of each listener; ports are known once the listeners are bound."""
+    """The addresses advertised to clients of each listener; this broker's ports are known once its listeners are bound."""
 
-    def __init__(self, addresses: dict[str, Address]) -> None:
+    def __init__(self, addresses: dict[str, Address], ports: Mapping[str, Mapping[int, int]]) -> None:
+        """`ports` of each listener by node: brokers on one host have the same address but for it."""
         self._addresses = addresses
+        self._ports = ports
 
     def bound(self, listener: Listener) -> None:
         """A listener that asked for any free port has one now; an address advertised without a port gets it."""
@@ -92,9 +94,9 @@ class AdvertisedEndpoints:
         if told.port == 0:
             self._addresses[listener.name] = Address(told.name, told.protocol, told.host, listener.port)
 
-    def advertised(self, listener: str) -> tuple[str, int]:
+    def advertised(self, listener: str, node: int) -> tuple[str, int]:
         address = self._addresses[listener]
-        return address.host, address.port
+        return address.host, self._ports.get(listener, {}).get(node, address.port)
 
 
 class Broker:
@@ -121,7 +123,7 @@ class Broker:
         # A worker must not share descriptors with the loop: see RealStorage.
         own_storage = _of_workers(storage)
         file = ClusterFile(storage, data_dirs[0], lambda: [folder.path for folder in self.logs.folders.usable()])
-        self._endpoints = AdvertisedEndpoints(role.told(advertised_addresses(settings, socket.gethostname())))
+        self._endpoints = AdvertisedEndpoints(advertised_addresses(settings, socket.gethostname()), role.ports)
         self.cluster, self.placement = role.cluster(settings, self.logs, file, self._endpoints)
         self.cluster.on_settings_changed = self._settings_changed
         self.cluster.on_led, self.cluster.on_led_elsewhere = self._led, self._led_elsewhere

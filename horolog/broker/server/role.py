@@ -7,13 +7,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
 from typing import TYPE_CHECKING
 
 from horolog.base.clock import Clock
 from horolog.broker.cluster.cluster import Cluster
-from horolog.broker.cluster.placement import Endpoints, Placement, SoleBroker
+from horolog.broker.cluster.placement import Endpoints, Members, Placement
 from horolog.broker.commit.committer import Committer
 from horolog.broker.config.listeners import Address
 from horolog.broker.config.settings import Settings
@@ -54,16 +54,17 @@ class Role:
         """How many brokers share what quotas allow."""
         return 1
 
-    def told(self, addresses: dict[str, Address]) -> dict[str, Address]:
-        """The addresses to advertise to clients of each listener."""
-        return addresses
+    @property
+    def ports(self) -> Mapping[str, Mapping[int, int]]:
+        """The advertised port of each node, by the listener; nodes that are not there have the listener's."""
+        return {}
 
     def cluster(
         self, settings: Settings, logs: LogManager, file: ClusterFile, endpoints: Endpoints
     ) -> tuple[Cluster, Placement]:
         """The cluster as far as it is led here, and the placement of leaders."""
         cluster = Cluster(logs.cluster_id, settings, logs, file)
-        return cluster, SoleBroker(cluster, endpoints)
+        return cluster, Placement(cluster, endpoints, Members.alone(settings.node_id))
 
     def others(self, cluster: Cluster, placement: Placement) -> OtherBrokers | None:
         """The brokers that lead and coordinate what this one does not."""

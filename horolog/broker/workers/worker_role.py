@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from horolog.broker.cluster.hand_over import HandOvers
 from horolog.broker.cluster.peers import Peers, SocketPeers, socket_path
+from horolog.broker.cluster.placement import Members, Placement
 from horolog.broker.cluster.worker_cluster import WorkerCluster
 from horolog.broker.cluster.worker_folder_checkpoints import share_of
-from horolog.broker.cluster.worker_placement import WorkersPlacement
 from horolog.broker.network.peer_listener import PeerListener
 from horolog.broker.server.role import Role
 from horolog.broker.transactions.joining import Joining, JoiningAnywhere
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
     from horolog.base.clock import Clock
     from horolog.broker.cluster.cluster import Cluster
     from horolog.broker.cluster.link import Link
-    from horolog.broker.cluster.placement import Endpoints, Placement
+    from horolog.broker.cluster.placement import Endpoints
     from horolog.broker.cluster.worker_context import WorkerContext
     from horolog.broker.commit.committer import Committer
     from horolog.broker.config.listeners import Address
@@ -68,17 +67,19 @@ class WorkerRole(Role):
     def parts(self) -> int:
         return len(self._context.nodes)
 
-    def told(self, addresses: dict[str, Address]) -> dict[str, Address]:
+    @property
+    def ports(self) -> Mapping[str, Mapping[int, int]]:
         """Never the shared port, where any worker answers."""
-        ports, node = self._context.ports, self._context.node
-        return {name: replace(one, port=ports[name][node]) for name, one in addresses.items()}
+        return self._context.ports
 
     def cluster(
         self, settings: Settings, logs: LogManager, file: ClusterFile, endpoints: Endpoints
-    ) -> tuple[WorkerCluster, WorkersPlacement]:
+    ) -> tuple[WorkerCluster, Placement]:
         context, link = self._context, self._link
         cluster = WorkerCluster(logs.cluster_id, settings, logs, file, context=context, link=link)
-        return cluster, WorkersPlacement(cluster, endpoints, context, link)
+        placement = Placement(cluster, endpoints, Members(context.node, context.nodes, link.live | {context.node}))
+        link.on_live_changed = placement.live_are
+        return cluster, placement
 
     def others(self, cluster: Cluster, placement: Placement) -> OtherBrokers:
         return OtherBrokers(cluster, placement, self._peers)
@@ -89,7 +90,6 @@ class WorkerRole(Role):
 
     def hand_overs(self, cluster: Cluster, placement: Placement, committer: Committer, disk: Executor) -> HandOvers:
         assert isinstance(cluster, WorkerCluster)
-        assert isinstance(placement, WorkersPlacement)
         return HandOvers(cluster, placement, self._peers, committer, disk, self._loop)
 
     def listener(

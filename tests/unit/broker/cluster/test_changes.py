@@ -146,7 +146,7 @@ def test_what_the_disk_does_not_take_has_not_happened(bench):
     bench.make(lambda _: TopicsCreated((T,)))
     bench.journal.answer()
     (error,) = bench.outcomes
-    assert (error.code, bench.changes.state) == (ErrorCode.KAFKA_STORAGE_ERROR, ClusterState())
+    assert (error.code, bench.changes.state) == (ErrorCode.KAFKA_STORAGE_ERROR, ClusterState(nodes=(1,)))
 
 
 def test_what_is_so_already_counts_although_it_could_not_be_written(bench, caplog):

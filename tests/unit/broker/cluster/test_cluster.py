@@ -16,6 +16,7 @@ from horolog.broker.on_record.cluster_file import FILE_NAME, StoredTopic
 from horolog.broker.on_record.stored_rules import StoredRule
 from horolog.protocol.errors import ErrorCode
 from tests.support.at_once import at_once, delete_topic
+from tests.support.members import among
 from tests.unit.broker.cluster.cluster_stand_ins import FakeLogs, FakePartition, Machine
 
 PATH = f"/data/{FILE_NAME}"
@@ -585,6 +586,7 @@ class TestLeading:
         told = []
         cluster.on_led = lambda *place: told.append(("here", *place))
         cluster.on_led_elsewhere = lambda *place: told.append(("elsewhere", *place))
+        among(cluster, 2)
         partition = topic.find(1)
         self.given_to(cluster, 2, 4)
         assert topic.find(1) == ErrorCode.NOT_LEADER_OR_FOLLOWER

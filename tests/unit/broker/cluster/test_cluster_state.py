@@ -35,7 +35,7 @@ from horolog.broker.on_record.cluster_file import StoredTopic
 from horolog.broker.on_record.stored_rules import StoredRule
 
 ME, OTHER = 1, 2
-EMPTY = ClusterState()
+EMPTY = ClusterState(nodes=(ME,))
 
 
 def topic(name="t", count=2, number=1, **overrides):
@@ -119,23 +119,27 @@ def test_producer_ids_are_never_reserved_twice():
     assert steps(state, ProducerIdsReserved(state.next_producer_id)) == []
 
 
+LED_BY_ME = after(
+    TopicsCreated((T,), (((T.id, 0), Lead(ME, 0)), ((T.id, 1), Lead(ME, 0)))), state=ClusterState(nodes=(ME, OTHER, 3))
+)
+
+
 def test_who_leads_no_more_closes_and_who_leads_now_opens():
     there = LeadsChanged((((T.id, 1), Lead(OTHER, 4)),))
     back = LeadsChanged((((T.id, 1), Lead(ME, 5)),))
-    moved = after(there, state=CREATED)
-    assert steps(CREATED, there) == [Close("t", 1)]
-    assert steps(CREATED, there, me=OTHER) == [Open("t", 1, 4)]
-    assert steps(CREATED, there, me=3) == [Close("t", 1)]  # a broker alone led all of them
+    moved = after(there, state=LED_BY_ME)
+    assert steps(LED_BY_ME, there) == [Close("t", 1)]
+    assert steps(LED_BY_ME, there, me=OTHER) == [Open("t", 1, 4)]
+    assert steps(LED_BY_ME, there, me=3) == []
     assert steps(moved, back) == [Open("t", 1, 5)]
     assert steps(moved, back, me=OTHER) == [Close("t", 1)]
-    assert steps(moved, back, me=3) == []
     assert steps(moved, there) == []
 
 
 def test_a_lead_goes_with_its_topic_and_nobody_leads_what_is_not_there():
     there = LeadsChanged((((T.id, 1), Lead(OTHER, 4)), ((T.id, 7), Lead(OTHER, 4)), ((bytes(16), 0), Lead(OTHER, 4))))
-    assert steps(CREATED, there) == [Close("t", 1)]
-    left = after(there, TopicsDeleted(("t",)), state=CREATED)
+    assert steps(LED_BY_ME, there) == [Close("t", 1)]
+    left = after(there, TopicsDeleted(("t",)), state=LED_BY_ME)
     assert set(left.leads) == {(bytes(16), 0)}
 
 
@@ -180,9 +184,10 @@ class TestSeveralBrokers:
 
 
 def test_partitions_that_another_broker_leads_are_made_there():
-    state = after(LeadsChanged((((T.id, 0), Lead(OTHER, 0)),)))
+    leads = LeadsChanged((((T.id, 0), Lead(OTHER, 0)), ((T.id, 1), Lead(ME, 0))))
+    state = after(leads, state=ClusterState(nodes=(ME, OTHER)))
     assert steps(state, TopicsCreated((T,))) == [Make(T, (1,))]
-    assert steps(state, TopicsCreated((T,)), me=OTHER) == [Make(T, (0, 1))]
+    assert steps(state, TopicsCreated((T,)), me=OTHER) == [Make(T, (0,))]
 
 
 def entries(chance):

@@ -6,7 +6,7 @@ import pytest
 
 from horolog.broker.cluster.hand_over import HandOvers
 from horolog.broker.cluster.new_topics import NewTopic
-from horolog.broker.cluster.worker_placement import WorkersPlacement
+from horolog.broker.cluster.placement import Placement
 from horolog.broker.log.storage import StorageFault
 from horolog.broker.log.storage.memory_disk import PowerCut
 from horolog.broker.on_record.cluster_errors import ClusterError
@@ -17,9 +17,9 @@ from horolog.protocol.messages.reassignments import (
     ReassignableTopicResponse,
 )
 from tests.support.at_once import at_once, delete_topic
-from tests.support.crew import Crew, context_of
+from tests.support.crew import Crew
 from tests.support.log_model import NEW, NOW_MS, encode, read_all
-from tests.unit.broker.cluster.test_worker_placement import Endpoints
+from tests.unit.broker.cluster.test_placement import Endpoints, members_of
 
 
 class Settled:
@@ -107,8 +107,8 @@ class Bench:
         self.loop, self.committer = Loop(), Committer()
         self.cluster = crew.clusters[node]
         self.peers = Peers(benches)
-        placement = WorkersPlacement(self.cluster, Endpoints(), context_of(node, crew.nodes), crew.ties[node])
-        self.hand_overs = HandOvers(self.cluster, placement, self.peers, self.committer, None, self.loop)
+        self.placement = Placement(self.cluster, Endpoints(), members_of(crew, node))
+        self.hand_overs = HandOvers(self.cluster, self.placement, self.peers, self.committer, None, self.loop)
 
 
 def benches_of(crew):
@@ -190,12 +190,12 @@ class TestRefusals:
 
     def test_a_worker_that_is_away_gets_nothing(self, crew):
         benches, index = benches_of(crew), index_of(crew, 1)
-        crew.kill(2)
+        benches[1].placement.live_are(frozenset({1}))
         assert self.code_of(benches[1], index, 2) == ErrorCode.BROKER_NOT_AVAILABLE
 
     def test_what_a_worker_that_is_away_leads_stays_there(self, crew):
         benches, index = benches_of(crew), index_of(crew, 2)
-        crew.kill(2)
+        benches[1].placement.live_are(frozenset({1}))
         assert self.code_of(benches[1], index, 1) == ErrorCode.LEADER_NOT_AVAILABLE
 
     def test_a_partition_without_a_disk_cannot_be_closed(self, crew):

@@ -7,6 +7,7 @@ from horolog.broker.cluster.new_topics import NewPartitions, NewTopic
 from horolog.broker.on_record.cluster_errors import ClusterError
 from horolog.protocol.errors import ErrorCode
 from tests.support.at_once import at_once, delete_topic
+from tests.support.members import among
 from tests.unit.broker.cluster.cluster_stand_ins import Machine
 
 
@@ -74,6 +75,7 @@ def test_leads_come_and_go(cluster):
     topic, told = cluster.create_topic("t", 2), []
     cluster.on_led = lambda *place: told.append(("led", *place))
     cluster.on_led_elsewhere = lambda *place: told.append(("lost", *place))
+    among(cluster, 2)
     for node, epoch in ((2, 4), (1, 5)):
         change = LeadsChanged((((topic.id, 1), Lead(node, epoch)),))
         assert at_once(cluster.changes.make, lambda _, change=change: change) == {}
@@ -86,7 +88,8 @@ def test_partitions_that_are_made_elsewhere_are_told(cluster):
     cluster.on_led_elsewhere = lambda *place: told.append(place)
     ids = iter([b"n" * 16])
     cluster._new_topic_id = lambda: next(ids)
-    cluster.changes.note(LeadsChanged((((b"n" * 16, 0), Lead(2, 0)),)))
+    among(cluster, 2)
+    cluster.changes.note(LeadsChanged((((b"n" * 16, 0), Lead(2, 0)), ((b"n" * 16, 1), Lead(1, 0)))))
     topic = cluster.create_topic("t", 2)
     assert told == [("t", 0)]
     assert [one.index for one in topic.led_here] == [1]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 
 from horolog.base.clock import ManualClock
-from horolog.broker.cluster.placement import SoleBroker
+from horolog.broker.cluster.placement import Members, Placement
 from horolog.broker.handlers import HANDLERS
 from horolog.protocol.apis import API
 from horolog.protocol.compile import decode, decoder_of, encode, encoder_of
@@ -30,8 +30,8 @@ class StandIn:
         self.waiting = Waiting()
         self.cluster = self.machine.start()
         self.logs = self.machine.logs
-        endpoints = SimpleNamespace(advertised=lambda listener: (f"{listener.lower()}.example", 9099))
-        self.placement = SoleBroker(self.cluster, endpoints)
+        endpoints = SimpleNamespace(advertised=lambda listener, _: (f"{listener.lower()}.example", 9099))
+        self.placement = Placement(self.cluster, endpoints, Members.alone(self.cluster.settings.node_id))
         self.hand_overs = None
         self.authorizer = None
         self.audit = None

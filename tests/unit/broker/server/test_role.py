@@ -4,7 +4,7 @@ import asyncio
 
 from horolog.base.clock import ManualClock
 from horolog.broker.cluster.cluster import Cluster
-from horolog.broker.cluster.placement import SoleBroker
+from horolog.broker.cluster.placement import Members
 from horolog.broker.config.listeners import Address
 from horolog.broker.config.settings import Settings
 from horolog.broker.network.listener import Listener
@@ -27,17 +27,17 @@ async def test_what_a_broker_without_a_role_of_its_own_is_made_of():
     async with MemoryBroker() as memory:
         broker = memory.broker
         assert type(broker.cluster) is Cluster
-        assert isinstance(broker.placement, SoleBroker)
-        assert broker.placement.me == broker.settings.node_id
+        me = broker.settings.node_id
+        assert broker.placement.members == Members(me, (me,), frozenset({me}))
         assert broker.joining is broker.transactions
         assert (broker.hand_overs, broker.logs.share) == (None, None)
 
 
 def test_nothing_is_divided_and_clients_are_sent_where_the_settings_say():
-    settings, addresses = Settings(), {"PLAINTEXT": ADDRESS}
+    settings = Settings()
     assert Role().part_of(settings) is settings
     assert Role().parts == 1
-    assert Role().told(addresses) is addresses
+    assert Role().ports == {}
     assert repr(Role()) == "<Role>"
 
 

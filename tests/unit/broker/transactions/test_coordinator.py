@@ -18,6 +18,7 @@ from horolog.broker.transactions.states import LARGEST_EPOCH, VERSION_0, VERSION
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.records.control import Marker
 from tests.support.at_once import at_once, delete_topic
+from tests.support.members import among
 from tests.support.transaction_world import TransactionWorld
 from tests.support.transactional import batch
 
@@ -234,6 +235,7 @@ def led_by(world: TransactionWorld, node: int, epoch: int) -> None:
     shard = partition_for("x", topic.partition_count)
     world.cluster.on_led = lambda _, shard: world.coordinator.gained(shard)
     world.cluster.on_led_elsewhere = lambda _, shard: world.coordinator.lost(shard)
+    among(world.cluster, 2)
     change = LeadsChanged((((topic.id, shard), Lead(node, epoch)),))
     assert at_once(world.cluster.changes.make, lambda _: change) == {}
 

@@ -121,6 +121,8 @@ class Pair:
             none = {"PLAINTEXT": 0}
             context = WorkerContext(node, NODES, "/nowhere", ports, node == 1, none, none)
             self.ties[node] = Tie(self.ties, node)
+            for tie in self.ties.values():
+                tie.on_live_changed(tie.live)
             broker = self.brokers[node] = Broker(
                 self.settings(node),
                 self.clock,

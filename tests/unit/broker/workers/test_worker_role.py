@@ -6,13 +6,13 @@ import pytest
 
 from horolog.base.clock import ManualClock
 from horolog.broker.cluster import settling
+from horolog.broker.cluster.placement import Members
 from horolog.broker.cluster.worker_cluster import WorkerCluster
 from horolog.broker.cluster.worker_context import WorkerContext
-from horolog.broker.cluster.worker_placement import WorkersPlacement
 from horolog.broker.config.listeners import Address
 from horolog.broker.config.settings import load
 from horolog.broker.log.storage import MemoryStorage
-from horolog.broker.server.app import Broker
+from horolog.broker.server.app import AdvertisedEndpoints, Broker
 from horolog.broker.transactions.joining import JoiningAnywhere
 from horolog.broker.workers.shared_listener import SharedListener
 from horolog.broker.workers.worker_role import WorkerRole
@@ -79,7 +79,7 @@ async def test_a_broker_is_made_of_it(role, tmp_path):
     broker = await started(role)
     try:
         assert isinstance(broker.cluster, WorkerCluster)
-        assert isinstance(broker.placement, WorkersPlacement)
+        assert broker.placement.members == Members(2, NODES, frozenset({2}))
         assert isinstance(broker.joining, JoiningAnywhere)
         assert broker.hand_overs.moves == {}
         assert broker.sent_back is not None
@@ -102,8 +102,8 @@ async def test_it_has_its_part_of_what_all_share(role):
 
 
 async def test_clients_are_never_sent_to_the_port_that_all_share(role):
-    addresses = {"PLAINTEXT": Address("PLAINTEXT", "PLAINTEXT", "broker", 9000)}
-    assert role.told(addresses) == {"PLAINTEXT": Address("PLAINTEXT", "PLAINTEXT", "broker", 9002)}
+    endpoints = AdvertisedEndpoints({"PLAINTEXT": Address("PLAINTEXT", "PLAINTEXT", "broker", 9000)}, role.ports)
+    assert [endpoints.advertised("PLAINTEXT", node) for node in NODES] == [("broker", 9001), ("broker", 9002)]
 
 
 async def test_who_waits_for_another_is_told_that_nobody_is_asked_any_more(role):
