@@ -10,7 +10,7 @@ the start finishes what was begun (`broker.cluster.cluster_start`).
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from horolog.broker.cluster.changes import Changes, Failures, JournalFollowers
@@ -20,6 +20,7 @@ from horolog.broker.cluster.cluster_state import (
     BrokerConfigsChanged,
     ClusterState,
     Entry,
+    EpochsTold,
     FoldersRemoved,
     PartitionsAdded,
     ProducerIdsReserved,
@@ -124,7 +125,12 @@ class Cluster(ServedTopics):
         start.remember()
 
     def reopened(self, partition: Partition) -> None:
-        """A folder can be read again: a topic that waits for its id takes the one in the folder.
+        """A folder can be read again: its topic may take the id in it, and other brokers learn the epoch in which it is led."""
+        self._identify_by(partition)
+        self._tell_epochs([partition])
+
+    def _identify_by(self, partition: Partition) -> None:
+        """A topic that waits for its id takes the one in the folder.
 
         A folder without an id, or with another topic's, decides nothing while another folder of the topic is unread.
         """
@@ -140,6 +146,16 @@ class Cluster(ServedTopics):
                 return
             self.changes.note(TopicsFound((record,)))
         identify(self._logs, others, record.id)
+
+    def _tell_epochs(self, partitions: Iterable[Partition]) -> None:
+        """An epoch goes up if a log was not closed."""
+        told = {}
+        for one in partitions:
+            topic = self.topics.get(one.topic)
+            if topic is not None and one.leader_epoch > self.state.epoch(topic.id, one.index):
+                told[topic.id, one.index] = one.leader_epoch
+        if told:
+            self.changes.note(EpochsTold(tuple(told.items())))
 
     # -- changes
 

@@ -16,12 +16,13 @@ import logging
 from collections.abc import Callable
 from concurrent.futures import Executor
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 from horolog.broker.cluster import changes
+from horolog.broker.cluster.cluster import Cluster
 from horolog.broker.cluster.cluster_state import ClusterState, Lead, LeadsChanged
 from horolog.broker.cluster.placement import NO_NODE, Placement
-from horolog.broker.cluster.worker_cluster import LED_ELSEWHERE
+from horolog.broker.cluster.served_topics import LED_ELSEWHERE
 from horolog.broker.commit.committer import Committer, InternalCommit
 from horolog.broker.commit.safety import Failures
 from horolog.broker.log.partition import Partition, closing
@@ -35,9 +36,6 @@ from horolog.protocol.messages.reassignments import (
     ReassignableTopic,
 )
 from horolog.protocol.wire import Message
-
-if TYPE_CHECKING:
-    from horolog.broker.cluster.worker_cluster import WorkerCluster
 
 log = logging.getLogger(__name__)
 
@@ -69,7 +67,7 @@ class HandOvers:
 
     def __init__(
         self,
-        cluster: WorkerCluster,
+        cluster: Cluster,
         placement: Placement,
         peers: RequestSender,
         committer: Committer,

@@ -210,8 +210,7 @@ def check_assignments(assignments: Iterable[Sequence[int]], nodes: Collection[in
     """Raises ClusterError if a partition is assigned to anything but one broker of the cluster."""
     for brokers in assignments:
         if len(brokers) != 1 or brokers[0] not in nodes:
-            only = f"broker {next(iter(nodes))} is the only one" if len(nodes) == 1 else f"the brokers are {nodes}"
-            reason = f"{only}: {list(brokers)[:20]} cannot keep a partition"
+            reason = f"one of the brokers {list(nodes)} keeps a partition, not {list(brokers)[:20]}"
             raise ClusterError(ErrorCode.INVALID_REPLICA_ASSIGNMENT, reason)
 
 

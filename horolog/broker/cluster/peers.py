@@ -37,6 +37,16 @@ class Peers(Protocol):
         ...
 
 
+class NoPeers:
+    """A broker alone has nobody to ask."""
+
+    def ask(self, node: int, request: Message, version: int, done: Done, timeout_ms: int) -> None:  # noqa: ARG002 - as `Peers` has it
+        done(None)
+
+    def close(self) -> None:
+        """Nothing waits."""
+
+
 def socket_path(sockets: str, node: int) -> str:
     """The socket of one broker in the folder of all."""
     return f"{sockets}/{node}"

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from horolog.broker.cluster.changes import Failures
 from horolog.broker.cluster.cluster_configs import ClusterConfigs
+from horolog.broker.cluster.cluster_start import identify
 from horolog.broker.cluster.cluster_state import (
     Close,
     ClusterState,
@@ -23,15 +24,17 @@ from horolog.broker.cluster.cluster_state import (
 from horolog.broker.cluster.topic import Topic
 from horolog.broker.config.settings import Settings
 from horolog.broker.config.topic_settings import TopicConfig
-from horolog.broker.log.manager import LogManager
-from horolog.broker.log.partition import Partition
-from horolog.broker.log.storage import StorageFault
+from horolog.broker.log.manager import LogManager, doom
+from horolog.broker.log.partition import Partition, closing
+from horolog.broker.log.storage import Storage, StorageFault
 from horolog.broker.on_record.cluster_errors import ClusterError
 from horolog.broker.on_record.cluster_file import StoredTopic
 from horolog.broker.on_record.stored_rules import Rules
 from horolog.protocol.errors import ErrorCode
 
 log = logging.getLogger(__name__)
+
+LED_ELSEWHERE = "another broker leads it"
 
 
 class ServedTopics(ABC):
@@ -74,8 +77,7 @@ class ServedTopics(ABC):
 
     def _take(self, step: Step) -> None:
         """One step; raises StorageFault."""
-        self.partition_cache.clear()
-        self._logs.resources.changes.note()
+        self._forget_found()
         match step:
             case Make(record, indexes):
                 self._make(record, indexes)
@@ -101,21 +103,10 @@ class ServedTopics(ABC):
         for watcher in self.rule_watchers:
             watcher(rules)
 
-    def _open(self, name: str, index: int, epoch: int) -> None:
-        topic, partition = self.topics[name], self._logs.partitions[name, index]
-        partition.configure(topic.config)
-        partition.lead(epoch)
-        topic.put(index, partition)
-        self.on_led(name, index)
-
-    def _close(self, name: str, index: int) -> None:
-        self.topics[name].put(index, None)
-        self.on_led_elsewhere(name, index)
-
     def _make(self, record: StoredTopic, indexes: Sequence[int]) -> None:
         """Make the folders of a new topic, all of them or none; or those of added partitions, as many as can be made."""
         config = self.topic_config(record.overrides)
-        places = {index: one for one, where in record.folders.items() for index in where}
+        places = record.places()
         known = self.topics.get(record.name)
         topic = known or Topic(record.name, record.id, (), dict(record.overrides), config)
         topic_id = None if record.name in self.state.unidentified else topic.id
@@ -164,6 +155,65 @@ class ServedTopics(ABC):
         """Raises StorageFault."""
         self._logs.delete(partition)
 
+    # -- partitions change hands
+
+    def _open(self, name: str, index: int, epoch: int) -> None:
+        topic = self.topics[name]
+        partition = topic.find(index)
+        if isinstance(partition, ErrorCode):
+            partition = self._opened(topic, index, was_clean=True)
+        partition.lead(max(epoch, partition.leader_epoch))
+        self._lead(topic, partition)
+
+    def _lead(self, topic: Topic, partition: Partition) -> None:
+        topic.put(partition.index, partition)
+        self.on_led(topic.name, partition.index)
+        self._tell_epochs([partition])
+
+    def _opened(self, topic: Topic, index: int, *, was_clean: bool) -> Partition:
+        place = self.state.topics[topic.name].places().get(index)
+        partition = self._logs.take_over(topic.name, index, topic.config, topic.id, place, was_clean=was_clean)
+        identify(self._logs, [partition], topic.id)
+        return partition
+
+    def _close(self, name: str, index: int) -> None:
+        """Nothing is left to do after a hand-over, which withdraws and closes the partition first."""
+        partition = self.withdraw(name, index)
+        if partition is not None:
+            log.error("%r: another broker leads it, and it was not closed: its log is read there", partition)
+            closing.close_files(partition)
+            partition.condition.go_offline(LED_ELSEWHERE)
+
+    def withdraw(self, name: str, index: int) -> Partition | None:
+        """Stop serving a partition; None if it is not served. The caller closes it, or has it led here again."""
+        topic = self.topics[name]
+        partition = topic.find(index)
+        if isinstance(partition, ErrorCode):
+            return None
+        self._forget_found()
+        self._logs.forget(partition)
+        topic.put(index, None)
+        self.on_led_elsewhere(name, index)
+        return partition
+
+    def lead_again(self, topic_id: bytes, index: int, *, was_clean: bool) -> None:
+        """Open a withdrawn partition again, and serve it."""
+        topic = self.by_id[topic_id]
+        self._forget_found()
+        self._lead(topic, self._opened(topic, index, was_clean=was_clean))
+
+    def remove_withdrawn(self, partition: Partition) -> None:
+        """Remove the folder of a partition whose topic was deleted meanwhile, while it was not found here."""
+        remove_deleted(self._logs.resources.storage, partition.directory)
+
+    def _forget_found(self) -> None:
+        self.partition_cache.clear()
+        self._logs.resources.changes.note()
+
+    @abstractmethod
+    def _tell_epochs(self, partitions: Iterable[Partition]) -> None:
+        """Record the leader epochs of partitions here: other brokers report them to clients."""
+
     def _configure(self, settings: Settings) -> None:
         self._configs.take(settings)
         for topic in self.topics.values():
@@ -173,6 +223,14 @@ class ServedTopics(ABC):
     def _take_settings(self, settings: Settings) -> None:
         self.settings = settings
         self.on_settings_changed(settings)
+
+
+def remove_deleted(storage: Storage, directory: str) -> None:
+    """Remove the folder of a partition whose topic is deleted. A fault of the disk is logged: the next start removes the rest."""
+    try:
+        doom(storage, directory)
+    except StorageFault as fault:
+        log.error("%s is deleted and cannot be removed: %s", directory, fault)
 
 
 def _topic_of(step: Make | Delete) -> str:

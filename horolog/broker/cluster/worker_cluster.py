@@ -11,28 +11,26 @@ from horolog.broker.adoption.folders import count_and_foreign
 from horolog.broker.cluster import file_journal, settling
 from horolog.broker.cluster.cluster import Cluster, random_topic_id
 from horolog.broker.cluster.cluster_start import NOT_TAKEN, identify, refuse_lost_rules
-from horolog.broker.cluster.cluster_state import ClusterState, EpochsTold, Step
+from horolog.broker.cluster.cluster_state import ClusterState, Step
 from horolog.broker.cluster.entry_lines import Head
 from horolog.broker.cluster.file_journal import FileJournal
 from horolog.broker.cluster.link import LOOK_AT_THE_RECORD
 from horolog.broker.cluster.new_topics import Planner
+from horolog.broker.cluster.served_topics import remove_deleted
 from horolog.broker.cluster.settling import replayed, state_of
 from horolog.broker.cluster.topic import Topic
 from horolog.broker.config.settings import Settings
 from horolog.broker.log.files import CheckpointError, checkpoints
-from horolog.broker.log.manager import LogManager, Mine, doom
-from horolog.broker.log.partition import Partition, closing
+from horolog.broker.log.manager import LogManager, Mine
+from horolog.broker.log.partition import Partition
 from horolog.broker.log.storage import DataFolderError, Storage, StorageFault
 from horolog.broker.on_record.cluster_file import ClusterFile, StoredTopic
-from horolog.protocol.errors import ErrorCode
 
 if TYPE_CHECKING:
     from horolog.broker.cluster.link import Link
     from horolog.broker.cluster.worker_context import WorkerContext
 
 log = logging.getLogger(__name__)
-
-LED_ELSEWHERE = "another worker leads it"
 
 
 class WorkerCluster(Cluster):
@@ -118,7 +116,7 @@ class WorkerCluster(Cluster):
             found.setdefault(name, []).append(index)
             doomed = state.deleting.get(name, ())
             if doomed and _topic_id_of(storage, directory) in doomed:
-                _remove(storage, directory)
+                remove_deleted(storage, directory)
         counts = {name: topic.partition_count for name, topic in state.topics.items()}
         self._foreign = {name for name, indexes in found.items() if count_and_foreign(counts.get(name, 0), indexes)[1]}
 
@@ -131,7 +129,7 @@ class WorkerCluster(Cluster):
 
     def _serve(self, record: StoredTopic, overrides: dict[str, str]) -> None:
         topic = Topic(record.name, record.id, (), overrides, self._configs.topic(overrides))
-        places = _places(record)
+        places = record.places()
         for index in range(record.partition_count):
             partition = self._logs.partitions.get((record.name, index))
             if partition is None and self.state.leads_here(record, index, self._me):
@@ -140,20 +138,6 @@ class WorkerCluster(Cluster):
         identify(self._logs, topic.led_here, record.id)
         self.topics[record.name] = topic
         self.by_id[record.id] = topic
-
-    def _tell_epochs(self, partitions: Iterable[Partition]) -> None:
-        """Record the leader epochs of partitions here, which other workers report to clients. One goes up if a log was not closed."""
-        told = {}
-        for one in partitions:
-            topic = self.topics.get(one.topic)
-            if topic is not None and one.leader_epoch > self.state.epoch(topic.id, one.index):
-                told[topic.id, one.index] = one.leader_epoch
-        if told:
-            self.changes.note(EpochsTold(tuple(told.items())))
-
-    def reopened(self, partition: Partition) -> None:
-        super().reopened(partition)
-        self._tell_epochs([partition])
 
     # -- changes of all workers
 
@@ -223,75 +207,12 @@ class WorkerCluster(Cluster):
 
         super()._note_removed({one for one in topics if not is_left(*one)})
 
-    # -- partitions change hands
-
-    def _open(self, name: str, index: int, epoch: int) -> None:
-        topic = self.topics[name]
-        partition = topic.find(index)
-        if isinstance(partition, ErrorCode):
-            partition = self._opened(topic, index, was_clean=True)
-        partition.lead(max(epoch, partition.leader_epoch))
-        topic.put(index, partition)
-        self.on_led(name, index)
-        self._tell_epochs([partition])
-
-    def _opened(self, topic: Topic, index: int, *, was_clean: bool) -> Partition:
-        place = _places(self.state.topics[topic.name]).get(index)
-        partition = self._logs.take_over(topic.name, index, topic.config, topic.id, place, was_clean=was_clean)
-        identify(self._logs, [partition], topic.id)
-        return partition
-
-    def _close(self, name: str, index: int) -> None:
-        """Nothing is left to do after a hand-over, which withdraws and closes the partition first."""
-        partition = self.withdraw(name, index)
-        if partition is not None:
-            log.error("%r: another worker leads it, and it was not closed: its log is read there", partition)
-            closing.close_files(partition)
-            partition.condition.go_offline(LED_ELSEWHERE)
-
-    def withdraw(self, name: str, index: int) -> Partition | None:
-        """Stop serving a partition; None if it is not served. The caller closes it, or has it led here again."""
-        partition = self.topics[name].find(index)
-        if isinstance(partition, ErrorCode):
-            return None
-        self.partition_cache.clear()
-        self._logs.resources.changes.note()
-        self._logs.forget(partition)
-        super()._close(name, index)
-        return partition
-
-    def lead_again(self, topic_id: bytes, index: int, *, was_clean: bool) -> None:
-        """Open a withdrawn partition again, and serve it."""
-        topic = self.by_id[topic_id]
-        self.partition_cache.clear()
-        self._logs.resources.changes.note()
-        partition = self._opened(topic, index, was_clean=was_clean)
-        topic.put(index, partition)
-        self.on_led(topic.name, index)
-        self._tell_epochs([partition])
-
-    def remove_withdrawn(self, partition: Partition) -> None:
-        """Remove the folder of a partition whose topic was deleted meanwhile, while it was not found here."""
-        _remove(self._logs.resources.storage, partition.directory)
-
-
-def _places(record: StoredTopic) -> dict[int, str]:
-    """The ids of the data folders that partitions lie in, as far as they are on record."""
-    return {index: one for one, indexes in record.folders.items() for index in indexes}
-
 
 def _topic_id_of(storage: Storage, directory: str) -> bytes | None:
     try:
         return checkpoints.load_topic_id(storage, directory)
     except (CheckpointError, StorageFault):
         return None
-
-
-def _remove(storage: Storage, directory: str) -> None:
-    try:
-        doom(storage, directory)
-    except StorageFault as fault:
-        log.error("%s is deleted and cannot be removed: %s", directory, fault)
 
 
 def _was_closed_alone(storage: Storage, data_dirs: Iterable[str]) -> bool:

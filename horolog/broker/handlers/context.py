@@ -110,7 +110,7 @@ class BrokerView(Protocol):
     joining: Joining
     placement: Placement
     quotas: ClientQuotas
-    hand_overs: HandOvers | None
+    hand_overs: HandOvers
     turns: KeyedQueue
     sent_back: RetryGuard
 

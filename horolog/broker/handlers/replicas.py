@@ -1,9 +1,8 @@
 """ListPartitionReassignments 0, AlterPartitionReassignments 0-1 and ElectLeaders 0-2, where every partition has one replica, its leader.
 
-- A single broker keeps and leads everything. Nothing is being moved, so nothing is listed; moving a partition to where it is
-  succeeds, anywhere else is INVALID_REPLICA_ASSIGNMENT.
-- With several workers on one folder a partition moves to another worker (`workers.hand_over`); the answer comes when that one leads it.
-  The partitions that this worker is handing over are listed, and cannot be cancelled: it takes some milliseconds.
+- A partition moves to another broker of the cluster (`cluster.hand_over`); the answer comes when that one leads it. Moving it to where
+  it is succeeds, and to anything but one broker of the cluster is INVALID_REPLICA_ASSIGNMENT.
+- The partitions that this broker is handing over are listed, and cannot be cancelled: it takes some milliseconds.
 - Cancelling where nothing is moved is NO_REASSIGNMENT_IN_PROGRESS.
 - No partition needs another leader: ELECTION_NOT_NEEDED, or nothing at all where all partitions are meant. While the worker that
   leads one is away, no other can: PREFERRED_LEADER_NOT_AVAILABLE, or for unclean elections ELIGIBLE_LEADERS_NOT_AVAILABLE.
@@ -46,14 +45,13 @@ def list_reassignments(
     request: ListPartitionReassignmentsRequest,
     context: RequestContext,  # noqa: ARG001
 ) -> ListPartitionReassignmentsResponse:
-    moves = {} if broker.hand_overs is None else broker.hand_overs.moves
     asked = (
         None
         if request.topics is None
         else {(one.name, index) for one in request.topics for index in one.partition_indexes}
     )
     topics: dict[str, list[OngoingPartitionReassignment]] = {}
-    for (name, index), node in moves.items():
+    for (name, index), node in broker.hand_overs.moves.items():
         if asked is None or (name, index) in asked:
             me = broker.placement.me
             topics.setdefault(name, []).append(
@@ -86,7 +84,7 @@ def alter_reassignments(
     moved: list[ReassignablePartitionResponse] = []
     for topic, answer in zip(request.topics, answers, strict=True):
         for wanted, told in zip(topic.partitions, answer.partitions, strict=True):
-            if told.error_code == ErrorCode.NONE and broker.hand_overs is not None and wanted.replicas:
+            if told.error_code == ErrorCode.NONE and wanted.replicas:
                 move = partial(broker.hand_overs.move, topic.name, wanted.partition_index, wanted.replicas[0])
                 moves.append(move)
                 moved.append(told)
@@ -113,11 +111,6 @@ def _planned(broker: BrokerView, name: str, wanted: ReassignablePartition) -> Re
         answer.error_message = f"there is no partition {name}-{wanted.partition_index} here"
     elif wanted.replicas is None:
         answer.error_code = ErrorCode.NO_REASSIGNMENT_IN_PROGRESS
-    elif broker.hand_overs is None:
-        leader = broker.placement.lead(topic.id, wanted.partition_index).node
-        if wanted.replicas != [leader]:
-            answer.error_code = ErrorCode.INVALID_REPLICA_ASSIGNMENT
-            answer.error_message = f"broker {leader} is the only one and keeps every partition"
     elif len(wanted.replicas) != 1 or wanted.replicas[0] not in nodes:
         answer.error_code = ErrorCode.INVALID_REPLICA_ASSIGNMENT
         answer.error_message = f"one of the brokers {list(nodes)} keeps a partition"
@@ -149,8 +142,6 @@ def _elect(broker: BrokerView, name: str, index: int, election_type: int) -> Par
         code, message = ErrorCode.INVALID_REQUEST, "there is no election of this type"
     elif not _exists(broker.cluster, name, index):
         code, message = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no partition {name}-{index} here"
-    elif len(broker.cluster.nodes) == 1:
-        code, message = ErrorCode.ELECTION_NOT_NEEDED, "the only broker leads every partition"
     elif broker.placement.lead(broker.cluster.topics[name].id, index).node != NO_NODE:
         code, message = ErrorCode.ELECTION_NOT_NEEDED, "the one broker that may lead it does"
     elif election_type == PREFERRED:

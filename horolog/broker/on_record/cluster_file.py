@@ -83,6 +83,10 @@ class StoredTopic:
         if not self.line:
             object.__setattr__(self, "line", encode_line(self.content()))
 
+    def places(self) -> dict[int, str]:
+        """The ids of the data folders that partitions lie in, as far as they are on record."""
+        return {index: one for one, indexes in self.folders.items() for index in indexes}
+
     def content(self) -> dict[str, Any]:
         """The topic as a line has it."""
         content = {

@@ -146,7 +146,7 @@ class Broker:
             settings.max_incremental_fetch_session_cache_slots, clock, settings.horolog_fetch_session_partitions_max
         )
         self._loop = loop
-        self.hand_overs = role.hand_overs(self.cluster, self.placement, self.committer, self.workers)
+        self.hand_overs = role.hand_overs(self.cluster, self.placement, self.committer, self.workers, loop)
         self.turns = KeyedQueue()
         self.sent_back = RetryGuard(clock.monotonic)
         self.quotas = ClientQuotas(settings, clock.monotonic, self.metrics, role.parts)

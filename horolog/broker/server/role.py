@@ -7,12 +7,15 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
 from typing import TYPE_CHECKING
 
 from horolog.base.clock import Clock
 from horolog.broker.cluster.cluster import Cluster
+from horolog.broker.cluster.hand_over import HandOvers
+from horolog.broker.cluster.peers import NoPeers
 from horolog.broker.cluster.placement import Endpoints, Members, Placement
 from horolog.broker.commit.committer import Committer
 from horolog.broker.config.listeners import Address
@@ -24,7 +27,6 @@ from horolog.broker.network.listener import Listener
 from horolog.broker.on_record.cluster_file import ClusterFile
 
 if TYPE_CHECKING:
-    from horolog.broker.cluster.hand_over import HandOvers
     from horolog.broker.network.conversation import HandshakeFactory
     from horolog.broker.observability.http import MetricsServer
     from horolog.broker.security.tls_wire import TlsDoor
@@ -80,9 +82,10 @@ class Role:
         placement: Placement,
         committer: Committer,
         disk: Executor,
-    ) -> HandOvers | None:
+        loop: asyncio.AbstractEventLoop,
+    ) -> HandOvers:
         """The part that moves partitions to other brokers."""
-        return None
+        return HandOvers(cluster, placement, NoPeers(), committer, disk, loop)
 
     def listener(
         self,

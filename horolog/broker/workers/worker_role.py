@@ -88,9 +88,15 @@ class WorkerRole(Role):
         assert others is not None
         return JoiningAnywhere(here, others, cluster, self._loop.call_soon)
 
-    def hand_overs(self, cluster: Cluster, placement: Placement, committer: Committer, disk: Executor) -> HandOvers:
-        assert isinstance(cluster, WorkerCluster)
-        return HandOvers(cluster, placement, self._peers, committer, disk, self._loop)
+    def hand_overs(
+        self,
+        cluster: Cluster,
+        placement: Placement,
+        committer: Committer,
+        disk: Executor,
+        loop: asyncio.AbstractEventLoop,
+    ) -> HandOvers:
+        return HandOvers(cluster, placement, self._peers, committer, disk, loop)
 
     def listener(
         self,

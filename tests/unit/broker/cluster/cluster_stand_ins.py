@@ -61,7 +61,7 @@ class FakePartition:
         self.first_undecided = None
         self.epoch_ends = []
         self.leads_in = None
-        self.segments = [SimpleNamespace(base_offset=0, size_bytes=100)]
+        self.segments = [SimpleNamespace(base_offset=0, size_bytes=100, close=lambda: None)]
         self.directory = f"/data/{topic}-{index}"
         self.folder = SimpleNamespace(counters=LogCounters(), storage=MemoryStorage())
         self.resources = SimpleNamespace(changes=RareChanges())
@@ -151,6 +151,7 @@ class FakeLogs:
     def __init__(self, on_disk):
         self.on_disk = on_disk
         self.partitions = {}
+        self.forgotten = {}
         self.folders = FakeFolders([FakeFolder(self.partitions)])
         self.log_starts = {}
         self.fail_creating = set()
@@ -184,7 +185,15 @@ class FakeLogs:
         return set()
 
     def forget(self, partition):
-        self.partitions.pop((partition.topic, partition.index), None)
+        key = partition.topic, partition.index
+        self.forgotten[key] = self.partitions.pop(key)
+
+    def take_over(self, topic, index, config, topic_id, place, *, was_clean):
+        partition = self.partitions[topic, index] = self.forgotten.pop((topic, index))
+        assert (partition.topic_id, place, was_clean) == (topic_id, None, True)
+        partition.configure(config)
+        partition.condition = Condition(f"{topic}-{index}")
+        return partition
 
     def delete(self, partition):
         key = (partition.topic, partition.index)

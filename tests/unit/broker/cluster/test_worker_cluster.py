@@ -550,7 +550,7 @@ class TestLeads:
         was = crew.partition("t", index)
         self.move(crew, index, 1)
         assert "was not closed" in caplog.text
-        assert was.condition.fault == "another worker leads it"
+        assert was.condition.fault == "another broker leads it"
 
     def test_a_lead_that_stays_goes_up_by_an_epoch(self, crew):
         create(crew, "t", 2)

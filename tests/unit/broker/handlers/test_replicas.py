@@ -81,7 +81,7 @@ class HandOvers:
         done(ClusterError(ErrorCode.LEADER_NOT_AVAILABLE, "it is away") if index == 1 else None)
 
 
-class TestWorkers:
+class TestSeveral:
     @pytest.fixture
     def broker(self):
         broker = StandIn()
