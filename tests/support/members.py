@@ -1,11 +1,15 @@
-"""A cluster that has more members than it was started with."""
+"""Who belongs to a cluster in tests: others besides the broker that was started, or nobody."""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 from horolog.broker.cluster.cluster import Cluster
 from horolog.broker.cluster.cluster_state import Lead
+from horolog.broker.cluster.peers import NO_PEERS
+from horolog.broker.cluster.placement import Members, Placement
+from horolog.broker.transactions.other_brokers import OtherBrokers
 
 
 def among(cluster: Cluster, *others: int) -> None:
@@ -16,3 +20,10 @@ def among(cluster: Cluster, *others: int) -> None:
     }
     cluster.nodes = (me, *others)
     cluster.changes.state = replace(state, nodes=cluster.nodes, leads={**leads, **state.leads})
+
+
+def nobody_else(cluster: Cluster) -> OtherBrokers:
+    """The other brokers of a broker alone."""
+    endpoints = SimpleNamespace(advertised=lambda _listener, _node: ("here", 9092))
+    placement = Placement(cluster, endpoints, Members.alone(cluster.settings.node_id))
+    return OtherBrokers(cluster, placement, NO_PEERS)

@@ -28,6 +28,7 @@ from horolog.broker.on_record.cluster_file import ClusterFile
 from horolog.broker.transactions.coordinator import TransactionCoordinator
 from tests.support.at_once import at_once
 from tests.support.history import Place, Row
+from tests.support.members import nobody_else
 from tests.support.transactional import committed_records
 
 DATA = "/data"
@@ -104,7 +105,7 @@ class TransactionWorld:
         safety = LocalSafety(self.loop, self.loop, Metrics(), self.clock.monotonic)  # type: ignore[arg-type]
         self.committer = Committer(self.loop, safety, lambda _: None, Metrics(), self.clock.monotonic)  # type: ignore[arg-type]
         self.coordinator = TransactionCoordinator(
-            self.cluster, self.committer, self.clock, lambda _producer_id, _committed: None
+            self.cluster, self.committer, self.clock, lambda _producer_id, _committed: None, nobody_else(self.cluster)
         )
         self.coordinator.open()
 

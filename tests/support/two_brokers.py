@@ -20,18 +20,18 @@ from horolog.broker.base.topic_names import GROUP_OFFSETS, TRANSACTION_STATE
 from horolog.broker.cluster.cluster import Cluster
 from horolog.broker.cluster.cluster_state import Lead, LeadsChanged
 from horolog.broker.cluster.new_topics import NewTopic
-from horolog.broker.cluster.placement import Members, Placement
-from horolog.broker.config.settings import load
+from horolog.broker.cluster.placement import Endpoints, Members, Placement
+from horolog.broker.config.settings import Settings, load
+from horolog.broker.log.manager import LogManager
 from horolog.broker.log.partition import Partition
 from horolog.broker.log.storage import MemoryStorage
 from horolog.broker.log.storage.memory_disk import ALL
 from horolog.broker.network.dispatch import Dispatcher
 from horolog.broker.network.limits import ConnectionLimits
+from horolog.broker.on_record.cluster_file import ClusterFile
 from horolog.broker.on_record.internal_topics import overrides_of
 from horolog.broker.server.app import Broker
 from horolog.broker.server.role import Role
-from horolog.broker.transactions.joining import Joining, JoiningAnywhere
-from horolog.broker.transactions.other_brokers import OtherBrokers
 from horolog.protocol.wire import Message
 from tests.simulation.loop import SimulatedLoop
 from tests.support.at_once import at_once
@@ -63,19 +63,19 @@ def name_in(shard: int, prefix: str = "x") -> str:
 class Asking(Role):
     """The role of a broker that sends requests to others, and has its own disk."""
 
-    def __init__(self, peers: MemoryPeers, loop: Any) -> None:
+    def __init__(self, peers: MemoryPeers) -> None:
         self._peers = peers
-        self._loop = loop
 
-    def others(self, cluster: Cluster, placement: Placement) -> OtherBrokers:
-        return OtherBrokers(cluster, placement, self._peers)
+    @property
+    def peers(self) -> MemoryPeers:
+        return self._peers
 
-    def joining(self, here: Joining, others: OtherBrokers | None, cluster: Cluster) -> Joining:
-        assert others is not None
-        return JoiningAnywhere(here, others, cluster, self._loop.call_soon)
-
-    def ask_nobody(self) -> None:
-        self._peers.close()
+    def cluster(
+        self, settings: Settings, logs: LogManager, file: ClusterFile, endpoints: Endpoints
+    ) -> tuple[Cluster, Placement]:
+        cluster, placement = super().cluster(settings, logs, file, endpoints)
+        placement.members = Members(placement.me, NODES, frozenset(NODES))
+        return cluster, placement
 
 
 class Node:
@@ -102,7 +102,7 @@ class Node:
             patch("horolog.broker.server.app.listen_addresses", lambda _: ()),
         ):
             loop: Any = self.loop
-            self.broker = Broker(self.settings, pair.clock, self.storage, [DATA], loop, Asking(self.peers, loop))
+            self.broker = Broker(self.settings, pair.clock, self.storage, [DATA], loop, Asking(self.peers))
             self._form_cluster()
             with contextlib.suppress(StopIteration):
                 self.broker.start().send(None)
@@ -123,7 +123,6 @@ class Node:
                 at_once(cluster.create_topics, new)
             leads = self._pair.leads
             among(cluster, *(node for node in NODES if node != self.number))
-            self.broker.placement.members = Members(self.number, NODES, frozenset(NODES))
             self.lead_as({place: node for place, node in leads.items() if node != self.number})
 
         cluster.open = open_and_form  # type: ignore[method-assign]

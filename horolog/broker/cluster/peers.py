@@ -47,6 +47,9 @@ class NoPeers:
         """Nothing waits."""
 
 
+NO_PEERS = NoPeers()
+
+
 def socket_path(sockets: str, node: int) -> str:
     """The socket of one broker in the folder of all."""
     return f"{sockets}/{node}"

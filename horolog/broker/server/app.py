@@ -25,6 +25,7 @@ from horolog.broker.base.metrics import Metrics
 from horolog.broker.base.periodic import Periodic
 from horolog.broker.base.topic_names import GROUP_OFFSETS, TRANSACTION_STATE
 from horolog.broker.cluster.cluster import Cluster
+from horolog.broker.cluster.hand_over import HandOvers
 from horolog.broker.cluster.left_folders import NoRoomToMerge
 from horolog.broker.commit.committer import Committer
 from horolog.broker.commit.safety import LocalSafety
@@ -57,6 +58,8 @@ from horolog.broker.server.role import Role
 from horolog.broker.server.start_notes import notes
 from horolog.broker.server.upkeep import Upkeep
 from horolog.broker.transactions.coordinator import TransactionCoordinator
+from horolog.broker.transactions.joining import Joining
+from horolog.broker.transactions.other_brokers import OtherBrokers
 from horolog.protocol.errors import ErrorCode
 from horolog.version import __version__
 
@@ -135,18 +138,18 @@ class Broker:
         self.committer = Committer(loop, safety, self.waiting.changed, self.metrics, clock.monotonic)
         self.audit = _audit(self, role.worker, loop)
         expiry_clock = ExpiryClock(clock, lambda: self.settings.horolog_clock_jump_wait_ms)
-        others = role.others(self.cluster, self.placement)
+        others = OtherBrokers(self.cluster, self.placement, role.peers)
         self.transactions = TransactionCoordinator(
-            self.cluster, self.committer, clock, self._offsets_ended, expiry_clock, others
+            self.cluster, self.committer, clock, self._offsets_ended, others, expiry_clock
         )
-        self.joining = role.joining(self.transactions, others, self.cluster)
+        self.joining = Joining(self.transactions, others, self.cluster, loop.call_soon)
         self._group_timers = LoopTimers(clock, loop)
         self.groups = GroupCoordinator(self.cluster, self.committer, clock, self._group_timers, expiry_clock)
         self.fetch_sessions = FetchSessions(
             settings.max_incremental_fetch_session_cache_slots, clock, settings.horolog_fetch_session_partitions_max
         )
         self._loop = loop
-        self.hand_overs = role.hand_overs(self.cluster, self.placement, self.committer, self.workers, loop)
+        self.hand_overs = HandOvers(self.cluster, self.placement, role.peers, self.committer, self.workers, loop)
         self.turns = KeyedQueue()
         self.sent_back = RetryGuard(clock.monotonic)
         self.quotas = ClientQuotas(settings, clock.monotonic, self.metrics, role.parts)
@@ -240,7 +243,7 @@ class Broker:
         for listener in listeners:
             await listener.stop_accepting()
             listener.stop_serving()
-        self._role.ask_nobody()
+        self._role.peers.close()  # what waits for another broker is refused now; clients retry
         if self.audit is not None:
             self.audit.flush()
         try:

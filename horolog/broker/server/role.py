@@ -7,17 +7,13 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping, Sequence
-from concurrent.futures import Executor
 from typing import TYPE_CHECKING
 
 from horolog.base.clock import Clock
 from horolog.broker.cluster.cluster import Cluster
-from horolog.broker.cluster.hand_over import HandOvers
-from horolog.broker.cluster.peers import NoPeers
+from horolog.broker.cluster.peers import NO_PEERS, Peers
 from horolog.broker.cluster.placement import Endpoints, Members, Placement
-from horolog.broker.commit.committer import Committer
 from horolog.broker.config.listeners import Address
 from horolog.broker.config.settings import Settings
 from horolog.broker.log.manager import LogManager, Share
@@ -30,8 +26,6 @@ if TYPE_CHECKING:
     from horolog.broker.network.conversation import HandshakeFactory
     from horolog.broker.observability.http import MetricsServer
     from horolog.broker.security.tls_wire import TlsDoor
-    from horolog.broker.transactions.joining import Joining
-    from horolog.broker.transactions.other_brokers import OtherBrokers
 
 
 class Role:
@@ -68,24 +62,10 @@ class Role:
         cluster = Cluster(logs.cluster_id, settings, logs, file)
         return cluster, Placement(cluster, endpoints, Members.alone(settings.node_id))
 
-    def others(self, cluster: Cluster, placement: Placement) -> OtherBrokers | None:
-        """The brokers that lead and coordinate what this one does not."""
-        return None
-
-    def joining(self, here: Joining, others: OtherBrokers | None, cluster: Cluster) -> Joining:
-        """The part that knows the partitions of all transactions."""
-        return here
-
-    def hand_overs(
-        self,
-        cluster: Cluster,
-        placement: Placement,
-        committer: Committer,
-        disk: Executor,
-        loop: asyncio.AbstractEventLoop,
-    ) -> HandOvers:
-        """The part that moves partitions to other brokers."""
-        return HandOvers(cluster, placement, NoPeers(), committer, disk, loop)
+    @property
+    def peers(self) -> Peers:
+        """The other brokers, as far as this one sends them requests."""
+        return NO_PEERS
 
     def listener(
         self,
@@ -106,6 +86,3 @@ class Role:
 
     async def begin_http(self, server: MetricsServer, address: tuple[str, int]) -> None:
         await server.start(*address)
-
-    def ask_nobody(self) -> None:
-        """Refuse requests that wait for another broker now; their clients retry."""

@@ -56,10 +56,10 @@ class TransactionCoordinator:
         committer: Committer,
         clock: Clock,
         offsets_ended: OffsetsEnded,
+        others: OtherBrokers,
         expiry_clock: Clock | None = None,
-        others: OtherBrokers | None = None,
     ) -> None:
-        """`others` are the brokers that lead and coordinate the rest; None for a single broker."""
+        """`others` are the brokers that lead and coordinate the rest, if there are any."""
         self._cluster = cluster
         self._clock = clock
         self._expiry_clock = expiry_clock or clock
@@ -71,12 +71,12 @@ class TransactionCoordinator:
         self._ending = Ending(self._journal, self._marking, clock)
         self._others = others
         self._strays: Strays | Unclaimed
-        if others is None:
-            self._strays = Strays(self._entries, self._journal, self._marking, self._join)
-        else:
+        if others.nodes:
             from horolog.broker.transactions.unclaimed import Unclaimed
 
             self._strays = Unclaimed(self, others, self._marking)
+        else:
+            self._strays = Strays(self._entries, self._journal, self._marking, self._join)
 
     def __repr__(self) -> str:
         return f"<TransactionCoordinator of {len(self._entries)} transactional ids>"
@@ -224,7 +224,7 @@ class TransactionCoordinator:
             done(ErrorCode.COORDINATOR_NOT_AVAILABLE)
         else:
             code = self._join(entry, producer, partitions, client_version)
-            if code or self._others is None:
+            if code or not self._others.nodes:
                 done(code)
                 return
             try:
@@ -338,7 +338,7 @@ class TransactionCoordinator:
     @property
     def is_loading(self) -> bool:
         """Whether this broker coordinates ids that it has not read yet."""
-        return bool(self._unread) or (self._others is not None and not self._journal.is_readable)
+        return bool(self._unread) or (bool(self._others.nodes) and not self._journal.is_readable)
 
     def absence_of(self, transactional_id: str) -> ErrorCode:
         """Why an id is not here: it is unknown, not loaded yet, or belongs to another broker."""

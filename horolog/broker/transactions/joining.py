@@ -18,7 +18,7 @@ from horolog.broker.cluster.placement import NO_NODE
 from horolog.broker.log.partition import Partition
 from horolog.broker.log.producers import KnownProducer
 from horolog.broker.transactions.other_brokers import Codes, OtherBrokers, Question
-from horolog.broker.transactions.states import VERSION_2, Producer
+from horolog.broker.transactions.states import VERSION_2, Producer, Transaction
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.topic_partition import TopicPartition
 
@@ -30,8 +30,12 @@ _NOT_NOW = frozenset({ErrorCode.NOT_COORDINATOR, ErrorCode.OPERATION_NOT_ATTEMPT
 """Errors between brokers that mean nothing to clients: it is no longer the coordinator, or does not know the topic yet."""
 
 
-class Joining(Protocol):
-    """Knows the partitions of transactions."""
+HERE = -2
+"""No node's number: this broker's own coordinator."""
+
+
+class Here(Protocol):
+    """The coordinator of this broker."""
 
     def add(
         self,
@@ -46,6 +50,10 @@ class Joining(Protocol):
 
     def verify(self, transactional_id: str, producer: Producer, partition: TopicPartition, done: CodeCallback) -> None:
         """Whether a producer may write to a partition now; TRANSACTION_ABORTABLE if the partition was not added."""
+        ...
+
+    def get(self, transactional_id: str) -> Transaction | None:
+        """The transaction, if it is coordinated here."""
         ...
 
 
@@ -65,12 +73,12 @@ class _Asked(NamedTuple):
             log.exception("%r: what its coordinator says could not be acted on", self.question)
 
 
-class JoiningAnywhere:
+class Joining:
     """Asks the coordinator here for its own ids, and other brokers for theirs."""
 
     def __init__(
         self,
-        here: Joining,
+        here: Here,
         others: OtherBrokers,
         cluster: Cluster,
         call_soon: Callable[[Callable[[int], None], int], Any],
@@ -82,7 +90,7 @@ class JoiningAnywhere:
         self._waiting: dict[int, list[_Asked]] = {}
 
     def __repr__(self) -> str:
-        return f"<JoiningAnywhere: {sum(map(len, self._waiting.values()))} questions to be sent>"
+        return f"<Joining: {sum(map(len, self._waiting.values()))} questions to be sent>"
 
     def add(
         self,
@@ -92,19 +100,26 @@ class JoiningAnywhere:
         client_version: int,
         done: CodeCallback,
     ) -> None:
-        node = self._others.coordinator_of(transactional_id)
-        if node in (self._others.me, NO_NODE):
+        node = self._coordinator_of(transactional_id)
+        if node == HERE:
             self._here.add(transactional_id, producer, partitions, client_version, lambda code: done(_told(code)))
             return
         assert client_version == VERSION_2, "who adds partitions without their client's word is of version 2"
         self._ask(node, Question(transactional_id, producer, partitions, adds=True), done)
 
     def verify(self, transactional_id: str, producer: Producer, partition: TopicPartition, done: CodeCallback) -> None:
-        node = self._others.coordinator_of(transactional_id)
-        if node in (self._others.me, NO_NODE):
+        node = self._coordinator_of(transactional_id)
+        if node == HERE:
             self._here.verify(transactional_id, producer, partition, lambda code: done(_told(code)))
         else:
             self._ask(node, Question(transactional_id, producer, (partition,), adds=False), done)
+
+    def _coordinator_of(self, transactional_id: str) -> int:
+        """The node of another coordinator; HERE also while an id has none, for the coordinator here says why not."""
+        if self._here.get(transactional_id) is not None:
+            return HERE
+        node = self._others.coordinator_of(transactional_id)
+        return HERE if node in (self._others.me, NO_NODE) else node
 
     def _ask(self, node: int, question: Question, done: CodeCallback) -> None:
         known = [self._known(question.producer, place) for place in question.places]

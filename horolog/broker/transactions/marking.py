@@ -48,7 +48,7 @@ class Marking:
         committer: Committer,
         clock: Clock,
         offsets_ended: OffsetsEnded,
-        others: OtherBrokers | None = None,
+        others: OtherBrokers,
     ) -> None:
         self._cluster = cluster
         self._committer = committer
@@ -74,8 +74,6 @@ class Marking:
                 elsewhere.append((topic, index))
         if not elsewhere:
             self._mark_here(transaction, here, coordinator_epoch, done)
-        elif self._others is None:
-            self._mark_here(transaction, here, coordinator_epoch, lambda left: done(left.union(elsewhere)))
         else:
 
             def both_told(lefts: list[Left]) -> None:
@@ -126,7 +124,7 @@ class Marking:
 
     def _append(self, partition: Partition, producer: Producer, coordinator_epoch: int, *, committed: bool) -> None:
         known = partition.producers.get(producer.id)
-        is_only_one = self._others is None or coordinator_epoch == NO_EPOCH
+        is_only_one = not self._others.nodes or coordinator_epoch == NO_EPOCH
         epoch = coordinator_epoch
         if known is not None and is_only_one:
             epoch = max(coordinator_epoch, known.coordinator_epoch)

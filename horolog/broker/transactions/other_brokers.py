@@ -90,8 +90,8 @@ class OtherBrokers:
 
     @property
     def nodes(self) -> list[int]:
-        """All of them, running or not."""
-        return [node for node in self._cluster.nodes if node != self.me]
+        """All of them, running or not; none for a broker alone."""
+        return [node for node in self._placement.members.nodes if node != self.me]
 
     def leader_of(self, topic_name: str, index: int) -> int:
         """The leader's node; NO_NODE if the partition has no leader or its topic is unknown."""

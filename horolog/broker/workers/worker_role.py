@@ -4,28 +4,22 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from concurrent.futures import Executor
 from typing import TYPE_CHECKING
 
-from horolog.broker.cluster.hand_over import HandOvers
 from horolog.broker.cluster.peers import Peers, SocketPeers, socket_path
 from horolog.broker.cluster.placement import Members, Placement
 from horolog.broker.cluster.worker_cluster import WorkerCluster
 from horolog.broker.cluster.worker_folder_checkpoints import share_of
 from horolog.broker.network.peer_listener import PeerListener
 from horolog.broker.server.role import Role
-from horolog.broker.transactions.joining import Joining, JoiningAnywhere
-from horolog.broker.transactions.other_brokers import OtherBrokers
 from horolog.broker.workers.divided_settings import divided
 from horolog.broker.workers.shared_listener import SharedListener
 
 if TYPE_CHECKING:
     from horolog.base.clock import Clock
-    from horolog.broker.cluster.cluster import Cluster
     from horolog.broker.cluster.link import Link
     from horolog.broker.cluster.placement import Endpoints
     from horolog.broker.cluster.worker_context import WorkerContext
-    from horolog.broker.commit.committer import Committer
     from horolog.broker.config.listeners import Address
     from horolog.broker.config.settings import Settings
     from horolog.broker.log.manager import LogManager, Share
@@ -81,22 +75,9 @@ class WorkerRole(Role):
         link.on_live_changed = placement.live_are
         return cluster, placement
 
-    def others(self, cluster: Cluster, placement: Placement) -> OtherBrokers:
-        return OtherBrokers(cluster, placement, self._peers)
-
-    def joining(self, here: Joining, others: OtherBrokers | None, cluster: Cluster) -> Joining:
-        assert others is not None
-        return JoiningAnywhere(here, others, cluster, self._loop.call_soon)
-
-    def hand_overs(
-        self,
-        cluster: Cluster,
-        placement: Placement,
-        committer: Committer,
-        disk: Executor,
-        loop: asyncio.AbstractEventLoop,
-    ) -> HandOvers:
-        return HandOvers(cluster, placement, self._peers, committer, disk, loop)
+    @property
+    def peers(self) -> Peers:
+        return self._peers
 
     def listener(
         self,
@@ -118,6 +99,3 @@ class WorkerRole(Role):
     async def begin_http(self, server: MetricsServer, address: tuple[str, int]) -> None:  # noqa: ARG002
         """The supervisor answers at the address, and asks each worker."""
         await server.start_unix(self._context.http_socket)
-
-    def ask_nobody(self) -> None:
-        self._peers.close()

@@ -29,7 +29,7 @@ async def test_what_a_broker_without_a_role_of_its_own_is_made_of():
         assert type(broker.cluster) is Cluster
         me = broker.settings.node_id
         assert broker.placement.members == Members(me, (me,), frozenset({me}))
-        assert broker.joining is broker.transactions
+        assert not broker.cluster.nodes[1:]
         assert (broker.hand_overs.moves, broker.logs.share) == ({}, None)
 
 
@@ -52,5 +52,5 @@ async def test_listeners_are_those_of_clients():
 
 
 async def test_nobody_waits_for_others():
-    Role().ask_nobody()
+    Role().peers.close()
     await asyncio.sleep(0)

@@ -464,7 +464,7 @@ def test_a_shard_that_another_broker_leads_is_not_gained(world: TransactionWorld
 class Others:
     """They lead and coordinate nothing."""
 
-    me = 1
+    me, nodes = 1, (2,)
 
     def transactions_of(self, producer_ids: object, done: Callable[[object], None]) -> None:
         done([])
@@ -474,7 +474,7 @@ class Others:
 def among_others(world: TransactionWorld, producer: Producer) -> TransactionWorld:
     """A world whose coordinator is one of several."""
     world.coordinator = TransactionCoordinator(
-        world.cluster, world.committer, world.clock, lambda _producer_id, _committed: None, None, Others()
+        world.cluster, world.committer, world.clock, lambda _producer_id, _committed: None, Others()
     )
     world.coordinator.open()
     world.settle()

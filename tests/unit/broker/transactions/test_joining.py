@@ -8,7 +8,7 @@ from horolog.broker.cluster.placement import NO_NODE
 from horolog.broker.cluster.topic import Topic
 from horolog.broker.log.partition import Resources, append_marker
 from horolog.broker.log.recovery import PartitionFolder, create_partition
-from horolog.broker.transactions.joining import JoiningAnywhere
+from horolog.broker.transactions.joining import Joining
 from horolog.broker.transactions.states import VERSION_0, VERSION_2, Producer
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.records.control import Marker
@@ -26,6 +26,10 @@ class Here:
 
     def __init__(self):
         self.asked = []
+        self.known = {}
+
+    def get(self, transactional_id):
+        return self.known.get(transactional_id)
 
     def add(self, *arguments):
         self.asked.append(("add", *arguments[:-1]))
@@ -62,7 +66,7 @@ class World:
         self.cluster = SimpleNamespace(topics={"t": Topic("t", bytes(16), self.partitions, {}, small_config())})
         self.here, self.others, self.soon = Here(), Others(), []
         later = lambda action, node: self.soon.append((action, node))  # noqa: E731
-        self.joining = JoiningAnywhere(self.here, self.others, self.cluster, later)
+        self.joining = Joining(self.here, self.others, self.cluster, later)
 
     def _made(self, index):
         place = PartitionFolder("t", index, f"/data/t-{index}")

@@ -6,11 +6,14 @@ import pytest
 
 from horolog.base.clock import ManualClock
 from horolog.broker.base.topic_names import GROUP_OFFSETS
+from horolog.broker.cluster.peers import NO_PEERS
+from horolog.broker.cluster.placement import NOBODY, Members
 from horolog.broker.cluster.topic import Topic
 from horolog.broker.log.partition import Resources
 from horolog.broker.log.recovery import PartitionFolder, create_partition
 from horolog.broker.log.storage.memory_disk import ALL
 from horolog.broker.transactions.marking import Marking
+from horolog.broker.transactions.other_brokers import OtherBrokers
 from horolog.broker.transactions.states import Producer, Transaction, TransactionState
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.records.control import Marker
@@ -25,7 +28,8 @@ PRODUCER = Producer(7, 3)
 class Others:
     """They answer when the test says so."""
 
-    def __init__(self):
+    def __init__(self, *nodes):
+        self.nodes = nodes
         self.asked = []
 
     def write_markers(self, transaction, places, coordinator_epoch, done):
@@ -47,7 +51,11 @@ class World:
         self.committer = TickCommitter()
         self.offsets_ended = []
         self.marking = Marking(
-            self.cluster, self.committer, ManualClock(NOW_MS), lambda *outcome: self.offsets_ended.append(outcome)
+            self.cluster,
+            self.committer,
+            ManualClock(NOW_MS),
+            lambda *outcome: self.offsets_ended.append(outcome),
+            OtherBrokers(self.cluster, SimpleNamespace(me=1, members=Members.alone(1), lead=lambda *_: NOBODY), NO_PEERS),
         )
 
     def _made(self, topic, index):
@@ -63,7 +71,7 @@ class World:
 
     def with_others(self):
         """Brokers that lead what this one does not."""
-        others = Others()
+        others = Others(2)
         self.marking = Marking(
             self.cluster,
             self.committer,

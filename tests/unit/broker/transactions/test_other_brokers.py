@@ -7,7 +7,7 @@ import pytest
 from horolog.broker.base.java_hash import partition_for
 from horolog.broker.base.topic_names import TRANSACTION_STATE
 from horolog.broker.cluster.cluster_state import Lead
-from horolog.broker.cluster.placement import NO_NODE, NOBODY
+from horolog.broker.cluster.placement import NO_NODE, NOBODY, Members
 from horolog.broker.transactions.other_brokers import OtherBrokers, Question
 from horolog.broker.transactions.states import VERSION_2, Producer, Transaction, TransactionState
 from horolog.protocol.errors import ErrorCode
@@ -58,15 +58,15 @@ class World:
         self.leads = {T0: OTHER, T1: OTHER, U0: THIRD, ("t", 2): ME, ("t", 3): NO_NODE}
         names = {"t": b"t" * 16, "u": b"u" * 16, TRANSACTION_STATE: b"x" * 16}
         self.topics = {name: SimpleNamespace(id=one, partition_count=4) for name, one in names.items()}
-        self.cluster = SimpleNamespace(topics=self.topics, nodes=(ME, OTHER, THIRD))
+        self.cluster = SimpleNamespace(topics=self.topics)
         by_id = {one: name for name, one in names.items()}
 
         def lead(topic_id, index):
             node = self.leads.get((by_id[topic_id], index), NO_NODE)
             return NOBODY if node == NO_NODE else Lead(node, 4)
 
-        self.peers = Peers()
-        self.others = OtherBrokers(self.cluster, SimpleNamespace(me=ME, lead=lead), self.peers)
+        self.peers, members = Peers(), Members(ME, (ME, OTHER, THIRD), frozenset({ME}))
+        self.others = OtherBrokers(self.cluster, SimpleNamespace(me=ME, members=members, lead=lead), self.peers)
 
 
 @pytest.fixture

@@ -13,7 +13,6 @@ from horolog.broker.config.listeners import Address
 from horolog.broker.config.settings import load
 from horolog.broker.log.storage import MemoryStorage
 from horolog.broker.server.app import AdvertisedEndpoints, Broker
-from horolog.broker.transactions.joining import JoiningAnywhere
 from horolog.broker.workers.shared_listener import SharedListener
 from horolog.broker.workers.worker_role import WorkerRole
 from horolog.protocol.messages.metadata import MetadataRequest
@@ -80,7 +79,6 @@ async def test_a_broker_is_made_of_it(role, tmp_path):
     try:
         assert isinstance(broker.cluster, WorkerCluster)
         assert broker.placement.members == Members(2, NODES, frozenset({2}))
-        assert isinstance(broker.joining, JoiningAnywhere)
         assert broker.hand_overs.moves == {}
         assert broker.sent_back is not None
         assert [type(one) for one in broker.listeners] == [SharedListener]
@@ -109,7 +107,7 @@ async def test_clients_are_never_sent_to_the_port_that_all_share(role):
 async def test_who_waits_for_another_is_told_that_nobody_is_asked_any_more(role):
     told = []
     role._peers.ask(1, MetadataRequest(topics=[]), 12, told.append, 10_000)
-    role.ask_nobody()
+    role.peers.close()
     assert told == [None]
 
 
@@ -117,5 +115,5 @@ async def test_peers_of_another_kind_are_not_listened_for(tmp_path):
     peers = Peers()
     role = WorkerRole(context_of(tmp_path), Tie(), asyncio.get_running_loop(), peers)
     assert not role.peer_listeners(Service(), ManualClock(), limits())
-    role.ask_nobody()
+    role.peers.close()
     assert peers.is_closed
