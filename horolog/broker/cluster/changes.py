@@ -45,7 +45,7 @@ class JournalFollowers(Protocol):
 
 
 class _Change(NamedTuple):
-    """`is_so`: already true on the disk, so a broker alone applies it even if the journal could not be written."""
+    """`is_so`: already true on the disk, so it is applied even if a journal of our own could not be written."""
 
     decide: Decide
     done: Done
@@ -128,7 +128,7 @@ class Changes:
             self._try(change)
         elif outcome is AppendOutcome.WRITTEN:
             self._written(change, self._apply(entry))
-        elif change.is_so and self._followers is None:
+        elif change.is_so and not self._journal.is_shared:
             log.warning(BEHIND, self._journal)
             self._end(change, self._apply(entry))
         else:

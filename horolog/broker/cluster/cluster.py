@@ -108,6 +108,11 @@ class Cluster(ServedTopics):
         """How often changes were written since the start."""
         return self._journal.written_count
 
+    @property
+    def has_shared_journal(self) -> bool:
+        """Whether others change the cluster, too: their changes are looked for, and the record is looked after."""
+        return self._journal.is_shared
+
     def open(self, now_ms: int) -> None:
         """Read the file, have the partitions opened with their topics' configurations, and make the two agree."""
         storage, folders = self._logs.resources.storage, [one.path for one in self._logs.folders.usable()]

@@ -340,6 +340,8 @@ def remove(storage: Storage, data_dir: str, *, is_damaged: bool = False) -> None
 class FileJournal:
     """The journal as one worker reads and writes it, from where it has been read to."""
 
+    is_shared = True
+
     def __init__(
         self,
         storage: Storage,

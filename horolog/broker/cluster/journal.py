@@ -32,6 +32,8 @@ class Journal(Protocol):
 
     written_count: int
     """How often it was written since the start."""
+    is_shared: bool
+    """Whether others write it, too; then each entry counts, and one that is not written has not happened."""
 
     def append(self, entry: Entry, becomes: ClusterState, done: Callable[[AppendOutcome], None]) -> None:
         """Keep an entry under the number of the state that it leads to."""
@@ -51,7 +53,9 @@ class Journal(Protocol):
 
 
 class WholeFile:
-    """The cluster file as a journal."""
+    """The cluster file as a journal. Each write has the whole state, also what an earlier write has missed."""
+
+    is_shared = False
 
     def __init__(self, file: ClusterFile) -> None:
         self._file = file

@@ -47,7 +47,6 @@ class WorkerCluster(Cluster):
         context: WorkerContext,
         link: Link,
     ) -> None:
-        assert logs.share is not None
         paths = [folder.path for folder in logs.folders.usable()]
         found = file_journal.take_up(logs.resources.storage, paths)
         self._is_begun = found is not None

@@ -16,7 +16,7 @@ from horolog.broker.cluster.worker_checkpoints import (
     united_rows,
 )
 from horolog.broker.log.files import checkpoints, log_starts
-from horolog.broker.log.manager import FolderCheckpoints, Share
+from horolog.broker.log.manager import FolderCheckpoints, Share, held_by_parent
 from horolog.broker.log.partition import Partition
 from horolog.broker.log.storage import Storage, StorageFault
 from horolog.protocol.topic_partition import TopicPartition
@@ -148,4 +148,4 @@ def _row(partition: Partition) -> PartitionRow:
 
 def share_of(node: int, owner: int, *, is_first: bool) -> Share:
     """The share of one worker in folders that belong to the node `owner`."""
-    return Share(node, owner, is_first, WorkerFolderCheckpoints)
+    return Share(node, owner, is_first, WorkerFolderCheckpoints, held_by_parent, f".{node}")

@@ -122,7 +122,7 @@ class Broker:
         self.workers = ThreadPoolExecutor(DISK_WORKERS, thread_name_prefix="disk")
         if settings.horolog_read_only:
             storage = _only_read(storage, data_dirs)
-        self.logs = LogManager(data_dirs, storage, clock, self.settings, role.share())
+        self.logs = LogManager(data_dirs, storage, clock, self.settings, role.share(settings))
         # A worker must not share descriptors with the loop: see RealStorage.
         own_storage = _of_workers(storage)
         file = ClusterFile(storage, data_dirs[0], lambda: [folder.path for folder in self.logs.folders.usable()])

@@ -16,7 +16,7 @@ from horolog.broker.cluster.peers import NO_PEERS, Peers
 from horolog.broker.cluster.placement import Endpoints, Members, Placement
 from horolog.broker.config.listeners import Address
 from horolog.broker.config.settings import Settings
-from horolog.broker.log.manager import LogManager, Share
+from horolog.broker.log.manager import LogManager, Share, whole
 from horolog.broker.network.dispatch import Dispatcher
 from horolog.broker.network.limits import ConnectionLimits
 from horolog.broker.network.listener import Listener
@@ -37,9 +37,9 @@ class Role:
     def __repr__(self) -> str:
         return f"<{type(self).__name__}>"
 
-    def share(self) -> Share | None:
-        """The part of the data folders that it opens; None for all."""
-        return None
+    def share(self, settings: Settings) -> Share:
+        """The part of the data folders that it opens."""
+        return whole(settings.node_id)
 
     def part_of(self, settings: Settings) -> Settings:
         """The settings that apply to it."""

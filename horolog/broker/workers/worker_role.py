@@ -49,7 +49,7 @@ class WorkerRole(Role):
     def __repr__(self) -> str:
         return f"<WorkerRole of {self._context}>"
 
-    def share(self) -> Share:
+    def share(self, settings: Settings) -> Share:  # noqa: ARG002
         context = self._context
         return share_of(context.node, context.nodes[0], is_first=context.is_first)
 

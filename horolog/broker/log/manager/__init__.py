@@ -5,7 +5,7 @@ from horolog.broker.log.manager.data_folders import DataFolders
 from horolog.broker.log.manager.folder_checkpoints import FolderCheckpoints
 from horolog.broker.log.manager.manager import LogManager
 from horolog.broker.log.manager.placing import Placing
-from horolog.broker.log.manager.share import Mine, Share
+from horolog.broker.log.manager.share import Mine, Share, held_by_parent, whole
 
 __all__ = [
     "DataFolder",
@@ -16,5 +16,7 @@ __all__ = [
     "Placing",
     "Share",
     "doom",
+    "held_by_parent",
     "partition_of",
+    "whole",
 ]

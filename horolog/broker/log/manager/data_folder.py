@@ -17,9 +17,8 @@ from typing import NamedTuple
 
 from horolog.base.clock import Clock
 from horolog.broker.config.topic_settings import TopicConfig
-from horolog.broker.log.manager.folder_checkpoints import FolderCheckpoints
 from horolog.broker.log.manager.identity import FolderIdentity, FolderUnusable
-from horolog.broker.log.manager.share import HeldByAnother, Share
+from horolog.broker.log.manager.share import Share
 from horolog.broker.log.partition import Partition, Resources, closing
 from horolog.broker.log.recovery import (
     Circumstances,
@@ -41,7 +40,6 @@ from horolog.protocol.topic_partition import TopicPartition
 
 log = logging.getLogger(__name__)
 
-HELD = HeldByAnother()
 PROBE = ".horolog-probe"
 """Written and removed to test whether a failed folder is writable again."""
 
@@ -70,19 +68,13 @@ class _DoomedFolder(NamedTuple):
 class DataFolder:
     """One data folder, locked from `claim` to `close` or `release`."""
 
-    def __init__(
-        self, path: str, storage: Storage, clock: Clock, share: Share | None = None, *, may_make: bool = True
-    ) -> None:
+    def __init__(self, path: str, storage: Storage, clock: Clock, share: Share, *, may_make: bool = True) -> None:
         self.path = path
         self._share = share
         self._may_make = may_make
         self.partitions: dict[TopicPartition, Partition] = {}
         self.identity = FolderIdentity(path, storage)
-        self.checkpoints = (
-            FolderCheckpoints(path, storage, self.partitions)
-            if share is None
-            else share.checkpoints(path, storage, self.partitions, share)
-        )
+        self.checkpoints = share.checkpoints(path, storage, self.partitions, share)
         self.fault: str | None = None
         """Why it cannot be used, since startup or since a write to it failed."""
         self._storage = storage
@@ -109,7 +101,7 @@ class DataFolder:
             raise FolderUnusable(f"{self.path} is not there, and with horolog.read.only no folder is made")
         try:
             make_folder(self._storage, self.path)
-            self._lock = lock_folder(self._storage, self.path, self._own_lock)
+            self._lock = lock_folder(self._storage, self.path, partial(self._share.lock, self._storage))
         except FolderInUse as error:
             raise DataFolderError(str(error)) from error
         except StorageFault as error:
@@ -137,10 +129,6 @@ class DataFolder:
         self.partitions.clear()
         self.release()
 
-    def _own_lock(self, path: str) -> Lock:
-        """Take no lock if workers share the folder: the process that started them holds it."""
-        return self._storage.lock(path) if self._share is None else HELD
-
     # -- opening
 
     def open(self, config_of: Callable[[str], TopicConfig], resources: Resources) -> None:
@@ -160,7 +148,7 @@ class DataFolder:
         now_ms = self._clock.wall_ms()
         self._find_doomed(now_ms)
         for key in self.keys():
-            if self._share is not None and self._share.find(*key) is None:
+            if self._share.find(*key) is None:
                 continue
             start_offset, recovery_point = starts.offsets.get(key, 0), points.offsets.get(key, 0)
             known = Circumstances(was_clean, start_offset, now_ms, recovery_point, may_be_unsynced=not was_clean)
@@ -215,7 +203,7 @@ class DataFolder:
         return any(not one.condition.takes_appends for one in self.partitions.values())
 
     def _find_doomed(self, now_ms: int) -> None:
-        if self._share is not None and not self._share.is_first:
+        if not self._share.is_first:
             return
         for name in self._storage.list_dir(self.path):
             if name.endswith(DELETED_FOLDER_SUFFIX) and self._storage.is_dir(f"{self.path}/{name}"):
@@ -229,7 +217,7 @@ class DataFolder:
         """Test whether the folder can be written, and set or clear its fault. May run in a worker."""
         number, files = self.checkpoints.contents()
         try:
-            probe = PROBE if self._share is None else self._share.named(PROBE)
+            probe = self._share.named(PROBE)
             self._storage.write_atomically(f"{self.path}/{probe}", b"")
             self._storage.remove(f"{self.path}/{probe}")
             for name, data in files.items():

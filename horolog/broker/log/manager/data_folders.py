@@ -29,7 +29,7 @@ class DataFolders:
         storage: Storage,
         clock: Clock,
         node_id: int,
-        share: Share | None = None,
+        share: Share,
         *,
         may_make: bool,
     ) -> None:

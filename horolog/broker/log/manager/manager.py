@@ -17,7 +17,7 @@ from horolog.broker.config.topic_settings import TopicConfig
 from horolog.broker.log.files import checkpoints
 from horolog.broker.log.manager.data_folder import DataFolder, partition_of, place_in
 from horolog.broker.log.manager.data_folders import DataFolders
-from horolog.broker.log.manager.share import Share
+from horolog.broker.log.manager.share import Share, whole
 from horolog.broker.log.partition import Partition, Resources, closing, log_start
 from horolog.broker.log.recovery import (
     Circumstances,
@@ -36,15 +36,14 @@ log = logging.getLogger(__name__)
 
 
 class LogManager:
-    """The data folders of one broker, locked while this object lives; or one worker's `share` of them."""
+    """One process's share of the data folders, without one all of them, locked while this object lives."""
 
     def __init__(
         self, data_dirs: list[str], storage: Storage, clock: Clock, settings: Settings, share: Share | None = None
     ) -> None:
         may_make = not settings.horolog_read_only
-        self.share = share
-        node_id = settings.node_id if share is None else share.owner
-        self.folders = DataFolders(data_dirs, storage, clock, node_id, share, may_make=may_make)
+        self.share = share or whole(settings.node_id)
+        self.folders = DataFolders(data_dirs, storage, clock, self.share.owner, self.share, may_make=may_make)
         self.partitions: dict[TopicPartition, Partition] = {}
         self.record_number: Callable[[], int] = lambda: 0
         """How often the record of the cluster was written."""

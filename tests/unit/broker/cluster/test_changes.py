@@ -30,6 +30,7 @@ class SharedJournal:
         self.kept = []
         self.checked = []
         self.fails = False
+        self.is_shared = False
 
     def append(self, entry, becomes, done):
         self.asked.append((entry, becomes.number, done))
@@ -206,6 +207,7 @@ class TestInCompany:
     @pytest.fixture
     def bench(self, company):
         bench = Bench()
+        bench.journal.is_shared = True
         bench.changes = Changes(bench.journal, 1, bench.carry_out, company)
         return bench
 

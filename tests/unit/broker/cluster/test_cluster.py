@@ -26,6 +26,7 @@ class SlowJournal:
     """Others append to `entries`; an entry from here is kept when the test says so."""
 
     written_count = 0
+    is_shared = True
 
     def __init__(self):
         self.entries = []

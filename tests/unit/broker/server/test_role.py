@@ -30,7 +30,7 @@ async def test_what_a_broker_without_a_role_of_its_own_is_made_of():
         me = broker.settings.node_id
         assert broker.placement.members == Members(me, (me,), frozenset({me}))
         assert not broker.cluster.nodes[1:]
-        assert (broker.hand_overs.moves, broker.logs.share) == ({}, None)
+        assert (broker.hand_overs.moves, broker.logs.share.owner, broker.logs.share.suffix) == ({}, me, "")
 
 
 def test_nothing_is_divided_and_clients_are_sent_where_the_settings_say():

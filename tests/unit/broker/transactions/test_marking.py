@@ -55,7 +55,9 @@ class World:
             self.committer,
             ManualClock(NOW_MS),
             lambda *outcome: self.offsets_ended.append(outcome),
-            OtherBrokers(self.cluster, SimpleNamespace(me=1, members=Members.alone(1), lead=lambda *_: NOBODY), NO_PEERS),
+            OtherBrokers(
+                self.cluster, SimpleNamespace(me=1, members=Members.alone(1), lead=lambda *_: NOBODY), NO_PEERS
+            ),
         )
 
     def _made(self, topic, index):

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from horolog.base.clock import SystemClock
-from horolog.broker.log.manager import DataFolder
+from horolog.broker.log.manager import DataFolder, whole
 from horolog.broker.log.storage import LOCK_FILE, DataFolderError, FolderInUse, RealStorage, StorageFault, file_locks
 from horolog.broker.workers.folder_locks import FolderLocks
 
@@ -23,7 +23,7 @@ def test_folders_are_made_and_locked(tmp_path):
 
 
 def test_a_folder_that_a_broker_has_is_refused_in_its_words(tmp_path):
-    folder = DataFolder(str(tmp_path), RealStorage(), SystemClock())
+    folder = DataFolder(str(tmp_path), RealStorage(), SystemClock(), whole(1))
     folder.claim(1)
     with pytest.raises(FolderInUse) as refused:
         FolderLocks([f"{tmp_path}/other", str(tmp_path)])
@@ -32,7 +32,7 @@ def test_a_folder_that_a_broker_has_is_refused_in_its_words(tmp_path):
 
     locks = FolderLocks([str(tmp_path)])
     with pytest.raises(DataFolderError) as told:
-        DataFolder(str(tmp_path), RealStorage(), SystemClock()).claim(1)
+        DataFolder(str(tmp_path), RealStorage(), SystemClock(), whole(1)).claim(1)
     locks.release()
     assert str(refused.value) == str(told.value)
 

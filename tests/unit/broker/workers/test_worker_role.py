@@ -94,7 +94,7 @@ async def test_it_has_its_part_of_what_all_share(role):
     settings, _ = load(None, {}, SETTINGS)
     assert role.part_of(settings).max_connections == 51
     assert role.parts == len(NODES)
-    share = role.share()
+    share = role.share(settings)
     assert (share.node, share.owner, share.is_first) == (2, 1, False)
     assert repr(role).startswith("<WorkerRole of WorkerContext(node=2")
 

@@ -7,7 +7,7 @@ import pytest
 from horolog.base.clock import ManualClock
 from horolog.broker.config.settings import load
 from horolog.broker.log.files import MetaProperties, checkpoints, log_starts, meta_properties
-from horolog.broker.log.manager import LogManager, partition_of
+from horolog.broker.log.manager import LogManager, partition_of, whole
 from horolog.broker.log.manager.data_folder import DataFolder
 from horolog.broker.log.manager.identity import FolderUnusable
 from horolog.broker.log.partition import Resources, log_start
@@ -548,7 +548,7 @@ class TestClaiming:
 
     def test_nothing_is_made_where_nothing_may_be_written(self, machine):
         with pytest.raises(FolderUnusable, match=r"horolog\.read\.only"):
-            DataFolder("/new", machine.storage, machine.clock, may_make=False).claim(1)
+            DataFolder("/new", machine.storage, machine.clock, whole(1), may_make=False).claim(1)
 
     @pytest.mark.parametrize("operation", ["make", "sync_dir"])
     def test_one_that_cannot_be_made_is_unusable(self, machine, operation):
@@ -687,7 +687,7 @@ def test_a_damaged_checkpoint_costs_a_warning_and_no_record(machine, caplog):
 
 
 def claimed(machine, path="/data"):
-    folder = DataFolder(path, machine.storage, machine.clock)
+    folder = DataFolder(path, machine.storage, machine.clock, whole(1))
     folder.claim(1)
     return folder
 
