@@ -51,10 +51,10 @@ def trail(
     clock: ManualClock | None = None,
     kinds: tuple[str, ...] = KINDS,
     rate: int = 100,
-    worker: int | None = None,
     metrics: Metrics | None = None,
+    **labels: object,
 ) -> AuditTrail:
-    return AuditTrail(kinds, [kept], clock or ManualClock(NOW_MS), metrics or Metrics(), rate=rate, worker=worker)
+    return AuditTrail(kinds, [kept], clock or ManualClock(NOW_MS), metrics or Metrics(), rate=rate, **labels)
 
 
 def audited(memory: MemoryBroker) -> Kept:

@@ -31,6 +31,11 @@ class WorkerContext:
         return self.nodes.index(self.node) + 1
 
     @property
+    def labels(self) -> dict[str, object]:
+        """What its lines say of it."""
+        return {"worker": self.number}
+
+    @property
     def http_socket(self) -> str:
         return http_socket(self.sockets, self.node)
 

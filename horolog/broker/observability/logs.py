@@ -139,27 +139,27 @@ def may_be_provoked(record: logging.LogRecord) -> bool:
     return record.levelno < logging.WARNING or record.name.startswith(PROVOKED_BY_PEERS)
 
 
-class OfWorker(logging.Filter):
-    """Adds the worker's number to every line, where there are several."""
+class Labels(logging.Filter):
+    """Adds to every line which process writes it, where there are several."""
 
-    def __init__(self, number: int) -> None:
+    def __init__(self, labels: dict[str, object]) -> None:
         super().__init__()
-        self._number = number
+        self._labels = labels
 
     def filter(self, record: logging.LogRecord) -> bool:
-        record.worker = self._number
+        record.__dict__.update(self._labels)
         return True
 
 
 class LogSetup:
     """Has the root logger write to a stream as the settings say, and follows them when they change."""
 
-    def __init__(self, settings: Settings, stream: TextIO = sys.stderr, *, worker: int | None = None) -> None:
+    def __init__(self, settings: Settings, stream: TextIO = sys.stderr, **labels: object) -> None:
+        """Every line has the `labels`, which are among `FIELDS`."""
         self._handler = logging.StreamHandler(stream)
         self._handler.setFormatter(JsonFormatter() if settings.horolog_log_format == "json" else TextFormatter())
         self._handler.addFilter(Repeats())
-        if worker is not None:
-            self._handler.addFilter(OfWorker(worker))
+        self._handler.addFilter(Labels(labels))
         self._named: set[str] = set()
         logging.getLogger().addHandler(self._handler)
         self.apply(settings)

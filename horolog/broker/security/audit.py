@@ -132,12 +132,13 @@ class AuditTrail:
         metrics: Metrics,
         *,
         rate: int,
-        worker: int | None = None,
+        **labels: object,
     ) -> None:
+        """Every event has the `labels`."""
         self._sinks = sinks
         self._clock = clock
         self._rate = rate
-        self._always: dict[str, object] = {} if worker is None else {"worker": worker}
+        self._always = labels
         now_s = clock.monotonic()
         self._allowances = {kind: _Allowance(now_s) for kind in kinds}
         self._counters = {kind: metrics.counter(EVENTS, kind) for kind in kinds}

@@ -136,7 +136,7 @@ class Broker:
         self.waiting = Waiting(loop)
         safety = LocalSafety(loop, self.workers, self.metrics, clock.monotonic)
         self.committer = Committer(loop, safety, self.waiting.changed, self.metrics, clock.monotonic)
-        self.audit = _audit(self, role.worker, loop)
+        self.audit = _audit(self, role.labels, loop)
         expiry_clock = ExpiryClock(clock, lambda: self.settings.horolog_clock_jump_wait_ms)
         others = OtherBrokers(self.cluster, self.placement, role.peers)
         self.transactions = TransactionCoordinator(
@@ -312,7 +312,7 @@ class Broker:
         self.upkeep.run_once()
 
 
-def _audit(broker: Broker, worker: int | None, loop: asyncio.AbstractEventLoop) -> AuditTrail | None:
+def _audit(broker: Broker, labels: Mapping[str, object], loop: asyncio.AbstractEventLoop) -> AuditTrail | None:
     """None if no audit is configured."""
     settings, clock, cluster, metrics = broker.settings, broker.clock, broker.cluster, broker.metrics
     path, topic = settings.horolog_audit_file, settings.horolog_audit_topic
@@ -326,11 +326,10 @@ def _audit(broker: Broker, worker: int | None, loop: asyncio.AbstractEventLoop) 
     if path is not None:
         sinks.append(AuditFile(path, metrics.counter(LOST, "file")))
     if topic is not None:
-        node = cluster.nodes[0 if worker is None else worker - 1]
         lost = metrics.counter(LOST, "topic")
-        sinks.append(AuditTopic(topic, node, cluster, broker.committer, clock, loop, lost=lost))
+        sinks.append(AuditTopic(topic, broker.placement.me, cluster, broker.committer, clock, loop, lost=lost))
     kinds, rate = settings.horolog_audit_events, settings.horolog_audit_rate_max
-    return AuditTrail(kinds, sinks, clock, metrics, rate=rate, worker=worker)
+    return AuditTrail(kinds, sinks, clock, metrics, rate=rate, **labels)
 
 
 def _doors(

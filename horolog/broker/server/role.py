@@ -31,8 +31,10 @@ if TYPE_CHECKING:
 class Role:
     """The role of a broker alone: it leads everything and sends no requests."""
 
-    worker: int | None = None
-    """The number of the worker, if there are several."""
+    @property
+    def labels(self) -> Mapping[str, object]:
+        """What lines of the log and of the audit trail say of this process."""
+        return {}
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}>"

@@ -64,7 +64,7 @@ class ToSupervisor:
 
 def run(orders: Orders, connected: socket.socket) -> int:
     """Run the broker until the supervisor wants it to end; the exit code."""
-    logs = LogSetup(orders.settings, sys.stderr, worker=orders.context.number)
+    logs = LogSetup(orders.settings, sys.stderr, **orders.context.labels)
     if orders.context.is_first:
         log.info("the hot path is %s", HOT_PATH)
     raise_limit()

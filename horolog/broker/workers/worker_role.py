@@ -40,7 +40,6 @@ class WorkerRole(Role):
     ) -> None:
         """With `peers` given, other workers do not connect over sockets."""
         self._context = context
-        self.worker = context.number
         self._link = link
         self._loop = loop
         self._is_asked_by_socket = peers is None
@@ -56,6 +55,10 @@ class WorkerRole(Role):
     def part_of(self, settings: Settings) -> Settings:
         """Settings with this worker's part of what all workers share."""
         return divided(settings, len(self._context.nodes))
+
+    @property
+    def labels(self) -> Mapping[str, object]:
+        return self._context.labels
 
     @property
     def parts(self) -> int:
