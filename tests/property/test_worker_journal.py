@@ -38,22 +38,19 @@ class Worker:
 
     def __init__(self, storage, applied_by_all):
         found = file_journal.find(storage, ["/data"])
-        state = settling.beginning(ClusterState(), found)
+        state = settling.beginning(ClusterState(nodes=(1,)), found)
         for entry in found.read.entries:
             state = state.apply(entry)
         self.waiting = []
         self.steps = []
-        self.changes = Changes(FileJournal(storage, found, applied_by_all), 1, self.carry_out, self)
+        self.changes = Changes(FileJournal(storage, found, applied_by_all), 1, self.carry_out, self.announce)
         self.changes.begin(state, is_news=False)
 
     def carry_out(self, steps):
         self.steps += steps
         return {}
 
-    def follow(self, steps):
-        self.carry_out(steps)
-
-    def journal_is_at(self, number, done):
+    def announce(self, number, done):
         self.waiting.append((number, done))
 
 

@@ -7,7 +7,8 @@ from typing import Any
 
 from horolog.base.clock import ManualClock
 from horolog.broker.cluster import settling
-from horolog.broker.cluster.worker_cluster import WorkerCluster
+from horolog.broker.cluster.cluster import Cluster
+from horolog.broker.cluster.worker_company import Workers
 from horolog.broker.cluster.worker_context import WorkerContext
 from horolog.broker.cluster.worker_folder_checkpoints import share_of
 from horolog.broker.config.settings import Layers, Settings, from_layers
@@ -68,7 +69,7 @@ class Crew:
         self.folders = list(folders)
         self.clock = ManualClock(NOW_MS)
         self.at_once = at_once
-        self.clusters: dict[int, WorkerCluster] = {}
+        self.clusters: dict[int, Cluster] = {}
         self.logs: dict[int, LogManager] = {}
         self.ties: dict[int, Tie] = {}
         self._static: dict[str, str] = {}
@@ -99,21 +100,14 @@ class Crew:
         settings = self.settings_of(self.nodes[0])
         settling.settle(self.storage, self.folders, self.clock, settings, self.nodes, self.new_id)
 
-    def begin(self, node: int, rules_changed: Callable[[Rules], None] = lambda _: None) -> WorkerCluster:
+    def begin(self, node: int, rules_changed: Callable[[Rules], None] = lambda _: None) -> Cluster:
         """Start one worker, or its successor."""
         settings, tie = self.settings_of(node), Tie(self, node)
         share = share_of(node, self.nodes[0], is_first=node == self.nodes[0])
         logs = self.logs[node] = LogManager(self.folders, self.storage, self.clock, settings, share)
         file = ClusterFile(self.storage, self.folders[0], lambda: [one.path for one in logs.folders.usable()])
-        cluster = WorkerCluster(
-            logs.cluster_id,
-            settings,
-            logs,
-            file,
-            self.new_id,
-            context=context_of(node, self.nodes),
-            link=tie,
-        )
+        company = Workers(context_of(node, self.nodes), tie, logs, file)
+        cluster = Cluster(logs.cluster_id, settings, logs, file, company, self.new_id)
         self.ties[node] = tie
         cluster.rule_watchers.append(rules_changed)
         cluster.open(self.clock.wall_ms())

@@ -5,6 +5,7 @@ __all__ = [
     "cluster",
     "cluster_start",
     "cluster_state",
+    "company",
     "entry_lines",
     "file_journal",
     "hand_over",
@@ -17,7 +18,7 @@ __all__ = [
     "settling",
     "topic",
     "worker_checkpoints",
-    "worker_cluster",
+    "worker_company",
     "worker_context",
     "worker_folder_checkpoints",
 ]

@@ -1,7 +1,7 @@
 """Changes the cluster, one change at a time: decide on the present state, journal the entry, apply it, do what it asks of this broker.
 
 If another broker's entry came first, the decision is made again on the state that it left. This loop, in any broker, does what Kafka's
-controller does. Other brokers are notified (`JournalFollowers`), and the caller of a change is answered once they have applied it.
+controller does. Other brokers are notified (`Announce`), and the caller of a change is answered once they have applied it.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import logging
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from horolog.broker.cluster.cluster_state import ClusterState, Entry, Step, transitions
 from horolog.broker.cluster.journal import AppendOutcome, Journal
@@ -32,16 +32,8 @@ NO_FAILURES: Failures = {}
 NOT_WRITTEN = ClusterError(ErrorCode.KAFKA_STORAGE_ERROR, "the cluster file could not be written")
 
 
-class JournalFollowers(Protocol):
-    """The brokers that share a journal with this one."""
-
-    def journal_is_at(self, number: int, done: Callable[[], None]) -> None:
-        """Notify them; `done` is called when all of them have applied that entry, or after a while."""
-        ...
-
-    def follow(self, steps: Sequence[Step]) -> object:
-        """Do what an entry of theirs asks of this broker, as far as it can be done."""
-        ...
+Announce = Callable[[int, Callable[[], None]], None]
+"""Notifies the other brokers that the journal is written up to an entry; calls back when all of them have applied it, or after a while."""
 
 
 class _Change(NamedTuple):
@@ -61,13 +53,13 @@ class Changes:
         journal: Journal,
         me: int,
         carry_out: Callable[[Sequence[Step]], Failures],
-        followers: JournalFollowers | None = None,
+        announce: Announce,
     ) -> None:
         self.state = ClusterState(nodes=(me,))
         self._journal = journal
         self._me = me
         self._carry_out = carry_out
-        self._followers = followers
+        self._announce = announce
         self._waiting: deque[_Change] = deque()
         self._is_busy = False
         self._has_begun = False
@@ -145,20 +137,17 @@ class Changes:
         """Whether there was anything to follow."""
         entries = self._journal.tail(self.state.number)
         for entry in entries:
-            steps = self._steps(entry)
-            if self._followers is not None:
-                self._followers.follow(steps)
-            else:
-                self._carry_out(steps)
+            self._carry_out(self._steps(entry))  # as far as it can be done
         return bool(entries)
 
     def _written(self, change: _Change, outcome: Failures) -> None:
         """Notify the others of the change; the next one begins meanwhile."""
-        is_over = self._followers is None or not change.waits
-        if self._followers is not None:
-            number = self.state.number
-            self._followers.journal_is_at(number, _nothing if is_over else partial(change.done, outcome))
-        self._end(change if is_over else change._replace(done=_nobody_waits), outcome)
+        self._is_busy = False
+        done = partial(change.done, outcome)
+        self._announce(self.state.number, done if change.waits else _nothing)
+        if not change.waits:
+            done()
+        self._go_on()
 
     def _end(self, change: _Change, outcome: Failures | ClusterError) -> None:
         """The next change begins on the state that the caller of this one has seen."""

@@ -13,8 +13,8 @@ import uuid
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from horolog.broker.cluster.changes import Changes, Failures, JournalFollowers
-from horolog.broker.cluster.cluster_start import Start, identify, is_unread, record_of
+from horolog.broker.cluster.changes import Changes, Failures
+from horolog.broker.cluster.cluster_start import identify, is_unread, record_of
 from horolog.broker.cluster.cluster_state import (
     PRODUCER_ID_BLOCK_SIZE,
     BrokerConfigsChanged,
@@ -31,8 +31,7 @@ from horolog.broker.cluster.cluster_state import (
     TopicsFound,
     TopicsWithdrawn,
 )
-from horolog.broker.cluster.journal import Journal, WholeFile
-from horolog.broker.cluster.left_folders import merge_what_workers_left, remove_sockets
+from horolog.broker.cluster.company import Company
 from horolog.broker.cluster.new_topics import (
     UNSET,
     NewPartitions,
@@ -42,7 +41,7 @@ from horolog.broker.cluster.new_topics import (
     leads_of_new,
     unknown_topic,
 )
-from horolog.broker.cluster.served_topics import ServedTopics
+from horolog.broker.cluster.served_topics import ServedTopics, folders_of, topic_id_of
 from horolog.broker.cluster.topic import Topic
 from horolog.broker.config.settings import Settings
 from horolog.broker.log.manager import LogManager
@@ -74,20 +73,18 @@ class Cluster(ServedTopics):
         settings: Settings,
         logs: LogManager,
         file: ClusterFile,
+        company: Company,
         new_topic_id: Callable[[], bytes] = random_topic_id,
-        *,
-        journal: Journal | None = None,
-        followers: JournalFollowers | None = None,
     ) -> None:
-        """`journal` and `followers` are given if several brokers change the cluster (`workers.worker_cluster`)."""
         super().__init__(settings, logs)
         self.cluster_id = cluster_id
-        self.nodes: tuple[int, ...] = (settings.node_id,)
+        self.nodes = company.nodes
         """The brokers of the cluster."""
+        self._company = company
         self._file = file
         self._new_topic_id = new_topic_id
-        self._journal = WholeFile(file) if journal is None else journal
-        self.changes = Changes(self._journal, settings.node_id, self._carry_out, followers)
+        self._journal = company.journal
+        self.changes = Changes(self._journal, settings.node_id, self._carry_out, company.announce)
         self._foreign: set[str] = set()
         self._producer_ids = iter(range(0))
 
@@ -114,20 +111,21 @@ class Cluster(ServedTopics):
         return self._journal.is_shared
 
     def open(self, now_ms: int) -> None:
-        """Read the file, have the partitions opened with their topics' configurations, and make the two agree."""
-        storage, folders = self._logs.resources.storage, [one.path for one in self._logs.folders.usable()]
-        merge_what_workers_left(storage, folders)
-        remove_sockets(storage, folders)
-        start = Start(self._logs, self._file, self._configs, self._new_topic_id)
-        state = replace(start.run(now_ms, self._take_settings), nodes=self.nodes)
-        self.topics = start.topics
+        """Find the state of the cluster, and open the partitions that are led here with their topics' configurations."""
+        start = self._company.start(self._logs, self._file, self._configs, self._new_topic_id)
+        start.run(now_ms, self._take_settings, self._begin)
+        self.topics, self._foreign = start.topics, start.foreign
         self.by_id = {topic.id: topic for topic in self.topics.values()}
         self.partition_cache.clear()
         self._logs.record_number = lambda: self._file.number
-        self._foreign = start.foreign
-        self.changes.begin(state, is_news=start.is_news)
-        self._tell_rules(state.rules)
         start.remember()
+        self._company.listen(self.catch_up, self.check_record, lambda: self.state)
+        self._tell_epochs(self._logs.partitions.values())
+        self.catch_up()
+
+    def _begin(self, state: ClusterState, is_news: bool) -> None:
+        self.changes.begin(replace(state, nodes=self.nodes), is_news=is_news)
+        self._tell_rules(state.rules)
 
     def reopened(self, partition: Partition) -> None:
         """A folder can be read again: its topic may take the id in it, and other brokers learn the epoch in which it is led."""
@@ -154,6 +152,8 @@ class Cluster(ServedTopics):
 
     def _tell_epochs(self, partitions: Iterable[Partition]) -> None:
         """An epoch goes up if a log was not closed."""
+        if not self.has_shared_journal:
+            return  # nobody else tells clients
         told = {}
         for one in partitions:
             topic = self.topics.get(one.topic)
@@ -167,6 +167,7 @@ class Cluster(ServedTopics):
     def catch_up(self) -> None:
         """Apply what other brokers have changed."""
         self.changes.catch_up()
+        self._company.applied(self.state.number)
 
     def check_record(self) -> None:
         """Write the record on the disk again if it is not as it was written."""
@@ -230,7 +231,14 @@ class Cluster(ServedTopics):
         self.changes.make(decide, made)
 
     def _note_removed(self, topics: Collection[tuple[str, bytes]]) -> None:
-        """Deleted topics, by name and id, of which this broker has no folder any more."""
+        """Deleted topics, by name and id, of which this broker has no folder any more.
+
+        Where others have folders of theirs, only what lies there tells whether all have removed them. The next settling removes the rest.
+        """
+        if self.has_shared_journal:
+            storage = self._logs.resources.storage
+            left = {(name, topic_id_of(storage, path)) for name, _, path in folders_of(self._logs)}
+            topics = [(name, one) for name, one in topics if not {(name, one), (name, None)} & left]
         self.changes.note(FoldersRemoved(frozenset(topics)))
 
     def add_partitions(
@@ -264,7 +272,23 @@ class Cluster(ServedTopics):
             self.topic_config,
             self._new_topic_id,
             self._logs.folders.placing(),
+            self._is_leaving,
         )
+
+    def _is_leaving(self, name: str) -> bool:
+        """Whether a deleted topic of this name has folders that another broker is still to remove."""
+        is_deleted = self.has_shared_journal and name in self.state.deleting
+        return is_deleted and any(name == one for one, _, _ in folders_of(self._logs))
+
+    def _new_partition(self, topic: Topic, index: int, topic_id: bytes | None, place: str | None) -> Partition:
+        """A shared journal decides, whichever broker wrote the entry: a partition whose files cannot be made is offline."""
+        self._company.goes_on()
+        make = self._logs.create_or_offline if self.has_shared_journal else self._logs.create
+        return make(topic.name, index, topic.config, topic_id, place)
+
+    def _remove_folder(self, partition: Partition) -> None:
+        self._company.goes_on()
+        super()._remove_folder(partition)
 
     def alter_topic_configs(
         self, changes: Mapping[str, Overrides | Edit], done: Callable[[ClusterError | None], None]

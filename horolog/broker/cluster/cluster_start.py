@@ -177,7 +177,12 @@ class Start:
     def __repr__(self) -> str:
         return f"<Start with {len(self.topics)} topics>"
 
-    def run(self, now_ms: int, settings_changed: Callable[[Settings], None]) -> ClusterState:
+    def run(
+        self,
+        now_ms: int,
+        settings_changed: Callable[[Settings], None],
+        begin: Callable[[ClusterState, bool], None] = lambda _state, _is_news: None,
+    ) -> ClusterState:
         """Read the file, have the partitions opened with their topics' configurations, and make the two agree."""
         paths = [one.path for one in self._logs.folders.usable()]
         kept = load_record(self._file, self._logs.resources.storage, paths)
@@ -216,6 +221,7 @@ class Start:
         has_lost = bool(stored.damages or stored.lost_rules or stored.rules_in_doubt)
         self.is_news = changed or has_lost
         self._taken = taken
+        begin(state, self.is_news)
         return state
 
     def _report(self, stored: StoredCluster, taken: Takeover, now_ms: int) -> None:

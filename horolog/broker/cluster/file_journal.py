@@ -107,16 +107,6 @@ def not_begun(data_dir: str, head: Head) -> FoundJournal:
     )
 
 
-def could_begin(storage: Storage, found: FoundJournal) -> bool:
-    """Begin the journal if that is possible now; one worker does this for all."""
-    try:
-        begin(storage, parent_of(found.path), found.head)
-    except StorageFault:
-        return False  # logged at the start
-    log.info("%s is begun: there is room again", found.path)
-    return True
-
-
 def number_of(head: Head) -> int:
     """The last entry in the state that a journal began with; 0 without one."""
     return 0 if head.whole is None else head.whole.number
@@ -346,18 +336,23 @@ class FileJournal:
         self,
         storage: Storage,
         found: FoundJournal,
-        applied_by_all: Callable[[], int] = lambda: 0,
+        applied_by_others: Callable[[], int] = lambda: 0,
         *,
         told_of: Callable[[], int] = lambda: 0,
         base_is_hurt: Callable[[], bool] = lambda: False,
+        is_begun: bool = True,
+        begins: bool = False,
     ) -> None:
-        """`applied_by_all` is the last entry that every worker has surely applied, `told_of` the last that others say they have written.
+        """`applied_by_others` is the last entry that every other worker has surely applied, `told_of` the last that they have announced.
 
-        `base_is_hurt` says whether the record that the journal continues is no longer what was written.
+        `base_is_hurt` says whether the record that the journal continues is no longer what was written. A journal that there was no room
+        for is not `is_begun`; one worker `begins` it for all as soon as there is.
         """
         self._storage = storage
         self._path = found.path
-        self._applied_by_all = applied_by_all
+        self._applied_by_others = applied_by_others
+        self._is_begun = is_begun
+        self._begins = begins
         self._told_of = told_of
         self._base_is_hurt = base_is_hurt
         self._begin_with(found.head)
@@ -472,7 +467,7 @@ class FileJournal:
         try:
             file = self._storage.open_apart(self._path)
         except FileMissing:
-            return False  # until there is one again: see `check` and `could_begin`
+            return False  # until there is one again: see `check`
         try:
             return file.size() != self._end or not self._has_known_head(file)
         finally:
@@ -527,6 +522,9 @@ class FileJournal:
 
         If the record that the journal continues is damaged, the journal has the whole state from now on.
         """
+        if not self._is_begun:
+            self._is_begun = self._could_begin() if self._begins else self._storage.exists(self._path)
+            return
         try:
             needs_state = self._head.whole is None and self._base_is_hurt()
             if self._is_as_written() and not needs_state:
@@ -540,6 +538,14 @@ class FileJournal:
                 lock.release()
         except StorageFault as fault:
             log.error("%r: could not be compared with what was written: %s", self, fault)
+
+    def _could_begin(self) -> bool:
+        try:
+            begin(self._storage, parent_of(self._path), self._head)
+        except StorageFault:
+            return False  # logged at the start
+        log.info("%s is begun: there is room again", self._path)
+        return True
 
     def _is_as_written(self) -> bool:
         return self._unread is None and crc32(content(self._storage, self._path)[: self._end]) == self._sum
@@ -566,7 +572,7 @@ class FileJournal:
     def _write_anew(self, state: ClusterState) -> None:
         """Write the whole state, with the lines that others may not have applied yet."""
         known = b"".join((content(self._storage, self._path), b"\n", *self._recent.values()))
-        after, lines = lines_behind(known, self._applied_by_all(), state.number)
+        after, lines = lines_behind(known, min(self._applied_by_others(), state.number), state.number)
         self._put(state, after, lines)
         log.warning("%r is written anew, from all that is known here", self)
 
@@ -601,7 +607,7 @@ class FileJournal:
         """Put the whole state in place of entries that all workers have applied; False if these are less than half."""
         old_bytes = self._end - self._start
         old = content(self._storage, self._path)[self._start : self._end]
-        after, lines = lines_behind(old, min(self._applied_by_all(), state.number), state.number)
+        after, lines = lines_behind(old, min(self._applied_by_others(), state.number), state.number)
         if len(lines) > old_bytes // 2:
             return False
         size_bytes = self._put(state, after, lines)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from horolog.broker.cluster.changes import Failures
 from horolog.broker.cluster.cluster_configs import ClusterConfigs
@@ -24,6 +24,7 @@ from horolog.broker.cluster.cluster_state import (
 from horolog.broker.cluster.topic import Topic
 from horolog.broker.config.settings import Settings
 from horolog.broker.config.topic_settings import TopicConfig
+from horolog.broker.log.files import CheckpointError, checkpoints
 from horolog.broker.log.manager import LogManager, doom
 from horolog.broker.log.partition import Partition, closing
 from horolog.broker.log.storage import Storage, StorageFault
@@ -126,9 +127,9 @@ class ServedTopics(ABC):
             if index not in indexes:
                 self.on_led_elsewhere(topic.name, index)
 
+    @abstractmethod
     def _new_partition(self, topic: Topic, index: int, topic_id: bytes | None, place: str | None) -> Partition:
         """Raises StorageFault."""
-        return self._logs.create(topic.name, index, topic.config, topic_id, place)
 
     def _delete(self, name: str, topic_id: bytes) -> None:
         """Raises StorageFault if a folder is left, which the next start removes."""
@@ -223,6 +224,21 @@ class ServedTopics(ABC):
     def _take_settings(self, settings: Settings) -> None:
         self.settings = settings
         self.on_settings_changed(settings)
+
+
+def folders_of(logs: LogManager) -> Iterator[tuple[str, int, str]]:
+    """The folders of partitions, whoever leads them: topic, number and path."""
+    for folder in logs.folders.usable():
+        for name, index in folder.keys():  # noqa: SIM118 - no mapping
+            yield name, index, f"{folder.path}/{name}-{index}"
+
+
+def topic_id_of(storage: Storage, directory: str) -> bytes | None:
+    """The id in the folder of a partition; None if there is none, or it cannot be read."""
+    try:
+        return checkpoints.load_topic_id(storage, directory)
+    except (CheckpointError, StorageFault):
+        return None
 
 
 def remove_deleted(storage: Storage, directory: str) -> None:

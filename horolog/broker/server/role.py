@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from horolog.base.clock import Clock
 from horolog.broker.cluster.cluster import Cluster
+from horolog.broker.cluster.company import Alone
 from horolog.broker.cluster.peers import NO_PEERS, Peers
 from horolog.broker.cluster.placement import Endpoints, Members, Placement
 from horolog.broker.config.listeners import Address
@@ -61,7 +62,7 @@ class Role:
         self, settings: Settings, logs: LogManager, file: ClusterFile, endpoints: Endpoints
     ) -> tuple[Cluster, Placement]:
         """The cluster as far as it is led here, and the placement of leaders."""
-        cluster = Cluster(logs.cluster_id, settings, logs, file)
+        cluster = Cluster(logs.cluster_id, settings, logs, file, Alone(settings.node_id, file))
         return cluster, Placement(cluster, endpoints, Members.alone(settings.node_id))
 
     @property

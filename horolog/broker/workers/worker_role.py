@@ -6,9 +6,10 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from horolog.broker.cluster.cluster import Cluster
 from horolog.broker.cluster.peers import Peers, SocketPeers, socket_path
 from horolog.broker.cluster.placement import Members, Placement
-from horolog.broker.cluster.worker_cluster import WorkerCluster
+from horolog.broker.cluster.worker_company import Workers
 from horolog.broker.cluster.worker_folder_checkpoints import share_of
 from horolog.broker.network.peer_listener import PeerListener
 from horolog.broker.server.role import Role
@@ -71,9 +72,9 @@ class WorkerRole(Role):
 
     def cluster(
         self, settings: Settings, logs: LogManager, file: ClusterFile, endpoints: Endpoints
-    ) -> tuple[WorkerCluster, Placement]:
+    ) -> tuple[Cluster, Placement]:
         context, link = self._context, self._link
-        cluster = WorkerCluster(logs.cluster_id, settings, logs, file, context=context, link=link)
+        cluster = Cluster(logs.cluster_id, settings, logs, file, Workers(context, link, logs, file))
         placement = Placement(cluster, endpoints, Members(context.node, context.nodes, link.live | {context.node}))
         link.on_live_changed = placement.live_are
         return cluster, placement

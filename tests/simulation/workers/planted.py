@@ -18,8 +18,8 @@ from horolog.broker.cluster.file_journal import FileJournal
 from horolog.broker.cluster.hand_over import HandOvers
 from horolog.broker.cluster.journal import AppendOutcome
 from horolog.broker.cluster.link import WorkerLink
+from horolog.broker.cluster.served_topics import ServedTopics
 from horolog.broker.cluster.worker_checkpoints import PartitionRow
-from horolog.broker.cluster.worker_cluster import WorkerCluster
 from horolog.broker.commit.committer import InternalCommit
 from horolog.broker.coordination.keyed_queue import KeyedQueue
 from horolog.broker.log.partition import Partition, closing
@@ -163,7 +163,7 @@ def serves_on_while_it_hands_over() -> contextlib.AbstractContextManager[Any]:
     withdraw, settled = HandOvers._withdraw, HandOvers._settled
 
     def withdraw_nothing(hand_overs: HandOvers, *move: Any) -> None:
-        with patch.object(WorkerCluster, "withdraw", nothing):
+        with patch.object(ServedTopics, "withdraw", nothing):
             withdraw(hand_overs, *move)
 
     def let_nothing_go(hand_overs: HandOvers, *move: Any) -> None:

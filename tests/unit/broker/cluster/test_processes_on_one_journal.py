@@ -25,19 +25,13 @@ from horolog.broker.cluster import file_journal, settling
 file_journal.GROWTH_BYTES = 500
 folder, count, mine = Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
 
-class Company:
-    def journal_is_at(self, number, done):
-        done()
-    def follow(self, steps):
-        pass
-
 storage = RealStorage()
 found = file_journal.take_up(storage, [str(folder)])
 
 def applied_by_all():
     return min(int(one.read_text() or 0) for one in folder.glob("applied.*"))
 
-changes = Changes(file_journal.FileJournal(storage, found, applied_by_all), 1, lambda steps: {}, Company())
+changes = Changes(file_journal.FileJournal(storage, found, applied_by_all), 1, lambda steps: {}, lambda number, done: done())
 state = settling.beginning(ClusterState(), found)
 for entry in found.read.entries:
     state = state.apply(entry)

@@ -7,7 +7,7 @@ import pytest
 from horolog.base.clock import ManualClock
 from horolog.broker.cluster import settling
 from horolog.broker.cluster.placement import Members
-from horolog.broker.cluster.worker_cluster import WorkerCluster
+from horolog.broker.cluster.worker_company import Workers
 from horolog.broker.cluster.worker_context import WorkerContext
 from horolog.broker.config.listeners import Address
 from horolog.broker.config.settings import load
@@ -77,7 +77,7 @@ async def started(role):
 async def test_a_broker_is_made_of_it(role, tmp_path):
     broker = await started(role)
     try:
-        assert isinstance(broker.cluster, WorkerCluster)
+        assert isinstance(broker.cluster._company, Workers)
         assert broker.placement.members == Members(2, NODES, frozenset({2}))
         assert broker.hand_overs.moves == {}
         assert broker.sent_back is not None

@@ -7,7 +7,7 @@ from horolog.broker.cluster.cluster_state import Lead, LeadsChanged, ProducerIds
 from horolog.broker.cluster.entry_lines import encode_entry
 from horolog.broker.cluster.link import LOOK_AT_THE_RECORD
 from horolog.broker.cluster.new_topics import NewPartitions, NewTopic
-from horolog.broker.cluster.worker_cluster import WorkerCluster
+from horolog.broker.cluster.worker_company import Workers
 from horolog.broker.cluster.worker_folder_checkpoints import share_of
 from horolog.broker.log.files import checkpoints
 from horolog.broker.log.manager import LogManager
@@ -244,7 +244,7 @@ class TestRecords:
         path = file_journal.find(crew.storage, crew.folders).path
         crew.storage.corrupt(path, crew.storage.read_all(path).index(b"TopicsCreated"), 1)
         assert file_journal.find(crew.storage, crew.folders).damages
-        crew.clusters[1].catch_up(LOOK_AT_THE_RECORD)
+        crew.ties[1].on_journal(LOOK_AT_THE_RECORD)
         assert file_journal.find(crew.storage, crew.folders).damages == []
         create(crew, "u", node=2)
         assert sorted(led_by_all(crew, "u")) == [0, 1, 2, 3]
@@ -349,7 +349,7 @@ class TestFaults:
         logs = LogManager(["/data"], crew.storage, crew.clock, crew.settings_of(1), share_of(1, 1, is_first=True))
         file = ClusterFile(crew.storage, "/data")
         with pytest.raises(DataFolderError, match="settled"):
-            WorkerCluster("c", crew.settings_of(1), logs, file, context=context_of(1, (1,)), link=Tie(crew, 1))
+            Workers(context_of(1, (1,)), Tie(crew, 1), logs, file)
 
 
 class TestShorterJournals:

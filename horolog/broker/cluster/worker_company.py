@@ -1,0 +1,114 @@
+"""The company of one worker among several over the same folders: one journal, and word of each other over the supervisor."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
+
+from horolog.broker.cluster import file_journal
+from horolog.broker.cluster.entry_lines import Head
+from horolog.broker.cluster.file_journal import FileJournal, FoundJournal
+from horolog.broker.cluster.link import LOOK_AT_THE_RECORD
+from horolog.broker.cluster.worker_start import WorkerStart
+from horolog.broker.log.files import checkpoints
+from horolog.broker.log.manager import LogManager
+from horolog.broker.log.storage import DataFolderError, Storage
+
+if TYPE_CHECKING:
+    from horolog.broker.cluster.cluster_configs import ClusterConfigs
+    from horolog.broker.cluster.cluster_state import ClusterState
+    from horolog.broker.cluster.journal import Journal
+    from horolog.broker.cluster.link import Link
+    from horolog.broker.cluster.worker_context import WorkerContext
+    from horolog.broker.on_record.cluster_file import ClusterFile
+
+ALL_OF_IT = 1 << 62
+"""As far as nobody has applied the journal: no entry has this number."""
+
+
+class Workers:
+    """The workers, as one of them knows them; raises DataFolderError if nobody has settled the folders for them."""
+
+    def __init__(self, context: WorkerContext, link: Link, logs: LogManager, file: ClusterFile) -> None:
+        self.nodes = context.nodes
+        self._me = context.node
+        self._link = link
+        self._found, is_begun = _found(logs, file, context.nodes)
+        self.journal: Journal = FileJournal(
+            logs.resources.storage,
+            self._found,
+            self._applied_by_others,
+            told_of=lambda: self._told_of,
+            base_is_hurt=file.is_hurt,
+            is_begun=is_begun,
+            begins=self._me == self.nodes[0],
+        )
+        self._told_applied = -1
+        self._told_of = 0
+        """How far the journal is written, as the others have announced."""
+        self._share = logs.share
+        self._start: WorkerStart
+
+    def __repr__(self) -> str:
+        return f"<Workers {self.nodes}, one of them {self._me}>"
+
+    def start(
+        self,
+        logs: LogManager,
+        file: ClusterFile,
+        configs: ClusterConfigs,
+        new_topic_id: Callable[[], bytes],  # noqa: ARG002
+    ) -> WorkerStart:
+        self._start = WorkerStart(logs, file, configs, self._found, self.nodes, self._me)
+        return self._start
+
+    def announce(self, number: int, done: Callable[[], None]) -> None:
+        self._link.journal_is_at(number, done)
+
+    def applied(self, number: int) -> None:
+        """Announce it, even if it was applied on the way to a change of our own."""
+        if number > self._told_applied:
+            self._told_applied = number
+            self._link.applied(number)
+
+    def listen(
+        self, catch_up: Callable[[], None], check_record: Callable[[], None], state: Callable[[], ClusterState]
+    ) -> None:
+        """A worker that cannot read the record announces `LOOK_AT_THE_RECORD`, a number that every worker has reached."""
+
+        def heard(written: int) -> None:
+            self._told_of = max(self._told_of, written)
+            catch_up()
+            if written == LOOK_AT_THE_RECORD:
+                check_record()
+
+        self._share.find = lambda name, index: self._start.mine(state(), name, index)
+        self._share.journal_at = lambda: (self._found.head.base, state().number)
+        self._link.on_journal = heard
+
+    def goes_on(self) -> None:
+        self._link.goes_on()
+
+    def _applied_by_others(self) -> int:
+        """0 while a worker is away: its successor goes on from where it has read to at its start."""
+        if not self._link.live.issuperset(self.nodes):
+            return 0
+        others = (self._link.applied_by(node) for node in self.nodes if node != self._me)
+        return min(others, default=ALL_OF_IT)
+
+
+def _found(logs: LogManager, file: ClusterFile, nodes: tuple[int, ...]) -> tuple[FoundJournal, bool]:
+    """The journal, and whether it is there: on a full disk there may be none at first."""
+    storage, paths = logs.resources.storage, [folder.path for folder in logs.folders.usable()]
+    found = file_journal.take_up(storage, paths)
+    if found is not None:
+        return found, True
+    stored = file.load()
+    if stored.has_journal or not stored.found or _was_closed_alone(storage, paths):
+        raise DataFolderError(f"{', '.join(paths)}: no worker has settled what lies there")
+    return file_journal.not_begun(paths[0], Head(stored.number + 1, nodes)), False
+
+
+def _was_closed_alone(storage: Storage, data_dirs: Iterable[str]) -> bool:
+    """Whether a broker alone has closed the folders, and no worker has settled them since: `settle` takes the mark away."""
+    return any(storage.exists(f"{path}/{checkpoints.CLEAN_SHUTDOWN}") for path in data_dirs)
