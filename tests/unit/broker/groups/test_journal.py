@@ -12,6 +12,7 @@ from horolog.protocol.errors import ErrorCode
 from horolog.protocol.records.control import Marker
 from tests.support.at_once import at_once
 from tests.support.group_world import GroupWorld
+from tests.support.members import among
 
 NONE = ErrorCode.NONE
 ENTRY = (b"key", b"value")
@@ -43,6 +44,7 @@ def in_log(world, shard=1):
 def led_by(world, journal, shard, node, epoch):
     journal.make_topic()
     topic = world.cluster.topics["__consumer_offsets"]
+    among(world.cluster, 2)
     assert at_once(world.cluster.changes.make, lambda _: LeadsChanged((((topic.id, shard), Lead(node, epoch)),))) == {}
 
 

@@ -19,6 +19,7 @@ from horolog.protocol.messages.offsets import (
 from tests.support.at_once import at_once
 from tests.support.group_members import ClassicClient, ConsumerClient, commit, committed, first_error, stabilise
 from tests.support.group_world import GroupWorld
+from tests.support.members import among
 
 OTHER, ME = 2, 1
 ELSEWHERE = ErrorCode.NOT_COORDINATOR
@@ -36,6 +37,7 @@ def world():
 def led_by(world, node, epoch, group_id="g"):
     topic, shard = world.coordinator.offsets_place(group_id)
     place = (world.cluster.topics[topic].id, shard)
+    among(world.cluster, OTHER)
     assert at_once(world.cluster.changes.make, lambda _: LeadsChanged(((place, Lead(node, epoch)),))) == {}
 
 
@@ -177,7 +179,8 @@ def test_shards_of_a_new_topic_that_others_lead_are_elsewhere():
     world = GroupWorld()
     world.cluster.on_led_elsewhere = lambda _, shard: world.coordinator.shards.lost(shard)
     topic = StoredTopic(GROUP_OFFSETS, bytes(15) + b"g", 3, {})
-    leads = LeadsChanged(tuple(((topic.id, shard), Lead(OTHER, 4)) for shard in (0, 2)))
+    among(world.cluster, OTHER)
+    leads = LeadsChanged(tuple(((topic.id, shard), Lead(1 if shard == 1 else OTHER, 4)) for shard in range(3)))
     for entry in (leads, TopicsCreated((topic,))):
         assert at_once(world.cluster.changes.make, lambda _, entry=entry: entry) == {}
     names = {partition_for(name, 3): name for name in map(str, range(50))}
@@ -190,6 +193,7 @@ def test_shards_of_a_new_topic_that_others_lead_are_elsewhere():
 
 def test_a_start_that_leads_none_of_them_answers_for_none(world):
     assert commit(world, 5) == 0
+    among(world.cluster, OTHER)
     for shard in range(3):
         place = (world.cluster.topics[GROUP_OFFSETS].id, shard)
         at_once(world.cluster.changes.make, lambda _, place=place: LeadsChanged(((place, Lead(OTHER, 4)),)))

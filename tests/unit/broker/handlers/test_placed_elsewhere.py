@@ -32,6 +32,7 @@ from horolog.protocol.messages.transactions import (
 from horolog.protocol.messages.transactions import TopicRequest as ProducersTopic
 from tests.support import raw_records as raw
 from tests.support.at_once import at_once, delete_topic
+from tests.support.members import among
 from tests.support.memory_broker import NOW_MS, MemoryBroker
 from tests.unit.broker.handlers.stand_ins import StandIn
 
@@ -178,6 +179,7 @@ ASKED = {
 
 
 def led_by(cluster, topic, index, lead):
+    among(cluster, 2)
     assert at_once(cluster.changes.make, lambda _: LeadsChanged((((topic.id, index), lead),))) == {}
 
 
