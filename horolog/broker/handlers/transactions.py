@@ -189,8 +189,9 @@ def commit_offsets(broker: BrokerView, request: TxnCommitRequest, context: Reque
     Request and answer are flat, see `groups.commits`.
     """
     transactional_id, group_id, producer_id, producer_epoch, *_, topics = request
-    if all(code for _, each in _commits(broker.cluster, topics, ErrorCode.NONE) for _, code in each):
-        context.reply((0, by_topic(_commits(broker.cluster, topics, ErrorCode.NONE))))
+    existing = _commits(broker.cluster, topics, ErrorCode.NONE)
+    if all(code for _, each in existing for _, code in each):
+        context.reply((0, by_topic(existing)))
         return  # without touching the transaction
     producer = Producer(producer_id, producer_epoch)
 

@@ -37,7 +37,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def serve(arguments: argparse.Namespace, environ: Mapping[str, str]) -> int:
-    """Run the broker until it is told to stop; the exit code."""
+    """Run the broker until a signal stops it; return the exit code."""
     from horolog.broker.config import settings
     from horolog.broker.config.setting_types import SettingsError
     from horolog.broker.server.start_notes import readable_secrets
