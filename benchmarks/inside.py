@@ -25,6 +25,7 @@ from horolog.broker.network.conversation import Conversation, Onlooker
 from horolog.broker.network.dispatch import Dispatcher
 from horolog.broker.network.limits import ConnectionLimits
 from horolog.broker.server.app import Broker
+from horolog.broker.server.process import sole
 from horolog.protocol.compile import encode
 from horolog.protocol.framing import SIZE_BYTES
 from horolog.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
@@ -134,9 +135,8 @@ class Inside:
     def __init__(self, folder: str) -> None:
         self.ticks = Ticks()
         settings = load(None, {}, {})[0]
-        self.broker = Broker(
-            settings, SystemClock(), RealStorage(), [folder], cast("asyncio.AbstractEventLoop", self.ticks)
-        )
+        loop = cast("asyncio.AbstractEventLoop", self.ticks)
+        self.broker = Broker(settings, SystemClock(), RealStorage(), [folder], loop, sole(settings))
         self.broker.cluster.open(self.broker.clock.wall_ms())
         self._limits = ConnectionLimits.of(settings)
         self._dispatcher = Dispatcher(self.broker)

@@ -14,6 +14,7 @@ from horolog.broker.config.settings import load
 from horolog.broker.log.storage import Storage
 from horolog.broker.on_record.cluster_errors import ClusterError
 from horolog.broker.server.app import Broker
+from horolog.broker.server.process import sole
 from horolog.protocol.errors import ErrorCode
 from horolog.testing import expecting
 from horolog.testing import snapshot as snapshots
@@ -210,7 +211,7 @@ async def horolog_broker(
     own_clock = clock if isinstance(clock, BrokerClock) else BrokerClock(clock)
     fullness = Fullness()
     files, folder = _storage(storage, own_clock, fullness)
-    running = Broker(loaded, own_clock, files, [folder], asyncio.get_running_loop())
+    running = Broker(loaded, own_clock, files, [folder], asyncio.get_running_loop(), sole(loaded))
     embedded = EmbeddedBroker(running, own_clock, fullness)
     try:
         await running.start()

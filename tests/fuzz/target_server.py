@@ -14,6 +14,7 @@ from horolog.broker.network.conversation import Conversation
 from horolog.broker.network.dispatch import Dispatcher
 from horolog.broker.network.limits import ConnectionLimits
 from horolog.broker.server.app import Broker
+from horolog.broker.server.process import sole
 from horolog.protocol.apis import API
 from horolog.protocol.compile import decode
 from horolog.protocol.errors import DecodeError
@@ -53,7 +54,7 @@ class World:
         settings = broker_settings(SETTINGS | {"listeners": "PLAINTEXT://127.0.0.1:0"})
         storage = MemoryStorage()
         storage.make_dir("/data")
-        self.broker = Broker(settings, ManualClock(WALL_MS), storage, ["/data"], self.loop)
+        self.broker = Broker(settings, ManualClock(WALL_MS), storage, ["/data"], self.loop, sole(settings))
         self.broker.cluster.open(WALL_MS)
         self.dispatcher = Dispatcher(self.broker)
         self.limits = replace(

@@ -28,6 +28,7 @@ from horolog.broker.network.conversation import Conversation, HandshakeFactory
 from horolog.broker.network.dispatch import Dispatcher
 from horolog.broker.network.limits import ConnectionLimits
 from horolog.broker.server.app import Broker
+from horolog.broker.server.process import sole
 from horolog.protocol.apis import API
 from horolog.protocol.compile import decode, encode
 from horolog.protocol.errors import ErrorCode
@@ -204,7 +205,8 @@ class World:
             patch("horolog.broker.server.app.ThreadPoolExecutor", lambda *_, **__: self.loop),
             patch("horolog.broker.server.app.listen_addresses", lambda _: ()),
         ):
-            self.broker = Broker(self.settings, self.clock, self.storage, [DATA], self.loop)  # type: ignore[arg-type]
+            loop: Any = self.loop
+            self.broker = Broker(self.settings, self.clock, self.storage, [DATA], loop, sole(self.settings))
             with contextlib.suppress(StopIteration):
                 self.broker.start().send(None)
                 raise AssertionError("a start without listeners has nothing to wait for")

@@ -8,9 +8,9 @@ from typing import Any
 from horolog.base.clock import ManualClock
 from horolog.broker.cluster import settling
 from horolog.broker.cluster.cluster import Cluster
-from horolog.broker.cluster.worker_company import Workers
 from horolog.broker.cluster.worker_context import WorkerContext
 from horolog.broker.cluster.worker_folder_checkpoints import share_of
+from horolog.broker.cluster.worker_membership import WorkerMembership
 from horolog.broker.config.settings import Layers, Settings, from_layers
 from horolog.broker.log.manager import LogManager
 from horolog.broker.log.storage import MemoryStorage, Storage
@@ -106,8 +106,8 @@ class Crew:
         share = share_of(node, self.nodes[0], is_first=node == self.nodes[0])
         logs = self.logs[node] = LogManager(self.folders, self.storage, self.clock, settings, share)
         file = ClusterFile(self.storage, self.folders[0], lambda: [one.path for one in logs.folders.usable()])
-        company = Workers(context_of(node, self.nodes), tie, logs, file)
-        cluster = Cluster(logs.cluster_id, settings, logs, file, company, self.new_id)
+        membership = WorkerMembership(context_of(node, self.nodes), tie, logs, file)
+        cluster = Cluster(logs.cluster_id, settings, logs, file, membership, self.new_id)
         self.ties[node] = tie
         cluster.rule_watchers.append(rules_changed)
         cluster.open(self.clock.wall_ms())

@@ -1,6 +1,6 @@
 """Records and topics of a crew of workers, and a lone broker that continues on their folders."""
 
-from horolog.broker.cluster import company
+from horolog.broker.cluster import membership
 from horolog.broker.cluster.cluster import Cluster
 from horolog.broker.cluster.new_topics import NewTopic
 from horolog.broker.log.manager import LogManager
@@ -28,7 +28,12 @@ class Alone:
         file = ClusterFile(crew.storage, crew.folders[0], lambda: [one.path for one in self.logs.folders.usable()])
         node = crew.nodes[0]
         self.cluster = Cluster(
-            self.logs.cluster_id, crew.settings_of(node), self.logs, file, company.Alone(node, file), crew.new_id
+            self.logs.cluster_id,
+            crew.settings_of(node),
+            self.logs,
+            file,
+            membership.SoleMember(node, file),
+            crew.new_id,
         )
         self.cluster.open(NOW_MS)
 

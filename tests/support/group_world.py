@@ -7,7 +7,7 @@ from typing import Any
 
 from horolog.base.clock import ManualClock
 from horolog.broker.cluster.cluster import Cluster
-from horolog.broker.cluster.company import Alone
+from horolog.broker.cluster.membership import SoleMember
 from horolog.broker.commit.committer import Commit
 from horolog.broker.config.settings import load
 from horolog.broker.coordination.timers import Timers
@@ -62,7 +62,9 @@ class GroupWorld:
     def start(self) -> None:
         self.logs = LogManager([DATA], self.storage, self.clock, self.settings)
         file = ClusterFile(self.storage, DATA)
-        self.cluster = Cluster(self.logs.cluster_id, self.settings, self.logs, file, Alone(self.settings.node_id, file))
+        self.cluster = Cluster(
+            self.logs.cluster_id, self.settings, self.logs, file, SoleMember(self.settings.node_id, file)
+        )
         self.cluster.open(self.clock.wall_ms())
         self.committer = TickCommitter()
         self.timers = Timers(self.clock)

@@ -7,8 +7,9 @@ from types import SimpleNamespace
 
 from horolog.broker.cluster.cluster import Cluster
 from horolog.broker.cluster.cluster_state import Lead
+from horolog.broker.cluster.membership import Members
 from horolog.broker.cluster.peers import NO_PEERS
-from horolog.broker.cluster.placement import Members, Placement
+from horolog.broker.cluster.placement import Placement
 from horolog.broker.transactions.other_brokers import OtherBrokers
 
 
@@ -19,11 +20,12 @@ def among(cluster: Cluster, *others: int) -> None:
         (topic.id, index): Lead(me, 0) for topic in state.topics.values() for index in range(topic.partition_count)
     }
     cluster.nodes = (me, *others)
+    cluster._journal.is_shared = True
     cluster.changes.state = replace(state, nodes=cluster.nodes, leads={**leads, **state.leads})
 
 
 def nobody_else(cluster: Cluster) -> OtherBrokers:
     """The other brokers of a broker alone."""
     endpoints = SimpleNamespace(advertised=lambda _listener, _node: ("here", 9092))
-    placement = Placement(cluster, endpoints, Members.alone(cluster.settings.node_id))
+    placement = Placement(cluster, endpoints, Members.of_one(cluster.settings.node_id))
     return OtherBrokers(cluster, placement, NO_PEERS)

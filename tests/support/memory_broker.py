@@ -15,6 +15,7 @@ from horolog.broker.network.conversation import Conversation, Onlooker
 from horolog.broker.network.dispatch import Dispatcher
 from horolog.broker.network.limits import ConnectionLimits
 from horolog.broker.server.app import Broker
+from horolog.broker.server.process import sole
 from horolog.protocol.apis import API
 from horolog.protocol.compile import decode, encode
 from horolog.protocol.wire import Message
@@ -95,7 +96,8 @@ class MemoryBroker:
         self.broker: Broker
 
     async def __aenter__(self) -> Self:
-        self.broker = Broker(self.settings, self.clock, self.storage, list(self.folders), asyncio.get_running_loop())
+        loop = asyncio.get_running_loop()
+        self.broker = Broker(self.settings, self.clock, self.storage, list(self.folders), loop, sole(self.settings))
         await self.broker.start()
         self.dispatcher = Dispatcher(self.broker)
         return self

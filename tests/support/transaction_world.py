@@ -14,7 +14,7 @@ from typing import Any
 from horolog.base.clock import ManualClock
 from horolog.broker.base.metrics import Metrics
 from horolog.broker.cluster.cluster import Cluster
-from horolog.broker.cluster.company import Alone
+from horolog.broker.cluster.membership import SoleMember
 from horolog.broker.commit.committer import Committer
 from horolog.broker.commit.safety import Failures, LocalSafety
 from horolog.broker.config.settings import load
@@ -102,7 +102,9 @@ class TransactionWorld:
         self.loop = SimulatedLoop()
         self.logs = LogManager([DATA], self.storage, self.clock, self.settings)
         file = ClusterFile(self.storage, DATA)
-        self.cluster = Cluster(self.logs.cluster_id, self.settings, self.logs, file, Alone(self.settings.node_id, file))
+        self.cluster = Cluster(
+            self.logs.cluster_id, self.settings, self.logs, file, SoleMember(self.settings.node_id, file)
+        )
         self.cluster.open(self.clock.wall_ms())
         safety = LocalSafety(self.loop, self.loop, Metrics(), self.clock.monotonic)  # type: ignore[arg-type]
         self.committer = Committer(self.loop, safety, lambda _: None, Metrics(), self.clock.monotonic)  # type: ignore[arg-type]

@@ -11,27 +11,25 @@ import contextlib
 import random
 import uuid
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 from unittest.mock import patch
 
 from horolog.base.clock import ManualClock
 from horolog.broker.base.java_hash import partition_for
 from horolog.broker.base.topic_names import GROUP_OFFSETS, TRANSACTION_STATE
-from horolog.broker.cluster.cluster import Cluster
 from horolog.broker.cluster.cluster_state import Lead, LeadsChanged
+from horolog.broker.cluster.membership import Members
 from horolog.broker.cluster.new_topics import NewTopic
-from horolog.broker.cluster.placement import Endpoints, Members, Placement
-from horolog.broker.config.settings import Settings, load
-from horolog.broker.log.manager import LogManager
+from horolog.broker.config.settings import load
 from horolog.broker.log.partition import Partition
 from horolog.broker.log.storage import MemoryStorage
 from horolog.broker.log.storage.memory_disk import ALL
 from horolog.broker.network.dispatch import Dispatcher
 from horolog.broker.network.limits import ConnectionLimits
-from horolog.broker.on_record.cluster_file import ClusterFile
 from horolog.broker.on_record.internal_topics import overrides_of
 from horolog.broker.server.app import Broker
-from horolog.broker.server.role import Role
+from horolog.broker.server.process import sole
 from horolog.protocol.wire import Message
 from tests.simulation.loop import SimulatedLoop
 from tests.support.at_once import at_once
@@ -60,24 +58,6 @@ def name_in(shard: int, prefix: str = "x") -> str:
     return next(one for one in names if partition_for(one, SHARDS) == shard)
 
 
-class Asking(Role):
-    """The role of a broker that sends requests to others, and has its own disk."""
-
-    def __init__(self, peers: MemoryPeers) -> None:
-        self._peers = peers
-
-    @property
-    def peers(self) -> MemoryPeers:
-        return self._peers
-
-    def cluster(
-        self, settings: Settings, logs: LogManager, file: ClusterFile, endpoints: Endpoints
-    ) -> tuple[Cluster, Placement]:
-        cluster, placement = super().cluster(settings, logs, file, endpoints)
-        placement.members = Members(placement.me, NODES, frozenset(NODES))
-        return cluster, placement
-
-
 class Node:
     """One running broker."""
 
@@ -102,7 +82,9 @@ class Node:
             patch("horolog.broker.server.app.listen_addresses", lambda _: ()),
         ):
             loop: Any = self.loop
-            self.broker = Broker(self.settings, pair.clock, self.storage, [DATA], loop, Asking(self.peers))
+            process = replace(sole(self.settings), peers=self.peers)
+            self.broker = Broker(self.settings, pair.clock, self.storage, [DATA], loop, process)
+            self.broker.placement.members = Members(self.number, NODES, frozenset(NODES))
             self._form_cluster()
             with contextlib.suppress(StopIteration):
                 self.broker.start().send(None)

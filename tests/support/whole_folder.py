@@ -16,6 +16,7 @@ from horolog.broker.log.storage import DataFolderError, RealStorage, StorageFaul
 from horolog.broker.network.dispatch import Dispatcher
 from horolog.broker.security.acls import rule_of
 from horolog.broker.server.app import Broker
+from horolog.broker.server.process import sole
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from horolog.protocol.messages.transactions import InitProducerIdRequest
@@ -162,7 +163,9 @@ async def opened(folder: Path, newest_producer: int, **settings: object) -> Stat
     memory = broker_over(folder, **settings)
     loop = asyncio.get_running_loop()
     try:
-        memory.broker = Broker(memory.settings, memory.clock, memory.storage, list(memory.folders), loop)
+        memory.broker = Broker(
+            memory.settings, memory.clock, memory.storage, list(memory.folders), loop, sole(memory.settings)
+        )
         await memory.broker.start()
     except (DataFolderError, StorageFault) as error:
         memory.broker.logs.abandon()

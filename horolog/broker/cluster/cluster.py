@@ -31,7 +31,7 @@ from horolog.broker.cluster.cluster_state import (
     TopicsFound,
     TopicsWithdrawn,
 )
-from horolog.broker.cluster.company import Company
+from horolog.broker.cluster.membership import Membership
 from horolog.broker.cluster.new_topics import (
     UNSET,
     NewPartitions,
@@ -73,18 +73,18 @@ class Cluster(ServedTopics):
         settings: Settings,
         logs: LogManager,
         file: ClusterFile,
-        company: Company,
+        membership: Membership,
         new_topic_id: Callable[[], bytes] = random_topic_id,
     ) -> None:
         super().__init__(settings, logs)
         self.cluster_id = cluster_id
-        self.nodes = company.nodes
+        self.nodes = membership.members.nodes
         """The brokers of the cluster."""
-        self._company = company
+        self._membership = membership
         self._file = file
         self._new_topic_id = new_topic_id
-        self._journal = company.journal
-        self.changes = Changes(self._journal, settings.node_id, self._carry_out, company.announce)
+        self._journal = membership.journal
+        self.changes = Changes(self._journal, settings.node_id, self._carry_out, membership.announce)
         self._foreign: set[str] = set()
         self._producer_ids = iter(range(0))
 
@@ -106,20 +106,20 @@ class Cluster(ServedTopics):
         return self._journal.written_count
 
     @property
-    def has_shared_journal(self) -> bool:
+    def is_shared(self) -> bool:
         """Whether others change the cluster, too: their changes are looked for, and the record is looked after."""
         return self._journal.is_shared
 
     def open(self, now_ms: int) -> None:
         """Find the state of the cluster, and open the partitions that are led here with their topics' configurations."""
-        start = self._company.start(self._logs, self._file, self._configs, self._new_topic_id)
+        start = self._membership.start(self._logs, self._file, self._configs, self._new_topic_id)
         start.run(now_ms, self._take_settings, self._begin)
         self.topics, self._foreign = start.topics, start.foreign
         self.by_id = {topic.id: topic for topic in self.topics.values()}
         self.partition_cache.clear()
         self._logs.record_number = lambda: self._file.number
         start.remember()
-        self._company.listen(self.catch_up, self.check_record, lambda: self.state)
+        self._membership.listen(self.catch_up, self.check_record, lambda: self.state)
         self._tell_epochs(self._logs.partitions.values())
         self.catch_up()
 
@@ -152,7 +152,7 @@ class Cluster(ServedTopics):
 
     def _tell_epochs(self, partitions: Iterable[Partition]) -> None:
         """An epoch goes up if a log was not closed."""
-        if not self.has_shared_journal:
+        if not self.is_shared:
             return  # nobody else tells clients
         told = {}
         for one in partitions:
@@ -167,7 +167,7 @@ class Cluster(ServedTopics):
     def catch_up(self) -> None:
         """Apply what other brokers have changed."""
         self.changes.catch_up()
-        self._company.applied(self.state.number)
+        self._membership.applied(self.state.number)
 
     def check_record(self) -> None:
         """Write the record on the disk again if it is not as it was written."""
@@ -235,7 +235,7 @@ class Cluster(ServedTopics):
 
         Where others have folders of theirs, only what lies there tells whether all have removed them. The next settling removes the rest.
         """
-        if self.has_shared_journal:
+        if self.is_shared:
             storage = self._logs.resources.storage
             left = {(name, topic_id_of(storage, path)) for name, _, path in folders_of(self._logs)}
             topics = [(name, one) for name, one in topics if not {(name, one), (name, None)} & left]
@@ -277,17 +277,17 @@ class Cluster(ServedTopics):
 
     def _is_leaving(self, name: str) -> bool:
         """Whether a deleted topic of this name has folders that another broker is still to remove."""
-        is_deleted = self.has_shared_journal and name in self.state.deleting
+        is_deleted = self.is_shared and name in self.state.deleting
         return is_deleted and any(name == one for one, _, _ in folders_of(self._logs))
 
     def _new_partition(self, topic: Topic, index: int, topic_id: bytes | None, place: str | None) -> Partition:
         """A shared journal decides, whichever broker wrote the entry: a partition whose files cannot be made is offline."""
-        self._company.goes_on()
-        make = self._logs.create_or_offline if self.has_shared_journal else self._logs.create
+        self._membership.goes_on()
+        make = self._logs.create_or_offline if self.is_shared else self._logs.create
         return make(topic.name, index, topic.config, topic_id, place)
 
     def _remove_folder(self, partition: Partition) -> None:
-        self._company.goes_on()
+        self._membership.goes_on()
         super()._remove_folder(partition)
 
     def alter_topic_configs(

@@ -1,7 +1,7 @@
 """Where the entries that change a cluster are kept: the journal decides which of two changes came first.
 
 `WholeFile` is the journal of a broker alone: nobody else writes, and with every entry the cluster file has the whole state. The one
-that several brokers share is `workers.file_journal`.
+that several brokers share is `file_journal`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Data folders as several workers have left them, for a single process that reads or opens them.
 
-Next to the files that a broker alone reads are a journal and the checkpoints of each worker. `workers.settling` reads them, and is
+Next to the files that a broker alone reads are a journal and the checkpoints of each worker. `settling` reads them, and is
 imported only if they are there. A merge removes the journal last, so folders without such files need no merge. If only the journal is
 missing, it was lost.
 """

@@ -3,31 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple, Protocol, Self
+from typing import NamedTuple, Protocol
 
 from horolog.broker.cluster.cluster import Cluster
 from horolog.broker.cluster.cluster_state import Lead
+from horolog.broker.cluster.membership import Members
 from horolog.protocol.errors import ErrorCode
 
 NO_NODE = -1
 NO_EPOCH = -1
 NOBODY = Lead(NO_NODE, NO_EPOCH)
-
-
-class Members(NamedTuple):
-    """The brokers of a cluster; a broker alone is the only one."""
-
-    me: int
-    nodes: tuple[int, ...]
-    live: frozenset[int]
-    """The nodes that serve. This broker is among them: it answers requests, whatever others know of it."""
-
-    @classmethod
-    def alone(cls, me: int) -> Self:
-        return cls(me, (me,), frozenset({me}))
-
-    def with_live(self, live: frozenset[int]) -> Members:
-        return self._replace(live=live | {self.me})
 
 
 class Endpoint(NamedTuple):

@@ -47,7 +47,7 @@ class WorkerStart:
 
     def run(
         self,
-        now_ms: int,  # noqa: ARG002 - as `company.ClusterStart` has it
+        now_ms: int,  # noqa: ARG002 - as `membership.ClusterStart` has it
         settings_changed: Callable[[Settings], None],
         begin: Callable[[ClusterState, bool], None],
     ) -> None:

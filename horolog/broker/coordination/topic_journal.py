@@ -70,12 +70,6 @@ class TopicJournal:
         return set() if topic is None else set(range(topic.partition_count)) - here
 
     @property
-    def leads_all(self) -> bool:
-        """Whether no other broker coordinates a part of what the topic keeps."""
-        topic = self._cluster.topics.get(self._topic)
-        return topic is None or len(topic.led_here) == topic.partition_count
-
-    @property
     def shard_count(self) -> int:
         """How many partitions there are, or will be."""
         topic = self._cluster.topics.get(self._topic)

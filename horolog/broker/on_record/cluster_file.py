@@ -51,7 +51,7 @@ log = logging.getLogger(__name__)
 
 FILE_NAME = "horolog-cluster"
 JOURNAL = "horolog-journal"
-"""What several workers have changed since the file was written: see `workers.file_journal`."""
+"""What several workers have changed since the file was written: see `cluster.file_journal`."""
 VERSION = 3
 VERSION_WITH_RULES = 2
 VERSION_WITHOUT_RULES = 1

@@ -3,6 +3,6 @@
 __all__ = [
     "app",
     "hot_path",
-    "role",
+    "process",
     "start_notes",
 ]

@@ -27,9 +27,11 @@ from horolog.broker.base.topic_names import GROUP_OFFSETS, TRANSACTION_STATE
 from horolog.broker.cluster.cluster import Cluster
 from horolog.broker.cluster.hand_over import HandOvers
 from horolog.broker.cluster.left_folders import NoRoomToMerge
+from horolog.broker.cluster.placement import Placement
 from horolog.broker.commit.committer import Committer
 from horolog.broker.commit.safety import LocalSafety
 from horolog.broker.commit.waiting import Waiting
+from horolog.broker.config.divided_settings import divided
 from horolog.broker.config.first_topics import parse as parse_first_topics
 from horolog.broker.config.listeners import Address, advertised_addresses, http_address, listen_addresses
 from horolog.broker.config.settings import Settings
@@ -54,7 +56,7 @@ from horolog.broker.security.listener_protection import refuse_what_closes_nothi
 from horolog.broker.security.quotas import ClientQuotas
 from horolog.broker.security.tls_listeners import HTTP, TlsListeners
 from horolog.broker.server.hot_path import HOT_PATH
-from horolog.broker.server.role import Role
+from horolog.broker.server.process import BrokerProcess, sole
 from horolog.broker.server.start_notes import notes
 from horolog.broker.server.upkeep import Upkeep
 from horolog.broker.transactions.coordinator import TransactionCoordinator
@@ -64,6 +66,7 @@ from horolog.protocol.errors import ErrorCode
 from horolog.version import __version__
 
 if TYPE_CHECKING:
+    from horolog.broker.cluster.membership import Membership
     from horolog.broker.network.conversation import HandshakeFactory
     from horolog.broker.observability.http import MetricsServer
     from horolog.broker.security.audit import AuditTrail
@@ -112,33 +115,33 @@ class Broker:
         storage: Storage,
         data_dirs: list[str],
         loop: asyncio.AbstractEventLoop,
-        role: Role | None = None,
+        process: BrokerProcess,
     ) -> None:
-        """Without a `role` it is a broker alone."""
-        self._role = role = role or Role()
-        self.settings = role.part_of(settings)
+        self._process = process
+        self.settings = divided(settings, process.brokers)
         self.clock = clock
         self.metrics = Metrics()
         self.workers = ThreadPoolExecutor(DISK_WORKERS, thread_name_prefix="disk")
         if settings.horolog_read_only:
             storage = _only_read(storage, data_dirs)
-        self.logs = LogManager(data_dirs, storage, clock, self.settings, role.share(settings))
+        self.logs = LogManager(data_dirs, storage, clock, self.settings, process.share)
         # A worker must not share descriptors with the loop: see RealStorage.
         own_storage = _of_workers(storage)
         file = ClusterFile(storage, data_dirs[0], lambda: [folder.path for folder in self.logs.folders.usable()])
-        self._endpoints = AdvertisedEndpoints(advertised_addresses(settings, socket.gethostname()), role.ports)
-        self.cluster, self.placement = role.cluster(settings, self.logs, file, self._endpoints)
-        self.cluster.on_settings_changed = self._settings_changed
-        self.cluster.on_led, self.cluster.on_led_elsewhere = self._led, self._led_elsewhere
+        membership = process.membership(self.logs, file)
+        self._endpoints = AdvertisedEndpoints(advertised_addresses(settings, socket.gethostname()), process.ports)
+        self.cluster = Cluster(self.logs.cluster_id, settings, self.logs, file, membership)
+        self.placement = Placement(self.cluster, self._endpoints, membership.members)
+        self._follow(membership)
         self.authorizer = authorizer_of(settings)
         if self.authorizer is not None:
             self._go_by_rules(self.authorizer)
         self.waiting = Waiting(loop)
         safety = LocalSafety(loop, self.workers, self.metrics, clock.monotonic)
         self.committer = Committer(loop, safety, self.waiting.changed, self.metrics, clock.monotonic)
-        self.audit = _audit(self, role.labels, loop)
+        self.audit = _audit(self, process.labels, loop)
         expiry_clock = ExpiryClock(clock, lambda: self.settings.horolog_clock_jump_wait_ms)
-        others = OtherBrokers(self.cluster, self.placement, role.peers)
+        others = OtherBrokers(self.cluster, self.placement, process.peers)
         self.transactions = TransactionCoordinator(
             self.cluster, self.committer, clock, self._offsets_ended, others, expiry_clock
         )
@@ -149,10 +152,10 @@ class Broker:
             settings.max_incremental_fetch_session_cache_slots, clock, settings.horolog_fetch_session_partitions_max
         )
         self._loop = loop
-        self.hand_overs = HandOvers(self.cluster, self.placement, role.peers, self.committer, self.workers, loop)
+        self.hand_overs = HandOvers(self.cluster, self.placement, process.peers, self.committer, self.workers, loop)
         self.turns = KeyedQueue()
         self.sent_back = RetryGuard(clock.monotonic)
-        self.quotas = ClientQuotas(settings, clock.monotonic, self.metrics, role.parts)
+        self.quotas = ClientQuotas(settings, clock.monotonic, self.metrics, process.brokers)
         self.cluster.rule_watchers.append(self.quotas.take)
         self.limits = ConnectionLimits.of(self.settings, self.quotas)
         self.doors = _doors(self.settings, clock, self.metrics, loop, self.audit)
@@ -184,11 +187,11 @@ class Broker:
         for address in listen_addresses(self.settings):
             asks = self._handshakes(address.name, dispatcher)
             door = self.tls.door(address.name, None if self.audit is None else self.audit.of_tls(address.name))
-            listener = self._role.listener(address, dispatcher, self.clock, self.limits, asks, door)
+            listener = self._process.new_listener(address, dispatcher, self.clock, self.limits, asks, door)
             await listener.start()
             self._endpoints.bound(listener)
             self.listeners.append(listener)
-        for listener in self._role.peer_listeners(dispatcher, self.clock, self.limits):
+        for listener in self._process.new_peer_listeners(dispatcher, self.clock, self.limits):
             await listener.start()
             self._peer_listeners.append(listener)
         if self.doors is not None:
@@ -204,7 +207,7 @@ class Broker:
 
             self.metrics_server = MetricsServer(self, self._loop)
             self.metrics_server.protect(self.settings.horolog_http_token, self.tls.door(HTTP))
-            await self._role.begin_http(self.metrics_server, address)
+            await self._process.begin_http(self.metrics_server, address)
 
     @property
     def http_port(self) -> int:
@@ -243,7 +246,7 @@ class Broker:
         for listener in listeners:
             await listener.stop_accepting()
             listener.stop_serving()
-        self._role.peers.close()  # what waits for another broker is refused now; clients retry
+        self._process.peers.close()  # what waits for another broker is refused now; clients retry
         if self.audit is not None:
             self.audit.flush()
         try:
@@ -268,13 +271,20 @@ class Broker:
         raise DataFolderError(f"{TRANSACTION_STATE} cannot be read, and rescanning it did not help: see the log")
 
     def _settings_changed(self, settings: Settings) -> None:
-        settings = self.settings = self._role.part_of(settings)
+        settings = self.settings = divided(settings, self._process.brokers)
         self.limits.admission.allow(settings)
         self.logs.expire_producers_after(settings.producer_id_expiration_ms)
         self.upkeep.settings_changed(settings)
         self.tls.take(settings)
         for watcher in self.settings_watchers:
             watcher(settings)
+
+    def _follow(self, membership: Membership) -> None:
+        """Act on what changes in the cluster."""
+        cluster = self.cluster
+        cluster.on_settings_changed = self._settings_changed
+        cluster.on_led, cluster.on_led_elsewhere = self._led, self._led_elsewhere
+        membership.follow_live(self.placement.live_are)
 
     def _go_by_rules(self, authorizer: Authorizer) -> None:
         """Use the cluster's access list, now and after each change; then fetches check everything that they wait for again."""
@@ -443,7 +453,7 @@ class _Alone:
 async def _serve(settings: Settings, loop: asyncio.AbstractEventLoop, logs: LogSetup) -> int:
     data_dirs = [os.path.realpath(folder) for folder in settings.data_folders]  # noqa: ASYNC240 - once, before anything runs
     storage = RealStorage(read_only=settings.horolog_read_only)
-    broker = Broker(settings, SystemClock(), storage, data_dirs, loop)
+    broker = Broker(settings, SystemClock(), storage, data_dirs, loop, sole(settings))
     await serve(broker, logs, _Alone(data_dirs), asyncio.Event())
     log.info("stopped")
     return EXIT_OK

@@ -116,7 +116,7 @@ class Upkeep:
                 settings.transaction_remove_expired_transaction_cleanup_interval_ms,
             ),
         ]
-        if self._broker.cluster.has_shared_journal:
+        if self._broker.cluster.is_shared:
             self._jobs.append(Periodic(loop, self._broker.cluster.catch_up, CATCH_UP_MS))
             self._jobs.append(Periodic(loop, self._broker.cluster.check_record, CHECK_RECORD_MS))
         if settings.log_cleaner_enable:

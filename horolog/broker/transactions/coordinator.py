@@ -42,7 +42,6 @@ from horolog.protocol.topic_partition import TopicPartition
 
 if TYPE_CHECKING:
     from horolog.broker.transactions.other_brokers import OtherBrokers
-    from horolog.broker.transactions.unclaimed import Unclaimed
 
 log = logging.getLogger(__name__)
 
@@ -59,7 +58,7 @@ class TransactionCoordinator:
         others: OtherBrokers,
         expiry_clock: Clock | None = None,
     ) -> None:
-        """`others` are the brokers that lead and coordinate the rest, if there are any."""
+        """`others` lead and coordinate what this broker does not."""
         self._cluster = cluster
         self._clock = clock
         self._expiry_clock = expiry_clock or clock
@@ -69,14 +68,7 @@ class TransactionCoordinator:
         self._unread: set[int] = set()
         """Shards that this broker coordinates but could not read yet."""
         self._ending = Ending(self._journal, self._marking, clock)
-        self._others = others
-        self._strays: Strays | Unclaimed
-        if others.nodes:
-            from horolog.broker.transactions.unclaimed import Unclaimed
-
-            self._strays = Unclaimed(self, others, self._marking)
-        else:
-            self._strays = Strays(self._entries, self._journal, self._marking, self._join)
+        self._strays = Strays(self, others, self._marking)
 
     def __repr__(self) -> str:
         return f"<TransactionCoordinator of {len(self._entries)} transactional ids>"
@@ -176,7 +168,7 @@ class TransactionCoordinator:
         """An error known immediately, or None: `done` is called later."""
         if entry.busy:
             return ErrorCode.CONCURRENT_TRANSACTIONS
-        if self._strays.is_off_record(entry):
+        if self._strays.still_hold_up(entry):
             return ErrorCode.COORDINATOR_NOT_AVAILABLE
         now_ms = self._clock.wall_ms()
         decision = decisions.initialize(entry.transaction, timeout_ms, expected, now_ms, self._cluster.next_producer_id)
@@ -220,11 +212,11 @@ class TransactionCoordinator:
         entry = self._entries.get(transactional_id)
         if entry is None:
             done(self._unknown(transactional_id))
-        elif self._strays.is_off_record(entry):
+        elif self._strays.still_hold_up(entry):
             done(ErrorCode.COORDINATOR_NOT_AVAILABLE)
         else:
             code = self._join(entry, producer, partitions, client_version)
-            if code or not self._others.nodes:
+            if code or not self._cluster.is_shared:
                 done(code)
                 return
             try:
@@ -254,6 +246,15 @@ class TransactionCoordinator:
         entry.age_ms(self._clock)
         return ErrorCode.NONE
 
+    def record_again(self, transactional_id: str, producer: Producer, place: TopicPartition) -> ErrorCode:
+        """Make a partition in which the producer has a transaction part of it again; NONE if it is."""
+        entry = self._entries[transactional_id]
+        transaction = entry.transaction
+        if not entry.busy and transaction.state.is_prepared and place in transaction.partitions:
+            entry.unmarked |= {place}
+            return ErrorCode.NONE
+        return self._join(entry, producer, [place], transaction.client_version)
+
     def verify(
         self, transactional_id: str, producer: Producer, partition: TopicPartition, done: Callable[[ErrorCode], None]
     ) -> None:
@@ -277,7 +278,7 @@ class TransactionCoordinator:
         if entry.busy:
             done(ErrorCode.CONCURRENT_TRANSACTIONS, None)
             return
-        if self._strays.is_off_record(entry):
+        if self._strays.still_hold_up(entry):
             done(ErrorCode.COORDINATOR_NOT_AVAILABLE, None)
             return
         try:
@@ -314,7 +315,7 @@ class TransactionCoordinator:
         """Abort transactions that have exceeded their producers' timeouts."""
         now_ms = self._clock.wall_ms()
         for entry in list(self._entries.values()):
-            if entry.transaction.producer_id in self._strays:
+            if self._strays.hold_up(entry):
                 continue
             if not entry.busy and decisions.is_timed_out(entry.transaction, entry.age_ms(self._clock)):
                 log.info("%r has taken longer than %s ms: aborted", entry, entry.transaction.timeout_ms)
@@ -337,8 +338,13 @@ class TransactionCoordinator:
 
     @property
     def is_loading(self) -> bool:
-        """Whether this broker coordinates ids that it has not read yet."""
-        return bool(self._unread) or (bool(self._others.nodes) and not self._journal.is_readable)
+        """Whether a list of transactions would miss some: others that ask take it for all that this broker coordinates."""
+        return bool(self._unread) or (self._cluster.is_shared and not self._journal.is_readable)
+
+    @property
+    def knows_its_own(self) -> bool:
+        """Whether every id that this broker coordinates has been read, and could be."""
+        return not self._unread and self._journal.is_readable
 
     def absence_of(self, transactional_id: str) -> ErrorCode:
         """Why an id is not here: it is unknown, not loaded yet, or belongs to another broker."""

@@ -124,7 +124,7 @@ class Marking:
 
     def _append(self, partition: Partition, producer: Producer, coordinator_epoch: int, *, committed: bool) -> None:
         known = partition.producers.get(producer.id)
-        is_only_one = not self._others.nodes or coordinator_epoch == NO_EPOCH
+        is_only_one = coordinator_epoch == NO_EPOCH or not self._cluster.is_shared
         epoch = coordinator_epoch
         if known is not None and is_only_one:
             epoch = max(coordinator_epoch, known.coordinator_epoch)

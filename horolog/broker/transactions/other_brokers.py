@@ -88,11 +88,6 @@ class OtherBrokers:
     def me(self) -> int:
         return self._placement.me
 
-    @property
-    def nodes(self) -> list[int]:
-        """All of them, running or not; none for a broker alone."""
-        return [node for node in self._placement.members.nodes if node != self.me]
-
     def leader_of(self, topic_name: str, index: int) -> int:
         """The leader's node; NO_NODE if the partition has no leader or its topic is unknown."""
         topic = self._cluster.topics.get(topic_name)
@@ -180,7 +175,7 @@ class OtherBrokers:
             known = [one for one in found if one is not None]
             done([one for each in known for one in each] if len(known) == len(found) else None)
 
-        gather([partial(self._transactions_at, node, wanted) for node in self.nodes], told)
+        gather([partial(self._transactions_at, node, wanted) for node in self._placement.members.others], told)
 
     def _transactions_at(
         self, node: int, producer_ids: list[int], done: Callable[[list[tuple[int, Transaction]] | None], None]

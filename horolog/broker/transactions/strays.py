@@ -1,74 +1,173 @@
-"""Settles transactions that are open in partitions but not on record: they are recorded again, or aborted if their producer is unknown.
+"""Settles transactions that are open in partitions here and not on record: each is recorded again, or aborted if nobody knows it.
 
-The records of a transaction's partitions are written but not synced: a power cut may lose them. This module is for a single broker; with
-several brokers these records are synced, and `unclaimed` is about transactions without a record even so.
+The record of a transaction's partitions may be lost in a power cut: a sole broker does not sync it, and with several brokers it may have
+been left by one that did not. Until such a transaction is ended, it holds back readers of committed records.
+
+- If this broker coordinates the producer, the partition joins the producer's transaction again: its records and the others end the same
+  way. Until that is written, the producer's requests are refused with a retriable error: they would miss those records, or take them into
+  the wrong transaction.
+- Else all other coordinators are asked for the producer's transactions. While one does not answer, or some ids here are not read yet, no
+  transaction counts as unknown. A transaction on record is left to its coordinator; if only its producer is known, the partition joins.
+- A transaction that its producer's coordinator does not take, or that no coordinator knows, is aborted. That has to be so twice, because
+  a coordinator may change between two responses.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
+from typing import NamedTuple, Protocol
 
-from horolog.broker.transactions.journal import TransactionJournal
+from horolog.broker.log.partition import Partition
 from horolog.broker.transactions.marking import Marking
 from horolog.broker.transactions.open_transaction import OpenTransaction
-from horolog.broker.transactions.states import Producer
+from horolog.broker.transactions.other_brokers import Codes, OtherBrokers, Question
+from horolog.broker.transactions.states import Producer, Transaction
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.topic_partition import TopicPartition
 
-Join = Callable[[OpenTransaction, Producer, list[TopicPartition], int], ErrorCode]
+ROUNDS = 2
+"""How often a transaction must be disclaimed before it is aborted."""
+
+_NOT_TAKEN = frozenset(
+    {
+        ErrorCode.INVALID_PRODUCER_ID_MAPPING,
+        ErrorCode.PRODUCER_FENCED,
+        ErrorCode.INVALID_TXN_STATE,
+        ErrorCode.POLICY_VIOLATION,
+    }
+)
+
+
+class OwnCoordinator(Protocol):
+    """The coordinator of this broker."""
+
+    @property
+    def knows_its_own(self) -> bool:
+        """Whether every id that this broker coordinates has been read, and could be."""
+        ...
+
+    def __iter__(self) -> Iterator[Transaction]: ...
+
+    def record_again(self, transactional_id: str, producer: Producer, place: TopicPartition) -> ErrorCode:
+        """Make a partition in which the producer has a transaction part of it again; NONE if it is."""
+        ...
+
+
+class Suspect(NamedTuple):
+    """A transaction that is open in a partition, from the offset `since` on."""
+
+    producer: Producer
+    partition: Partition
+    since: int
+
+    @property
+    def place(self) -> TopicPartition:
+        return self.partition.topic, self.partition.index
+
+
+Claims = Mapping[int, tuple[int, Transaction]]
+"""The transaction of each producer id, with the broker that coordinates it."""
 
 
 class Strays:
-    """Producers with a transaction that is open in some partition and not on record, and that could not be settled yet."""
+    """The open transactions found at a start or after a fault, until each is on record or aborted."""
 
-    def __init__(
-        self, entries: Mapping[str, OpenTransaction], journal: TransactionJournal, marking: Marking, join: Join
-    ) -> None:
-        self._entries = entries
-        self._journal = journal
+    def __init__(self, here: OwnCoordinator, others: OtherBrokers, marking: Marking) -> None:
+        self._here = here
+        self._others = others
         self._marking = marking
-        self._join = join
-        self._unrecorded: set[int] = set()
+        self._rounds: dict[Suspect, int] = {}
+        self._is_asking = False
 
     def __repr__(self) -> str:
-        return f"<Strays of {len(self._unrecorded)} producers>"
+        return f"<Strays: {len(self._rounds)} suspects>"
 
-    def __contains__(self, producer_id: int) -> bool:
-        return producer_id in self._unrecorded
+    def hold_up(self, entry: OpenTransaction) -> bool:
+        """Whether a producer has records that are not part of its transaction yet: until then the transaction stays as it is."""
+        transaction = entry.transaction
+        return any(
+            one.producer.id == transaction.producer_id and one.place not in transaction.partitions
+            for one in self._rounds
+        )
 
-    def try_again(self) -> None:
-        """Retry what failed before."""
-        if self._unrecorded:
-            self.settle()
+    def still_hold_up(self, entry: OpenTransaction) -> bool:
+        """As `hold_up`, after another try."""
+        if self.hold_up(entry):
+            self.try_again()
+        return self.hold_up(entry)
 
     def settle(self) -> None:
-        """Record partitions again whose records were lost in a power cut; abort transactions of unknown producers.
+        """Suspect every transaction that is open here, and settle at once those that nobody else has to be asked about."""
+        for suspect in self._open():
+            self._rounds.setdefault(suspect, 0)
+        for _ in range(ROUNDS):
+            self.try_again()
 
-        The records of ids and decisions are synced, so no client was answered for a commit that is missing here.
-        """
-        self._unrecorded = set()
-        by_producer = {entry.transaction.producer_id: entry for entry in self._entries.values()}
-        for producer, partition in list(self._marking.open_places()):
-            place = (partition.topic, partition.index)
-            entry = by_producer.get(producer.id)
-            if entry is not None and (entry.busy or (entry.transaction.state.is_prepared and place in entry.unmarked)):
-                continue
-            if entry is not None:
-                code = self._join(entry, producer, [place], entry.transaction.client_version)
-                if code == ErrorCode.COORDINATOR_NOT_AVAILABLE:
-                    self._unrecorded.add(producer.id)
-                if code in (ErrorCode.NONE, ErrorCode.COORDINATOR_NOT_AVAILABLE):
-                    continue
-            if not self._journal.leads_all:
-                continue  # another coordinator may know it
-            self._marking.abort_stray(producer, partition, partial(self._unrecorded.add, producer.id))
+    def try_again(self) -> None:
+        """Retry what failed before, and ask about the suspects that are left."""
+        if not self._rounds:
+            return
+        self._forget_ended()
+        known = self._record_again()
+        wanted = {one.producer.id for one in self._rounds} - known
+        if wanted and not self._is_asking and self._here.knows_its_own:
+            self._is_asking = True
+            self._others.transactions_of(wanted, partial(self._told, wanted))
 
-    def is_off_record(self, entry: OpenTransaction) -> bool:
-        """Whether some partitions of this producer's transaction cannot be recorded again yet: until then it stays as it is.
+    def _forget_ended(self) -> None:
+        still_open = set(self._open())
+        self._rounds = {suspect: rounds for suspect, rounds in self._rounds.items() if suspect in still_open}
 
-        Its next request would otherwise miss those records, or take them into the wrong transaction.
-        """
-        if entry.transaction.producer_id in self._unrecorded:
-            self.settle()
-        return entry.transaction.producer_id in self._unrecorded
+    def _open(self) -> Iterator[Suspect]:
+        for producer, partition in self._marking.open_places():
+            known = partition.producers.get(producer.id)
+            assert known is not None, "its transaction is open"
+            yield Suspect(producer, partition, known.transaction_start)
+
+    def _record_again(self) -> set[int]:
+        """Record what belongs to producers that are coordinated here; returns their ids."""
+        ids = {one.producer_id: one.id for one in self._here}
+        for suspect in [one for one in self._rounds if one.producer.id in ids]:
+            self._judged(suspect, self._here.record_again(ids[suspect.producer.id], suspect.producer, suspect.place))
+        return set(ids)
+
+    def _told(self, wanted: Iterable[int], elsewhere: list[tuple[int, Transaction]] | None) -> None:
+        self._is_asking = False
+        if elsewhere is None or not self._here.knows_its_own:
+            return
+        self._forget_ended()  # those that have ended meanwhile are no longer on record
+        claims = {transaction.producer_id: (node, transaction) for node, transaction in elsewhere}
+        unknown_here = set(wanted).difference(one.producer_id for one in self._here)
+        for suspect in [one for one in self._rounds if one.producer.id in unknown_here]:
+            self._judge(suspect, claims)
+
+    def _judge(self, suspect: Suspect, claims: Claims) -> None:
+        node, transaction = claims.get(suspect.producer.id, (None, None))
+        if transaction is None or node is None:
+            self._not_known(suspect)
+        elif suspect.place in transaction.partitions:
+            del self._rounds[suspect]
+        elif not transaction.state.is_prepared:
+            self._ask_to_record(suspect, node, transaction)
+
+    def _ask_to_record(self, suspect: Suspect, node: int, transaction: Transaction) -> None:
+        def told(found: list[Codes]) -> None:
+            self._judged(suspect, found[0][suspect.place])
+
+        self._others.ask(node, [Question(transaction.id, suspect.producer, [suspect.place], adds=True)], told)
+
+    def _judged(self, suspect: Suspect, code: ErrorCode) -> None:
+        if code == ErrorCode.NONE:
+            self._rounds.pop(suspect, None)
+        elif code in _NOT_TAKEN:
+            self._not_known(suspect)
+
+    def _not_known(self, suspect: Suspect) -> None:
+        rounds = self._rounds.pop(suspect, 0) + 1
+        if rounds < ROUNDS:
+            self._rounds[suspect] = rounds
+            return
+        self._marking.abort_stray(
+            suspect.producer, suspect.partition, partial(self._rounds.__setitem__, suspect, ROUNDS - 1)
+        )

@@ -30,8 +30,8 @@ from horolog.broker.log.storage import DataFolderError, RealStorage, StorageFaul
 from horolog.broker.network.descriptors import raise_limit
 from horolog.broker.observability.logs import LogSetup
 from horolog.broker.server import app
+from horolog.broker.workers.of_worker import of_worker
 from horolog.broker.workers.serve import EXIT_BAD_SETTINGS
-from horolog.broker.workers.worker_role import WorkerRole
 
 log = logging.getLogger("horolog.broker.workers.worker")  # also where this runs as a program
 
@@ -107,8 +107,8 @@ async def _serve(orders: Orders, link: WorkerLink, logs: LogSetup) -> None:
     await link.go()
     await until_legible(storage, orders.data_dirs, link)
     loop = asyncio.get_running_loop()
-    role = WorkerRole(context, link, loop)
-    broker = app.Broker(orders.settings, clock, storage, orders.data_dirs, loop, role)
+    process = of_worker(context, link, loop)
+    broker = app.Broker(orders.settings, clock, storage, orders.data_dirs, loop, process)
     await app.serve(broker, logs, ToSupervisor(link), stopped)
 
 

@@ -26,7 +26,8 @@ from horolog.broker.log.storage.memory_disk import PowerCut
 from horolog.broker.network.dispatch import Dispatcher
 from horolog.broker.network.limits import ConnectionLimits
 from horolog.broker.server.app import Broker
-from horolog.broker.workers.worker_role import WorkerRole
+from horolog.broker.server.process import sole
+from horolog.broker.workers.of_worker import of_worker
 from horolog.protocol.apis import ApiKey
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.messages.acls import DescribeAclsRequest
@@ -239,9 +240,9 @@ class WorkersWorld(World):
         if self.count > 1:
             ports = {"PLAINTEXT": {one: FIRST_PORT + one for one in self.nodes}}
             context = WorkerContext(node, self.nodes, SOCKETS, ports, settles, {"PLAINTEXT": 0}, {"PLAINTEXT": 0})
-            broker = Broker(settings, self.clock, storage, [DATA], loop, WorkerRole(context, link, loop))
+            broker = Broker(settings, self.clock, storage, [DATA], loop, of_worker(context, link, loop))
         else:
-            broker = Broker(settings, self.clock, storage, [DATA], loop)
+            broker = Broker(settings, self.clock, storage, [DATA], loop, sole(settings))
         await broker.start()
         process.broker = broker
         process.dispatcher = Dispatcher(broker)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 
 from horolog.broker.cluster.cluster import Cluster
-from horolog.broker.cluster.company import Alone
+from horolog.broker.cluster.membership import SoleMember
 from horolog.broker.config.settings import Layers, from_layers
 from horolog.broker.log.counters import LogCounters
 from horolog.broker.log.files import LeaderEpochs, checkpoints
@@ -222,9 +222,9 @@ class Machine:
         self.logs = FakeLogs(self.folders)
         self.logs.resources = SimpleNamespace(storage=self.storage, changes=RareChanges())
         file = ClusterFile(self.storage, "/data")
-        company = Alone(self.settings.node_id, file)
-        company.journal = journal or company.journal
-        cluster = Cluster("the-cluster", self.settings, self.logs, file, company)
+        membership = SoleMember(self.settings.node_id, file)
+        membership.journal = journal or membership.journal
+        cluster = Cluster("the-cluster", self.settings, self.logs, file, membership)
         cluster.open(self.NOW_MS)
         return cluster
 

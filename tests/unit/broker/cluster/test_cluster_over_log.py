@@ -6,7 +6,7 @@ import pytest
 
 from horolog.base.clock import ManualClock
 from horolog.broker.cluster.cluster import Cluster
-from horolog.broker.cluster.company import Alone
+from horolog.broker.cluster.membership import SoleMember
 from horolog.broker.cluster.new_topics import NewPartitions, NewTopic
 from horolog.broker.config.settings import Settings
 from horolog.broker.log.files.checkpoints import encode_partition_metadata
@@ -38,7 +38,7 @@ class Machine:
             self.logs.abandon()
         self.logs = LogManager(["/data"], self.storage, self.clock, Settings())
         file = ClusterFile(self.storage, "/data")
-        cluster = Cluster(self.logs.cluster_id, Settings(), self.logs, file, Alone(1, file))
+        cluster = Cluster(self.logs.cluster_id, Settings(), self.logs, file, SoleMember(1, file))
         cluster.open(self.clock.wall_ms())
         return cluster
 

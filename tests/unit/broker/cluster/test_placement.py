@@ -3,8 +3,9 @@
 import pytest
 
 from horolog.broker.cluster.cluster_state import Lead, LeadsChanged
+from horolog.broker.cluster.membership import Members
 from horolog.broker.cluster.new_topics import NewTopic
-from horolog.broker.cluster.placement import NO_NODE, NOBODY, Endpoint, Members, Placement, endpoint_of
+from horolog.broker.cluster.placement import NO_NODE, NOBODY, Endpoint, Placement, endpoint_of
 from tests.support.at_once import at_once
 from tests.support.crew import Crew
 from tests.unit.broker.cluster.cluster_stand_ins import Machine
@@ -37,7 +38,7 @@ class TestAlone:
 
     @pytest.fixture
     def alone(self, cluster):
-        return Placement(cluster, Endpoints(), Members.alone(7))
+        return Placement(cluster, Endpoints(), Members.of_one(7))
 
     def test_it_leads_every_partition_in_the_epoch_of_its_log(self, cluster, alone):
         topic = cluster.create_topic("t", 2)

@@ -94,14 +94,11 @@ def test_an_offline_partition_says_why(world):
 def test_a_shard_is_found_where_this_broker_leads_it(world):
     journal = journal_of(world)
     assert journal.find(0) == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-    assert journal.leads_all
     journal.make_topic()
-    assert journal.leads_all
     topic = world.cluster.topics[GROUP_OFFSETS]
     topic.put(1, None)
     assert journal.find(1) == ErrorCode.NOT_LEADER_OR_FOLLOWER
     assert journal.find(3) == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-    assert not journal.leads_all
     assert [one.index for one in journal.led_here] == [0, 2]
     assert repr(journal) == "<TopicJournal of 3 partitions>"
 

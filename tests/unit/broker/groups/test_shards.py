@@ -6,6 +6,7 @@ from horolog.broker.base.java_hash import partition_for
 from horolog.broker.base.topic_names import GROUP_OFFSETS
 from horolog.broker.cluster.cluster_state import Lead, LeadsChanged, TopicsCreated
 from horolog.broker.log.integrity import BeingRescanned
+from horolog.broker.log.partition import Partition
 from horolog.broker.on_record.cluster_file import StoredTopic
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.flat import flat_of, struct_of
@@ -153,16 +154,15 @@ def test_a_shard_that_is_lost_while_it_is_read_stays_lost(world, monkeypatch):
 def test_a_damaged_shard_is_read_once_it_is_rescanned(world, monkeypatch):
     assert commit(world, 5) == 0
     led_by(world, OTHER, 4)
-    partition = world.logs.partitions[world.coordinator.offsets_place("g")]
 
     def damaged(*_arguments, **_fields):
         raise BeingRescanned("damaged")
 
     with monkeypatch.context() as patched:
-        patched.setattr(type(partition), "read", damaged)
+        patched.setattr(Partition, "read", damaged)
         led_by(world, ME, 5)
     assert world.coordinator.find("g") == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
-    world.coordinator.shards.rescanned(partition.index)
+    world.coordinator.shards.rescanned(world.coordinator.offsets_place("g")[1])
     assert committed(world).committed_offset == 5
 
 

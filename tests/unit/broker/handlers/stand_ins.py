@@ -6,8 +6,9 @@ from types import SimpleNamespace
 
 from horolog.base.clock import ManualClock
 from horolog.broker.cluster.hand_over import HandOvers
+from horolog.broker.cluster.membership import Members
 from horolog.broker.cluster.peers import NO_PEERS
-from horolog.broker.cluster.placement import Members, Placement
+from horolog.broker.cluster.placement import Placement
 from horolog.broker.handlers import HANDLERS
 from horolog.protocol.apis import API
 from horolog.protocol.compile import decode, decoder_of, encode, encoder_of
@@ -33,7 +34,7 @@ class StandIn:
         self.cluster = self.machine.start()
         self.logs = self.machine.logs
         endpoints = SimpleNamespace(advertised=lambda listener, _: (f"{listener.lower()}.example", 9099))
-        self.placement = Placement(self.cluster, endpoints, Members.alone(self.cluster.settings.node_id))
+        self.placement = Placement(self.cluster, endpoints, Members.of_one(self.cluster.settings.node_id))
         self.hand_overs = HandOvers(self.cluster, self.placement, NO_PEERS, None, None, None)
         self.authorizer = None
         self.audit = None

@@ -116,10 +116,12 @@ def test_the_coordinator_is_who_leads_the_shard(broker):
 
 
 def test_a_partition_stays_with_its_leader(broker):
-    moves = [ReassignablePartition(partition_index=index, replicas=[OTHER]) for index in (0, 1)]
-    wanted = [ReassignableTopic(name="t", partitions=moves)]
-    answer = broker.ask(ApiKey.ALTER_PARTITION_REASSIGNMENTS, 0, topics=wanted)
-    codes = [one.error_code for one in answer.responses[0].partitions]
+    broker.cluster.nodes = (ME, OTHER)
+    broker.hand_overs._placement = broker.placement
+    moves = [ReassignablePartition(partition_index=index, replicas=[to]) for index, to in ((1, AWAY), (1, OTHER))]
+    wanted = [ReassignableTopic(name="t", partitions=[move]) for move in moves]
+    answers = [broker.ask(ApiKey.ALTER_PARTITION_REASSIGNMENTS, 0, topics=[one]) for one in wanted]
+    codes = [one.responses[0].partitions[0].error_code for one in answers]
     assert codes == [ErrorCode.INVALID_REPLICA_ASSIGNMENT, ErrorCode.NONE]
 
 
@@ -188,6 +190,8 @@ async def test_who_leads_again_does_so_in_a_new_epoch():
         topic, client = memory.topic(partitions=2), memory.connect()
         assert (await client.ask(produce(topic, 9), 9)).responses[0].partition_responses[0].error_code == 0
         led_by(memory.broker.cluster, topic, 1, Lead(OTHER, 4))
+        assert memory.broker.placement.lead(topic.id, 1) == Lead(-1, 4)
+        memory.broker.placement.live_are(frozenset({OTHER}))
         assert memory.broker.placement.lead(topic.id, 1) == Lead(OTHER, 4)
         led_by(memory.broker.cluster, topic, 1, Lead(ME, 5))
         assert (await client.ask(produce(topic, 9), 9)).responses[0].partition_responses[0].error_code == 0
@@ -206,13 +210,13 @@ async def test_settings_changed_while_another_led_count_when_it_does_no_more():
 
 
 @pytest.mark.parametrize("index", [0, 1])
-async def test_a_deleted_topic_leaves_nothing_of_what_another_led(index):
+async def test_a_deleted_topic_leaves_only_what_another_is_still_to_remove(index):
     async with MemoryBroker() as memory:
         topic, cluster = memory.topic(partitions=2), memory.broker.cluster
         led_by(cluster, topic, index, Lead(OTHER, 4))
         delete_topic(cluster, "t")
         assert not memory.broker.logs.partitions
-        assert not cluster.state.deleting
+        assert cluster.state.deleting == {"t": {topic.id}}
 
 
 @pytest.mark.parametrize("key", ASKED)
@@ -229,4 +233,4 @@ async def test_every_version_is_told_that_this_is_not_the_leader(key):
         assert (topic.partition_count, topic.led_here) == (2, [topic.find(0)])
         assert there.log_end_offset == 0
         led_by(memory.broker.cluster, topic, 1, Lead(ME, 5))
-        assert topic.find(1) is there
+        assert topic.find(1).leader_epoch == 5

@@ -15,6 +15,7 @@ from horolog.broker.log.storage.memory_disk import ALL
 from horolog.broker.on_record.cluster_errors import ClusterError
 from horolog.broker.transactions.coordinator import TransactionCoordinator
 from horolog.broker.transactions.states import LARGEST_EPOCH, VERSION_0, VERSION_2, Producer, TransactionState
+from horolog.broker.transactions.strays import Suspect
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.records.control import Marker
 from tests.support.at_once import at_once, delete_topic
@@ -408,7 +409,7 @@ def test_a_transaction_that_takes_too_long_is_aborted(world: TransactionWorld, p
 
 def test_one_that_is_off_record_is_not_aborted_before_it_is_on_it(world: TransactionWorld, producer: Producer) -> None:
     world.clock.advance(100_000)
-    world.coordinator._strays._unrecorded.add(producer.id)
+    world.coordinator._strays._rounds[Suspect(producer, world.partition(("t", 2)), 0)] = 0
     world.coordinator.abort_timed_out()
     world.settle()
     assert state(world) == TransactionState.ONGOING
@@ -464,7 +465,7 @@ def test_a_shard_that_another_broker_leads_is_not_gained(world: TransactionWorld
 class Others:
     """They lead and coordinate nothing."""
 
-    me, nodes = 1, (2,)
+    me = 1
 
     def transactions_of(self, producer_ids: object, done: Callable[[object], None]) -> None:
         done([])
@@ -473,6 +474,7 @@ class Others:
 @pytest.fixture
 def among_others(world: TransactionWorld, producer: Producer) -> TransactionWorld:
     """A world whose coordinator is one of several."""
+    among(world.cluster, 2)
     world.coordinator = TransactionCoordinator(
         world.cluster, world.committer, world.clock, lambda _producer_id, _committed: None, Others()
     )

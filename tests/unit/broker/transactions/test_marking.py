@@ -6,8 +6,9 @@ import pytest
 
 from horolog.base.clock import ManualClock
 from horolog.broker.base.topic_names import GROUP_OFFSETS
+from horolog.broker.cluster.membership import Members
 from horolog.broker.cluster.peers import NO_PEERS
-from horolog.broker.cluster.placement import NOBODY, Members
+from horolog.broker.cluster.placement import NOBODY
 from horolog.broker.cluster.topic import Topic
 from horolog.broker.log.partition import Resources
 from horolog.broker.log.recovery import PartitionFolder, create_partition
@@ -47,7 +48,9 @@ class World:
             "t": Topic("t", bytes(16), [self.partitions[T0], self.partitions[T1]], {}, small_config()),
             GROUP_OFFSETS: Topic(GROUP_OFFSETS, bytes(16), [self.partitions[OFFSETS]], {}, small_config()),
         }
-        self.cluster = SimpleNamespace(topics=topics, settings=SimpleNamespace(horolog_acks_all_sync=True))
+        self.cluster = SimpleNamespace(
+            topics=topics, settings=SimpleNamespace(horolog_acks_all_sync=True), is_shared=False
+        )
         self.committer = TickCommitter()
         self.offsets_ended = []
         self.marking = Marking(
@@ -56,7 +59,7 @@ class World:
             ManualClock(NOW_MS),
             lambda *outcome: self.offsets_ended.append(outcome),
             OtherBrokers(
-                self.cluster, SimpleNamespace(me=1, members=Members.alone(1), lead=lambda *_: NOBODY), NO_PEERS
+                self.cluster, SimpleNamespace(me=1, members=Members.of_one(1), lead=lambda *_: NOBODY), NO_PEERS
             ),
         )
 
@@ -74,6 +77,7 @@ class World:
     def with_others(self):
         """Brokers that lead what this one does not."""
         others = Others(2)
+        self.cluster.is_shared = True
         self.marking = Marking(
             self.cluster,
             self.committer,

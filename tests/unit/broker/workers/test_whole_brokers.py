@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 
@@ -16,7 +17,7 @@ from horolog.broker.network.dispatch import Dispatcher
 from horolog.broker.network.limits import ConnectionLimits
 from horolog.broker.server.app import Broker
 from horolog.broker.server.upkeep import CATCH_UP_MS
-from horolog.broker.workers.worker_role import WorkerRole
+from horolog.broker.workers.of_worker import of_worker
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.messages.acls import AclCreation, CreateAclsRequest, DeleteAclsFilter, DeleteAclsRequest
 from horolog.protocol.messages.configs import (
@@ -129,7 +130,11 @@ class Pair:
                 self.storage,
                 ["/data"],
                 loop,
-                WorkerRole(context, self.ties[node], loop, Peers(self.wires)),
+                replace(
+                    of_worker(context, self.ties[node], loop),
+                    peers=Peers(self.wires),
+                    new_peer_listeners=lambda *_: (),
+                ),
             )
             await broker.start()
             self.wires[node] = Wire(Dispatcher(broker), ConnectionLimits.of(broker.settings))

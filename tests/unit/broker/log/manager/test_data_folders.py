@@ -4,7 +4,7 @@ import pytest
 
 from horolog.base.clock import ManualClock
 from horolog.broker.cluster.cluster import Cluster
-from horolog.broker.cluster.company import Alone
+from horolog.broker.cluster.membership import SoleMember
 from horolog.broker.cluster.new_topics import NewPartitions, NewTopic
 from horolog.broker.config.settings import Settings
 from horolog.broker.log.files import MetaProperties, log_starts, meta_properties
@@ -31,7 +31,7 @@ class Machine:
     def start(self, *folders):
         logs = self.logs = LogManager(list(folders), self.storage, self.clock, Settings())
         usable = ClusterFile(self.storage, folders[0], lambda: [one.path for one in logs.folders.usable()])
-        self.cluster = Cluster(logs.cluster_id, Settings(), logs, usable, Alone(1, usable))
+        self.cluster = Cluster(logs.cluster_id, Settings(), logs, usable, SoleMember(1, usable))
         self.cluster.open(NOW_MS)
         return self.cluster
 

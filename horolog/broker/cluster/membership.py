@@ -1,12 +1,12 @@
-"""The kinds of company in which a broker serves a cluster, and all that depends on the kind. `Alone` is the kind without others.
+"""How a broker belongs to its cluster: all that differs between kinds of cluster. `SoleMember` is a broker without others.
 
-With other workers over the same folders it is `worker_company.Workers`, which a broker alone does not import.
+With other workers over the same folders it is `worker_membership.WorkerMembership`, which a sole member does not import.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol
+from typing import NamedTuple, Protocol, Self
 
 from horolog.broker.cluster.cluster_configs import ClusterConfigs
 from horolog.broker.cluster.cluster_start import Start
@@ -17,6 +17,28 @@ from horolog.broker.cluster.topic import Topic
 from horolog.broker.config.settings import Settings
 from horolog.broker.log.manager import LogManager
 from horolog.broker.on_record.cluster_file import ClusterFile
+
+
+class Members(NamedTuple):
+    """The brokers of a cluster, as one of them knows them."""
+
+    me: int
+    nodes: tuple[int, ...]
+    """All of them, running or not."""
+    live: frozenset[int]
+    """The nodes that serve. This broker is among them: it answers requests, whatever others know of it."""
+
+    @classmethod
+    def of_one(cls, me: int) -> Self:
+        return cls(me, (me,), frozenset({me}))
+
+    @property
+    def others(self) -> tuple[int, ...]:
+        """All nodes but this one, running or not."""
+        return tuple(node for node in self.nodes if node != self.me)
+
+    def with_live(self, live: frozenset[int]) -> Members:
+        return self._replace(live=live | {self.me})
 
 
 class ClusterStart(Protocol):
@@ -40,11 +62,10 @@ class ClusterStart(Protocol):
         ...
 
 
-class Company(Protocol):
-    """The brokers of one cluster, as one of them changes it."""
+class Membership(Protocol):
+    """The connection of one broker to its cluster."""
 
-    nodes: tuple[int, ...]
-    """All of them, running or not."""
+    members: Members
     journal: Journal
 
     def start(
@@ -62,23 +83,27 @@ class Company(Protocol):
     def listen(
         self, catch_up: Callable[[], None], check_record: Callable[[], None], state: Callable[[], ClusterState]
     ) -> None:
-        """Others' words are acted on from now on; `state` is asked for who leads what."""
+        """Act on messages of others from now on; `state` is asked for who leads what."""
+        ...
+
+    def follow_live(self, changed: Callable[[frozenset[int]], None]) -> None:
+        """Call `changed` with the others that serve, each time that this changes."""
         ...
 
     def goes_on(self) -> None:
-        """Called amid work of many parts, so that nobody takes this broker to hang."""
+        """Called amid work of many parts, so that no supervisor takes this broker to hang."""
         ...
 
 
-class Alone:
-    """No other broker: what is written has been applied by all, and nobody has anything to say."""
+class SoleMember:
+    """The membership of the only broker: everybody has applied what is written here, and nobody announces anything."""
 
     def __init__(self, node: int, file: ClusterFile) -> None:
-        self.nodes: tuple[int, ...] = (node,)
+        self.members = Members.of_one(node)
         self.journal: Journal = WholeFile(file)
 
     def __repr__(self) -> str:
-        return f"<Alone {self.nodes[0]}>"
+        return f"<SoleMember {self.members.me}>"
 
     def start(
         self, logs: LogManager, file: ClusterFile, configs: ClusterConfigs, new_topic_id: Callable[[], bytes]
@@ -97,7 +122,10 @@ class Alone:
     def listen(
         self, catch_up: Callable[[], None], check_record: Callable[[], None], state: Callable[[], ClusterState]
     ) -> None:
-        """Nobody speaks."""
+        """Nobody sends messages."""
+
+    def follow_live(self, changed: Callable[[frozenset[int]], None]) -> None:
+        """There are no others."""
 
     def goes_on(self) -> None:
         """Nobody watches."""

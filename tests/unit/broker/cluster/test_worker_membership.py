@@ -7,8 +7,8 @@ from horolog.broker.cluster.cluster_state import Lead, LeadsChanged, ProducerIds
 from horolog.broker.cluster.entry_lines import encode_entry
 from horolog.broker.cluster.link import LOOK_AT_THE_RECORD
 from horolog.broker.cluster.new_topics import NewPartitions, NewTopic
-from horolog.broker.cluster.worker_company import Workers
 from horolog.broker.cluster.worker_folder_checkpoints import share_of
+from horolog.broker.cluster.worker_membership import WorkerMembership
 from horolog.broker.log.files import checkpoints
 from horolog.broker.log.manager import LogManager
 from horolog.broker.log.partition import closing
@@ -349,7 +349,7 @@ class TestFaults:
         logs = LogManager(["/data"], crew.storage, crew.clock, crew.settings_of(1), share_of(1, 1, is_first=True))
         file = ClusterFile(crew.storage, "/data")
         with pytest.raises(DataFolderError, match="settled"):
-            Workers(context_of(1, (1,)), Tie(crew, 1), logs, file)
+            WorkerMembership(context_of(1, (1,)), Tie(crew, 1), logs, file)
 
 
 class TestShorterJournals:

@@ -1,4 +1,4 @@
-"""The company of one worker among several over the same folders: one journal, and word of each other over the supervisor."""
+"""The membership of one worker among several over the same folders: one journal, and messages of each other over the supervisor."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from horolog.broker.cluster import file_journal
 from horolog.broker.cluster.entry_lines import Head
 from horolog.broker.cluster.file_journal import FileJournal, FoundJournal
 from horolog.broker.cluster.link import LOOK_AT_THE_RECORD
+from horolog.broker.cluster.membership import Members
 from horolog.broker.cluster.worker_start import WorkerStart
 from horolog.broker.log.files import checkpoints
 from horolog.broker.log.manager import LogManager
@@ -26,12 +27,11 @@ ALL_OF_IT = 1 << 62
 """As far as nobody has applied the journal: no entry has this number."""
 
 
-class Workers:
-    """The workers, as one of them knows them; raises DataFolderError if nobody has settled the folders for them."""
+class WorkerMembership:
+    """One worker among several; raises DataFolderError if nobody has settled the folders for them."""
 
     def __init__(self, context: WorkerContext, link: Link, logs: LogManager, file: ClusterFile) -> None:
-        self.nodes = context.nodes
-        self._me = context.node
+        self.members = Members(context.node, context.nodes, link.live | {context.node})
         self._link = link
         self._found, is_begun = _found(logs, file, context.nodes)
         self.journal: Journal = FileJournal(
@@ -41,7 +41,7 @@ class Workers:
             told_of=lambda: self._told_of,
             base_is_hurt=file.is_hurt,
             is_begun=is_begun,
-            begins=self._me == self.nodes[0],
+            begins=context.node == context.nodes[0],
         )
         self._told_applied = -1
         self._told_of = 0
@@ -50,7 +50,7 @@ class Workers:
         self._start: WorkerStart
 
     def __repr__(self) -> str:
-        return f"<Workers {self.nodes}, one of them {self._me}>"
+        return f"<WorkerMembership of {self.members.me} in {self.members.nodes}>"
 
     def start(
         self,
@@ -59,7 +59,7 @@ class Workers:
         configs: ClusterConfigs,
         new_topic_id: Callable[[], bytes],  # noqa: ARG002
     ) -> WorkerStart:
-        self._start = WorkerStart(logs, file, configs, self._found, self.nodes, self._me)
+        self._start = WorkerStart(logs, file, configs, self._found, self.members.nodes, self.members.me)
         return self._start
 
     def announce(self, number: int, done: Callable[[], None]) -> None:
@@ -86,15 +86,17 @@ class Workers:
         self._share.journal_at = lambda: (self._found.head.base, state().number)
         self._link.on_journal = heard
 
+    def follow_live(self, changed: Callable[[frozenset[int]], None]) -> None:
+        self._link.on_live_changed = changed
+
     def goes_on(self) -> None:
         self._link.goes_on()
 
     def _applied_by_others(self) -> int:
         """0 while a worker is away: its successor goes on from where it has read to at its start."""
-        if not self._link.live.issuperset(self.nodes):
+        if not self._link.live.issuperset(self.members.nodes):
             return 0
-        others = (self._link.applied_by(node) for node in self.nodes if node != self._me)
-        return min(others, default=ALL_OF_IT)
+        return min(map(self._link.applied_by, self.members.others), default=ALL_OF_IT)
 
 
 def _found(logs: LogManager, file: ClusterFile, nodes: tuple[int, ...]) -> tuple[FoundJournal, bool]:

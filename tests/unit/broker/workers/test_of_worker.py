@@ -6,17 +6,16 @@ import pytest
 
 from horolog.base.clock import ManualClock
 from horolog.broker.cluster import settling
-from horolog.broker.cluster.placement import Members
-from horolog.broker.cluster.worker_company import Workers
+from horolog.broker.cluster.membership import Members
 from horolog.broker.cluster.worker_context import WorkerContext
+from horolog.broker.cluster.worker_membership import WorkerMembership
 from horolog.broker.config.listeners import Address
 from horolog.broker.config.settings import load
 from horolog.broker.log.storage import MemoryStorage
 from horolog.broker.server.app import AdvertisedEndpoints, Broker
+from horolog.broker.workers.of_worker import of_worker
 from horolog.broker.workers.shared_listener import SharedListener
-from horolog.broker.workers.worker_role import WorkerRole
 from horolog.protocol.messages.metadata import MetadataRequest
-from tests.support.conversations import Service, limits
 from tests.support.log_model import NOW_MS
 
 NODES = (1, 2)
@@ -44,13 +43,6 @@ class Tie:
         pass
 
 
-class Peers:
-    is_closed = False
-
-    def close(self):
-        self.is_closed = True
-
-
 def context_of(folder):
     none = {"PLAINTEXT": 0}
     return WorkerContext(2, NODES, str(folder), {"PLAINTEXT": {1: 9001, 2: 9002}}, False, none, none)
@@ -61,25 +53,26 @@ def names_in(folder):
 
 
 @pytest.fixture
-async def role(tmp_path):
-    return WorkerRole(context_of(tmp_path), Tie(), asyncio.get_running_loop())
+async def process(tmp_path):
+    return of_worker(context_of(tmp_path), Tie(), asyncio.get_running_loop())
 
 
-async def started(role):
+async def started(process):
     settings, _ = load(None, {}, SETTINGS)
     storage, clock = MemoryStorage(), ManualClock(NOW_MS)
     settling.settle(storage, ["/data"], clock, load(None, {}, {**SETTINGS, "node.id": "1"})[0], NODES)
-    broker = Broker(settings, clock, storage, ["/data"], asyncio.get_running_loop(), role)
+    broker = Broker(settings, clock, storage, ["/data"], asyncio.get_running_loop(), process)
     await broker.start()
     return broker
 
 
-async def test_a_broker_is_made_of_it(role, tmp_path):
-    broker = await started(role)
+async def test_a_broker_is_made_of_it(process, tmp_path):
+    broker = await started(process)
     try:
-        assert isinstance(broker.cluster._company, Workers)
+        assert isinstance(broker.cluster._membership, WorkerMembership)
         assert broker.placement.members == Members(2, NODES, frozenset({2}))
         assert broker.hand_overs.moves == {}
+        assert broker.settings.max_connections == 51
         assert broker.sent_back is not None
         assert [type(one) for one in broker.listeners] == [SharedListener]
         assert [(one.node, one.host, one.port) for one in broker.placement.brokers("PLAINTEXT")] == [
@@ -90,30 +83,19 @@ async def test_a_broker_is_made_of_it(role, tmp_path):
         await broker.stop()
 
 
-async def test_it_has_its_part_of_what_all_share(role):
-    settings, _ = load(None, {}, SETTINGS)
-    assert role.part_of(settings).max_connections == 51
-    assert role.parts == len(NODES)
-    share = role.share(settings)
+async def test_it_has_its_part_of_what_all_share(process):
+    assert process.brokers == len(NODES)
+    share = process.share
     assert (share.node, share.owner, share.is_first) == (2, 1, False)
-    assert repr(role).startswith("<WorkerRole of WorkerContext(node=2")
 
 
-async def test_clients_are_never_sent_to_the_port_that_all_share(role):
-    endpoints = AdvertisedEndpoints({"PLAINTEXT": Address("PLAINTEXT", "PLAINTEXT", "broker", 9000)}, role.ports)
+async def test_clients_are_never_sent_to_the_port_that_all_share(process):
+    endpoints = AdvertisedEndpoints({"PLAINTEXT": Address("PLAINTEXT", "PLAINTEXT", "broker", 9000)}, process.ports)
     assert [endpoints.advertised("PLAINTEXT", node) for node in NODES] == [("broker", 9001), ("broker", 9002)]
 
 
-async def test_who_waits_for_another_is_told_that_nobody_is_asked_any_more(role):
+async def test_who_waits_for_another_is_told_that_nobody_is_asked_any_more(process):
     told = []
-    role._peers.ask(1, MetadataRequest(topics=[]), 12, told.append, 10_000)
-    role.peers.close()
+    process.peers.ask(1, MetadataRequest(topics=[]), 12, told.append, 10_000)
+    process.peers.close()
     assert told == [None]
-
-
-async def test_peers_of_another_kind_are_not_listened_for(tmp_path):
-    peers = Peers()
-    role = WorkerRole(context_of(tmp_path), Tie(), asyncio.get_running_loop(), peers)
-    assert not role.peer_listeners(Service(), ManualClock(), limits())
-    role.peers.close()
-    assert peers.is_closed

@@ -2,9 +2,9 @@
 
 import pytest
 
+from horolog.broker.config.divided_settings import DIVIDED, divided
 from horolog.broker.config.setting_types import INT32_MAX
 from horolog.broker.config.settings import load
-from horolog.broker.workers.divided_settings import DIVIDED, divided
 
 
 def settings(**given):

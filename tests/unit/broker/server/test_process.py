@@ -1,14 +1,11 @@
-"""A broker alone leads everything, opens all of its folders, and has nobody to ask."""
-
-import asyncio
+"""The process of a sole broker leads everything, opens all of its folders, and has nobody to ask."""
 
 from horolog.base.clock import ManualClock
-from horolog.broker.cluster.cluster import Cluster
-from horolog.broker.cluster.placement import Members
+from horolog.broker.cluster.membership import Members
 from horolog.broker.config.listeners import Address
 from horolog.broker.config.settings import Settings
 from horolog.broker.network.listener import Listener
-from horolog.broker.server.role import Role
+from horolog.broker.server.process import sole
 from tests.support.conversations import Service, limits
 from tests.support.memory_broker import MemoryBroker
 
@@ -23,34 +20,26 @@ class HttpServer:
         self.began_at = host, port
 
 
-async def test_what_a_broker_without_a_role_of_its_own_is_made_of():
+async def test_what_a_sole_broker_is_made_of():
     async with MemoryBroker() as memory:
         broker = memory.broker
-        assert type(broker.cluster) is Cluster
         me = broker.settings.node_id
         assert broker.placement.members == Members(me, (me,), frozenset({me}))
-        assert not broker.cluster.nodes[1:]
+        assert broker.cluster.nodes == (me,)
         assert (broker.hand_overs.moves, broker.logs.share.owner, broker.logs.share.suffix) == ({}, me, "")
 
 
 def test_nothing_is_divided_and_clients_are_sent_where_the_settings_say():
-    settings = Settings()
-    assert Role().part_of(settings) is settings
-    assert Role().parts == 1
-    assert Role().ports == {}
-    assert repr(Role()) == "<Role>"
+    process = sole(Settings())
+    assert (process.brokers, process.ports, process.labels) == (1, {}, {})
 
 
 async def test_listeners_are_those_of_clients():
-    listener = Role().listener(ADDRESS, Service(), ManualClock(), limits(), None, None)
+    process = sole(Settings())
+    listener = process.new_listener(ADDRESS, Service(), ManualClock(), limits(), None, None)
     assert type(listener) is Listener
     assert listener.name == "PLAINTEXT"
-    assert not Role().peer_listeners(Service(), ManualClock(), limits())
+    assert not process.new_peer_listeners(Service(), ManualClock(), limits())
     server = HttpServer()
-    await Role().begin_http(server, ("127.0.0.1", 9404))
+    await process.begin_http(server, ("127.0.0.1", 9404))
     assert server.began_at == ("127.0.0.1", 9404)
-
-
-async def test_nobody_waits_for_others():
-    Role().peers.close()
-    await asyncio.sleep(0)

@@ -1,0 +1,83 @@
+"""One process of a cluster: which part of folders, limits and ports is its own, and how others reach it.
+
+`sole` is the process of a broker without others. `workers.of_worker` has that of one worker among several.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from horolog.base.clock import Clock
+from horolog.broker.cluster.membership import Membership, SoleMember
+from horolog.broker.cluster.peers import NO_PEERS, Peers
+from horolog.broker.config.listeners import Address
+from horolog.broker.config.settings import Settings
+from horolog.broker.log.manager import LogManager, Share, whole
+from horolog.broker.network.dispatch import Dispatcher
+from horolog.broker.network.limits import ConnectionLimits
+from horolog.broker.network.listener import Listener
+from horolog.broker.on_record.cluster_file import ClusterFile
+
+if TYPE_CHECKING:
+    from horolog.broker.network.conversation import HandshakeFactory
+    from horolog.broker.observability.http import MetricsServer
+    from horolog.broker.security.tls_wire import TlsDoor
+
+    NewListener = Callable[
+        [Address, Dispatcher, Clock, ConnectionLimits, HandshakeFactory | None, TlsDoor | None], Listener
+    ]
+    NewPeerListeners = Callable[[Dispatcher, Clock, ConnectionLimits], Sequence[Listener]]
+    BeginHttp = Callable[[MetricsServer, tuple[str, int]], Awaitable[None]]
+
+
+@dataclass(frozen=True)
+class BrokerProcess:
+    """What a broker is made of where processes of a cluster differ."""
+
+    share: Share
+    """The part of the data folders that it opens."""
+    brokers: int
+    """How many brokers share the limits of the settings."""
+    membership: Callable[[LogManager, ClusterFile], Membership]
+    peers: Peers
+    """The other brokers, as far as this one sends them requests."""
+    new_listener: NewListener
+    """Makes a listener for clients."""
+    new_peer_listeners: NewPeerListeners
+    """Makes the listeners for requests of other brokers."""
+    begin_http: BeginHttp
+    ports: Mapping[str, Mapping[int, int]] = field(default_factory=dict)
+    """The advertised port of each node, by the listener; nodes that are not there have the listener's."""
+    labels: Mapping[str, object] = field(default_factory=dict)
+    """What lines of the log and of the audit trail say of this process."""
+
+
+def sole(settings: Settings) -> BrokerProcess:
+    """The process of a broker that is the whole cluster."""
+
+    async def begin_http(server: MetricsServer, address: tuple[str, int]) -> None:
+        await server.start(*address)
+
+    return BrokerProcess(
+        whole(settings.node_id),
+        1,
+        lambda _, file: SoleMember(settings.node_id, file),
+        NO_PEERS,
+        new_listener,
+        lambda *_: (),
+        begin_http,
+    )
+
+
+def new_listener(
+    address: Address,
+    dispatcher: Dispatcher,
+    clock: Clock,
+    limits: ConnectionLimits,
+    new_handshake: HandshakeFactory | None,
+    door: TlsDoor | None,
+) -> Listener:
+    name, host, port = address.name, address.host, address.port
+    return Listener(name, host, port, dispatcher, clock, limits, new_handshake=new_handshake, door=door)

@@ -1,0 +1,59 @@
+"""The process of one worker among several: a part of the folders, ports of its own and shared ones, and the others as its peers."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from horolog.broker.cluster.peers import SocketPeers, socket_path
+from horolog.broker.cluster.worker_folder_checkpoints import share_of
+from horolog.broker.cluster.worker_membership import WorkerMembership
+from horolog.broker.network.peer_listener import PeerListener
+from horolog.broker.server.process import BrokerProcess
+from horolog.broker.workers.shared_listener import SharedListener
+
+if TYPE_CHECKING:
+    from horolog.base.clock import Clock
+    from horolog.broker.cluster.link import Link
+    from horolog.broker.cluster.worker_context import WorkerContext
+    from horolog.broker.config.listeners import Address
+    from horolog.broker.network.conversation import HandshakeFactory
+    from horolog.broker.network.dispatch import Dispatcher
+    from horolog.broker.network.limits import ConnectionLimits
+    from horolog.broker.network.listener import Listener
+    from horolog.broker.observability.http import MetricsServer
+    from horolog.broker.security.tls_wire import TlsDoor
+
+
+def of_worker(context: WorkerContext, link: Link, loop: asyncio.AbstractEventLoop) -> BrokerProcess:
+    """Workers connect to each other over Unix sockets."""
+
+    def new_listener(
+        address: Address,
+        dispatcher: Dispatcher,
+        clock: Clock,
+        limits: ConnectionLimits,
+        new_handshake: HandshakeFactory | None,
+        door: TlsDoor | None,
+    ) -> Listener:
+        return SharedListener(address, context, dispatcher, clock, limits, new_handshake=new_handshake, door=door)
+
+    def new_peer_listeners(dispatcher: Dispatcher, clock: Clock, limits: ConnectionLimits) -> Sequence[Listener]:
+        return (PeerListener(socket_path(context.sockets, context.node), dispatcher, clock, limits),)
+
+    async def begin_http(server: MetricsServer, _address: tuple[str, int]) -> None:
+        """The supervisor answers at the address, and asks each worker."""
+        await server.start_unix(context.http_socket)
+
+    return BrokerProcess(
+        share_of(context.node, context.nodes[0], is_first=context.is_first),
+        len(context.nodes),
+        lambda logs, file: WorkerMembership(context, link, logs, file),
+        SocketPeers(context.sockets, loop),
+        new_listener,
+        new_peer_listeners,
+        begin_http,
+        context.ports,
+        context.labels,
+    )
