@@ -9,8 +9,9 @@ from unittest.mock import patch
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, rule
 
+from horolog.broker.base.own_thread import SameThread
 from horolog.broker.cluster import file_journal, settling
-from horolog.broker.cluster.changes import Changes
+from horolog.broker.cluster.change_driver import ChangeDriver
 from horolog.broker.cluster.cluster_state import (
     BrokerConfigsChanged,
     ClusterState,
@@ -20,7 +21,7 @@ from horolog.broker.cluster.cluster_state import (
     TopicsDeleted,
 )
 from horolog.broker.cluster.entry_lines import Head
-from horolog.broker.cluster.file_journal import FileJournal
+from horolog.broker.cluster.file_journal import FileJournal, JournalBeside
 from horolog.broker.log.storage import MemoryStorage
 from horolog.broker.log.storage.memory_disk import PowerCut
 from horolog.broker.on_record.cluster_errors import ClusterError
@@ -43,7 +44,8 @@ class Worker:
             state = state.apply(entry)
         self.waiting = []
         self.steps = []
-        self.changes = Changes(FileJournal(storage, found, applied_by_all), 1, self.carry_out, self.announce)
+        journal = JournalBeside(FileJournal(storage, found, applied_by_all), SameThread())
+        self.changes = ChangeDriver(journal, 1, self.carry_out, self.announce)
         self.changes.begin(state, is_news=False)
 
     def carry_out(self, steps):

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from horolog.base.clock import ManualClock
+from horolog.broker.base.own_thread import Beside, SameThread
 from horolog.broker.cluster import settling
 from horolog.broker.cluster.cluster import Cluster
 from horolog.broker.cluster.worker_context import WorkerContext
@@ -62,6 +63,7 @@ class Crew:
         folders: Iterable[str] = ("/data",),
         *,
         at_once: bool = True,
+        beside: Callable[[], Beside] = SameThread,
         **settings: object,
     ) -> None:
         self.nodes = tuple(nodes)
@@ -69,6 +71,7 @@ class Crew:
         self.folders = list(folders)
         self.clock = ManualClock(NOW_MS)
         self.at_once = at_once
+        self.beside = beside
         self.clusters: dict[int, Cluster] = {}
         self.logs: dict[int, LogManager] = {}
         self.ties: dict[int, Tie] = {}
@@ -106,7 +109,7 @@ class Crew:
         share = share_of(node, self.nodes[0], is_first=node == self.nodes[0])
         logs = self.logs[node] = LogManager(self.folders, self.storage, self.clock, settings, share)
         file = ClusterFile(self.storage, self.folders[0], lambda: [one.path for one in logs.folders.usable()])
-        membership = WorkerMembership(context_of(node, self.nodes), tie, logs, file)
+        membership = WorkerMembership(context_of(node, self.nodes), tie, logs, file, self.beside())
         cluster = Cluster(logs.cluster_id, settings, logs, file, membership, self.new_id)
         self.ties[node] = tie
         cluster.rule_watchers.append(rules_changed)

@@ -51,9 +51,8 @@ class Writer:
 
     def append(self, *entries):
         for entry in entries:
-            becomes, told = self.state.apply(entry), []
-            self.journal.append(entry, becomes, told.append)
-            assert told == [AppendOutcome.WRITTEN]
+            becomes = self.state.apply(entry)
+            assert self.journal.append(entry, becomes) is AppendOutcome.WRITTEN
             self.state = becomes
         return self
 
@@ -72,10 +71,7 @@ class Writer:
 
 def append(journal, entry, number):
     """Append an entry; returns the outcome."""
-    told = []
-    journal.append(entry, ClusterState(number=number), told.append)
-    (outcome,) = told
-    return outcome
+    return journal.append(entry, ClusterState(number=number))
 
 
 def begun_in_memory():

@@ -21,7 +21,7 @@ def among(cluster: Cluster, *others: int) -> None:
     }
     cluster.nodes = (me, *others)
     cluster._journal.is_shared = True
-    cluster.changes.state = replace(state, nodes=cluster.nodes, leads={**leads, **state.leads})
+    cluster.changes.begin(replace(state, nodes=cluster.nodes, leads={**leads, **state.leads}), is_news=False)
 
 
 def nobody_else(cluster: Cluster) -> OtherBrokers:

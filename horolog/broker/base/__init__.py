@@ -6,6 +6,7 @@ __all__ = [
     "malloc",
     "metrics",
     "one_port",
+    "own_thread",
     "periodic",
     "principal",
     "topic_names",

@@ -1,6 +1,7 @@
 """The cluster: which topics there are with which settings, who leads what, and how brokers agree on each change."""
 
 __all__ = [
+    "change_driver",
     "changes",
     "cluster",
     "cluster_start",

@@ -1,23 +1,23 @@
-"""Changes the cluster, one change at a time: decide on the present state, journal the entry, apply it, do what it asks of this broker.
+"""Changes of the cluster, one at a time, as a machine without disk, clock or other brokers: `change_driver` acts on what it returns.
 
-If another broker's entry came first, the decision is made again on the state that it left. This loop, in any broker, does what Kafka's
-controller does. Other brokers are notified (`Announce`), and the caller of a change is answered once they have applied it.
+A change is decided on the present state. Its entry is appended to the journal; once it is written, this broker applies it, carries out
+what it asks for, and announces it to the others. If another broker's entry came first, the decision is made again on the state that it
+left. A refusal appends nothing, so the journal is asked first whether the others have changed something that makes it void.
+
+Each method returns the next thing to do. Exactly one of its fields is set, or none while there is nothing to do.
 """
 
 from __future__ import annotations
 
-import logging
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from enum import Enum
 from typing import NamedTuple
 
 from horolog.broker.cluster.cluster_state import ClusterState, Entry, Step, transitions
-from horolog.broker.cluster.journal import AppendOutcome, Journal
+from horolog.broker.cluster.journal import AppendOutcome
 from horolog.broker.on_record.cluster_errors import ClusterError
 from horolog.protocol.errors import ErrorCode
-
-log = logging.getLogger(__name__)
 
 Decide = Callable[[ClusterState], Entry | ClusterError | None]
 """The entry that a state asks for; None if nothing is to change. Called again if another entry came first."""
@@ -25,140 +25,157 @@ Decide = Callable[[ClusterState], Entry | ClusterError | None]
 Failures = Mapping[str, ClusterError]
 """What of an entry could not be done here, by topic."""
 
-Done = Callable[[Failures | ClusterError], None]
+Outcome = Failures | ClusterError
+Done = Callable[[Outcome], None]
 
 BEHIND = "%r is behind the topics; the next start sets it right"
 NO_FAILURES: Failures = {}
 NOT_WRITTEN = ClusterError(ErrorCode.KAFKA_STORAGE_ERROR, "the cluster file could not be written")
 
 
-Announce = Callable[[int, Callable[[], None]], None]
-"""Notifies the other brokers that the journal is written up to an entry; calls back when all of them have applied it, or after a while."""
-
-
-class _Change(NamedTuple):
+class Change(NamedTuple):
     """`is_so`: already true on the disk, so it is applied even if a journal of our own could not be written."""
 
     decide: Decide
     done: Done
     is_so: bool = False
     waits: bool = True
+    """Whether `done` is called once the others have applied it, or at once."""
+
+
+class Ready(NamedTuple):
+    """What is to be done next."""
+
+    append: tuple[Entry, ClusterState] | None = None
+    """Write this entry, which leads to this state, to the journal; then `appended`."""
+    follow: bool = False
+    """Read the entries of others behind this state from the journal; then `followed`."""
+    steps: Sequence[Step] | None = None
+    """Carry these out here; then `carried_out`."""
+    answer: tuple[Change, Outcome] | None = None
+    """Tell the caller of a change; then `go_on`."""
+    announce: tuple[Change, Outcome] | None = None
+    """Tell the others that the state is written, and the caller once they have applied it; meanwhile `go_on`."""
+
+
+NOTHING = Ready()
+
+
+class _Doing(Enum):
+    """What the last `Ready` asked for, and is not told yet."""
+
+    NOTHING = "nothing"
+    APPENDING = "appending"
+    FOLLOWING = "following"
+    CARRYING_OUT = "carrying out"
 
 
 class Changes:
-    """The present state of the cluster and the way to change it."""
+    """The present state of the cluster, and the changes that wait for their turn."""
 
-    def __init__(
-        self,
-        journal: Journal,
-        me: int,
-        carry_out: Callable[[Sequence[Step]], Failures],
-        announce: Announce,
-    ) -> None:
+    def __init__(self, me: int, *, is_shared: bool) -> None:
+        """`is_shared`: others change the cluster, too, so an entry that is not written has not happened."""
         self.state = ClusterState(nodes=(me,))
-        self._journal = journal
         self._me = me
-        self._carry_out = carry_out
-        self._announce = announce
-        self._waiting: deque[_Change] = deque()
-        self._is_busy = False
-        self._has_begun = False
+        self._is_shared = is_shared
+        self._waiting: deque[Change] = deque()
+        self._doing = _Doing.NOTHING
+        self._change: Change | None = None
+        self._entry: Entry | None = None
+        """The entry of this change while it is appended and carried out."""
+        self._heard: deque[Entry] = deque()
+        """Entries of others that are still to be applied."""
+        self._refused: ClusterError | None = None
+        self._has_news = False
+        """Whether the others have changed something since the journal was read last."""
 
     def __repr__(self) -> str:
-        return f"<Changes: {self.state.number} made, {len(self._waiting)} waiting>"
+        return f"<Changes: {self.state.number} made, {len(self._waiting)} waiting, {self._doing.value}>"
 
-    def begin(self, state: ClusterState, *, is_news: bool) -> None:
-        """Go on from the state that a start has found, and keep it if it is news."""
-        self.state, self._has_begun = state, True
-        if is_news and not self._journal.keep(state):
-            log.warning(BEHIND, self._journal)
+    @property
+    def is_at_rest(self) -> bool:
+        return self._change is None and self._doing is _Doing.NOTHING
 
-    def make(self, decide: Decide, done: Done, *, waits: bool = True) -> None:
-        """Change the cluster; `done` gets the error, or what could not be done here. With `waits`, once the others have applied it."""
-        self._queue(_Change(decide, done, waits=waits))
-
-    def note(self, entry: Entry) -> None:
-        """Keep an entry that holds already. If it cannot be written now, the next entry writes it, or the next start finds it."""
-        self._queue(_Change(lambda _: entry, _nobody_waits, is_so=True))
-
-    def catch_up(self) -> None:
-        """Apply what others have changed. A change of ours that is under way does so itself."""
-        if not self._is_busy:
-            self._is_busy = True
-            self._follow_others()
-            self._is_busy = False
-            self._go_on()
-
-    def check_record(self) -> None:
-        """Write the record again if the disk has something else; not after a failed start, which does not know the record."""
-        if self._has_begun and not self._is_busy:
-            self._journal.check(self.state)
-
-    def _queue(self, change: _Change) -> None:
+    def ask(self, change: Change) -> Ready:
+        """Make a change once those before it are made."""
         self._waiting.append(change)
-        self._go_on()
+        return self.go_on()
 
-    def _go_on(self) -> None:
-        while self._waiting and not self._is_busy:
-            self._is_busy = True
-            self._try(self._waiting.popleft())
+    def hear(self) -> Ready:
+        """The others have changed something, or may have."""
+        self._has_news = True
+        return self.go_on()
 
-    def _try(self, change: _Change) -> None:
-        while True:
-            decided = change.decide(self.state)
-            if decided is not None and not isinstance(decided, ClusterError):
-                becomes = self.state.apply(decided)
-                self._journal.append(decided, becomes, partial(self._appended, change, decided))
-                return
-            if not self._follow_others():  # a refusal appends nothing, and would miss what others have changed
-                break
-        self._end(change, NO_FAILURES if decided is None else decided)
+    def go_on(self) -> Ready:
+        """Begin the next thing, unless one is under way."""
+        if not self.is_at_rest:
+            return NOTHING
+        if self._waiting:
+            self._change = self._waiting.popleft()
+            return self._decide(self._change)
+        return self._follow() if self._has_news else NOTHING
 
-    def _appended(self, change: _Change, entry: Entry, outcome: AppendOutcome) -> None:
+    def _decide(self, change: Change) -> Ready:
+        decided = change.decide(self.state)
+        if decided is not None and not isinstance(decided, ClusterError):
+            self._doing, self._entry = _Doing.APPENDING, decided
+            return Ready(append=(decided, self.state.apply(decided)))
+        self._refused = decided
+        return self._follow()
+
+    def _follow(self) -> Ready:
+        self._doing, self._has_news = _Doing.FOLLOWING, False
+        return Ready(follow=True)
+
+    def appended(self, outcome: AppendOutcome) -> Ready:
+        """The outcome of `append`."""
+        assert self._doing is _Doing.APPENDING
+        assert self._change is not None
+        assert self._entry is not None
         if outcome is AppendOutcome.TAKEN:
-            self._follow_others()
-            self._try(change)
-        elif outcome is AppendOutcome.WRITTEN:
-            self._written(change, self._apply(entry))
-        elif change.is_so and not self._journal.is_shared:
-            log.warning(BEHIND, self._journal)
-            self._end(change, self._apply(entry))
-        else:
-            self._end(change, NOT_WRITTEN)
+            self._entry = None
+            return self._follow()
+        if outcome is AppendOutcome.FAILED:
+            if self._is_shared or not self._change.is_so:
+                return self._end(NOT_WRITTEN)
+            self._change = self._change._replace(waits=False)
+        return self._carry_out(self._entry)
 
-    def _apply(self, entry: Entry) -> Failures:
-        return self._carry_out(self._steps(entry))
+    def followed(self, entries: Sequence[Entry]) -> Ready:
+        """The outcome of `follow`."""
+        assert self._doing is _Doing.FOLLOWING
+        self._heard.extend(entries)
+        if self._heard:
+            return self._carry_out(self._heard.popleft())
+        if self._change is None:
+            self._doing = _Doing.NOTHING
+            return self.go_on()
+        return self._end(NO_FAILURES if self._refused is None else self._refused)
 
-    def _steps(self, entry: Entry) -> list[Step]:
+    def _carry_out(self, entry: Entry) -> Ready:
+        self._doing = _Doing.CARRYING_OUT
         before, self.state = self.state, self.state.apply(entry)
-        return transitions(before, self.state, self._me)
+        return Ready(steps=transitions(before, self.state, self._me))
 
-    def _follow_others(self) -> bool:
-        """Whether there was anything to follow."""
-        entries = self._journal.tail(self.state.number)
-        for entry in entries:
-            self._carry_out(self._steps(entry))  # as far as it can be done
-        return bool(entries)
+    def carried_out(self, failures: Failures) -> Ready:
+        """The outcome of `steps`. What others have changed is carried out as far as it can be."""
+        assert self._doing is _Doing.CARRYING_OUT
+        if self._heard:
+            return self._carry_out(self._heard.popleft())
+        if self._change is None:
+            self._doing = _Doing.NOTHING
+            return self.go_on()
+        if self._entry is None:
+            return self._decide(self._change)
+        change = self._at_rest()
+        return Ready(announce=(change, failures))
 
-    def _written(self, change: _Change, outcome: Failures) -> None:
-        """Notify the others of the change; the next one begins meanwhile."""
-        self._is_busy = False
-        done = partial(change.done, outcome)
-        self._announce(self.state.number, done if change.waits else _nothing)
-        if not change.waits:
-            done()
-        self._go_on()
+    def _end(self, outcome: Outcome) -> Ready:
+        return Ready(answer=(self._at_rest(), outcome))
 
-    def _end(self, change: _Change, outcome: Failures | ClusterError) -> None:
-        """The next change begins on the state that the caller of this one has seen."""
-        self._is_busy = False
-        change.done(outcome)
-        self._go_on()
-
-
-def _nobody_waits(_outcome: Failures | ClusterError) -> None:
-    """For changes without a caller."""
-
-
-def _nothing() -> None:
-    """For changes that no caller waits for."""
+    def _at_rest(self) -> Change:
+        """The change that is over."""
+        assert self._change is not None
+        change, self._change, self._entry, self._refused = self._change, None, None, None
+        self._doing = _Doing.NOTHING
+        return change

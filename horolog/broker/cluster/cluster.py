@@ -13,7 +13,8 @@ import uuid
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from horolog.broker.cluster.changes import Changes, Failures
+from horolog.broker.cluster.change_driver import ChangeDriver
+from horolog.broker.cluster.changes import Failures
 from horolog.broker.cluster.cluster_start import identify, is_unread, record_of
 from horolog.broker.cluster.cluster_state import (
     PRODUCER_ID_BLOCK_SIZE,
@@ -84,7 +85,9 @@ class Cluster(ServedTopics):
         self._file = file
         self._new_topic_id = new_topic_id
         self._journal = membership.journal
-        self.changes = Changes(self._journal, settings.node_id, self._carry_out, membership.announce)
+        self.changes = ChangeDriver(
+            self._journal, settings.node_id, self._carry_out, membership.announce, membership.applied
+        )
         self._foreign: set[str] = set()
         self._producer_ids = iter(range(0))
 
@@ -167,7 +170,10 @@ class Cluster(ServedTopics):
     def catch_up(self) -> None:
         """Apply what other brokers have changed."""
         self.changes.catch_up()
-        self._membership.applied(self.state.number)
+
+    def close(self) -> None:
+        """Wait until the journal has taken what was given to it."""
+        self._membership.close()
 
     def check_record(self) -> None:
         """Write the record on the disk again if it is not as it was written."""

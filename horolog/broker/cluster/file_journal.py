@@ -19,9 +19,11 @@ from __future__ import annotations
 import logging
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from typing import NamedTuple
 from zlib import crc32
 
+from horolog.broker.base.own_thread import Beside
 from horolog.broker.cluster.cluster_state import ClusterState, Entry
 from horolog.broker.cluster.entry_lines import (
     DAMAGE,
@@ -328,9 +330,7 @@ def remove(storage: Storage, data_dir: str, *, is_damaged: bool = False) -> None
 
 
 class FileJournal:
-    """The journal as one worker reads and writes it, from where it has been read to."""
-
-    is_shared = True
+    """The journal as one worker reads and writes it, from where it has been read to. Each call waits for the disk and for others' turns."""
 
     def __init__(
         self,
@@ -376,13 +376,12 @@ class FileJournal:
     def __repr__(self) -> str:
         return f"<FileJournal {self._path} at {self._number}>"
 
-    def append(self, entry: Entry, becomes: ClusterState, done: Callable[[AppendOutcome], None]) -> None:
+    def append(self, entry: Entry, becomes: ClusterState) -> AppendOutcome:
         try:
-            outcome = self._append(entry, becomes)
+            return self._append(entry, becomes)
         except StorageFault as fault:
             log.error("%r: could not write: %s", self, fault)
-            outcome = AppendOutcome.FAILED
-        done(outcome)
+            return AppendOutcome.FAILED
 
     def _append(self, entry: Entry, becomes: ClusterState) -> AppendOutcome:
         number = becomes.number
@@ -485,7 +484,8 @@ class FileJournal:
             self._is_hurt |= size < self._end
             data = file.pread(size - self._end, self._end) if size > self._end else b""
             read = read_on(data, self._number)
-            _make_sure(file, data[: read.end], self._end)
+            if self._number + len(read.entries) > self._told_of():  # a writer announces what it has synced
+                _make_sure(file, data[: read.end], self._end)
         finally:
             file.close()
         self._unread = next(iter(read.damages), None)
@@ -614,6 +614,36 @@ class FileJournal:
         log.info("%r: %s bytes of entries became a state of %s", self, old_bytes - len(lines), size_bytes)
         return True
 
+
+class JournalBeside:
+    """A file journal that the event loop does not wait for."""
+
+    is_shared = True
+
+    def __init__(self, file: FileJournal, beside: Beside) -> None:
+        self._file = file
+        self._beside = beside
+
+    def __repr__(self) -> str:
+        return repr(self._file)
+
+    @property
+    def written_count(self) -> int:
+        return self._file.written_count
+
+    def append(self, entry: Entry, becomes: ClusterState, done: Callable[[AppendOutcome], None]) -> None:
+        self._beside.run(partial(self._file.append, entry, becomes), done)
+
+    def follow(self, after: int, done: Callable[[Sequence[Entry]], None]) -> None:
+        self._beside.run(partial(self._file.tail, after), done)
+
+    def check(self, state: ClusterState) -> None:
+        self._beside.run(partial(self._file.check, state), _nobody_waits)
+
     def keep(self, state: ClusterState) -> bool:  # noqa: ARG002
         """Only the settling of the folder keeps whole states."""
         return False
+
+
+def _nobody_waits(_result: object) -> None:
+    """For work without a caller."""

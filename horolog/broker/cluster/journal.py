@@ -30,21 +30,24 @@ class AppendOutcome(Enum):
 class Journal(Protocol):
     """A sequence of numbered entries, each durable before it is acted on."""
 
-    written_count: int
-    """How often it was written since the start."""
+    @property
+    def written_count(self) -> int:
+        """How often it was written since the start."""
+        ...
+
     is_shared: bool
     """Whether others write it, too; then each entry counts, and one that is not written has not happened."""
 
     def append(self, entry: Entry, becomes: ClusterState, done: Callable[[AppendOutcome], None]) -> None:
-        """Keep an entry under the number of the state that it leads to."""
+        """Keep an entry under the number of the state that it leads to; `done` gets the outcome, maybe at once."""
         ...
 
     def keep(self, state: ClusterState) -> bool:
         """Write a whole state, as a start has found it; False if the write fails."""
         ...
 
-    def tail(self, after: int) -> Sequence[Entry]:
-        """The entries of others after this number."""
+    def follow(self, after: int, done: Callable[[Sequence[Entry]], None]) -> None:
+        """Read the entries of others after this number; `done` gets them, maybe at once."""
         ...
 
     def check(self, state: ClusterState) -> None:
@@ -67,9 +70,9 @@ class WholeFile:
     def append(self, entry: Entry, becomes: ClusterState, done: Callable[[AppendOutcome], None]) -> None:  # noqa: ARG002
         done(AppendOutcome.WRITTEN if self.keep(becomes) else AppendOutcome.FAILED)
 
-    def tail(self, after: int) -> Sequence[Entry]:  # noqa: ARG002
+    def follow(self, after: int, done: Callable[[Sequence[Entry]], None]) -> None:  # noqa: ARG002
         """Nobody else writes."""
-        return ()
+        done(())
 
     def check(self, state: ClusterState) -> None:
         if self._file.is_hurt():

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from horolog.broker.cluster import file_journal
 from horolog.broker.cluster.entry_lines import Head
-from horolog.broker.cluster.file_journal import FileJournal, FoundJournal
+from horolog.broker.cluster.file_journal import FileJournal, FoundJournal, JournalBeside
 from horolog.broker.cluster.link import LOOK_AT_THE_RECORD
 from horolog.broker.cluster.membership import Members
 from horolog.broker.cluster.worker_start import WorkerStart
@@ -16,6 +16,7 @@ from horolog.broker.log.manager import LogManager
 from horolog.broker.log.storage import DataFolderError, Storage
 
 if TYPE_CHECKING:
+    from horolog.broker.base.own_thread import Beside
     from horolog.broker.cluster.cluster_configs import ClusterConfigs
     from horolog.broker.cluster.cluster_state import ClusterState
     from horolog.broker.cluster.journal import Journal
@@ -30,11 +31,12 @@ ALL_OF_IT = 1 << 62
 class WorkerMembership:
     """One worker among several; raises DataFolderError if nobody has settled the folders for them."""
 
-    def __init__(self, context: WorkerContext, link: Link, logs: LogManager, file: ClusterFile) -> None:
+    def __init__(self, context: WorkerContext, link: Link, logs: LogManager, file: ClusterFile, beside: Beside) -> None:
         self.members = Members(context.node, context.nodes, link.live | {context.node})
         self._link = link
         self._found, is_begun = _found(logs, file, context.nodes)
-        self.journal: Journal = FileJournal(
+        self._beside = beside
+        journal = FileJournal(
             logs.resources.storage,
             self._found,
             self._applied_by_others,
@@ -43,6 +45,7 @@ class WorkerMembership:
             is_begun=is_begun,
             begins=context.node == context.nodes[0],
         )
+        self.journal: Journal = JournalBeside(journal, beside)
         self._told_applied = -1
         self._told_of = 0
         """How far the journal is written, as the others have announced."""
@@ -88,6 +91,9 @@ class WorkerMembership:
 
     def follow_live(self, changed: Callable[[frozenset[int]], None]) -> None:
         self._link.on_live_changed = changed
+
+    def close(self) -> None:
+        self._beside.close()
 
     def goes_on(self) -> None:
         self._link.goes_on()

@@ -24,9 +24,10 @@ from horolog.broker.base.malloc import LOOKS_EVERY_MS, FreeMemory, keep_free_mem
 from horolog.broker.base.metrics import Metrics
 from horolog.broker.base.periodic import Periodic
 from horolog.broker.base.topic_names import GROUP_OFFSETS, TRANSACTION_STATE
-from horolog.broker.cluster.cluster import Cluster
+from horolog.broker.cluster.cluster import Cluster, Created
 from horolog.broker.cluster.hand_over import HandOvers
 from horolog.broker.cluster.left_folders import NoRoomToMerge
+from horolog.broker.cluster.new_topics import NewTopic
 from horolog.broker.cluster.placement import Placement
 from horolog.broker.commit.committer import Committer
 from horolog.broker.commit.safety import LocalSafety
@@ -227,6 +228,7 @@ class Broker:
         await self._part_from_peers()
         self.workers.shutdown(wait=True)
         self.cluster.check_record()
+        self.cluster.close()
         if isinstance(self.logs.resources.storage, RealStorage):
             with ThreadPoolExecutor(CLOSING_WORKERS, thread_name_prefix="close") as pool:
                 self.logs.close(pool.map)
@@ -364,18 +366,22 @@ def _asking(door: SaslDoor, dispatcher: Dispatcher) -> HandshakeFactory:
 
 def create_missing(cluster: Cluster, text: str) -> None:
     """Create the topics of `horolog.create.topics` that are not there. One that cannot be created is logged, and skipped."""
+    wanted = []
     for topic in parse_first_topics(text):
         if topic.name in cluster.topics:
             continue
         if topic.copies > 1:
             log.warning("topic %s: one broker keeps one copy, not %s", topic.name, topic.copies)
         policy = {"cleanup.policy": topic.cleanup_policy} if topic.cleanup_policy else {}
-        try:
-            cluster.create_topic(topic.name, topic.partitions, policy)
-        except ClusterError as error:
-            if error.code == ErrorCode.TOPIC_ALREADY_EXISTS:
-                continue  # another worker was first
-            log.error("horolog.create.topics: topic %s could not be created: %s", topic.name, error)
+        wanted.append(NewTopic(topic.name, topic.partitions, overrides=policy))
+
+    def done(results: Created) -> None:
+        for new, result in zip(wanted, results, strict=True):
+            if isinstance(result, ClusterError) and result.code != ErrorCode.TOPIC_ALREADY_EXISTS:  # a worker was first
+                log.error("horolog.create.topics: topic %s could not be created: %s", new.name, result)
+
+    if wanted:
+        cluster.create_topics(wanted, done)
 
 
 def _only_read(storage: Storage, data_dirs: Iterable[str]) -> OverlayStorage:

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from horolog.broker.base.own_thread import OwnThread
 from horolog.broker.cluster.peers import SocketPeers, socket_path
 from horolog.broker.cluster.worker_folder_checkpoints import share_of
 from horolog.broker.cluster.worker_membership import WorkerMembership
@@ -49,7 +50,7 @@ def of_worker(context: WorkerContext, link: Link, loop: asyncio.AbstractEventLoo
     return BrokerProcess(
         share_of(context.node, context.nodes[0], is_first=context.is_first),
         len(context.nodes),
-        lambda logs, file: WorkerMembership(context, link, logs, file),
+        lambda logs, file: WorkerMembership(context, link, logs, file, OwnThread(loop, "journal")),
         SocketPeers(context.sockets, loop),
         new_listener,
         new_peer_listeners,

@@ -135,6 +135,9 @@ class WorkerChaos:
         world.storage.corrupt(path, position, 1 << self._chance.randrange(8))
         for process in self._chance.sample(processes, len(processes)) * LOOKS:
             process.run(process.broker.cluster.check_record)  # type: ignore[union-attr]
+        world.loop.run_until(
+            lambda: is_legible(world.storage, [DATA]) or len(world.processes) < len(processes), LATE_MS
+        )
         if len(world.processes) == len(processes) and not is_legible(world.storage, [DATA]):
             raise SimulationFailure(f"{path} was hurt at {position}, and nobody has written it anew")
 

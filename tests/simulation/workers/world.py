@@ -493,6 +493,7 @@ def in_workers_simulation(world: WorkersWorld) -> Iterator[None]:
     with (
         in_simulation(world),
         patch("horolog.broker.server.app.ThreadPoolExecutor", lambda *_, **__: asyncio._get_running_loop()),
+        patch("horolog.broker.base.own_thread.ThreadPoolExecutor", lambda *_, **__: asyncio._get_running_loop()),
         patch("horolog.broker.server.app.listen_addresses", lambda _: ()),
         patch("horolog.broker.network.peer_listener.UnixServer", SimulatedServer),
         patch("horolog.broker.cluster.file_journal.GROWTH_BYTES", GROWTH_BYTES),

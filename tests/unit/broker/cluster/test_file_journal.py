@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from horolog.broker.base.own_thread import SameThread
 from horolog.broker.cluster import file_journal, settling
 from horolog.broker.cluster.cluster_state import (
     ClusterState,
@@ -15,6 +16,7 @@ from horolog.broker.cluster.entry_lines import Head, Illegible, Whole, encode_en
 from horolog.broker.cluster.file_journal import (
     FellBehind,
     FileJournal,
+    JournalBeside,
     find,
     lines_behind,
     parse,
@@ -300,7 +302,7 @@ class TestFaults:
         assert find(storage, ["/data"]).read.entries == [ONE]
 
     def test_nobody_keeps_whole_states_here(self, storage):
-        assert not opened((storage, "/data")).keep(ClusterState())
+        assert not JournalBeside(opened((storage, "/data")), SameThread()).keep(ClusterState())
 
     @pytest.mark.parametrize("last_bytes", [None, 0, 17])
     def test_after_a_power_cut_an_entry_is_there_or_not(self, storage, last_bytes):

@@ -16,13 +16,14 @@ FORMS = {
     "no worker": r"\b(worker|worker_context) is (not )?None\b",
     "no peers": r"\b_?peers is (not )?None\b",
     "the number of nodes": r"\blen\([\w.]*nodes\)\s*[<>=!]=?\s*\d|\bnodes\[1:\]",
-    "whether there is a node": r"\b(if|not|and|or|bool\()\s*[\w.]*[._](others|nodes)\b(?=\s*(:|\)|and\b|or\b|else\b|$))",
+    "whether there is a node": r"\b(if|not|and|or|bool\()\s*[\w.]*\.(_?others|nodes)\b(?=\s*(:|\)|and\b|or\b|else\b|$))",
     "the kind of membership": r"\bisinstance\([^)]*\b(SoleMember|WorkerMembership)\b|\bclass \w+\((SoleMember|WorkerMembership)\b",
     "a role": r"\b(Role|WorkerRole|role)\b",
 }
 """Ways to ask "am I the only broker?"."""
 
 ASK_WHETHER_SHARED = {
+    "cluster/change_driver.py",
     "cluster/changes.py",
     "cluster/cluster.py",
     "cluster/file_journal.py",

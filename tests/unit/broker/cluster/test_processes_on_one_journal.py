@@ -17,7 +17,8 @@ from horolog.broker.on_record.cluster_file import StoredCluster
 WRITER = """
 import sys
 from pathlib import Path
-from horolog.broker.cluster.changes import Changes
+from horolog.broker.base.own_thread import SameThread
+from horolog.broker.cluster.change_driver import ChangeDriver
 from horolog.broker.cluster.cluster_state import ClusterState, ProducerIdsReserved
 from horolog.broker.log.storage import RealStorage
 from horolog.broker.cluster import file_journal, settling
@@ -31,7 +32,8 @@ found = file_journal.take_up(storage, [str(folder)])
 def applied_by_all():
     return min(int(one.read_text() or 0) for one in folder.glob("applied.*"))
 
-changes = Changes(file_journal.FileJournal(storage, found, applied_by_all), 1, lambda steps: {}, lambda number, done: done())
+journal = file_journal.JournalBeside(file_journal.FileJournal(storage, found, applied_by_all), SameThread())
+changes = ChangeDriver(journal, 1, lambda steps: {}, lambda number, done: done())
 state = settling.beginning(ClusterState(), found)
 for entry in found.read.entries:
     state = state.apply(entry)

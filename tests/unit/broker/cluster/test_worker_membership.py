@@ -2,6 +2,7 @@
 
 import pytest
 
+from horolog.broker.base.own_thread import SameThread
 from horolog.broker.cluster import file_journal
 from horolog.broker.cluster.cluster_state import Lead, LeadsChanged, ProducerIdsReserved, RulesChanged
 from horolog.broker.cluster.entry_lines import encode_entry
@@ -349,7 +350,7 @@ class TestFaults:
         logs = LogManager(["/data"], crew.storage, crew.clock, crew.settings_of(1), share_of(1, 1, is_first=True))
         file = ClusterFile(crew.storage, "/data")
         with pytest.raises(DataFolderError, match="settled"):
-            WorkerMembership(context_of(1, (1,)), Tie(crew, 1), logs, file)
+            WorkerMembership(context_of(1, (1,)), Tie(crew, 1), logs, file, SameThread())
 
 
 class TestShorterJournals:

@@ -1,0 +1,110 @@
+"""Acts on what the machine of `changes` asks for: the journal is read and written, steps are carried out, callers are answered."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+
+from horolog.broker.cluster.changes import BEHIND, Change, Changes, Decide, Done, Failures, Outcome, Ready
+from horolog.broker.cluster.cluster_state import ClusterState, Entry, Step
+from horolog.broker.cluster.journal import AppendOutcome, Journal
+
+log = logging.getLogger(__name__)
+
+Announce = Callable[[int, Callable[[], None]], None]
+"""Notifies the other brokers that the journal is written up to an entry; calls back when all of them have applied it, or after a while."""
+
+
+class ChangeDriver:
+    """The way to change the cluster. Everything runs on the event loop's thread; the journal may answer later."""
+
+    def __init__(
+        self,
+        journal: Journal,
+        me: int,
+        carry_out: Callable[[Sequence[Step]], Failures],
+        announce: Announce,
+        applied: Callable[[int], None] = lambda _: None,
+    ) -> None:
+        """`applied` is called with the number of the state each time that entries of others are applied here."""
+        self._changes = Changes(me, is_shared=journal.is_shared)
+        self._journal = journal
+        self._carry_out = carry_out
+        self._announce = announce
+        self._applied = applied
+        self._has_begun = False
+
+    def __repr__(self) -> str:
+        return f"<ChangeDriver of {self._changes!r}>"
+
+    @property
+    def state(self) -> ClusterState:
+        return self._changes.state
+
+    def begin(self, state: ClusterState, *, is_news: bool) -> None:
+        """Go on from the state that a start has found, and keep it if it is news."""
+        self._changes.state, self._has_begun = state, True
+        if is_news and not self._journal.keep(state):
+            log.warning(BEHIND, self._journal)
+
+    def make(self, decide: Decide, done: Done, *, waits: bool = True) -> None:
+        """Change the cluster; `done` gets the error, or what could not be done here. With `waits`, once the others have applied it."""
+        self._act(self._changes.ask(Change(decide, done, waits=waits)))
+
+    def note(self, entry: Entry) -> None:
+        """Keep an entry that holds already. If it cannot be written now, the next entry writes it, or the next start finds it."""
+        self._act(self._changes.ask(Change(lambda _: entry, _nobody_waits, is_so=True)))
+
+    def catch_up(self) -> None:
+        """Apply what others have changed."""
+        self._act(self._changes.hear())
+
+    def check_record(self) -> None:
+        """Write the record again if the disk has something else; not after a failed start, which does not know the record."""
+        if self._has_begun and self._changes.is_at_rest:
+            self._journal.check(self.state)
+
+    def _act(self, ready: Ready) -> None:
+        """Do what can be done now; the journal's answer goes on from there."""
+        while True:
+            if ready.steps is not None:
+                ready = self._changes.carried_out(self._carry_out(ready.steps))
+            elif ready.answer is not None:
+                change, outcome = ready.answer
+                change.done(outcome)
+                ready = self._changes.go_on()
+            elif ready.announce is not None:
+                self._tell(*ready.announce)
+                ready = self._changes.go_on()
+            else:
+                break
+        if ready.append is not None:
+            self._journal.append(*ready.append, self._appended)
+        elif ready.follow:
+            self._journal.follow(self.state.number, self._followed)
+
+    def _appended(self, outcome: AppendOutcome) -> None:
+        ready = self._changes.appended(outcome)
+        if outcome is AppendOutcome.FAILED and ready.steps is not None:
+            log.warning(BEHIND, self._journal)
+        self._act(ready)
+
+    def _followed(self, entries: Sequence[Entry]) -> None:
+        self._act(self._changes.followed(entries))
+        self._applied(self.state.number)
+
+    def _tell(self, change: Change, outcome: Outcome) -> None:
+        """Tell the others, and the caller when they have applied it."""
+        if change.waits:
+            self._announce(self.state.number, lambda: change.done(outcome))
+        else:
+            self._announce(self.state.number, _nothing)
+            change.done(outcome)
+
+
+def _nobody_waits(_outcome: Outcome) -> None:
+    """For changes without a caller."""
+
+
+def _nothing() -> None:
+    """For changes that no caller waits for."""

@@ -1,0 +1,90 @@
+"""No event loop waits for the journal: neither for its own writes, nor for what others write, on a disk whose syncs take long."""
+
+import asyncio
+import os
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from horolog.broker.base.own_thread import OwnThread
+from horolog.broker.cluster.new_topics import NewTopic
+from horolog.broker.log.storage import RealStorage
+from tests.support.crew import Crew
+
+NODES = tuple(range(1, 9))
+CHANGES = 5
+SYNC_S = 0.02
+
+
+class SlowSyncs:
+    """Which threads have synced which files, each for a while."""
+
+    def __init__(self, monkeypatch):
+        self.seen = []
+        for name in ("fsync", "fdatasync"):
+            monkeypatch.setattr(os, name, self._slow(getattr(os, name)))
+
+    def _slow(self, sync):
+        def slow(descriptor):
+            self.seen.append((threading.current_thread(), Path(f"/proc/self/fd/{descriptor}").readlink().name))
+            time.sleep(SYNC_S)
+            sync(descriptor)
+
+        return slow
+
+    def of(self, thread):
+        return [name for one, name in self.seen if one is thread]
+
+
+@pytest.fixture
+async def crew(tmp_path):
+    loop = asyncio.get_running_loop()
+    crew = Crew(NODES, RealStorage(), [str(tmp_path)], beside=lambda: OwnThread(loop, "journal")).start()
+    made = loop.create_future()
+    crew.clusters[1].create_topics([NewTopic("t", len(NODES))], made.set_result)
+    await asyncio.wait_for(made, 60)
+    yield crew
+    for cluster in crew.clusters.values():
+        cluster.close()
+    crew.stop()
+
+
+async def until(is_so):
+    async def look():
+        while not is_so():  # noqa: ASYNC110 - nothing tells of it
+            await asyncio.sleep(0)
+
+    await asyncio.wait_for(look(), 60)
+
+
+def all_have(crew, number):
+    return all(one.state.number >= number for one in crew.clusters.values())
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="names of open files come from /proc")
+async def test_changes_by_any_worker_are_written_and_followed_in_other_threads(crew, monkeypatch):
+    before = crew.clusters[1].state.number
+    await until(lambda: all_have(crew, before))
+    disk = SlowSyncs(monkeypatch)
+    for number in range(CHANGES):
+        done = asyncio.get_running_loop().create_future()
+        cluster = crew.clusters[NODES[number]]
+        cluster.alter_topic_configs({"t": {"retention.ms": str(1000 + number)}}, done.set_result)
+        assert await asyncio.wait_for(done, 60) is None
+    await until(lambda: all_have(crew, before + CHANGES))
+    assert {one.topics["t"].config.retention_ms for one in crew.clusters.values()} == {1000 + CHANGES - 1}
+    assert disk.of(threading.current_thread()) == []
+    assert {name for _, name in disk.seen} == {"horolog-journal"}
+
+
+async def test_a_follower_trusts_what_its_writer_has_announced(crew, monkeypatch):
+    before = crew.clusters[1].state.number
+    await until(lambda: all_have(crew, before))
+    disk = SlowSyncs(monkeypatch)
+    done = asyncio.get_running_loop().create_future()
+    crew.clusters[1].alter_topic_configs({"t": {"retention.ms": "5"}}, done.set_result)
+    await asyncio.wait_for(done, 60)
+    await until(lambda: all_have(crew, before + 1))
+    assert len(disk.seen) == 1, "the writer's sync"
