@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
+from functools import partial
 
 import pytest
 
 from horolog.base.clock import ManualClock
+from horolog.broker.base.own_thread import SameThread
 from horolog.broker.base.principal import Principal
 from horolog.broker.cluster import settling
 from horolog.broker.cluster.worker_context import WorkerContext
+from horolog.broker.cluster.worker_membership import WorkerMembership
 from horolog.broker.config.settings import load
 from horolog.broker.log.storage import MemoryStorage
 from horolog.broker.network.dispatch import Dispatcher
@@ -132,12 +135,17 @@ class Pair:
                 loop,
                 replace(
                     of_worker(context, self.ties[node], loop),
+                    membership=partial(self.membership, context),
                     peers=Peers(self.wires),
                     new_peer_listeners=lambda *_: (),
                 ),
             )
             await broker.start()
             self.wires[node] = Wire(Dispatcher(broker), ConnectionLimits.of(broker.settings))
+
+    def membership(self, context, logs, file):
+        """What one worker writes the other has at once."""
+        return WorkerMembership(context, self.ties[context.node], logs, file, SameThread())
 
     async def stop(self):
         for broker in self.brokers.values():
