@@ -1,6 +1,7 @@
 """What every room of the broker may use: metrics, names, periodic jobs, sockets."""
 
 __all__ = [
+    "answers",
     "expiry_clock",
     "java_hash",
     "malloc",

@@ -16,9 +16,10 @@ import logging
 from collections.abc import Callable
 from concurrent.futures import Executor
 from functools import partial
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
-from horolog.broker.cluster import changes
+from horolog.broker.base.answers import Answer, run
+from horolog.broker.cluster.changes import Outcome
 from horolog.broker.cluster.cluster import Cluster
 from horolog.broker.cluster.cluster_state import ClusterState, Lead, LeadsChanged
 from horolog.broker.cluster.placement import NO_NODE, Placement
@@ -51,15 +52,6 @@ class RequestSender(Protocol):
     def ask(
         self, node: int, request: Message, version: int, done: Callable[[Message | None], None], timeout_ms: int
     ) -> None: ...
-
-
-class _HandOver(NamedTuple):
-    """A hand-over under way; `done` gets its outcome."""
-
-    topic_id: bytes
-    partition: Partition
-    node: int
-    done: Moved
 
 
 class HandOvers:
@@ -96,7 +88,7 @@ class HandOvers:
         elif node not in self._placement.members.live:
             done(ClusterError(ErrorCode.BROKER_NOT_AVAILABLE, f"worker {node} is away"))
         elif leader == self._placement.me:
-            self._withdraw(topic.id, name, index, node, done)
+            run(self._hand_over(topic.id, name, index, node, done))
         elif leader == NO_NODE:
             done(ClusterError(ErrorCode.LEADER_NOT_AVAILABLE, f"the worker that leads {name}-{index} is away"))
         else:
@@ -111,68 +103,68 @@ class HandOvers:
 
     # -- this worker leads it
 
-    def _withdraw(self, topic_id: bytes, name: str, index: int, node: int, done: Moved) -> None:
+    async def _hand_over(self, topic_id: bytes, name: str, index: int, node: int, done: Moved) -> None:
         """What was appended before is answered before anything is closed."""
-        found = self._cluster.topics[name].find(index)
-        if isinstance(found, ErrorCode) or not found.condition.takes_appends:
-            done(
-                ClusterError(ErrorCode.KAFKA_STORAGE_ERROR, f"{name}-{index} cannot be closed: its disk does not work")
-            )
+        partition = self._cluster.topics[name].find(index)
+        if isinstance(partition, ErrorCode) or not partition.condition.takes_appends:
+            done(_storage_error(f"{name}-{index} cannot be closed: its disk does not work"))
             return
         self._cluster.withdraw(name, index)
         self.moves[name, index] = node
-        move = _HandOver(topic_id, found, node, done)
-        self._committer.submit(InternalCommit([found], partial(self._written, move), durable=True))
+        refusal = await self._closed(partition)
+        was_clean = refusal is None
+        if refusal is None:
+            closing.let_go(partition)
+            partition.condition.go_offline(LED_ELSEWHERE)
+            change = partial(_lead_change, topic_id, partition, node)
+            outcome = await Answer[Outcome](partial(self._cluster.changes.make, change))
+            refusal = outcome if isinstance(outcome, ClusterError) else None
+        if refusal is not None:
+            self._stays(topic_id, partition, refusal, was_clean=was_clean)
+        del self.moves[name, index]
+        done(refusal)
 
-    def _written(self, move: _HandOver, failures: Failures) -> None:
+    async def _closed(self, partition: Partition) -> ClusterError | None:
+        """Write, sync and seal everything; returns why that failed."""
+        failures = await Answer[Failures](
+            lambda told: self._committer.submit(InternalCommit([partition], told, durable=True))
+        )
         try:
             for fault in failures.values():
                 raise fault
-            closing.complete(move.partition)
+            closing.complete(partition)
         except StorageFault as fault:
-            self._stays(move, ClusterError(ErrorCode.KAFKA_STORAGE_ERROR, str(fault)), was_clean=False)
-            return
-        settled = self._loop.run_in_executor(self._disk, closing.settle, move.partition)
-        settled.add_done_callback(partial(self._settled, move))
+            return _storage_error(str(fault))
+        settling = self._loop.run_in_executor(self._disk, closing.settle, partition)
+        settled = await Answer[asyncio.Future[None]](settling.add_done_callback)
+        if settled.cancelled():
+            return _storage_error("stopping")
+        error = settled.exception()
+        return None if error is None else _storage_error(str(error))
 
-    def _settled(self, move: _HandOver, settled: asyncio.Future[None]) -> None:
-        error = None if settled.cancelled() else settled.exception()
-        if settled.cancelled() or error is not None:
-            self._stays(move, ClusterError(ErrorCode.KAFKA_STORAGE_ERROR, str(error or "stopping")), was_clean=False)
-            return
-        closing.let_go(move.partition)
-        move.partition.condition.go_offline(LED_ELSEWHERE)
-        name, place = move.partition.topic, (move.topic_id, move.partition.index)
-
-        def decide(state: ClusterState) -> LeadsChanged | ClusterError:
-            known = state.topics.get(name)
-            if known is None or known.id != move.topic_id:
-                return ClusterError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "it was deleted meanwhile")
-            epoch = max(move.partition.leader_epoch, state.epoch(*place)) + 1
-            return LeadsChanged(((place, Lead(move.node, epoch)),))
-
-        def made(outcome: changes.Failures | ClusterError) -> None:
-            if isinstance(outcome, ClusterError):
-                self._stays(move, outcome, was_clean=True)
-            else:
-                self._end(move, None)
-
-        self._cluster.changes.make(decide, made)
-
-    def _stays(self, move: _HandOver, reason: ClusterError, *, was_clean: bool) -> None:
+    def _stays(self, topic_id: bytes, partition: Partition, reason: ClusterError, *, was_clean: bool) -> None:
         """Open the partition again and lead it as before, or remove it if its topic is gone."""
-        log.error("%r is not handed over: %s", move.partition, reason.message)
-        closing.close_files(move.partition)
-        move.partition.condition.go_offline(LED_ELSEWHERE)
-        if move.topic_id in self._cluster.by_id:
-            self._cluster.lead_again(move.topic_id, move.partition.index, was_clean=was_clean)
+        log.error("%r is not handed over: %s", partition, reason.message)
+        closing.close_files(partition)
+        partition.condition.go_offline(LED_ELSEWHERE)
+        if topic_id in self._cluster.by_id:
+            self._cluster.lead_again(topic_id, partition.index, was_clean=was_clean)
         else:
-            self._cluster.remove_withdrawn(move.partition)
-        self._end(move, reason)
+            self._cluster.remove_withdrawn(partition)
 
-    def _end(self, move: _HandOver, reason: ClusterError | None) -> None:
-        del self.moves[move.partition.topic, move.partition.index]
-        move.done(reason)
+
+def _storage_error(reason: str) -> ClusterError:
+    return ClusterError(ErrorCode.KAFKA_STORAGE_ERROR, reason)
+
+
+def _lead_change(topic_id: bytes, partition: Partition, node: int, state: ClusterState) -> LeadsChanged | ClusterError:
+    """The entry that says who leads a partition that is closed here."""
+    known = state.topics.get(partition.topic)
+    if known is None or known.id != topic_id:
+        return ClusterError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "it was deleted meanwhile")
+    place = (topic_id, partition.index)
+    epoch = max(partition.leader_epoch, state.epoch(*place)) + 1
+    return LeadsChanged(((place, Lead(node, epoch)),))
 
 
 def _told(leader: int, done: Moved, answer: Message | None) -> None:
