@@ -85,7 +85,8 @@ class Changes:
         """The entry of this change while it is appended and carried out."""
         self._heard: deque[Entry] = deque()
         """Entries of others that are still to be applied."""
-        self._refused: ClusterError | None = None
+        self._decided: Outcome | None = None
+        """Its outcome, if it appends nothing and the others have changed nothing."""
         self._has_news = False
         """Whether the others have changed something since the journal was read last."""
 
@@ -120,7 +121,7 @@ class Changes:
         if decided is not None and not isinstance(decided, ClusterError):
             self._doing, self._entry = _Doing.APPENDING, decided
             return Ready(append=(decided, self.state.apply(decided)))
-        self._refused = decided
+        self._decided = NO_FAILURES if decided is None else decided
         return self._follow()
 
     def _follow(self) -> Ready:
@@ -133,7 +134,7 @@ class Changes:
         assert self._change is not None
         assert self._entry is not None
         if outcome is AppendOutcome.TAKEN:
-            self._entry = None
+            self._entry = self._decided = None
             return self._follow()
         if outcome is AppendOutcome.FAILED:
             if self._is_shared or not self._change.is_so:
@@ -150,7 +151,7 @@ class Changes:
         if self._change is None:
             self._doing = _Doing.NOTHING
             return self.go_on()
-        return self._end(NO_FAILURES if self._refused is None else self._refused)
+        return self._decide(self._change) if self._decided is None else self._end(self._decided)
 
     def _carry_out(self, entry: Entry) -> Ready:
         self._doing = _Doing.CARRYING_OUT
@@ -176,6 +177,6 @@ class Changes:
     def _at_rest(self) -> Change:
         """The change that is over."""
         assert self._change is not None
-        change, self._change, self._entry, self._refused = self._change, None, None, None
+        change, self._change, self._entry, self._decided = self._change, None, None, None
         self._doing = _Doing.NOTHING
         return change

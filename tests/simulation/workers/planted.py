@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from types import SimpleNamespace
@@ -11,8 +11,8 @@ from typing import Any
 from unittest.mock import patch
 
 from horolog.broker.cluster import file_journal, hand_over, worker_checkpoints
-from horolog.broker.cluster.changes import Changes
-from horolog.broker.cluster.cluster_state import ClusterState, Lead
+from horolog.broker.cluster.changes import Changes, Ready
+from horolog.broker.cluster.cluster_state import ClusterState, Entry, Lead
 from horolog.broker.cluster.entry_lines import encode_entry
 from horolog.broker.cluster.file_journal import FileJournal
 from horolog.broker.cluster.hand_over import HandOvers
@@ -139,7 +139,15 @@ def hands_over_without_sync() -> Iterator[None]:
 @contextlib.contextmanager
 def forgets_entries_of_others() -> Iterator[None]:
     """While one of its own is under way."""
-    with patch.object(Changes, "_follow_others", nothing):
+    original = Changes.followed
+
+    def followed(changes: Changes, entries: Sequence[Entry]) -> Ready:
+        if changes._change is None:
+            return original(changes, entries)
+        changes.state = replace(changes.state, number=changes.state.number + len(entries))
+        return original(changes, ())
+
+    with patch.object(Changes, "followed", followed):
         yield
 
 

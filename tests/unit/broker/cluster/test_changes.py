@@ -80,6 +80,13 @@ def test_a_decision_is_made_again_on_what_others_have_left(changes):
     assert changes.followed(()) == Ready(answer=(CREATE, REFUSED))
 
 
+def test_a_change_whose_number_is_taken_is_not_over_before_it_is_decided_again(changes):
+    """Also if what took it cannot be read yet."""
+    changes.ask(CREATE)
+    changes.appended(AppendOutcome.TAKEN)
+    assert changes.followed(()).append[0] == MADE
+
+
 def test_a_refusal_that_others_have_made_void_is_decided_again(changes):
     deleting = change(lambda state: REMOVED if "t" in state.topics else REFUSED)
     changes.ask(deleting)
