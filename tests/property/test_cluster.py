@@ -85,7 +85,7 @@ class ClusterMachine(RuleBasedStateMachine):
     @rule(count=st.integers(1, 1500))
     def take_producer_ids(self, count):
         for _ in range(count):
-            self.producer_ids.append(self.cluster.next_producer_id())
+            self.producer_ids.append(self.cluster.producer_ids.take())
         assert all(a < b for a, b in zip(self.producer_ids, self.producer_ids[1:], strict=False))
 
     @rule(lost=st.booleans(), pick=st.randoms(use_true_random=False))

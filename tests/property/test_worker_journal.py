@@ -9,7 +9,6 @@ from unittest.mock import patch
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, rule
 
-from horolog.broker.base.own_thread import SameThread
 from horolog.broker.cluster import file_journal, settling
 from horolog.broker.cluster.change_driver import ChangeDriver
 from horolog.broker.cluster.cluster_state import (
@@ -27,6 +26,7 @@ from horolog.broker.log.storage.memory_disk import PowerCut
 from horolog.broker.on_record.cluster_errors import ClusterError
 from horolog.broker.on_record.cluster_file import StoredTopic
 from horolog.protocol.errors import ErrorCode
+from tests.support.same_thread import SameThread
 
 WORKERS = st.integers(0, 2)
 NAMES = st.sampled_from(["a", "b", "c"])

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from horolog.base.clock import ManualClock
-from horolog.broker.base.own_thread import Beside, SameThread
+from horolog.broker.base.own_thread import Beside
 from horolog.broker.cluster import settling
 from horolog.broker.cluster.cluster import Cluster
 from horolog.broker.cluster.worker_context import WorkerContext
@@ -18,6 +18,7 @@ from horolog.broker.log.storage import MemoryStorage, Storage
 from horolog.broker.on_record.cluster_file import ClusterFile
 from horolog.broker.on_record.stored_rules import Rules
 from tests.support.log_model import NOW_MS
+from tests.support.same_thread import SameThread
 
 
 def context_of(node: int, nodes: tuple[int, ...]) -> WorkerContext:

@@ -108,7 +108,7 @@ def test_handlers_ask_the_placement_who_leads():
     paths = [path for path in style.python_files() if handlers in path.parents]
     assert paths
     none([line for path in paths for line in style.reads_of(path, {"node_id", "advertised"})])
-    assert list(style.reads_of(style.PROJECT / "horolog/broker/cluster/placement.py", {"node_id"}))
+    assert list(style.reads_of(style.PROJECT / "horolog/broker/server/process.py", {"node_id"}))
 
 
 def test_no_exception_is_raised_that_others_raise_too():

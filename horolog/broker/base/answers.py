@@ -6,7 +6,7 @@
 
     run(of_several_steps())
 
-Use it where work waits more than once. What is read before an `await` may no longer hold behind it.
+Use it where work waits more than once. Read again behind an `await` what you have read before it.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ class Beside(Protocol):
         ...
 
     def close(self) -> None:
-        """Wait until everything that was given is done; what is done then may not be told any more."""
+        """Wait until all given work is done. Results that arrive after that are dropped."""
         ...
 
 
@@ -39,13 +39,3 @@ class OwnThread:
 
     def close(self) -> None:
         self._executor.shutdown(wait=True)
-
-
-class SameThread:
-    """For callers that wait."""
-
-    def run(self, work: Callable[[], Any], done: Callable[[Any], None]) -> None:
-        done(work())
-
-    def close(self) -> None:
-        """Everything is done."""

@@ -16,6 +16,7 @@ __all__ = [
     "new_topics",
     "peers",
     "placement",
+    "producer_ids",
     "settling",
     "topic",
     "worker_checkpoints",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Sequence
 
-from horolog.broker.cluster.changes import BEHIND, Change, Changes, Decide, Done, Failures, Outcome, Ready
+from horolog.broker.cluster.changes import BEHIND, Changes, ClusterChange, Decide, Done, Failures, Outcome, Ready
 from horolog.broker.cluster.cluster_state import ClusterState, Entry, Step
 from horolog.broker.cluster.journal import AppendOutcome, Journal
 
@@ -48,12 +48,12 @@ class ChangeDriver:
             log.warning(BEHIND, self._journal)
 
     def make(self, decide: Decide, done: Done, *, waits: bool = True) -> None:
-        """Change the cluster; `done` gets the error, or what could not be done here. With `waits`, once the others have applied it."""
-        self._act(self._changes.ask(Change(decide, done, waits=waits)))
+        """ClusterChange the cluster; `done` gets the error, or what could not be done here. With `waits`, once the others have applied it."""
+        self._act(self._changes.ask(ClusterChange(decide, done, waits=waits)))
 
     def note(self, entry: Entry) -> None:
         """Keep an entry that holds already. If it cannot be written now, the next entry writes it, or the next start finds it."""
-        self._act(self._changes.ask(Change(lambda _: entry, _nobody_waits, is_so=True)))
+        self._act(self._changes.ask(ClusterChange(lambda _: entry, _nobody_waits, is_so=True)))
 
     def catch_up(self) -> None:
         """Apply what others have changed."""
@@ -93,7 +93,7 @@ class ChangeDriver:
         self._act(self._changes.followed(entries))
         self._applied(self.state.number)
 
-    def _tell(self, change: Change, outcome: Outcome) -> None:
+    def _tell(self, change: ClusterChange, outcome: Outcome) -> None:
         """Tell the others, and the caller when they have applied it."""
         if change.waits:
             self._announce(self.state.number, lambda: change.done(outcome))

@@ -33,7 +33,7 @@ NO_FAILURES: Failures = {}
 NOT_WRITTEN = ClusterError(ErrorCode.KAFKA_STORAGE_ERROR, "the cluster file could not be written")
 
 
-class Change(NamedTuple):
+class ClusterChange(NamedTuple):
     """`is_so`: already true on the disk, so it is applied even if a journal of our own could not be written."""
 
     decide: Decide
@@ -44,7 +44,7 @@ class Change(NamedTuple):
 
 
 class Ready(NamedTuple):
-    """What is to be done next."""
+    """The next thing to do."""
 
     append: tuple[Entry, ClusterState] | None = None
     """Write this entry, which leads to this state, to the journal; then `appended`."""
@@ -52,9 +52,9 @@ class Ready(NamedTuple):
     """Read the entries of others behind this state from the journal; then `followed`."""
     steps: Sequence[Step] | None = None
     """Carry these out here; then `carried_out`."""
-    answer: tuple[Change, Outcome] | None = None
+    answer: tuple[ClusterChange, Outcome] | None = None
     """Tell the caller of a change; then `go_on`."""
-    announce: tuple[Change, Outcome] | None = None
+    announce: tuple[ClusterChange, Outcome] | None = None
     """Tell the others that the state is written, and the caller once they have applied it; meanwhile `go_on`."""
 
 
@@ -78,9 +78,9 @@ class Changes:
         self.state = ClusterState(nodes=(me,))
         self._me = me
         self._is_shared = is_shared
-        self._waiting: deque[Change] = deque()
+        self._waiting: deque[ClusterChange] = deque()
         self._doing = _Doing.NOTHING
-        self._change: Change | None = None
+        self._change: ClusterChange | None = None
         self._entry: Entry | None = None
         """The entry of this change while it is appended and carried out."""
         self._heard: deque[Entry] = deque()
@@ -97,7 +97,7 @@ class Changes:
     def is_at_rest(self) -> bool:
         return self._change is None and self._doing is _Doing.NOTHING
 
-    def ask(self, change: Change) -> Ready:
+    def ask(self, change: ClusterChange) -> Ready:
         """Make a change once those before it are made."""
         self._waiting.append(change)
         return self.go_on()
@@ -116,7 +116,7 @@ class Changes:
             return self._decide(self._change)
         return self._follow() if self._has_news else NOTHING
 
-    def _decide(self, change: Change) -> Ready:
+    def _decide(self, change: ClusterChange) -> Ready:
         decided = change.decide(self.state)
         if decided is not None and not isinstance(decided, ClusterError):
             self._doing, self._entry = _Doing.APPENDING, decided
@@ -174,7 +174,7 @@ class Changes:
     def _end(self, outcome: Outcome) -> Ready:
         return Ready(answer=(self._at_rest(), outcome))
 
-    def _at_rest(self) -> Change:
+    def _at_rest(self) -> ClusterChange:
         """The change that is over."""
         assert self._change is not None
         change, self._change, self._entry, self._decided = self._change, None, None, None

@@ -17,14 +17,12 @@ from horolog.broker.cluster.change_driver import ChangeDriver
 from horolog.broker.cluster.changes import Failures
 from horolog.broker.cluster.cluster_start import identify, is_unread, record_of
 from horolog.broker.cluster.cluster_state import (
-    PRODUCER_ID_BLOCK_SIZE,
     BrokerConfigsChanged,
     ClusterState,
     Entry,
     EpochsTold,
     FoldersRemoved,
     PartitionsAdded,
-    ProducerIdsReserved,
     RulesChanged,
     TopicConfigsChanged,
     TopicsCreated,
@@ -42,6 +40,7 @@ from horolog.broker.cluster.new_topics import (
     leads_of_new,
     unknown_topic,
 )
+from horolog.broker.cluster.producer_ids import ProducerIds
 from horolog.broker.cluster.served_topics import ServedTopics, folders_of, topic_id_of
 from horolog.broker.cluster.topic import Topic
 from horolog.broker.config.settings import Settings
@@ -89,7 +88,7 @@ class Cluster(ServedTopics):
             self._journal, settings.node_id, self._carry_out, membership.announce, membership.applied
         )
         self._foreign: set[str] = set()
-        self._producer_ids = iter(range(0))
+        self.producer_ids = ProducerIds(self.changes)
 
     def __repr__(self) -> str:
         return f"<Cluster {self.cluster_id}: {len(self.topics)} topics, {self.state.partition_count} partitions>"
@@ -122,9 +121,9 @@ class Cluster(ServedTopics):
         self.partition_cache.clear()
         self._logs.record_number = lambda: self._file.number
         start.remember()
-        self._membership.listen(self.catch_up, self.check_record, lambda: self.state)
+        self._membership.listen(self.changes.catch_up, self.changes.check_record, lambda: self.state)
         self._tell_epochs(self._logs.partitions.values())
-        self.catch_up()
+        self.changes.catch_up()
 
     def _begin(self, state: ClusterState, is_news: bool) -> None:
         self.changes.begin(replace(state, nodes=self.nodes), is_news=is_news)
@@ -167,17 +166,9 @@ class Cluster(ServedTopics):
 
     # -- changes
 
-    def catch_up(self) -> None:
-        """Apply what other brokers have changed."""
-        self.changes.catch_up()
-
     def close(self) -> None:
         """Wait until the journal has taken what was given to it."""
         self._membership.close()
-
-    def check_record(self) -> None:
-        """Write the record on the disk again if it is not as it was written."""
-        self.changes.check_record()
 
     def create_topic(
         self, name: str, partition_count: int = UNSET, overrides: Mapping[str, str | None] | None = None
@@ -362,33 +353,6 @@ class Cluster(ServedTopics):
     def decoded_rules(self) -> Rules:
         """All rules, with the secrets of users as they are used."""
         return self._configs.encoder.decoded_rules(self.state.rules)
-
-    def next_producer_id(self) -> int:
-        """An id that was never given out before; raises ClusterError while no more can be reserved."""
-        found = next(self._producer_ids, None)
-        if found is None:
-            refusal = ClusterError(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, "producer ids are still being reserved")
-            self._reserve_producer_ids(refusals := [refusal])
-            found = next(self._producer_ids, None)
-            if found is None:
-                raise refusals[-1]
-        return found
-
-    def _reserve_producer_ids(self, refusals: list[ClusterError]) -> None:
-        first = 0
-
-        def decide(state: ClusterState) -> Entry:
-            nonlocal first
-            first = state.next_producer_id
-            return ProducerIdsReserved(first)
-
-        def made(outcome: Failures | ClusterError) -> None:
-            if isinstance(outcome, ClusterError):
-                refusals.append(outcome)
-            else:
-                self._producer_ids = iter(range(first, first + PRODUCER_ID_BLOCK_SIZE))
-
-        self.changes.make(decide, made, waits=False)
 
 
 def _outcome_of(topic: StoredTopic, outcome: Failures | ClusterError) -> StoredTopic | ClusterError:

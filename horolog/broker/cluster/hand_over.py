@@ -114,8 +114,7 @@ class HandOvers:
         refusal = await self._closed(partition)
         was_clean = refusal is None
         if refusal is None:
-            closing.let_go(partition)
-            partition.condition.go_offline(LED_ELSEWHERE)
+            self._let_go(partition)
             change = partial(_lead_change, topic_id, partition, node)
             outcome = await Answer[Outcome](partial(self._cluster.changes.make, change))
             refusal = outcome if isinstance(outcome, ClusterError) else None
@@ -123,6 +122,12 @@ class HandOvers:
             self._stays(topic_id, partition, refusal, was_clean=was_clean)
         del self.moves[name, index]
         done(refusal)
+
+    @staticmethod
+    def _let_go(partition: Partition) -> None:
+        """Nothing is read or written here from now on."""
+        closing.let_go(partition)
+        partition.condition.go_offline(LED_ELSEWHERE)
 
     async def _closed(self, partition: Partition) -> ClusterError | None:
         """Write, sync and seal everything; returns why that failed."""

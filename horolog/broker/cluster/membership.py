@@ -100,7 +100,7 @@ class Membership(Protocol):
 
 
 class SoleMember:
-    """The membership of the only broker: everybody has applied what is written here, and nobody announces anything."""
+    """The membership of the only broker: what it has written, all members have applied."""
 
     def __init__(self, node: int, file: ClusterFile) -> None:
         self.members = Members.of_one(node)

@@ -1,6 +1,7 @@
 """Settings: where they come from, their types and bounds, and the parts of a broker that follow from them alone."""
 
 __all__ = [
+    "divided_settings",
     "first_topics",
     "listener_keys",
     "listeners",

@@ -10,7 +10,7 @@ from horolog.base.clock import Clock
 from horolog.broker.base.principal import Principal
 from horolog.broker.cluster.cluster import Cluster
 from horolog.broker.groups.classic_events import Client
-from horolog.broker.groups.member_bytes import Owner, Share
+from horolog.broker.groups.member_bytes import OwnedBytes, Owner
 from horolog.broker.groups.registry import Group, Registry
 from horolog.protocol.messages.consumer_groups import ConsumerGroupHeartbeatRequest
 from horolog.protocol.messages.groups import JoinGroupRequest, SyncGroupRequest
@@ -48,18 +48,20 @@ class HeldByGroups:
 
     def takes_join(self, group: Group, request: JoinGroupRequest, client: Client) -> bool:
         """Whether a member may say this of itself, in place of what it said before."""
-        share = Share(bytes_of_join(request) + len(client.id), client.principal)
+        share = OwnedBytes(bytes_of_join(request) + len(client.id), client.principal)
         return self._takes(group, share, _of(group, request.member_id, request.group_instance_id))
 
     def takes_heartbeat(self, group: Group, request: ConsumerGroupHeartbeatRequest, client: Client) -> bool:
-        share = Share(bytes_of_heartbeat(request) + len(client.id), client.principal)
+        share = OwnedBytes(bytes_of_heartbeat(request) + len(client.id), client.principal)
         return self._takes(group, share, _of(group, request.member_id, request.instance_id))
 
     def takes_sync(self, group: Group, request: SyncGroupRequest, owner: Owner) -> bool:
         """Whether a leader's assignments may have their size, in place of the previous ones."""
-        return not request.assignments or self._takes(group, Share(bytes_of_sync(request), owner), group.held.assigned)
+        return not request.assignments or self._takes(
+            group, OwnedBytes(bytes_of_sync(request), owner), group.held.assigned
+        )
 
-    def _takes(self, group: Group, share: Share, before: Share) -> bool:
+    def _takes(self, group: Group, share: OwnedBytes, before: OwnedBytes) -> bool:
         more_bytes = share.size_bytes - before.size_bytes
         of_owner = more_bytes if share.owner == before.owner else share.size_bytes
         if more_bytes <= 0 and of_owner <= 0:
@@ -100,6 +102,6 @@ class HeldByGroups:
         self._of_owners = of_owners
 
 
-def _of(group: Group, member_id: str, instance_id: str | None) -> Share:
+def _of(group: Group, member_id: str, instance_id: str | None) -> OwnedBytes:
     known_as = member_id if member_id in group.members else group.statics.get(instance_id or "", "")
     return group.held.of(known_as)

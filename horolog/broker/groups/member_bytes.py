@@ -13,14 +13,14 @@ from horolog.broker.base.principal import Principal
 Owner = Principal | None
 
 
-class Share(NamedTuple):
+class OwnedBytes(NamedTuple):
     """Some bytes, and whose they are."""
 
     size_bytes: int = 0
     owner: Owner = None
 
 
-NOTHING = Share()
+NOTHING = OwnedBytes()
 
 
 class MemberBytes:
@@ -29,7 +29,7 @@ class MemberBytes:
     __slots__ = ("_of", "_total", "assigned", "by_owner")
 
     def __init__(self) -> None:
-        self._of: dict[str, Share] = {}
+        self._of: dict[str, OwnedBytes] = {}
         self._total = 0
         self.assigned = NOTHING
         self.by_owner: dict[Principal, int] = {}
@@ -41,23 +41,23 @@ class MemberBytes:
     def total(self) -> int:
         return self._total
 
-    def of(self, member_id: str) -> Share:
+    def of(self, member_id: str) -> OwnedBytes:
         return self._of.get(member_id, NOTHING)
 
     def set(self, member_id: str, size_bytes: int, owner: Owner = None) -> None:
         """Set the size of a member's description."""
-        self._replace(self.of(member_id), Share(size_bytes, owner))
-        self._of[member_id] = Share(size_bytes, owner)
+        self._replace(self.of(member_id), OwnedBytes(size_bytes, owner))
+        self._of[member_id] = OwnedBytes(size_bytes, owner)
 
     def drop(self, member_id: str) -> None:
         self._replace(self._of.pop(member_id, NOTHING), NOTHING)
 
     def assign(self, size_bytes: int, owner: Owner = None) -> None:
         """Set the size of all assignments."""
-        self._replace(self.assigned, Share(size_bytes, owner))
-        self.assigned = Share(size_bytes, owner)
+        self._replace(self.assigned, OwnedBytes(size_bytes, owner))
+        self.assigned = OwnedBytes(size_bytes, owner)
 
-    def _replace(self, before: Share, after: Share) -> None:
+    def _replace(self, before: OwnedBytes, after: OwnedBytes) -> None:
         self._total += after.size_bytes - before.size_bytes
         for owner, more_bytes in ((before.owner, -before.size_bytes), (after.owner, after.size_bytes)):
             if owner is not None:

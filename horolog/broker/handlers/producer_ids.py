@@ -24,7 +24,8 @@ def handle(
     broker: BrokerView, request: InitProducerIdRequest, context: RequestContext
 ) -> InitProducerIdResponse | None:
     if request.transactional_id is None:
-        return _idempotent(broker)
+        broker.cluster.producer_ids.when_there(lambda: context.reply(_idempotent(broker)))
+        return None
     refusal = _refusal(request, broker.settings.transaction_max_timeout_ms)
     if refusal is not None:
         return _refused(refusal)
@@ -43,7 +44,7 @@ def handle(
 
 def _idempotent(broker: BrokerView) -> InitProducerIdResponse:
     try:
-        return _given(Producer(broker.cluster.next_producer_id(), FIRST_EPOCH))
+        return _given(Producer(broker.cluster.producer_ids.take(), FIRST_EPOCH))
     except ClusterError:
         # Kafka's brokers answer so when they get no block of ids; clients retry.
         return _refused(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)

@@ -227,7 +227,7 @@ class Broker:
         self._group_timers.close()
         await self._part_from_peers()
         self.workers.shutdown(wait=True)
-        self.cluster.check_record()
+        self.cluster.changes.check_record()
         self.cluster.close()
         if isinstance(self.logs.resources.storage, RealStorage):
             with ThreadPoolExecutor(CLOSING_WORKERS, thread_name_prefix="close") as pool:

@@ -117,8 +117,8 @@ class Upkeep:
             ),
         ]
         if self._broker.cluster.is_shared:
-            self._jobs.append(Periodic(loop, self._broker.cluster.catch_up, CATCH_UP_MS))
-            self._jobs.append(Periodic(loop, self._broker.cluster.check_record, CHECK_RECORD_MS))
+            self._jobs.append(Periodic(loop, self._broker.cluster.changes.catch_up, CATCH_UP_MS))
+            self._jobs.append(Periodic(loop, self._broker.cluster.changes.check_record, CHECK_RECORD_MS))
         if settings.log_cleaner_enable:
             self._compaction_job = Periodic(loop, self.compact, _compaction_interval_ms(settings))
             self._jobs.append(self._compaction_job)

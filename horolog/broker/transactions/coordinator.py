@@ -68,7 +68,13 @@ class TransactionCoordinator:
         self._unread: set[int] = set()
         """Shards that this broker coordinates but could not read yet."""
         self._ending = Ending(self._journal, self._marking, clock)
-        self._strays = Strays(self, others, self._marking)
+        self._strays = Strays(
+            self._entries,
+            self._join,
+            lambda: not self._unread and self._journal.is_readable,
+            others,
+            self._marking,
+        )
 
     def __repr__(self) -> str:
         return f"<TransactionCoordinator of {len(self._entries)} transactional ids>"
@@ -139,17 +145,21 @@ class TransactionCoordinator:
 
     def initialize(self, transactional_id: str, timeout_ms: int, expected: Producer | None, done: Done) -> None:
         """Give a transactional id's producer its id and epoch, and fence the previous one."""
-        entry = self._entries.get(transactional_id)
-        try:
-            if entry is None:
-                entry = self._new_entry(transactional_id, timeout_ms)
-            code = self._initialize(entry, timeout_ms, expected, done)
-        except NotWritten as fault:
-            code = fault.code
-        except ClusterError:
-            code = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS  # no producer id is available now: clients retry
-        if code is not None:
-            done(code, None)
+
+        def begin() -> None:
+            entry = self._entries.get(transactional_id)
+            try:
+                if entry is None:
+                    entry = self._new_entry(transactional_id, timeout_ms)
+                code = self._initialize(entry, timeout_ms, expected, done)
+            except NotWritten as fault:
+                code = fault.code
+            except ClusterError:
+                code = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS  # no producer id is available now: clients retry
+            if code is not None:
+                done(code, None)
+
+        self._cluster.producer_ids.when_there(begin)
 
     def _new_entry(self, transactional_id: str, timeout_ms: int) -> OpenTransaction:
         """A new entry, which the caller keeps once its first record is submitted."""
@@ -159,7 +169,7 @@ class TransactionCoordinator:
         code = self._unknown(transactional_id)
         if code != ErrorCode.INVALID_PRODUCER_ID_MAPPING:
             raise NotWritten(code, f"{transactional_id} cannot be begun here")
-        producer_id = self._cluster.next_producer_id()
+        producer_id = self._cluster.producer_ids.take()
         return OpenTransaction(decisions.first(transactional_id, producer_id, timeout_ms, self._clock.wall_ms()))
 
     def _initialize(
@@ -171,7 +181,9 @@ class TransactionCoordinator:
         if self._strays.still_hold_up(entry):
             return ErrorCode.COORDINATOR_NOT_AVAILABLE
         now_ms = self._clock.wall_ms()
-        decision = decisions.initialize(entry.transaction, timeout_ms, expected, now_ms, self._cluster.next_producer_id)
+        decision = decisions.initialize(
+            entry.transaction, timeout_ms, expected, now_ms, self._cluster.producer_ids.take
+        )
         if isinstance(decision, ErrorCode):
             return decision
         if decision.state == TransactionState.PREPARE_ABORT:
@@ -246,15 +258,6 @@ class TransactionCoordinator:
         entry.age_ms(self._clock)
         return ErrorCode.NONE
 
-    def record_again(self, transactional_id: str, producer: Producer, place: TopicPartition) -> ErrorCode:
-        """Make a partition in which the producer has a transaction part of it again; NONE if it is."""
-        entry = self._entries[transactional_id]
-        transaction = entry.transaction
-        if not entry.busy and transaction.state.is_prepared and place in transaction.partitions:
-            entry.unmarked |= {place}
-            return ErrorCode.NONE
-        return self._join(entry, producer, [place], transaction.client_version)
-
     def verify(
         self, transactional_id: str, producer: Producer, partition: TopicPartition, done: Callable[[ErrorCode], None]
     ) -> None:
@@ -287,7 +290,7 @@ class TransactionCoordinator:
                 producer,
                 client_version,
                 self._clock.wall_ms(),
-                self._cluster.next_producer_id,
+                self._cluster.producer_ids.take,
                 commit=commit,
             )
         except ClusterError:
@@ -340,11 +343,6 @@ class TransactionCoordinator:
     def is_loading(self) -> bool:
         """Whether a list of transactions would miss some: others that ask take it for all that this broker coordinates."""
         return bool(self._unread) or (self._cluster.is_shared and not self._journal.is_readable)
-
-    @property
-    def knows_its_own(self) -> bool:
-        """Whether every id that this broker coordinates has been read, and could be."""
-        return not self._unread and self._journal.is_readable
 
     def absence_of(self, transactional_id: str) -> ErrorCode:
         """Why an id is not here: it is unknown, not loaded yet, or belongs to another broker."""

@@ -14,9 +14,9 @@ been left by one that did not. Until such a transaction is ended, it holds back 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from horolog.broker.log.partition import Partition
 from horolog.broker.transactions.marking import Marking
@@ -39,19 +39,8 @@ _NOT_TAKEN = frozenset(
 )
 
 
-class OwnCoordinator(Protocol):
-    """The coordinator of this broker."""
-
-    @property
-    def knows_its_own(self) -> bool:
-        """Whether every id that this broker coordinates has been read, and could be."""
-        ...
-
-    def __iter__(self) -> Iterator[Transaction]: ...
-
-    def record_again(self, transactional_id: str, producer: Producer, place: TopicPartition) -> ErrorCode:
-        """Make a partition in which the producer has a transaction part of it again; NONE if it is."""
-        ...
+Join = Callable[[OpenTransaction, Producer, list[TopicPartition], int], ErrorCode]
+"""Adds partitions to a transaction that is coordinated here, as a client of this version would."""
 
 
 class Suspect(NamedTuple):
@@ -73,8 +62,18 @@ Claims = Mapping[int, tuple[int, Transaction]]
 class Strays:
     """The open transactions found at a start or after a fault, until each is on record or aborted."""
 
-    def __init__(self, here: OwnCoordinator, others: OtherBrokers, marking: Marking) -> None:
-        self._here = here
+    def __init__(
+        self,
+        entries: Mapping[str, OpenTransaction],
+        join: Join,
+        knows_its_own: Callable[[], bool],
+        others: OtherBrokers,
+        marking: Marking,
+    ) -> None:
+        """`knows_its_own` says whether all `entries` that this broker coordinates have been read, and could be."""
+        self._entries = entries
+        self._join = join
+        self._knows_its_own = knows_its_own
         self._others = others
         self._marking = marking
         self._rounds: dict[Suspect, int] = {}
@@ -111,7 +110,7 @@ class Strays:
         self._forget_ended()
         known = self._record_again()
         wanted = {one.producer.id for one in self._rounds} - known
-        if wanted and not self._is_asking and self._here.knows_its_own:
+        if wanted and not self._is_asking and self._knows_its_own():
             self._is_asking = True
             self._others.transactions_of(wanted, partial(self._told, wanted))
 
@@ -127,18 +126,25 @@ class Strays:
 
     def _record_again(self) -> set[int]:
         """Record what belongs to producers that are coordinated here; returns their ids."""
-        ids = {one.producer_id: one.id for one in self._here}
-        for suspect in [one for one in self._rounds if one.producer.id in ids]:
-            self._judged(suspect, self._here.record_again(ids[suspect.producer.id], suspect.producer, suspect.place))
-        return set(ids)
+        known = {entry.transaction.producer_id: entry for entry in self._entries.values()}
+        for suspect in [one for one in self._rounds if one.producer.id in known]:
+            self._judged(suspect, self._recorded(suspect, known[suspect.producer.id]))
+        return set(known)
+
+    def _recorded(self, suspect: Suspect, entry: OpenTransaction) -> ErrorCode:
+        transaction, place = entry.transaction, suspect.place
+        if not entry.busy and transaction.state.is_prepared and place in transaction.partitions:
+            entry.unmarked |= {place}  # its marker is lost
+            return ErrorCode.NONE
+        return self._join(entry, suspect.producer, [place], transaction.client_version)
 
     def _told(self, wanted: Iterable[int], elsewhere: list[tuple[int, Transaction]] | None) -> None:
         self._is_asking = False
-        if elsewhere is None or not self._here.knows_its_own:
+        if elsewhere is None or not self._knows_its_own():
             return
         self._forget_ended()  # those that have ended meanwhile are no longer on record
         claims = {transaction.producer_id: (node, transaction) for node, transaction in elsewhere}
-        unknown_here = set(wanted).difference(one.producer_id for one in self._here)
+        unknown_here = set(wanted).difference(one.transaction.producer_id for one in self._entries.values())
         for suspect in [one for one in self._rounds if one.producer.id in unknown_here]:
             self._judge(suspect, claims)
 

@@ -134,7 +134,7 @@ class WorkerChaos:
         world.counts["bit flip: record of workers"] += 1
         world.storage.corrupt(path, position, 1 << self._chance.randrange(8))
         for process in self._chance.sample(processes, len(processes)) * LOOKS:
-            process.run(process.broker.cluster.check_record)  # type: ignore[union-attr]
+            process.run(process.broker.cluster.changes.check_record)  # type: ignore[union-attr]
         world.loop.run_until(
             lambda: is_legible(world.storage, [DATA]) or len(world.processes) < len(processes), LATE_MS
         )

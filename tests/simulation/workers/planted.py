@@ -23,7 +23,6 @@ from horolog.broker.cluster.worker_checkpoints import PartitionRow
 from horolog.broker.commit.committer import InternalCommit
 from horolog.broker.coordination.keyed_queue import KeyedQueue
 from horolog.broker.log.partition import Partition, closing
-from horolog.broker.log.partition.condition import Condition
 from horolog.broker.log.producers import producer_state, producers_file
 from horolog.broker.transactions import journal as transactions_journal
 from horolog.broker.transactions.other_brokers import OtherBrokers
@@ -166,19 +165,17 @@ def shortens_journals_without_rules() -> contextlib.AbstractContextManager[Any]:
     return patch.object(file_journal, "encode_whole", lambda state: original(replace(state, rules={})))
 
 
-def serves_on_while_it_hands_over() -> contextlib.AbstractContextManager[Any]:
+@contextlib.contextmanager
+def serves_on_while_it_hands_over() -> Iterator[None]:
     """Until the journal says who leads it: what comes between the seal and the new leader may be written by both."""
-    withdraw, settled = HandOvers._withdraw, HandOvers._settled
+    run = hand_over.run
 
-    def withdraw_nothing(hand_overs: HandOvers, *move: Any) -> None:
+    def withdraw_nothing(steps: Any) -> None:
         with patch.object(ServedTopics, "withdraw", nothing):
-            withdraw(hand_overs, *move)
+            run(steps)
 
-    def let_nothing_go(hand_overs: HandOvers, *move: Any) -> None:
-        with patch.object(closing, "let_go", nothing), patch.object(Condition, "go_offline", nothing):
-            settled(hand_overs, *move)
-
-    return patch.multiple(HandOvers, _withdraw=withdraw_nothing, _settled=let_nothing_go)
+    with patch.object(hand_over, "run", withdraw_nothing), patch.object(HandOvers, "_let_go", nothing):
+        yield
 
 
 def hands_over_in_the_same_epoch() -> contextlib.AbstractContextManager[Any]:

@@ -3,7 +3,8 @@
 import asyncio
 import threading
 
-from horolog.broker.base.own_thread import OwnThread, SameThread
+from horolog.broker.base.own_thread import OwnThread
+from tests.support.same_thread import SameThread
 
 
 async def test_work_is_done_in_order_in_another_thread_and_told_in_this_one():

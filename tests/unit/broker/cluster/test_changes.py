@@ -2,7 +2,7 @@
 
 import pytest
 
-from horolog.broker.cluster.changes import NO_FAILURES, NOT_WRITTEN, NOTHING, Change, Changes, Ready
+from horolog.broker.cluster.changes import NO_FAILURES, NOT_WRITTEN, NOTHING, Changes, ClusterChange, Ready
 from horolog.broker.cluster.cluster_state import Delete, Make, TopicsCreated, TopicsDeleted
 from horolog.broker.cluster.journal import AppendOutcome
 from horolog.broker.on_record.cluster_errors import ClusterError
@@ -20,7 +20,7 @@ def nobody(_outcome):
 
 
 def change(decide, **fields):
-    return Change(decide, nobody, **fields)
+    return ClusterChange(decide, nobody, **fields)
 
 
 CREATE = change(lambda state: REFUSED if "t" in state.topics else MADE)

@@ -431,7 +431,7 @@ class TestSharingAJournal:
         cluster.rule_watchers.append(told.append)
         journal.entries.append(RulesChanged((BOB,)))
         assert cluster.rules("user") == {}
-        cluster.catch_up()
+        cluster.changes.catch_up()
         assert (cluster.rules("user"), told) == ({"bob": BOB}, [{BOB.id: BOB}])
 
     def test_a_topic_that_is_still_being_made_is_there_later(self, cluster, journal):
@@ -526,28 +526,28 @@ class TestProducerIds:
         given = []
         for count in (1, PRODUCER_ID_BLOCK_SIZE, 3, PRODUCER_ID_BLOCK_SIZE + 7):
             cluster = machine.start()
-            given += [cluster.next_producer_id() for _ in range(count)]
+            given += [cluster.producer_ids.take() for _ in range(count)]
         assert len(set(given)) == len(given)
         assert given == sorted(given)
         assert given[0] == 0
 
     def test_are_reserved_by_the_block(self, machine):
         cluster = machine.start()
-        cluster.next_producer_id()
+        cluster.producer_ids.take()
         machine.storage.fail("sync", FILE_NAME)
         for _ in range(PRODUCER_ID_BLOCK_SIZE - 1):
-            cluster.next_producer_id()
+            cluster.producer_ids.take()
         with pytest.raises(ClusterError):
-            cluster.next_producer_id()
-        assert cluster.next_producer_id() == PRODUCER_ID_BLOCK_SIZE
+            cluster.producer_ids.take()
+        assert cluster.producer_ids.take() == PRODUCER_ID_BLOCK_SIZE
 
     def test_after_the_file_is_lost_they_go_on_where_no_counter_has_been(self, machine):
         cluster = machine.start()
         cluster.create_topic("t")
-        before = [cluster.next_producer_id() for _ in range(5)]
+        before = [cluster.producer_ids.take() for _ in range(5)]
         machine.storage.remove(PATH)
         machine.storage.sync_dir("/data")
-        assert machine.start().next_producer_id() > max(before) + 1_000_000
+        assert machine.start().producer_ids.take() > max(before) + 1_000_000
 
     def test_are_others_each_time_the_file_is_lost_though_no_time_has_passed(self, machine):
         machine.start().create_topic("t")
@@ -556,7 +556,7 @@ class TestProducerIds:
             machine.storage.remove(PATH)
             machine.storage.sync_dir("/data")
             cluster = machine.start()
-            given += [cluster.next_producer_id() for _ in range(PRODUCER_ID_BLOCK_SIZE)]
+            given += [cluster.producer_ids.take() for _ in range(PRODUCER_ID_BLOCK_SIZE)]
         assert len(set(given)) == len(given)
 
 

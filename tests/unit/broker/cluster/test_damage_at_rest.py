@@ -40,15 +40,15 @@ class TestDamageAtRest:
     def crew(self):
         """With topics and ids on record, and others that only the journal has."""
         crew = filled(Crew((1, 2), authorizer_class_name=STANDARD_AUTHORIZER))
-        self.ids = [crew.clusters[1].next_producer_id()]
+        self.ids = [crew.clusters[1].producer_ids.take()]
         crew.stop()
         assert crew.merge()
         crew.start()
         one = crew.clusters[1]
         at_once(one.create_topics, [NewTopic("c", 1, overrides={"retention.ms": "5"})])
         at_once(one.alter_topic_configs, {"a": {"retention.ms": "123"}})
-        self.ids.append(one.next_producer_id())
-        self.ids.append(crew.clusters[2].next_producer_id())
+        self.ids.append(one.producer_ids.take())
+        self.ids.append(crew.clusters[2].producer_ids.take())
         crew.kill()
         return crew
 
@@ -64,7 +64,7 @@ class TestDamageAtRest:
         return {name for name, topic in cluster.topics.items() if topic.settings_unknown}
 
     def given_out_again(self, crew):
-        return {one.next_producer_id() for one in crew.clusters.values()} & {
+        return {one.producer_ids.take() for one in crew.clusters.values()} & {
             first + more for first in self.ids for more in range(1000)
         }
 
@@ -157,7 +157,7 @@ class TestDamageAtRest:
         crew.start()
         at_once(crew.clusters[1].alter_topic_configs, {"a": {"retention.ms": "9"}})
         at_once(crew.clusters[1].create_topics, [NewTopic("d", 1)])
-        self.ids.append(crew.clusters[1].next_producer_id())
+        self.ids.append(crew.clusters[1].producer_ids.take())
         for logs in crew.logs.values():
             logs.write_log_starts()
         crew.kill()
@@ -244,7 +244,7 @@ class TestDamageAtRest:
         with pytest.raises(DataFolderError, match="stop all workers"):
             crew.begin(2)
         one = crew.clusters[1]
-        one.check_record()
+        one.changes.check_record()
         with pytest.raises(DataFolderError, match="horolog-cluster is damaged"):
             settling.refuse_what_others_know(
                 ClusterFile(crew.storage, "/data").load(),

@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import pytest
 
-from horolog.broker.base.own_thread import SameThread
 from horolog.broker.cluster import file_journal, settling
 from horolog.broker.cluster.cluster_state import (
     ClusterState,
@@ -30,6 +29,7 @@ from horolog.broker.log.storage.memory_disk import PowerCut
 from horolog.broker.on_record import cluster_file
 from horolog.broker.on_record.stored_rules import StoredRule
 from tests.support.journal_writers import EVERYTHING, HEAD, Writer, append, begun_in_memory
+from tests.support.same_thread import SameThread
 
 ONE, TWO, THREE = ProducerIdsReserved(0), TopicsDeleted(("t",)), ProducerIdsReserved(2000)
 

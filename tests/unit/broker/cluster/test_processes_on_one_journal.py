@@ -17,7 +17,7 @@ from horolog.broker.on_record.cluster_file import StoredCluster
 WRITER = """
 import sys
 from pathlib import Path
-from horolog.broker.base.own_thread import SameThread
+from tests.support.same_thread import SameThread
 from horolog.broker.cluster.change_driver import ChangeDriver
 from horolog.broker.cluster.cluster_state import ClusterState, ProducerIdsReserved
 from horolog.broker.log.storage import RealStorage

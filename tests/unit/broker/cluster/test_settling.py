@@ -71,7 +71,7 @@ class TestFromOneToSeveralAndBack:
     def test_a_broker_alone_takes_up_what_was_changed_before_a_crash(self, crew, caplog):
         filled(crew)
         at_once(crew.clusters[2].alter_broker_configs, "", {"log.retention.ms": "5000"})
-        first = crew.clusters[1].next_producer_id()
+        first = crew.clusters[1].producer_ids.take()
         delete_topic(crew.clusters[2], "b")
         crew.kill()
         crew.storage.die()
@@ -79,7 +79,7 @@ class TestFromOneToSeveralAndBack:
         assert set(alone.cluster.topics) == {"a"}
         assert alone.cluster.topics["a"].overrides == {"retention.ms": "77"}
         assert alone.cluster.broker_configs == {"": {"log.retention.ms": "5000"}}
-        assert alone.cluster.next_producer_id() == first + 1000
+        assert alone.cluster.producer_ids.take() == first + 1000
         assert [values(one) for one in alone.cluster.topics["a"].led_here] == [[b"a0"], [b"a1"], [b"a2"]]
         assert left_by_workers(crew) == []
         assert {one.leader_epoch for one in alone.cluster.topics["a"].led_here} == {1}
@@ -132,7 +132,7 @@ class TestCleanStops:
         crew.begin(2)
         assert crew.partition("a", index).leader_epoch == 1
         assert crew.clusters[1].state.epoch(crew.clusters[1].topics["a"].id, index) in (0, 1)
-        crew.clusters[1].catch_up()
+        crew.clusters[1].changes.catch_up()
         assert crew.clusters[1].state.epoch(crew.clusters[1].topics["a"].id, index) == 1
 
     def test_a_worker_that_comes_back_after_a_clean_end_has_not(self, crew):
@@ -303,14 +303,14 @@ class TestLosses:
     @pytest.fixture
     def crew(self, crew):
         filled(crew)
-        self.given = crew.clusters[1].next_producer_id()
+        self.given = crew.clusters[1].producer_ids.take()
         crew.stop()
         return crew
 
     def check(self, crew):
         cluster = Alone(crew).cluster
         assert {name for name, topic in cluster.topics.items() if topic.settings_unknown} == {"a", "b"}
-        assert cluster.next_producer_id() >= self.given + 1000
+        assert cluster.producer_ids.take() >= self.given + 1000
         assert [values(one) for one in cluster.topics["a"].led_here] == [[b"a0"], [b"a1"], [b"a2"]]
 
     @pytest.mark.parametrize("left", [None, b"", b"nonsense\n"], ids=["missing", "empty", "garbage"])
@@ -610,11 +610,11 @@ class TestFullDisks:
         with pytest.raises(ClusterError) as refused:
             crew.clusters[2].create_topic("late", 1, {})
         assert refused.value.code == ErrorCode.KAFKA_STORAGE_ERROR
-        crew.clusters[1].check_record()
+        crew.clusters[1].changes.check_record()
         assert "horolog-journal" not in names_in(crew)
         crew.storage.capacity_bytes = None
         for node in (2, 1, 2, 1):
-            crew.clusters[node].check_record()
+            crew.clusters[node].changes.check_record()
         crew.clusters[2].create_topic("late", 1, {})
         assert "late" in crew.clusters[1].topics
         crew.stop()
@@ -633,7 +633,7 @@ class TestFullDisks:
         for node in killed:
             crew.begin(node)
         for node in (2, 1, 2, 1):
-            crew.clusters[node].check_record()
+            crew.clusters[node].changes.check_record()
         crew.clusters[2].create_topic("late", 1, {})
         assert "late" in crew.clusters[1].topics
 

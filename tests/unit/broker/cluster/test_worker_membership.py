@@ -2,7 +2,6 @@
 
 import pytest
 
-from horolog.broker.base.own_thread import SameThread
 from horolog.broker.cluster import file_journal
 from horolog.broker.cluster.cluster_state import Lead, LeadsChanged, ProducerIdsReserved, RulesChanged
 from horolog.broker.cluster.entry_lines import encode_entry
@@ -23,6 +22,7 @@ from tests.support.at_once import at_once, delete_topic
 from tests.support.crew import Crew, Tie, context_of
 from tests.support.crew_records import Alone
 from tests.support.log_model import NEW, NOW_MS, encode, read_all
+from tests.support.same_thread import SameThread
 
 RULES = tuple(StoredRule(kind, "a", {"of": kind}) for kind in ("user", "acl", "quota"))
 
@@ -101,7 +101,7 @@ def test_a_change_of_settings_goes_on_from_what_another_worker_has_changed_meanw
     crew.at_once = True
     crew.deliver()
     for node in (1, 2):
-        crew.clusters[node].catch_up()
+        crew.clusters[node].changes.catch_up()
         assert crew.clusters[node].topics["t"].overrides == {"retention.ms": "5", "segment.ms": "7"}
         assert crew.clusters[node].broker_configs[""] == {"log.retention.ms": "7", "log.segment.bytes": "9000"}
 
@@ -140,7 +140,7 @@ def test_who_makes_and_removes_many_folders_says_so_at_each(crew):
 
 def test_producer_ids_are_given_out_once_and_without_waiting(crew):
     crew.at_once = False
-    first = [crew.clusters[node].next_producer_id() for node in (1, 2, 1, 2)]
+    first = [crew.clusters[node].producer_ids.take() for node in (1, 2, 1, 2)]
     assert len(set(first)) == 4
     assert abs(first[0] - first[1]) == 1000
 
@@ -148,7 +148,7 @@ def test_producer_ids_are_given_out_once_and_without_waiting(crew):
 def test_who_was_not_told_reads_on_by_itself(crew):
     crew.at_once = False
     crew.clusters[1].create_topics([NewTopic("t", 2)], lambda _: None)
-    crew.clusters[2].catch_up()
+    crew.clusters[2].changes.catch_up()
     assert "t" in crew.clusters[2].topics
     assert crew.ties[2].applied_up_to == crew.clusters[2].state.number
 
@@ -260,14 +260,14 @@ class TestRecords:
         one, other = crew.clusters.values()
         assert sorted(led_by_all(crew, "t")) == [0, 1]
         for cluster in (one, other):
-            cluster.check_record()
+            cluster.changes.check_record()
             with pytest.raises(ClusterError):
                 cluster.create_topic("late", 1, {})
         crew.storage.capacity_bytes = None
-        other.check_record()
+        other.changes.check_record()
         assert not crew.storage.exists("/data/horolog-journal")
         for cluster in (one, other):
-            cluster.check_record()
+            cluster.changes.check_record()
         other.create_topic("late", 1, {})
         assert led_by_all(crew, "late") == [0]
 
@@ -280,7 +280,7 @@ class TestFaults:
         crew.storage.fail("make", "t-", times=ALL)
         crew.clusters[1].create_topics([NewTopic("t", 2)], told.extend)
         crew.storage.heal()
-        crew.clusters[2].catch_up()
+        crew.clusters[2].changes.catch_up()
         return told
 
     def test_a_partition_that_cannot_be_made_where_it_is_asked_for_is_offline_until_it_can(self, crew):
@@ -310,7 +310,7 @@ class TestFaults:
         cluster.changes.make(lambda _: moved, lambda _: None)
         cluster.alter_topic_configs({"t": {"retention.ms": "5"}}, lambda _: None)
         cluster.add_partitions([NewPartitions("t", 4)], lambda _: None)
-        crew.clusters[1].catch_up()
+        crew.clusters[1].changes.catch_up()
         crew.at_once = True
         crew.deliver()
         assert sorted(led_by_all(crew, "t")) == [0, 1, 2, 3]

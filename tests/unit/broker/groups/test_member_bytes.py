@@ -1,7 +1,7 @@
 """Bytes are counted for each member and each principal, as they change and go."""
 
 from horolog.broker.base.principal import USER, Principal
-from horolog.broker.groups.member_bytes import MemberBytes, Share
+from horolog.broker.groups.member_bytes import MemberBytes, OwnedBytes
 
 ALICE, BOB = Principal(USER, "alice"), Principal(USER, "bob")
 
@@ -12,7 +12,7 @@ def test_bytes_follow_their_members():
     held.set("b", 7)
     held.set("a", 2)
     held.assign(100)
-    assert (held.of("a"), held.of("b"), held.of("c")) == (Share(2), Share(7), Share(0))
+    assert (held.of("a"), held.of("b"), held.of("c")) == (OwnedBytes(2), OwnedBytes(7), OwnedBytes(0))
     assert held.total == 109
     held.drop("a")
     held.drop("a")

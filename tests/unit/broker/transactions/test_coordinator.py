@@ -364,7 +364,7 @@ def test_without_a_producer_id_to_be_had_clients_try_again(world: TransactionWor
     def none_left() -> int:
         raise ClusterError(LATER, "producer ids are still being reserved")
 
-    world.cluster.next_producer_id = none_left  # type: ignore[method-assign]
+    world.cluster.producer_ids.take = none_left  # type: ignore[method-assign]
     assert initialize_id(world, "y").code == LATER
     last = world.coordinator._entries["x"]
     last.transaction = last.transaction._replace(producer_epoch=LARGEST_EPOCH)

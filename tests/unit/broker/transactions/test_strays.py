@@ -38,21 +38,19 @@ class World:
         self.partitions = {}
         self.aborted = []
         self.abort_fails = False
-        self.strays = Strays(self, self, self)
+        self.strays = Strays(self.here, self.join, lambda: self.knows_its_own, self, self)
 
     # the coordinator here
-
-    def __iter__(self):
-        return (entry.transaction for entry in self.here.values())
 
     def coordinate(self, state=TransactionState.ONGOING, *places, name="x", producer_id=7):
         entry = self.here[name] = OpenTransaction(transaction(state, *places, producer_id=producer_id, name=name))
         return entry
 
-    def record_again(self, name, producer, place):
-        self.recorded.append((name, producer, place))
+    def join(self, entry, producer, places, client_version):
+        (place,) = places
+        assert client_version == entry.transaction.client_version
+        self.recorded.append((entry.transaction.id, producer, place))
         if self.answer == NONE:
-            entry = self.here[name]
             entry.transaction = entry.transaction._replace(partitions=entry.transaction.partitions | {place})
         return self.answer
 
@@ -130,6 +128,15 @@ class TestOfAProducerThatIsCoordinatedHere:
         world.answer = NONE
         world.rounds()
         assert not world.strays.hold_up(entry)
+
+    def test_its_lost_marker_is_written_again(self, world):
+        """The transaction is decided, and all of its markers count as written."""
+        entry = world.coordinate(TransactionState.PREPARE_COMMIT, T0)
+        entry.unmarked = frozenset()
+        world.begin()
+        world.strays.settle()
+        assert entry.unmarked == {T0}
+        assert (world.recorded, world.aborted, repr(world.strays)) == ([], [], "<Strays: 0 suspects>")
 
     def test_it_is_settled_while_others_do_not_answer(self, world):
         world.answers = None

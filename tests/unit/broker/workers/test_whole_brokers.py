@@ -9,7 +9,6 @@ from functools import partial
 import pytest
 
 from horolog.base.clock import ManualClock
-from horolog.broker.base.own_thread import SameThread
 from horolog.broker.base.principal import Principal
 from horolog.broker.cluster import settling
 from horolog.broker.cluster.worker_context import WorkerContext
@@ -56,6 +55,7 @@ from horolog.protocol.messages.topics import (
 )
 from tests.support.guarded_broker import STANDARD_AUTHORIZER
 from tests.support.memory_broker import NOW_MS, Wire
+from tests.support.same_thread import SameThread
 
 NODES = (1, 2)
 BROKER = 4
