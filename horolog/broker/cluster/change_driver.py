@@ -41,6 +41,11 @@ class ChangeDriver:
     def state(self) -> ClusterState:
         return self._changes.state
 
+    @property
+    def written_count(self) -> int:
+        """How often changes were written since the start."""
+        return self._journal.written_count
+
     def begin(self, state: ClusterState, *, is_news: bool) -> None:
         """Go on from the state that a start has found, and keep it if it is news."""
         self._changes.state, self._has_begun = state, True
@@ -58,6 +63,10 @@ class ChangeDriver:
     def catch_up(self) -> None:
         """Apply what others have changed."""
         self._act(self._changes.hear())
+
+    def close(self) -> None:
+        """Wait until the journal has taken what was given to it."""
+        self._journal.close()
 
     def check_record(self) -> None:
         """Write the record again if the disk has something else; not after a failed start, which does not know the record."""

@@ -103,19 +103,19 @@ class Cluster(ServedTopics):
         return self.state.broker_configs
 
     @property
-    def change_count(self) -> int:
-        """How often changes were written since the start."""
-        return self._journal.written_count
-
-    @property
     def is_shared(self) -> bool:
         """Whether others change the cluster, too: their changes are looked for, and the record is looked after."""
         return self._journal.is_shared
 
     def open(self, now_ms: int) -> None:
         """Find the state of the cluster, and open the partitions that are led here with their topics' configurations."""
+
+        def begin(state: ClusterState, is_news: bool) -> None:
+            self.changes.begin(replace(state, nodes=self.nodes), is_news=is_news)
+            self._tell_rules(state.rules)
+
         start = self._membership.start(self._logs, self._file, self._configs, self._new_topic_id)
-        start.run(now_ms, self._take_settings, self._begin)
+        start.run(now_ms, self._take_settings, begin)
         self.topics, self._foreign = start.topics, start.foreign
         self.by_id = {topic.id: topic for topic in self.topics.values()}
         self.partition_cache.clear()
@@ -124,10 +124,6 @@ class Cluster(ServedTopics):
         self._membership.listen(self.changes.catch_up, self.changes.check_record, lambda: self.state)
         self._tell_epochs(self._logs.partitions.values())
         self.changes.catch_up()
-
-    def _begin(self, state: ClusterState, is_news: bool) -> None:
-        self.changes.begin(replace(state, nodes=self.nodes), is_news=is_news)
-        self._tell_rules(state.rules)
 
     def reopened(self, partition: Partition) -> None:
         """A folder can be read again: its topic may take the id in it, and other brokers learn the epoch in which it is led."""
@@ -165,10 +161,6 @@ class Cluster(ServedTopics):
             self.changes.note(EpochsTold(tuple(told.items())))
 
     # -- changes
-
-    def close(self) -> None:
-        """Wait until the journal has taken what was given to it."""
-        self._membership.close()
 
     def create_topic(
         self, name: str, partition_count: int = UNSET, overrides: Mapping[str, str | None] | None = None

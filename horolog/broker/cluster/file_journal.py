@@ -640,6 +640,9 @@ class JournalBeside:
     def check(self, state: ClusterState) -> None:
         self._beside.run(partial(self._file.check, state), _nobody_waits)
 
+    def close(self) -> None:
+        self._beside.close()
+
     def keep(self, state: ClusterState) -> bool:  # noqa: ARG002
         """Only the settling of the folder keeps whole states."""
         return False

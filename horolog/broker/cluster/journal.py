@@ -50,6 +50,10 @@ class Journal(Protocol):
         """Read the entries of others after this number; `done` gets them, maybe at once."""
         ...
 
+    def close(self) -> None:
+        """Wait until everything that was given is done."""
+        ...
+
     def check(self, state: ClusterState) -> None:
         """Check the disk against what was written, and write it again from this state if it is damaged."""
         ...
@@ -73,6 +77,9 @@ class WholeFile:
     def follow(self, after: int, done: Callable[[Sequence[Entry]], None]) -> None:  # noqa: ARG002
         """Nobody else writes."""
         done(())
+
+    def close(self) -> None:
+        """Everything is done."""
 
     def check(self, state: ClusterState) -> None:
         if self._file.is_hurt():

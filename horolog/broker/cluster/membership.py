@@ -90,10 +90,6 @@ class Membership(Protocol):
         """Call `changed` with the others that serve, each time that this changes."""
         ...
 
-    def close(self) -> None:
-        """Wait until the journal has taken what was given to it."""
-        ...
-
     def goes_on(self) -> None:
         """Called amid work of many parts, so that no supervisor takes this broker to hang."""
         ...
@@ -130,9 +126,6 @@ class SoleMember:
 
     def follow_live(self, changed: Callable[[frozenset[int]], None]) -> None:
         """There are no others."""
-
-    def close(self) -> None:
-        """The journal takes everything at once."""
 
     def goes_on(self) -> None:
         """Nobody watches."""

@@ -35,7 +35,6 @@ class WorkerMembership:
         self.members = Members(context.node, context.nodes, link.live | {context.node})
         self._link = link
         self._found, is_begun = _found(logs, file, context.nodes)
-        self._beside = beside
         journal = FileJournal(
             logs.resources.storage,
             self._found,
@@ -91,9 +90,6 @@ class WorkerMembership:
 
     def follow_live(self, changed: Callable[[frozenset[int]], None]) -> None:
         self._link.on_live_changed = changed
-
-    def close(self) -> None:
-        self._beside.close()
 
     def goes_on(self) -> None:
         self._link.goes_on()

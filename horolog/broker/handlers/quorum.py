@@ -50,7 +50,7 @@ def handle(broker: BrokerView, request: DescribeQuorumRequest, context: RequestC
 
 
 def _quorum(broker: BrokerView) -> DescribeQuorumResponsePartitionData:
-    now_ms, end_offset = broker.clock.wall_ms(), broker.cluster.change_count
+    now_ms, end_offset = broker.clock.wall_ms(), broker.cluster.changes.written_count
     voter = ReplicaState(
         replica_id=broker.placement.controller(),
         log_end_offset=end_offset,

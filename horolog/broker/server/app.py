@@ -228,7 +228,7 @@ class Broker:
         await self._part_from_peers()
         self.workers.shutdown(wait=True)
         self.cluster.changes.check_record()
-        self.cluster.close()
+        self.cluster.changes.close()
         if isinstance(self.logs.resources.storage, RealStorage):
             with ThreadPoolExecutor(CLOSING_WORKERS, thread_name_prefix="close") as pool:
                 self.logs.close(pool.map)

@@ -173,9 +173,9 @@ class TestDeleting:
     def test_nothing_to_delete_is_done_without_a_write(self, machine):
         cluster = machine.start()
         cluster.create_topic("t")
-        before = cluster.change_count
+        before = cluster.changes.written_count
         assert at_once(cluster.delete_topics, {}) == {}
-        assert (cluster.change_count, list(cluster.topics)) == (before, ["t"])
+        assert (cluster.changes.written_count, list(cluster.topics)) == (before, ["t"])
 
     def test_is_gone_after_a_crash_and_the_name_is_free(self, machine):
         cluster = machine.start()
@@ -569,10 +569,10 @@ def test_a_topic_that_cannot_be_made_is_raised(machine):
 
 def test_every_change_counts_as_one_write(machine):
     cluster = machine.start()
-    before = cluster.change_count
+    before = cluster.changes.written_count
     cluster.create_topic("t")
     cluster.create_topic("u")
-    assert cluster.change_count - before == 2
+    assert cluster.changes.written_count - before == 2
     assert repr(cluster) == "<Cluster the-cluster: 2 topics, 6 partitions>"
 
 

@@ -47,7 +47,7 @@ async def crew(tmp_path):
     await asyncio.wait_for(made, 60)
     yield crew
     for cluster in crew.clusters.values():
-        cluster.close()
+        cluster.changes.close()
     crew.stop()
 
 
