@@ -51,3 +51,21 @@ def test_in_the_same_thread_the_result_is_there_at_once():
     beside.run(lambda: 5, told.append)
     beside.close()
     assert told == [5]
+
+
+def test_a_result_that_comes_after_the_loop_has_given_up_is_dropped():
+    class Loop:
+        def run_in_executor(self, _executor, _work):
+            return self
+
+        def add_done_callback(self, callback):
+            callback(self)
+
+        def cancelled(self):
+            return True
+
+    told = []
+    beside = OwnThread(Loop(), "test")
+    beside.run(lambda: 5, told.append)
+    beside.close()
+    assert told == []

@@ -2,11 +2,15 @@
 
 import pytest
 
-from horolog.broker.cluster.cluster_state import Lead, LeadsChanged, TopicsFound
+from horolog.broker.cluster.cluster_state import Lead, LeadsChanged, RulesChanged, TopicsFound
 from horolog.broker.cluster.new_topics import NewPartitions, NewTopic
+from horolog.broker.cluster.served_topics import folders_of, topic_id_of
+from horolog.broker.log.partition import closing
 from horolog.broker.on_record.cluster_errors import ClusterError
+from horolog.broker.on_record.stored_rules import StoredRule
 from horolog.protocol.errors import ErrorCode
 from tests.support.at_once import at_once, delete_topic
+from tests.support.crew import Crew
 from tests.support.members import among
 from tests.unit.broker.cluster.cluster_stand_ins import Machine
 
@@ -93,3 +97,56 @@ def test_partitions_that_are_made_elsewhere_are_told(cluster):
     topic = cluster.create_topic("t", 2)
     assert told == [("t", 0)]
     assert [one.index for one in topic.led_here] == [1]
+
+
+def test_rules_reach_those_who_watch_them(cluster):
+    told = []
+    cluster.rule_watchers.append(told.append)
+    rule = StoredRule("acl", "a", {})
+    assert at_once(cluster.change_rules, lambda _: RulesChanged((rule,))) is None
+    assert told == [{("acl", "a"): rule}]
+
+
+class TestWithFolders:
+    @pytest.fixture
+    def crew(self):
+        crew = Crew((1, 2)).start()
+        at_once(crew.clusters[1].create_topics, [NewTopic("t", 2)])
+        return crew
+
+    def led(self, crew):
+        cluster = crew.clusters[1]
+        return cluster, cluster.topics["t"].led_here[0]
+
+    def test_a_withdrawn_partition_is_not_found_until_it_is_led_again(self, crew):
+        cluster, partition = self.led(crew)
+        topic, index = cluster.topics["t"], partition.index
+        assert cluster.withdraw("t", index) is partition
+        assert topic.find(index) == ErrorCode.NOT_LEADER_OR_FOLLOWER
+        assert cluster.withdraw("t", index) is None
+        closing.close_files(partition)
+        partition.condition.go_offline("withdrawn")
+        cluster.lead_again(topic.id, index, was_clean=False)
+        assert topic.find(index).directory == partition.directory
+
+    def test_a_partition_that_another_leads_without_a_hand_over_is_closed(self, crew, caplog):
+        cluster, partition = self.led(crew)
+        change = LeadsChanged((((cluster.topics["t"].id, partition.index), Lead(2, 7)),))
+        assert at_once(cluster.changes.make, lambda _: change) == {}
+        assert not partition.condition.takes_appends
+        assert "it was not closed" in caplog.text
+        assert crew.partition("t", partition.index).leader_epoch == 7
+
+    def test_folders_of_deleted_topics_are_removed(self, crew, caplog):
+        cluster, partition = self.led(crew)
+        logs, storage = crew.logs[1], crew.storage
+        found = {(name, index): path for name, index, path in folders_of(logs)}
+        assert set(found) == {("t", 0), ("t", 1)}
+        assert topic_id_of(storage, found["t", 0]) == cluster.topics["t"].id
+        assert topic_id_of(storage, "/data/nothing-0") is None
+        cluster.withdraw("t", partition.index)
+        storage.fail("rename", partition.directory, times=1)
+        cluster.remove_withdrawn(partition)
+        assert "cannot be removed" in caplog.text
+        cluster.remove_withdrawn(partition)
+        assert not storage.exists(partition.directory)
