@@ -1,4 +1,4 @@
-"""The access list, quotas and users of a Kafka's metadata come into force, and what that Kafka changes of them later counts too."""
+"""The access list, quotas and users in Kafka's metadata come into force, and what Kafka changes of them later does, too."""
 
 from horolog.base.acl_types import Operation, ResourceType
 from horolog.base.acls import Acl

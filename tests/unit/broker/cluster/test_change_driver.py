@@ -23,7 +23,7 @@ REFUSED = ClusterError(ErrorCode.TOPIC_ALREADY_EXISTS, "there is one")
 
 
 class SharedJournal:
-    """A journal that others write, too; it answers when it is told to."""
+    """A journal that others write, too; `answer` gives the outcome of an append."""
 
     def __init__(self):
         self.entries = []
@@ -208,7 +208,7 @@ class TestInCompany:
         bench.changes = ChangeDriver(bench.journal, 1, bench.carry_out, company.announce)
         return bench
 
-    def test_whoever_waits_is_told_when_the_others_have_it(self, bench, company):
+    def test_a_caller_is_answered_once_the_others_have_applied_its_change(self, bench, company):
         bench.make(lambda _: TopicsCreated((T,)))
         bench.make(lambda _: TopicsCreated((U,)))
         bench.journal.answer()
