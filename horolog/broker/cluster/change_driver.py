@@ -53,7 +53,7 @@ class ChangeDriver:
             log.warning(BEHIND, self._journal)
 
     def make(self, decide: Decide, done: Done, *, waits: bool = True) -> None:
-        """ClusterChange the cluster; `done` gets the error, or what could not be done here. With `waits`, once the others have applied it."""
+        """Change the cluster; `done` gets the error, or what could not be done here. With `waits`, once the others have applied it."""
         self._act(self._changes.ask(ClusterChange(decide, done, waits=waits)))
 
     def note(self, entry: Entry) -> None:
