@@ -11,9 +11,9 @@ import asyncio
 import inspect
 import json
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from http import HTTPStatus
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args, get_type_hints
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from horolog.base.readable import format_time
@@ -83,11 +83,11 @@ class Control:
         self.commands: dict[str, Callable[[HttpRequest], Any]] = {
             "GET /": lambda _: {"broker": broker.bootstrap, "commands": list(self.commands)},
             "GET /clock": lambda _: self._clock(),
-            "POST /clock/advance": self._advance,
-            "POST /clock/set": self._set,
+            "POST /clock/advance": _command(self._advance, lambda _: self._clock()),
+            "POST /clock/set": _command(self._set, lambda _: self._clock()),
             "POST /clock/run": self._run,
             "GET /topics": lambda _: broker.topics(),
-            "POST /topics": self._create_topic,
+            "POST /topics": _command(self._create_topic, lambda _: broker.topics()),
             "GET /topics/NAME/offsets": self._offsets,
             "GET /topics/NAME/records": lambda asked: [as_json(one) for one in broker.records(asked.name)],
             "GET /topics/NAME/snapshot": self._snapshot,
@@ -97,9 +97,9 @@ class Control:
             "DELETE /faults": self._clear,
             "GET /faults/NAME": lambda asked: self._fault(asked).as_json(),
             "DELETE /faults/NAME": self._end,
-            "POST /expect": self._expect,
-            "POST /expect_none": self._expect_none,
-            "POST /expect_committed": self._expect_committed,
+            "POST /expect": _command(broker.expect, _found),
+            "POST /expect_none": _command(broker.expect_none),
+            "POST /expect_committed": _command(broker.expect_committed),
             "POST /stop": self._stop,
         }
 
@@ -142,18 +142,10 @@ class Control:
         now_ms = self._broker.clock.wall_ms()
         return {"ms": now_ms, "time": format_time(now_ms), "standing": self._broker.clock.is_standing}
 
-    async def _advance(self, asked: HttpRequest) -> dict[str, Any]:
-        await _called(self._advance_by, asked.arguments())
-        return self._clock()
-
-    async def _advance_by(self, by: str) -> None:
+    async def _advance(self, by: str) -> None:
         await self._broker.clock.advance(_text("by", by))
 
-    async def _set(self, asked: HttpRequest) -> dict[str, Any]:
-        await _called(self._set_to, asked.arguments())
-        return self._clock()
-
-    async def _set_to(self, to: str | int) -> None:
+    async def _set(self, to: str | int) -> None:
         await self._broker.clock.set(to)
 
     def _run(self, _: HttpRequest) -> dict[str, Any]:
@@ -162,11 +154,7 @@ class Control:
 
     # -- topics
 
-    def _create_topic(self, asked: HttpRequest) -> dict[str, int]:
-        _called(self._make_topic, asked.arguments())
-        return self._broker.topics()
-
-    def _make_topic(self, name: str, partitions: int = 1, configs: Mapping[str, object] | None = None) -> None:
+    def _create_topic(self, name: str, partitions: int = 1, configs: Mapping[str, object] | None = None) -> None:
         self._broker.create_topic(name, partitions, **dict(configs or {}))
 
     def _offsets(self, asked: HttpRequest) -> list[dict[str, int]]:
@@ -207,33 +195,33 @@ class Control:
         fault.end()
         return fault.as_json()
 
-    # -- expectations
-
-    async def _expect(self, asked: HttpRequest) -> dict[str, Any]:
-        records = await _called(self._broker.expect, _without_where(asked))
-        return {"records": [as_json(one) for one in records]}
-
-    async def _expect_none(self, asked: HttpRequest) -> dict[str, Any]:
-        await _called(self._broker.expect_none, _without_where(asked))
-        return {}
-
-    async def _expect_committed(self, asked: HttpRequest) -> dict[str, Any]:
-        await _called(self._broker.expect_committed, asked.arguments())
-        return {}
-
     def _stop(self, _: HttpRequest) -> dict[str, Any]:
         self._on_stop()
         return {}
 
 
+def _command(function: Callable[..., Any], shown: Callable[[Any], Any] = lambda _: {}) -> Callable[[HttpRequest], Any]:
+    """A request whose body has the function's arguments; `shown` makes the response of the result."""
+
+    async def run(asked: HttpRequest) -> Any:
+        result = _called(function, asked.arguments())
+        return shown(await result if isinstance(result, Awaitable) else result)
+
+    return run
+
+
 def _called(function: Callable[..., Any], arguments: dict[str, Any]) -> Any:
     """Call with arguments by their names; raises ValueError or TypeError, which name the valid arguments."""
-    signature = inspect.signature(function)
-    names = [name for name in signature.parameters if name != "where"]
+    named = inspect.signature(function).parameters.values()
+    names = [name for one in named for name in _names(function, one)]
+    if "where" in names:
+        names.remove("where")
+        if "where" in arguments:
+            raise ValueError("`where` is a function of Python: name a key, a value or headers")
     unknown = [name for name in arguments if name not in names]
     if unknown:
         raise ValueError(f"there is no argument {unknown[0]!r}; these may be given: {', '.join(names)}")
-    required = [name for name, one in signature.parameters.items() if one.default is inspect.Parameter.empty]
+    required = [one.name for one in named if one.default is one.empty and one.kind is not one.VAR_KEYWORD]
     missing = [name for name in required if name not in arguments]
     if missing:
         raise ValueError(f"{missing[0]!r} is needed")
@@ -244,11 +232,17 @@ def _called(function: Callable[..., Any], arguments: dict[str, Any]) -> Any:
     return function(**arguments)
 
 
-def _without_where(asked: HttpRequest) -> dict[str, Any]:
-    arguments = asked.arguments()
-    if "where" in arguments:
-        raise ValueError("`where` is a function of Python: name a key, a value or headers")
-    return arguments
+def _names(function: Callable[..., Any], parameter: inspect.Parameter) -> Iterable[str]:
+    """The names of one parameter; `**` stands for those of its TypedDict."""
+    if parameter.kind is not inspect.Parameter.VAR_KEYWORD:
+        return [parameter.name]
+    (declared,) = get_args(get_type_hints(function)[parameter.name])
+    names: dict[str, Any] = declared.__annotations__
+    return names
+
+
+def _found(records: list[Seen]) -> dict[str, Any]:
+    return {"records": [as_json(one) for one in records]}
 
 
 def _text(name: str, value: object) -> str:

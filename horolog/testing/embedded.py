@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple, Unpack
 
 from horolog.broker.cluster.cluster import Created
 from horolog.broker.cluster.new_topics import NewTopic
@@ -21,7 +21,7 @@ from horolog.testing import snapshot as snapshots
 from horolog.testing.clock import BrokerClock, Moment, Span, Watcher
 from horolog.testing.faults import Faults
 from horolog.testing.full_disk import FillableDisk, FillableMemory, Fullness
-from horolog.testing.matching import ANY, Wanted
+from horolog.testing.matching import Conditions, Wanted
 from horolog.testing.reading import Seen, records_of, topic_named
 from horolog.testing.restoring import restore
 from horolog.testing.settling import settle
@@ -84,7 +84,7 @@ class EmbeddedBroker(Watcher):
         scheme = self.broker.settings.horolog_http_protocol.lower()
         return None if metrics_server is None else f"{scheme}://{self.host}:{metrics_server.port}"
 
-    def create_topic(self, name: str, partitions: int = 1, **configs: object) -> None:
+    def create_topic(self, /, name: str, partitions: int = 1, **configs: object) -> None:
         """Create a topic without a client; raises `broker.on_record.cluster_errors.ClusterError`."""
         overrides = {_key(key): _text(value) for key, value in configs.items()}
         outcomes: Created = []
@@ -123,37 +123,20 @@ class EmbeddedBroker(Watcher):
         topic: str,
         count: int | None = None,
         *,
-        key: Any = ANY,
-        value: Any = ANY,
-        headers: Mapping[str, str | bytes | None] | None = None,
-        partition: int | None = None,
-        where: Callable[[Seen], bool] | None = None,
-        committed: bool = False,
         within: Span | float = DEFAULT_WITHIN,
+        **wanted: Unpack[Conditions],
     ) -> list[Seen]:
         """Wait until `count` records match, or at least one without a `count`; returns them.
 
-        A value or key is a text, bytes, None, or JSON: an object matches if the record has at least these members. A timeout, by the
+        Conditions are `key`, `value`, `headers`, `partition`, `where` (a function that is given each record) and `committed`. A value
+        or key is a text, bytes, None, or JSON: an object matches if the record has at least these members. A timeout, by the
         machine's clock, raises `ExpectationFailed`, an AssertionError that shows the records.
         """
-        wanted = Wanted(key, value, headers, partition, where, committed)
-        return await expecting.expect(self.broker, topic, wanted, count, within)
+        return await expecting.expect(self.broker, topic, Wanted(**wanted), count, within)
 
-    async def expect_none(
-        self,
-        topic: str,
-        *,
-        key: Any = ANY,
-        value: Any = ANY,
-        headers: Mapping[str, str | bytes | None] | None = None,
-        partition: int | None = None,
-        where: Callable[[Seen], bool] | None = None,
-        committed: bool = False,
-        within: Span | float = 0,
-    ) -> None:
-        """No record matches, now and until the time is over."""
-        wanted = Wanted(key, value, headers, partition, where, committed)
-        await expecting.expect_none(self.broker, topic, wanted, within)
+    async def expect_none(self, topic: str, *, within: Span | float = 0, **wanted: Unpack[Conditions]) -> None:
+        """No record matches, now and until the time is over; the conditions are those of `expect`."""
+        await expecting.expect_none(self.broker, topic, Wanted(**wanted), within)
 
     async def expect_committed(
         self, group: str, topic: str, offset: int, *, partition: int = 0, within: Span | float = DEFAULT_WITHIN

@@ -33,19 +33,13 @@ class Fault:
         error: ErrorCode = ErrorCode.NONE,
         span_ms: int = 0,
         after_work: bool = False,
-        times: int | None = None,
-        lasts_ms: int | None = None,
     ) -> None:
         """`span_ms` is the length of a delay or of a throttling."""
-        if times is not None and times < 1:
-            raise ValueError(f"times={times}: a fault strikes at least once")
         self.kind = kind
         self.scope = scope
         self.error = error
         self.span_ms = span_ms
         self.after_work = after_work
-        self.times = times
-        self.lasts_ms = lasts_ms
         self.hits = 0
         """How many requests it has struck."""
         self.number = 0
@@ -74,7 +68,7 @@ class Fault:
     def hit(self) -> None:
         """Count a struck request."""
         self.hits += 1
-        if self.times is not None and self.hits >= self.times:
+        if self.scope.times is not None and self.hits >= self.scope.times:
             self.is_armed = False
             self.on_spent()
 

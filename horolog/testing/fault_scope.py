@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
 
 from horolog.broker.config.listeners import PEERS
 from horolog.broker.handlers import HANDLERS
 from horolog.protocol.apis import API, ApiKey
 from horolog.protocol.flat import element_of, value_of
 from horolog.protocol.wire import ArrayType, Struct, StructType
+from horolog.testing.clock import Span, span_ms
 
 if TYPE_CHECKING:
     from horolog.broker.handlers.context import BrokerView, RequestContext
@@ -37,13 +38,29 @@ class Named(NamedTuple):
     partition: int | None
 
 
+Apis = str | ApiKey | tuple[str | ApiKey, ...] | list[str] | None
+"""The name of an API ("produce", "InitProducerId"), several, or None for all."""
+
+
+class Struck(TypedDict, total=False):
+    """What a test names beside the API: the requests that a fault strikes, how many of them, and for how long."""
+
+    topic: str | None
+    partition: int | None
+    client_id: str | None
+    times: int | None
+    lasts: Span | float | None
+
+
 class Scope(NamedTuple):
-    """The filter of a fault; None stands for any."""
+    """The requests that a fault strikes, how many of them, and for how long; None stands for any."""
 
     apis: frozenset[ApiKey] | None = None
     topic: str | None = None
     partition: int | None = None
     client_id: str | None = None
+    times: int | None = None
+    lasts_ms: int | None = None
 
     def is_for_api(self, key: ApiKey) -> bool:
         if self.apis is not None:
@@ -71,18 +88,30 @@ class Scope(NamedTuple):
 
 
 def scope_of(
-    api: str | ApiKey | tuple[str | ApiKey, ...] | list[str] | None,
-    topic: str | None,
-    partition: int | None,
-    client_id: str | None,
+    api: Apis = None,
+    topic: str | None = None,
+    partition: int | None = None,
+    client_id: str | None = None,
+    times: int | None = None,
+    lasts: Span | float | None = None,
 ) -> Scope:
     """The scope from a test's arguments; raises ValueError."""
     if partition is not None and topic is None:
         raise ValueError("a partition is one of a topic: name that, too")
+    if times is not None and times < 1:
+        raise ValueError(f"times={times}: a fault strikes at least once")
     apis = None
     if api is not None:
         apis = frozenset(map(api_named, [api] if isinstance(api, str | ApiKey) else api))
-    return Scope(apis, topic, partition, client_id)
+    return Scope(apis, topic, partition, client_id, times, None if lasts is None else length_ms(lasts))
+
+
+def length_ms(span: Span | float) -> int:
+    """A duration that is longer than none; raises ValueError."""
+    found_ms = span_ms(span)
+    if found_ms <= 0:
+        raise ValueError(f"{span!r} is no time to wait")
+    return found_ms
 
 
 def api_named(name: str | ApiKey) -> ApiKey:

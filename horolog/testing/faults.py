@@ -15,23 +15,19 @@ import asyncio
 import re
 from difflib import get_close_matches
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Unpack
 
 from horolog.broker.coordination.timers import LoopTimers, Timer
-from horolog.protocol.apis import ApiKey
 from horolog.protocol.errors import ErrorCode
 from horolog.testing import fault as kinds
-from horolog.testing.clock import Span, span_ms
+from horolog.testing.clock import Span
 from horolog.testing.fault import Fault
 from horolog.testing.fault_gate import LED, gate_with
-from horolog.testing.fault_scope import scope_of
+from horolog.testing.fault_scope import Apis, Struck, length_ms, scope_of
 
 if TYPE_CHECKING:
     from horolog.broker.server.app import Broker
     from horolog.testing.full_disk import Fullness
-
-Apis = str | ApiKey | tuple[str | ApiKey, ...] | list[str] | None
-"""The name of an API ("produce", "InitProducerId"), several, or None for all."""
 
 
 class FaultKinds:
@@ -41,70 +37,22 @@ class FaultKinds:
         """Let the fault strike from now on."""
         raise NotImplementedError
 
-    def refuse(
-        self,
-        error: str | int,
-        api: Apis = None,
-        *,
-        topic: str | None = None,
-        partition: int | None = None,
-        client_id: str | None = None,
-        times: int | None = None,
-        lasts: Span | float | None = None,
-    ) -> Fault:
+    def refuse(self, error: str | int, api: Apis = None, **struck: Unpack[Struck]) -> Fault:
         """Answer with an error code, by its name in Kafka or its number, and do nothing."""
-        scope = scope_of(api, topic, partition, client_id)
-        return self.arm(Fault(kinds.REFUSE, scope, error=code_named(error), times=times, lasts_ms=_ms(lasts)))
+        return self.arm(Fault(kinds.REFUSE, scope_of(api, **struck), error=code_named(error)))
 
-    def delay(
-        self,
-        by: Span | float,
-        api: Apis = None,
-        *,
-        after_work: bool = False,
-        topic: str | None = None,
-        partition: int | None = None,
-        client_id: str | None = None,
-        times: int | None = None,
-        lasts: Span | float | None = None,
-    ) -> Fault:
+    def delay(self, by: Span | float, api: Apis = None, *, after_work: bool = False, **struck: Unpack[Struck]) -> Fault:
         """Delay requests, and all after them on the connection; `after_work`: serve at once, and answer later."""
-        scope = scope_of(api, topic, partition, client_id)
-        delay_ms = _length(by)
-        return self.arm(
-            Fault(kinds.DELAY, scope, span_ms=delay_ms, after_work=after_work, times=times, lasts_ms=_ms(lasts))
-        )
+        scope = scope_of(api, **struck)
+        return self.arm(Fault(kinds.DELAY, scope, span_ms=length_ms(by), after_work=after_work))
 
-    def drop(
-        self,
-        api: Apis = None,
-        *,
-        after_work: bool = False,
-        topic: str | None = None,
-        partition: int | None = None,
-        client_id: str | None = None,
-        times: int | None = None,
-        lasts: Span | float | None = None,
-    ) -> Fault:
+    def drop(self, api: Apis = None, *, after_work: bool = False, **struck: Unpack[Struck]) -> Fault:
         """Close the connection before anything is done; `after_work`: do the work, and lose the response."""
-        scope = scope_of(api, topic, partition, client_id)
-        return self.arm(Fault(kinds.DROP, scope, after_work=after_work, times=times, lasts_ms=_ms(lasts)))
+        return self.arm(Fault(kinds.DROP, scope_of(api, **struck), after_work=after_work))
 
-    def throttle(
-        self,
-        by: Span | float,
-        api: Apis = None,
-        *,
-        topic: str | None = None,
-        partition: int | None = None,
-        client_id: str | None = None,
-        times: int | None = None,
-        lasts: Span | float | None = None,
-    ) -> Fault:
+    def throttle(self, by: Span | float, api: Apis = None, **struck: Unpack[Struck]) -> Fault:
         """Tell clients to wait (`throttle_time_ms`), and read nothing from them meanwhile, as quotas do."""
-        scope = scope_of(api, topic, partition, client_id)
-        wait_ms = _length(by)
-        return self.arm(Fault(kinds.THROTTLE, scope, span_ms=wait_ms, times=times, lasts_ms=_ms(lasts)))
+        return self.arm(Fault(kinds.THROTTLE, scope_of(api, **struck), span_ms=length_ms(by)))
 
     def leader_away(
         self,
@@ -115,16 +63,14 @@ class FaultKinds:
         lasts: Span | float | None = None,
     ) -> Fault:
         """Partitions have no leader: NOT_LEADER_OR_FOLLOWER, and metadata says so. The same leader is back at the end."""
-        scope = scope_of(None, topic, partition, client_id)._replace(apis=LED)
-        error = ErrorCode.NOT_LEADER_OR_FOLLOWER
-        return self.arm(Fault(kinds.LEADER_AWAY, scope, error=error, lasts_ms=_ms(lasts)))
+        scope = scope_of(None, topic, partition, client_id, lasts=lasts)._replace(apis=LED)
+        return self.arm(Fault(kinds.LEADER_AWAY, scope, error=ErrorCode.NOT_LEADER_OR_FOLLOWER))
 
     def disk_full(
         self, topic: str | None = None, partition: int | None = None, *, lasts: Span | float | None = None
     ) -> Fault:
         """Every write fails: on the whole disk, or in the logs of a topic or of one partition."""
-        scope = scope_of(None, topic, partition, None)
-        return self.arm(Fault(kinds.DISK_FULL, scope, lasts_ms=_ms(lasts)))
+        return self.arm(Fault(kinds.DISK_FULL, scope_of(None, topic, partition, lasts=lasts)))
 
 
 class Faults(FaultKinds):
@@ -150,8 +96,8 @@ class Faults(FaultKinds):
         fault.on_end = partial(self.end, fault)
         if fault.kind == kinds.DISK_FULL:
             self._filled[fault] = self._fullness.fill(fault.scope.topic, fault.scope.partition)
-        if fault.lasts_ms is not None:
-            self.timers.start(Timer(fault.on_end), fault.lasts_ms)
+        if fault.scope.lasts_ms is not None:
+            self.timers.start(Timer(fault.on_end), fault.scope.lasts_ms)
         self.armed.append(fault)
         self._changed()
         return fault
@@ -209,14 +155,3 @@ def code_named(error: str | int) -> ErrorCode:
     if code is ErrorCode.NONE:
         raise ValueError(f"{error!r} is no error of Kafka's")
     return code
-
-
-def _length(by: Span | float) -> int:
-    length_ms = span_ms(by)
-    if length_ms <= 0:
-        raise ValueError(f"{by!r} is no time to wait")
-    return length_ms
-
-
-def _ms(lasts: Span | float | None) -> int | None:
-    return None if lasts is None else _length(lasts)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypedDict
 
 from horolog.base.readable import format_time
 from horolog.commands.tables import layout
@@ -27,6 +27,17 @@ class ExpectationFailed(AssertionError):
     def __init__(self, text: str, records: Sequence[Seen] = ()) -> None:
         super().__init__(text)
         self.records = list(records)
+
+
+class Conditions(TypedDict, total=False):
+    """What a test says of the records that it expects: the fields of `Wanted`."""
+
+    key: Any
+    value: Any
+    headers: Mapping[str, str | bytes | None] | None
+    partition: int | None
+    where: Callable[[Seen], bool] | None
+    committed: bool
 
 
 class Wanted(NamedTuple):

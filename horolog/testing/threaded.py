@@ -7,23 +7,43 @@ import threading
 from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping
 from concurrent.futures import Future
 from contextlib import contextmanager
+from functools import wraps
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeVar, cast
 
 from horolog.broker.server.app import new_event_loop
-from horolog.testing import expecting
-from horolog.testing import snapshot as snapshots
 from horolog.testing.clock import BrokerClock, Moment, Span, span_ms
-from horolog.testing.embedded import DEFAULT_WITHIN, MEMORY, EmbeddedBroker, Offsets, horolog_broker
+from horolog.testing.embedded import MEMORY, EmbeddedBroker, horolog_broker
 from horolog.testing.fault import Fault
 from horolog.testing.faults import FaultKinds, Faults
-from horolog.testing.matching import ANY, Wanted
-from horolog.testing.reading import Seen
-from horolog.testing.snapshot_files import compare
 
 TIMEOUT_S = 30.0
 
+P = ParamSpec("P")
 T = TypeVar("T")
+
+
+def _called(method: Callable[Concatenate[EmbeddedBroker, P], T]) -> Callable[Concatenate[ThreadedBroker, P], T]:
+    """The method for another thread: the broker's thread runs it."""
+
+    @wraps(method)
+    def call(self: ThreadedBroker, /, *arguments: P.args, **named: P.kwargs) -> T:
+        return self._call(lambda: method(self._embedded, *arguments, **named))
+
+    return call
+
+
+def _awaited(
+    method: Callable[Concatenate[EmbeddedBroker, P], Awaitable[T]],
+) -> Callable[Concatenate[ThreadedBroker, P], T]:
+    """The coroutine for another thread, which waits for it; an expectation may take as long as its `within` says."""
+
+    @wraps(method)
+    def wait(self: ThreadedBroker, /, *arguments: P.args, **named: P.kwargs) -> T:
+        longer_s = span_ms(cast("Span | float", named.get("within", 0))) / 1000
+        return self._wait(lambda: method(self._embedded, *arguments, **named), longer_s)
+
+    return wait
 
 
 class ThreadedClock:
@@ -79,6 +99,17 @@ class ThreadedFaults(FaultKinds):
 class ThreadedBroker:
     """A broker in another thread: an `EmbeddedBroker` whose methods may be called from any other thread."""
 
+    create_topic = _called(EmbeddedBroker.create_topic)
+    offsets = _called(EmbeddedBroker.offsets)
+    topics = _called(EmbeddedBroker.topics)
+    records = _called(EmbeddedBroker.records)
+    expect = _awaited(EmbeddedBroker.expect)
+    expect_none = _awaited(EmbeddedBroker.expect_none)
+    expect_committed = _awaited(EmbeddedBroker.expect_committed)
+    snapshot = _called(EmbeddedBroker.snapshot)
+    restore = _awaited(EmbeddedBroker.restore)
+    expect_snapshot = _called(EmbeddedBroker.expect_snapshot)
+
     def __init__(self, embedded: EmbeddedBroker, loop: asyncio.AbstractEventLoop) -> None:
         self._embedded = embedded
         self._loop = loop
@@ -92,84 +123,6 @@ class ThreadedBroker:
 
     def __repr__(self) -> str:
         return f"<ThreadedBroker at {self.bootstrap}>"
-
-    def create_topic(self, name: str, partitions: int = 1, **configs: object) -> None:
-        self._call(lambda: self._embedded.create_topic(name, partitions, **configs))
-
-    def offsets(self, topic: str, partition: int = 0) -> Offsets:
-        return self._call(lambda: self._embedded.offsets(topic, partition))
-
-    def topics(self) -> dict[str, int]:
-        """All topics except internal ones, each with its number of partitions."""
-        return self._call(self._embedded.topics)
-
-    def records(self, topic: str) -> list[Seen]:
-        """All records of a topic in log order."""
-        return self._call(lambda: self._embedded.records(topic))
-
-    def expect(
-        self,
-        topic: str,
-        count: int | None = None,
-        *,
-        key: Any = ANY,
-        value: Any = ANY,
-        headers: Mapping[str, str | bytes | None] | None = None,
-        partition: int | None = None,
-        where: Callable[[Seen], bool] | None = None,
-        committed: bool = False,
-        within: Span | float = DEFAULT_WITHIN,
-    ) -> list[Seen]:
-        """See `EmbeddedBroker.expect`; `where` is called in the broker's thread."""
-        wanted = Wanted(key, value, headers, partition, where, committed)
-        return self._wait(
-            lambda: expecting.expect(self._embedded.broker, topic, wanted, count, within), span_ms(within) / 1000
-        )
-
-    def expect_none(
-        self,
-        topic: str,
-        *,
-        key: Any = ANY,
-        value: Any = ANY,
-        headers: Mapping[str, str | bytes | None] | None = None,
-        partition: int | None = None,
-        where: Callable[[Seen], bool] | None = None,
-        committed: bool = False,
-        within: Span | float = 0,
-    ) -> None:
-        """No record matches, now and until the time is over."""
-        wanted = Wanted(key, value, headers, partition, where, committed)
-        self._wait(lambda: expecting.expect_none(self._embedded.broker, topic, wanted, within), span_ms(within) / 1000)
-
-    def expect_committed(
-        self, group: str, topic: str, offset: int, *, partition: int = 0, within: Span | float = DEFAULT_WITHIN
-    ) -> None:
-        """Wait until a group has committed this offset."""
-        broker = self._embedded.broker
-        self._wait(
-            lambda: expecting.expect_committed(broker, group, topic, offset, partition, within), span_ms(within) / 1000
-        )
-
-    def snapshot(self, topic: str, *, times: str = snapshots.RELATIVE, marks: bool = False) -> str:
-        """A topic as readable text: see `horolog.testing.snapshot`."""
-        return self._call(lambda: self._embedded.snapshot(topic, times=times, marks=marks))
-
-    def restore(self, snapshot: str | Path, topic: str | None = None) -> int:
-        """Append a snapshot's records, from a file or its text, to its topic or another one; returns their number."""
-        return self._wait(lambda: self._embedded.restore(snapshot, topic))
-
-    def expect_snapshot(
-        self,
-        topic: str,
-        file: str | Path,
-        *,
-        times: str = snapshots.RELATIVE,
-        marks: bool = False,
-        update: bool | None = None,
-    ) -> None:
-        """Compare the topic with the file: see `EmbeddedBroker.expect_snapshot`."""
-        compare(self.snapshot(topic, times=times, marks=marks), Path(file), update=update)
 
     def _call(self, function: Callable[[], T]) -> T:
         async def run() -> T:

@@ -1,5 +1,6 @@
 """Which requests a fault is for, as it is read from the messages themselves."""
 
+import inspect
 from types import SimpleNamespace
 
 import pytest
@@ -9,7 +10,7 @@ from horolog.broker.handlers import HANDLERS
 from horolog.protocol.apis import API, ApiKey
 from horolog.protocol.flat import flat_of
 from horolog.protocol.messages.fetch import FetchRequest
-from horolog.testing.fault_scope import NAMING_TOPICS, Named, Scope, api_named, named_by, scope_of
+from horolog.testing.fault_scope import NAMING_TOPICS, Named, Scope, Struck, api_named, named_by, scope_of
 from tests.support.every_request import ABSENT, BUILDERS, OPEN, SECRET, UNKNOWN_ID, World, request_of
 
 WORLD = World({OPEN: b"open-open-open-o", SECRET: b"secret-secret-se"})
@@ -92,8 +93,13 @@ def test_names_of_apis():
 
 
 def test_scopes_in_words():
-    assert scope_of(None, None, None, "c") == Scope(client_id="c")
-    assert scope_of("fetch", "t", 2, None) == Scope(frozenset({ApiKey.FETCH}), "t", 2)
-    assert scope_of(["fetch", ApiKey.PRODUCE], None, None, None).apis == {ApiKey.FETCH, ApiKey.PRODUCE}
+    assert scope_of(client_id="c") == Scope(client_id="c")
+    assert scope_of("fetch", "t", 2, times=3, lasts="2s") == Scope(frozenset({ApiKey.FETCH}), "t", 2, None, 3, 2000)
+    assert scope_of(["fetch", ApiKey.PRODUCE]).apis == {ApiKey.FETCH, ApiKey.PRODUCE}
+    assert Struck.__annotations__.keys() == set(inspect.signature(scope_of).parameters) - {"api"}
     with pytest.raises(ValueError, match="name that, too"):
-        scope_of(None, None, 1, None)
+        scope_of(partition=1)
+    with pytest.raises(ValueError, match="at least once"):
+        scope_of(times=0)
+    with pytest.raises(ValueError, match="no time to wait"):
+        scope_of(lasts=0)

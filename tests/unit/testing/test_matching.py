@@ -2,7 +2,7 @@
 
 import pytest
 
-from horolog.testing.matching import MOST_SHOWN, Wanted, failure, table
+from horolog.testing.matching import MOST_SHOWN, Conditions, Wanted, failure, table
 from horolog.testing.reading import Seen
 
 RECORD = Seen("t", 1, 7, 1_700_000_000_000, b"alice", b'{"id": 1, "to": {"city": "Ulm"}, "ok": true}', ((b"h", b"v"),))
@@ -82,3 +82,7 @@ def test_many_records_are_cut():
     lines = table(records)
     assert lines[0] == "(5 records before these)"
     assert len(lines) == MOST_SHOWN + 2
+
+
+def test_a_test_names_the_conditions_by_their_fields():
+    assert tuple(Conditions.__annotations__) == Wanted._fields

@@ -1,5 +1,6 @@
 """A broker in a thread: everything that an embedded one can, called from the test's thread."""
 
+import inspect
 from concurrent.futures import Future
 
 import pytest
@@ -8,7 +9,8 @@ from confluent_kafka import Consumer, Producer
 from horolog.broker.config.setting_types import SettingsError
 from horolog.broker.on_record.cluster_errors import ClusterError
 from horolog.testing import ExpectationFailed, broker_in_thread
-from horolog.testing.threaded import _run
+from horolog.testing.embedded import EmbeddedBroker
+from horolog.testing.threaded import ThreadedBroker, _run
 
 T0 = 1_700_000_000_000
 
@@ -96,3 +98,18 @@ def test_a_fault_behind_the_start_is_not_hidden():
 
     with pytest.raises(OSError, match="the loop's own"):
         _run(serve(), started)
+
+
+def test_its_methods_are_those_of_an_embedded_broker():
+    for name, method in vars(ThreadedBroker).items():
+        if not name.startswith("_"):
+            assert inspect.signature(method) == inspect.signature(getattr(EmbeddedBroker, name))
+            assert method.__doc__ == getattr(EmbeddedBroker, name).__doc__
+
+
+def test_an_expectation_may_take_longer_than_a_call(broker, monkeypatch):
+    waits = []
+    monkeypatch.setattr(ThreadedBroker, "_wait", lambda _, function, longer_s=0: waits.append(longer_s))
+    broker.expect("t", within="1m")
+    broker.expect("t")
+    assert waits == [60, 0]
