@@ -194,5 +194,12 @@ API: Final[dict[int, Api]] = {
         Api(ApiKey.CONSUMER_GROUP_DESCRIBE, "consumer_groups", (0, 1), 0),
         Api(ApiKey.LIST_CONFIG_RESOURCES, "configs", (0, 1), 0),
         Api(ApiKey.DESCRIBE_TOPIC_PARTITIONS, "metadata", (0, 0), 0),
+        Api(ApiKey.SHARE_FETCH, "share_fetch", (1, 2), 0),
+        Api(ApiKey.SHARE_ACKNOWLEDGE, "share_fetch", (1, 2), 0),
+        Api(ApiKey.INITIALIZE_SHARE_GROUP_STATE, "share_state", (0, 0), 0),
+        Api(ApiKey.READ_SHARE_GROUP_STATE, "share_state", (0, 0), 0),
+        Api(ApiKey.WRITE_SHARE_GROUP_STATE, "share_state", (0, 1), 0),
+        Api(ApiKey.DELETE_SHARE_GROUP_STATE, "share_state", (0, 0), 0),
+        Api(ApiKey.READ_SHARE_GROUP_STATE_SUMMARY, "share_state", (0, 1), 0),
     )
 }

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from horolog.protocol.apis import API
-from horolog.protocol.messages import consumer_protocol, coordinator_records, headers
+from horolog.protocol.messages import consumer_protocol, coordinator_records, headers, share_state_records
 from horolog.protocol.wire import ArrayType, Field, Message, Struct, StructType, WireType
 
 LETTERS = "abcxyz-._ßéλ€漢😀"
@@ -13,7 +13,7 @@ LETTERS = "abcxyz-._ßéλ€漢😀"
 
 def every_message() -> list[type[Message]]:
     """All message classes."""
-    families = (consumer_protocol, coordinator_records, headers)
+    families = (consumer_protocol, coordinator_records, headers, share_state_records)
     others = [each for family in families for each in vars(family).values() if _is_message(each)]
     return [each for api in API.values() for each in (api.request, api.response)] + others
 

@@ -68,12 +68,19 @@ def schemas(jar: Path) -> dict[str, dict[str, Any]]:
     # The schemas carry comments, and no text in them has two slashes.
     specs = [json.loads(re.sub(r"(?m)(^|\s)//.*$", "", text)) for text in texts]
     served = {spec["apiKey"] for spec in specs if "broker" in spec.get("listeners", ())} - NOT_SPOKEN
+    early = {spec["apiKey"] for spec in specs if is_early(spec)}
+    specs = [spec for spec in specs if spec.get("apiKey") not in early or spec["type"] not in {"request", "response"}]
     others = {each.__name__ for module in BESIDE_APIS for each in vars(module).values() if isinstance(each, type)}
     return {
         RENAMED.get(spec["name"], spec["name"]): spec
         for spec in specs
         if (spec.get("apiKey") in served and spec["type"] != "metadata") or spec["name"] in others
     }
+
+
+def is_early(spec: dict[str, Any]) -> bool:
+    """Whether the API was not stable in that release in any version: it may be another one since."""
+    return bool(spec.get("latestVersionUnstable")) and spec["validVersions"] == "0"
 
 
 def ours() -> dict[str, type[Message]]:
