@@ -32,6 +32,11 @@ Leads = tuple[tuple[Place, Lead], ...]
 V = TypeVar("V")
 
 
+def plain_leads(leads: Mapping[Place, Lead]) -> dict[Place, tuple[int, int]]:
+    """Leaders in the form of the record."""
+    return {place: (lead.node, lead.epoch) for place, lead in leads.items()}
+
+
 @dataclass(frozen=True, slots=True)
 class ClusterState:
     """The cluster after `number` entries; `next_producer_id` is the lowest that was never reserved.

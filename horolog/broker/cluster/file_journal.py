@@ -341,18 +341,18 @@ class FileJournal:
         told_of: Callable[[], int] = lambda: 0,
         base_is_hurt: Callable[[], bool] = lambda: False,
         is_begun: bool = True,
-        begins: bool = False,
+        put_on_record: Callable[[ClusterState], None] | None = None,
     ) -> None:
         """`applied_by_others` is the last entry that every other worker has surely applied, `told_of` the last that they have announced.
 
         `base_is_hurt` says whether the record that the journal continues is no longer what was written. A journal that there was no room
-        for is not `is_begun`; one worker `begins` it for all as soon as there is.
+        for is not `is_begun`; one worker begins it for all as soon as there is, and calls `put_on_record` to say so in the record.
         """
         self._storage = storage
         self._path = found.path
         self._applied_by_others = applied_by_others
         self._is_begun = is_begun
-        self._begins = begins
+        self._put_on_record = put_on_record
         self._told_of = told_of
         self._base_is_hurt = base_is_hurt
         self._begin_with(found.head)
@@ -523,7 +523,7 @@ class FileJournal:
         If the record that the journal continues is damaged, the journal has the whole state from now on.
         """
         if not self._is_begun:
-            self._is_begun = self._could_begin() if self._begins else self._storage.exists(self._path)
+            self._is_begun = self._could_begin(state)
             return
         try:
             needs_state = self._head.whole is None and self._base_is_hurt()
@@ -539,12 +539,19 @@ class FileJournal:
         except StorageFault as fault:
             log.error("%r: could not be compared with what was written: %s", self, fault)
 
-    def _could_begin(self) -> bool:
+    def _could_begin(self, state: ClusterState) -> bool:
+        """Begin a journal that there was no room for. It has the whole state, for the record is written behind it."""
+        if self._put_on_record is None:
+            return self._storage.exists(self._path)
         try:
-            begin(self._storage, parent_of(self._path), self._head)
+            self._put(state, state.number, b"")
         except StorageFault:
             return False  # logged at the start
         log.info("%s is begun: there is room again", self._path)
+        try:
+            self._put_on_record(state)
+        except StorageFault as fault:
+            log.error("%r: the record does not say that there is a journal: %s", self, fault)
         return True
 
     def _is_as_written(self) -> bool:

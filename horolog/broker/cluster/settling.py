@@ -23,7 +23,7 @@ from horolog.base.clock import Clock
 from horolog.broker.cluster import file_journal, worker_checkpoints
 from horolog.broker.cluster.cluster_configs import ClusterConfigs
 from horolog.broker.cluster.cluster_start import Start, beyond_counters, load_record, next_producer_id_of
-from horolog.broker.cluster.cluster_state import ClusterState, Lead
+from horolog.broker.cluster.cluster_state import ClusterState, Lead, plain_leads
 from horolog.broker.cluster.entry_lines import Head, Illegible, with_rules_in_doubt, without_settings
 from horolog.broker.cluster.file_journal import FoundJournal
 from horolog.broker.cluster.left_folders import NO_ROOM
@@ -127,7 +127,7 @@ def merge(storage: Storage, data_dirs: Sequence[str]) -> bool:
     file = ClusterFile(storage, data_dirs[0], lambda: data_dirs)
     stored = load_record(file, storage, data_dirs)
     written = file.number
-    if found is None and (stored.has_journal or any(worker_checkpoints.nodes_in(storage, one) for one in data_dirs)):
+    if found is None and _had_journal(storage, data_dirs, stored):
         found = file_journal.lost(f"{data_dirs[0]}/{JOURNAL}", "it is missing")
     folders = [
         _look(storage, path, found, is_current=found is not None and goes_on(found, stored)) for path in data_dirs
@@ -140,7 +140,7 @@ def merge(storage: Storage, data_dirs: Sequence[str]) -> bool:
     if found is not None and goes_on(found, stored) and (stored.found or found.number or damages):
         if not found.is_lost:
             file.go_on_from(found.head.base)
-        state.save(file, plain_leads(state))
+        state.save(file, plain_leads(state.leads))
     for folder in folders:
         if folder.was_clean and not storage.exists(f"{folder.path}/{checkpoints.CLEAN_SHUTDOWN}"):
             checkpoints.mark_clean_shutdown(storage, folder.path)
@@ -152,6 +152,13 @@ def merge(storage: Storage, data_dirs: Sequence[str]) -> bool:
     for path in data_dirs:
         file_journal.remove(storage, path, is_damaged=bool(damages))
     return all(folder.was_clean for folder in folders)
+
+
+def _had_journal(storage: Storage, data_dirs: Sequence[str], stored: StoredCluster) -> bool:
+    """Whether workers had a journal: a full disk may have kept them from beginning it. Without the record's head, checkpoints show it."""
+    if stored.head_found:
+        return stored.has_journal
+    return any(worker_checkpoints.nodes_in(storage, one) for one in data_dirs)
 
 
 def _made_of(
@@ -187,10 +194,6 @@ def _damages(found: FoundJournal, stored: StoredCluster, folders: Sequence[_Fold
         return []
     missing = _missing(found, folders)
     return [*found.damages, *([f"behind entry {found.number}: {missing} entries are missing"] if missing else [])]
-
-
-def plain_leads(state: ClusterState) -> dict[tuple[bytes, int], tuple[int, int]]:
-    return {place: (lead.node, lead.epoch) for place, lead in state.leads.items()}
 
 
 def _report(found: FoundJournal | None, stored: StoredCluster, damages: Sequence[str]) -> None:

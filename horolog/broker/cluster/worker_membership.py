@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from horolog.broker.cluster import file_journal
+from horolog.broker.cluster.cluster_state import ClusterState, plain_leads
 from horolog.broker.cluster.entry_lines import Head
 from horolog.broker.cluster.file_journal import FileJournal, FoundJournal, JournalBeside
 from horolog.broker.cluster.link import LOOK_AT_THE_RECORD
@@ -18,7 +19,6 @@ from horolog.broker.log.storage import DataFolderError, Storage
 if TYPE_CHECKING:
     from horolog.broker.base.own_thread import Beside
     from horolog.broker.cluster.cluster_configs import ClusterConfigs
-    from horolog.broker.cluster.cluster_state import ClusterState
     from horolog.broker.cluster.journal import Journal
     from horolog.broker.cluster.link import Link
     from horolog.broker.cluster.worker_context import WorkerContext
@@ -34,6 +34,7 @@ class WorkerMembership:
     def __init__(self, context: WorkerContext, link: Link, logs: LogManager, file: ClusterFile, beside: Beside) -> None:
         self.members = Members(context.node, context.nodes, link.live | {context.node})
         self._link = link
+        self._file = file
         self._found, is_begun = _found(logs, file, context.nodes)
         journal = FileJournal(
             logs.resources.storage,
@@ -42,7 +43,7 @@ class WorkerMembership:
             told_of=lambda: self._told_of,
             base_is_hurt=file.is_hurt,
             is_begun=is_begun,
-            begins=context.node == context.nodes[0],
+            put_on_record=self._put_on_record if context.node == context.nodes[0] else None,
         )
         self.journal: Journal = JournalBeside(journal, beside)
         self._told_applied = -1
@@ -93,6 +94,9 @@ class WorkerMembership:
 
     def goes_on(self) -> None:
         self._link.goes_on()
+
+    def _put_on_record(self, state: ClusterState) -> None:
+        state.save(self._file, plain_leads(state.leads), has_journal=True)
 
     def _applied_by_others(self) -> int:
         """0 while a worker is away: its successor goes on from where it has read to at its start."""

@@ -6,9 +6,9 @@ from contextlib import ExitStack
 from dataclasses import replace
 
 from horolog.broker.cluster.cluster_start import load_record
-from horolog.broker.cluster.cluster_state import RulesChanged
+from horolog.broker.cluster.cluster_state import RulesChanged, plain_leads
 from horolog.broker.cluster.left_folders import as_left, merge_what_workers_left
-from horolog.broker.cluster.settling import plain_leads, state_of
+from horolog.broker.cluster.settling import state_of
 from horolog.broker.config.setting_types import SettingsError
 from horolog.broker.config.settings import load
 from horolog.broker.log.storage import (
@@ -102,7 +102,7 @@ def _change(data_dirs: Sequence[str], decide: Callable[[Rules], RulesChanged]) -
                 "take it over first: horolog adopt DIR",
             )
         state = state_of(stored).apply(decide(stored.rules))
-        state.save(file, plain_leads(state))
+        state.save(file, plain_leads(state.leads))
 
 
 def _has_data(storage: Storage, data_dir: str) -> bool:
