@@ -1,3 +1,25 @@
-"""How a partition is named: by its topic and its number. The client's `TopicPartition` is one, too."""
+"""How a partition is named, by its topic and its number, and how the mentions of a topic in one message are merged.
+
+The client's `TopicPartition` is one, too.
+"""
+
+from collections.abc import Hashable, Iterable
+from typing import TypeVar
 
 TopicPartition = tuple[str, int]
+
+Topic = TypeVar("Topic", bound=Hashable)
+Part = TypeVar("Part")
+
+
+def each_topic_once(mentions: Iterable[tuple[Topic, Iterable[Part]]]) -> dict[Topic, list[Part]]:
+    """Each topic in the order of its first mention, with the parts of all its mentions."""
+    topics: dict[Topic, list[Part]] = {}
+    for topic, parts in mentions:
+        topics.setdefault(topic, []).extend(parts)
+    return topics
+
+
+def by_topic(partitions: Iterable[tuple[Topic, Part]]) -> dict[Topic, list[Part]]:
+    """The partitions of each topic, in their order."""
+    return each_topic_once((topic, (part,)) for topic, part in partitions)

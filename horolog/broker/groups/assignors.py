@@ -10,6 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 from heapq import heapify, heapreplace
 from typing import NamedTuple
 
+from horolog.protocol.topic_partition import by_topic
+
 Assignment = dict[bytes, frozenset[int]]
 """Partitions by topic id; topics without partitions are left out."""
 
@@ -160,10 +162,7 @@ def _take(
 
 
 def _by_topic(partitions: set[Place]) -> Assignment:
-    topics: dict[bytes, set[int]] = {}
-    for topic_id, index in partitions:
-        topics.setdefault(topic_id, set()).add(index)
-    return {topic_id: frozenset(indexes) for topic_id, indexes in topics.items()}
+    return {topic_id: frozenset(indexes) for topic_id, indexes in by_topic(partitions).items()}
 
 
 ASSIGNORS: dict[str, Assignor] = {"uniform": assign_uniform, "range": assign_range}

@@ -29,7 +29,7 @@ from horolog.protocol.messages.offsets import (
     OffsetDeleteResponseTopic,
 )
 from horolog.protocol.records.batch import Entry
-from horolog.protocol.topic_partition import TopicPartition
+from horolog.protocol.topic_partition import TopicPartition, each_topic_once
 from horolog.protocol.wire import NO_THROTTLING_MS, NO_UUID
 
 log = logging.getLogger(__name__)
@@ -100,7 +100,8 @@ class Commits:
                 answers.append((name, topic_id, self._take_topic(topic, sets, code, retention_ms, accepted)))
         if len(answers) > 1:
             answers = [
-                (name, topic_id, each) for (name, topic_id), each in by_topic(((a, b), c) for a, b, c in answers)
+                (name, topic_id, each)
+                for (name, topic_id), each in merged_where_refused(((a, b), c) for a, b, c in answers)
             ]
         if not accepted:
             done((NO_THROTTLING_MS, answers))
@@ -205,7 +206,7 @@ class Commits:
             timed = [(index, offset, leader_epoch, NOW, note) for index, offset, leader_epoch, note in asked]
             if timed or isinstance(topic, ErrorCode):
                 answers.append((name, self._take_topic(topic, timed, code, NO_RETENTION, accepted)))
-        answers = by_topic(answers)
+        answers = merged_where_refused(answers)
         if not accepted:
             done((NO_THROTTLING_MS, answers))
             return
@@ -321,15 +322,14 @@ def _each_once(accepted: Accepted) -> Accepted:
     return accepted if len(accepted) == 1 else list(dict(accepted).items())
 
 
-def by_topic(answers: Iterable[tuple[Named, list[PartitionAnswer]]]) -> list[tuple[Named, list[PartitionAnswer]]]:
+def merged_where_refused(
+    answers: Iterable[tuple[Named, list[PartitionAnswer]]],
+) -> list[tuple[Named, list[PartitionAnswer]]]:
     """Where anything is refused, each topic is answered once, as on real brokers."""
     told = list(answers)
     if not any(error for _, each in told for _, error in each):
         return told
-    once: dict[Named, list[PartitionAnswer]] = {}
-    for name, each in told:
-        once.setdefault(name, []).extend(each)
-    return list(once.items())
+    return list(each_topic_once(told).items())
 
 
 def _failed(response: OffsetDeleteResponse, code: ErrorCode) -> OffsetDeleteResponse:

@@ -22,7 +22,7 @@ from horolog.protocol.messages.offsets import (
     OffsetFetchResponseTopics,
 )
 from horolog.protocol.records.head import NO_EPOCH, NO_OFFSET
-from horolog.protocol.topic_partition import TopicPartition
+from horolog.protocol.topic_partition import TopicPartition, by_topic, each_topic_once
 from horolog.protocol.wire import NO_UUID
 
 FIRST_WITH_GROUP_ERROR = 2
@@ -88,11 +88,10 @@ class OffsetFetch:
         return OffsetFetchResponseGroup(group_id=asked.group_id, topics=topics)
 
     def _everything(self, offsets: GroupOffsets | None, *, stable: bool) -> list[OffsetFetchResponseTopics]:
-        by_name: dict[str, list[OffsetFetchResponsePartitions]] = {}
-        if offsets is not None:
-            for partition, committed in self._commits.current(offsets):
-                answer = _partition(offsets, partition, committed, stable=stable)
-                by_name.setdefault(partition[0], []).append(answer)
+        by_name = by_topic(
+            (partition[0], _partition(offsets, partition, committed, stable=stable))
+            for partition, committed in (() if offsets is None else self._commits.current(offsets))
+        )
         return [
             OffsetFetchResponseTopics(name=name, topic_id=self._cluster.topics[name].id, partitions=partitions)
             for name, partitions in by_name.items()
@@ -124,12 +123,12 @@ class OffsetFetch:
         offsets = self._registry.old_offsets.get(request.group_id)
         code = self._registry.load_error(self._journal.shard_of(request.group_id))
         missing = code or ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-        asked: dict[str, dict[int, None]] = {}
-        for topic in request.topics or ():
-            if topic.partition_indexes:
-                asked.setdefault(topic.name, {}).update(dict.fromkeys(topic.partition_indexes))
+        asked = each_topic_once(
+            (topic.name, topic.partition_indexes) for topic in request.topics or () if topic.partition_indexes
+        )
         topics = []
-        for name, indexes in asked.items():
+        for name, mentioned in asked.items():
+            indexes = dict.fromkeys(mentioned)
             found = [self._commits.find(offsets, (name, index)) for index in indexes]
             partitions = [
                 OffsetFetchResponsePartition(

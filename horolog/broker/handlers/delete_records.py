@@ -22,18 +22,20 @@ from horolog.protocol.messages.topics import (
     DeleteRecordsResponse,
     DeleteRecordsTopicResult,
 )
+from horolog.protocol.topic_partition import each_topic_once
 
 HIGH_WATERMARK = -1
 NO_WATERMARK = -1
 
 
 def handle(broker: BrokerView, request: DeleteRecordsRequest, context: RequestContext) -> DeleteRecordsResponse:  # noqa: ARG001
-    asked: dict[str, dict[int, int]] = {}
-    for topic in request.topics:
-        asked.setdefault(topic.name, {}).update((each.partition_index, each.offset) for each in topic.partitions)
+    asked = each_topic_once(
+        (topic.name, [(each.partition_index, each.offset) for each in topic.partitions]) for topic in request.topics
+    )
     topics = [
         DeleteRecordsTopicResult(
-            name=name, partitions=[_delete(broker.cluster, name, index, offset) for index, offset in offsets.items()]
+            name=name,
+            partitions=[_delete(broker.cluster, name, index, offset) for index, offset in dict(offsets).items()],
         )
         for name, offsets in asked.items()
         if offsets

@@ -26,6 +26,7 @@ from horolog.broker.handlers.lookup import READ_COMMITTED, epoch_error, find_par
 from horolog.broker.log.partition import Partition, lookups
 from horolog.broker.log.storage import StorageFault
 from horolog.protocol.errors import ErrorCode
+from horolog.protocol.topic_partition import each_topic_once
 from horolog.protocol.wire import NO_THROTTLING_MS
 
 LATEST, EARLIEST, LARGEST_TIMESTAMP, EARLIEST_LOCAL, LATEST_TIERED, EARLIEST_PENDING_UPLOAD = -1, -2, -3, -4, -5, -6
@@ -59,7 +60,7 @@ def handle(broker: BrokerView, request: ListOffsetsRequest, context: RequestCont
         return _answer_v0(broker, topics)
     cluster, committed = broker.cluster, isolation_level == READ_COMMITTED
     if len(topics) > 1:
-        topics = by_topic(topics)
+        topics = list(each_topic_once(topics).items())
     twice = _named_twice(topics)
     answered: list[tuple[str, list[Answer]]] = []
     for name, every in topics:
@@ -74,15 +75,6 @@ def handle(broker: BrokerView, request: ListOffsetsRequest, context: RequestCont
         ]
         answered.append((name, answers))
     return NO_THROTTLING_MS, answered
-
-
-def by_topic(topics: list[AskedTopic]) -> list[AskedTopic]:
-    """Each topic once, with the partitions of all its mentions."""
-    once: dict[str, list[Asked]] = {}
-    for name, asked in topics:
-        before = once.get(name)
-        once[name] = asked if before is None else [*before, *asked]
-    return topics if len(once) == len(topics) else list(once.items())
 
 
 def _named_twice(topics: Sequence[AskedTopic]) -> set[tuple[str, int]]:

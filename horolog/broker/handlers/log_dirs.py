@@ -31,6 +31,7 @@ from horolog.protocol.messages.log_dirs import (
     DescribeLogDirsResult,
     DescribeLogDirsTopic,
 )
+from horolog.protocol.topic_partition import each_topic_once
 
 log = logging.getLogger(__name__)
 
@@ -71,10 +72,8 @@ def disk_space(folder: DataFolder) -> tuple[int, int]:
 def _wanted(cluster: Cluster, asked: Iterable[DescribableLogDirTopic] | None) -> Mapping[str, Iterable[int]]:
     if asked is None:
         return {name: range(topic.partition_count) for name, topic in cluster.topics.items()}
-    wanted: dict[str, dict[int, None]] = {}
-    for each in asked:
-        wanted.setdefault(each.topic, {}).update(dict.fromkeys(each.partitions))
-    return wanted
+    mentioned = each_topic_once((each.topic, each.partitions) for each in asked)
+    return {name: dict.fromkeys(indexes) for name, indexes in mentioned.items()}
 
 
 def _topics(cluster: Cluster, folder: DataFolder, wanted: Mapping[str, Iterable[int]]) -> list[DescribeLogDirsTopic]:
@@ -106,19 +105,22 @@ def alter(
     context: RequestContext,  # noqa: ARG001
 ) -> AlterReplicaLogDirsResponse:
     """Not done: moving a partition to another folder of this broker (INVALID_REPLICA_ASSIGNMENT)."""
-    codes: dict[str, dict[int, ErrorCode]] = {}
-    for wanted in request.dirs:
-        folder = next((one for one in broker.logs.folders if shown_path(one) == wanted.path), None)
-        for topic in wanted.topics:
-            of_topic = codes.setdefault(topic.name, {})
-            of_topic.update({index: _placed(broker.logs, folder, topic.name, index) for index in topic.partitions})
+    folders = {shown_path(one): one for one in reversed(broker.logs.folders)}
+    codes = each_topic_once(
+        (
+            topic.name,
+            [(index, _placed(broker.logs, folders.get(wanted.path), topic.name, index)) for index in topic.partitions],
+        )
+        for wanted in request.dirs
+        for topic in wanted.topics
+    )
     return AlterReplicaLogDirsResponse(
         results=[
             AlterReplicaLogDirTopicResult(
                 topic_name=name,
                 partitions=[
                     AlterReplicaLogDirPartitionResult(partition_index=index, error_code=code)
-                    for index, code in of_topic.items()
+                    for index, code in dict(of_topic).items()
                 ],
             )
             for name, of_topic in codes.items()

@@ -226,34 +226,25 @@ def _together(most: int | None = None) -> Callable[[Sequence[Any]], Generator[No
     return arrange
 
 
-def _each_index_once(elements: Sequence[Any]) -> Generator[None, None, list[Any]]:
-    """Each topic once, and each of its partitions once."""
-    topics: dict[str, tuple[Any, dict[int, None]]] = {}
-    for topic in elements:
-        _, indexes = topics.setdefault(topic.name, (topic, {}))
-        indexes.update(dict.fromkeys(topic.partition_indexes))
-        yield
-    arranged = []
-    for topic, indexes in topics.values():
-        once = copy(topic)
-        once.partition_indexes = list(indexes)
-        arranged.append(once)
-    return arranged
+def _each_once(
+    field: str, index_of: Callable[[Any], int]
+) -> Callable[[Sequence[Any]], Generator[None, None, list[Any]]]:
+    """Each topic once, with the last mention of each partition that its `field` names."""
 
+    def arrange(elements: Sequence[Any]) -> Generator[None, None, list[Any]]:
+        topics: dict[str, tuple[Any, dict[int, Any]]] = {}
+        for topic in elements:
+            _, partitions = topics.setdefault(topic.name, (topic, {}))
+            partitions.update((index_of(one), one) for one in getattr(topic, field))
+            yield
+        arranged = []
+        for topic, partitions in topics.values():
+            once = copy(topic)
+            setattr(once, field, list(partitions.values()))
+            arranged.append(once)
+        return arranged
 
-def _delete_records(elements: Sequence[Any]) -> Generator[None, None, list[Any]]:
-    """Each topic once, with the last mention of each partition."""
-    topics: dict[str, tuple[Any, dict[int, Any]]] = {}
-    for topic in elements:
-        _, partitions = topics.setdefault(topic.name, (topic, {}))
-        partitions.update((one.partition_index, one) for one in topic.partitions)
-        yield
-    arranged = []
-    for topic, partitions in topics.values():
-        once = copy(topic)
-        once.partitions = list(partitions.values())
-        arranged.append(once)
-    return arranged
+    return arrange
 
 
 def _deleted_name(broker: BrokerView, asked: Any) -> Hashable:
@@ -289,7 +280,7 @@ SPLITS: Final[dict[tuple[ApiKey, int], Split]] = {
     ),
     (ApiKey.OFFSET_COMMIT, 2): _PARTITIONS,
     (ApiKey.OFFSET_FETCH, 0): Split(
-        ("topics", "partition_indexes"), ("topics", "partitions"), arrange=_each_index_once
+        ("topics", "partition_indexes"), ("topics", "partitions"), arrange=_each_once("partition_indexes", int)
     ),
     (ApiKey.OFFSET_FETCH, 1): _BY_INDEX,
     (ApiKey.OFFSET_FETCH, 8): Split(("groups", "topics", "partition_indexes"), ("groups", "topics", "partitions")),
@@ -301,7 +292,11 @@ SPLITS: Final[dict[tuple[ApiKey, int], Split]] = {
     (ApiKey.DELETE_TOPICS, 6): Split(
         ("topics",), ("responses",), _deleted_name, most=2, words=_named("name", "topic_id")
     ),
-    (ApiKey.DELETE_RECORDS, 0): Split(("topics", "partitions"), ("topics", "partitions"), arrange=_delete_records),
+    (ApiKey.DELETE_RECORDS, 0): Split(
+        ("topics", "partitions"),
+        ("topics", "partitions"),
+        arrange=_each_once("partitions", attrgetter("partition_index")),
+    ),
     (ApiKey.OFFSET_FOR_LEADER_EPOCH, 0): _PARTITIONS,
     (ApiKey.WRITE_TXN_MARKERS, 0): Split(
         ("markers", "topics", "partition_indexes"), ("markers", "topics", "partitions")

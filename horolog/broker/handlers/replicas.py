@@ -35,6 +35,7 @@ from horolog.protocol.messages.reassignments import (
     ReassignableTopicResponse,
     ReplicaElectionResult,
 )
+from horolog.protocol.topic_partition import by_topic
 
 PREFERRED, UNCLEAN = 0, 1
 ELECTIONS = (PREFERRED, UNCLEAN)
@@ -50,15 +51,17 @@ def list_reassignments(
         if request.topics is None
         else {(one.name, index) for one in request.topics for index in one.partition_indexes}
     )
-    topics: dict[str, list[OngoingPartitionReassignment]] = {}
-    for (name, index), node in broker.hand_overs.moves.items():
-        if asked is None or (name, index) in asked:
-            me = broker.placement.me
-            topics.setdefault(name, []).append(
-                OngoingPartitionReassignment(
-                    partition_index=index, replicas=[node, me], adding_replicas=[node], removing_replicas=[me]
-                )
-            )
+    me = broker.placement.me
+    topics = by_topic(
+        (
+            name,
+            OngoingPartitionReassignment(
+                partition_index=index, replicas=[node, me], adding_replicas=[node], removing_replicas=[me]
+            ),
+        )
+        for (name, index), node in broker.hand_overs.moves.items()
+        if asked is None or (name, index) in asked
+    )
     return ListPartitionReassignmentsResponse(
         error_code=ErrorCode.NONE,
         topics=[OngoingTopicReassignment(name=name, partitions=each) for name, each in topics.items()],

@@ -11,9 +11,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Mapping
-from itertools import groupby
-from operator import itemgetter
+from collections.abc import Callable, Generator, Mapping
 
 from horolog.base.acl_types import Operation, ResourceType
 from horolog.base.patterns import PatternError, Regex
@@ -41,7 +39,7 @@ from horolog.protocol.messages.transactions import (
     WriteTxnMarkersResponse,
 )
 from horolog.protocol.records.control import Marker
-from horolog.protocol.topic_partition import TopicPartition
+from horolog.protocol.topic_partition import by_topic
 
 
 def describe(
@@ -69,15 +67,10 @@ def _describe_one(broker: BrokerView, transactional_id: str) -> TransactionState
         transaction_start_time_ms=found.started_ms,
         producer_id=found.producer_id,
         producer_epoch=found.producer_epoch,
-        topics=_by_topic(found.partitions),
+        topics=[
+            TopicData(topic=topic, partitions=indexes) for topic, indexes in by_topic(sorted(found.partitions)).items()
+        ],
     )
-
-
-def _by_topic(partitions: Iterable[TopicPartition]) -> list[TopicData]:
-    return [
-        TopicData(topic=topic, partitions=[index for _, index in places])
-        for topic, places in groupby(sorted(partitions), itemgetter(0))
-    ]
 
 
 def list_all(

@@ -15,7 +15,13 @@ from functools import partial
 from horolog.broker.base.topic_names import GROUP_OFFSETS, INTERNAL_TOPICS
 from horolog.broker.cluster.cluster import Cluster
 from horolog.broker.coordination.keyed_queue import End, gather
-from horolog.broker.groups.commits import PartitionAnswer, TxnCommitRequest, TxnTopicAsked, by_topic, missing
+from horolog.broker.groups.commits import (
+    PartitionAnswer,
+    TxnCommitRequest,
+    TxnTopicAsked,
+    merged_where_refused,
+    missing,
+)
 from horolog.broker.handlers.context import BrokerView, RequestContext
 from horolog.broker.on_record.cluster_errors import ClusterError
 from horolog.broker.transactions.states import VERSION_0, VERSION_2, Producer
@@ -33,7 +39,7 @@ from horolog.protocol.messages.transactions import (
     EndTxnRequest,
     EndTxnResponse,
 )
-from horolog.protocol.topic_partition import TopicPartition
+from horolog.protocol.topic_partition import TopicPartition, each_topic_once
 
 FIRST_VERSION_OF_BROKERS = 4
 FIRST_VERSION_WITH_FENCED = 2
@@ -147,10 +153,12 @@ def _results(
 
 def _each_once(topics: Iterable[AddPartitionsToTxnTopic]) -> list[AddPartitionsToTxnTopic]:
     """The topics that have partitions, each once with all of them."""
-    once: dict[str, dict[int, None]] = {}
-    for topic in topics:
-        once.setdefault(topic.name, {}).update(dict.fromkeys(topic.partitions))
-    return [AddPartitionsToTxnTopic(name=name, partitions=list(indexes)) for name, indexes in once.items() if indexes]
+    once = each_topic_once((topic.name, topic.partitions) for topic in topics)
+    return [
+        AddPartitionsToTxnTopic(name=name, partitions=list(dict.fromkeys(indexes)))
+        for name, indexes in once.items()
+        if indexes
+    ]
 
 
 def _for_version(code: ErrorCode, version: int) -> ErrorCode:
@@ -191,7 +199,7 @@ def commit_offsets(broker: BrokerView, request: TxnCommitRequest, context: Reque
     transactional_id, group_id, producer_id, producer_epoch, *_, topics = request
     existing = _commits(broker.cluster, topics, ErrorCode.NONE)
     if all(code for _, each in existing for _, code in each):
-        context.reply((0, by_topic(existing)))
+        context.reply((0, merged_where_refused(existing)))
         return  # without touching the transaction
     producer = Producer(producer_id, producer_epoch)
 
@@ -202,7 +210,7 @@ def commit_offsets(broker: BrokerView, request: TxnCommitRequest, context: Reque
                 if told == ErrorCode.NONE:
                     broker.groups.txn_commit(request, context.reply)
                 else:
-                    context.reply((0, by_topic(_commits(broker.cluster, topics, told))))
+                    context.reply((0, merged_where_refused(_commits(broker.cluster, topics, told))))
             finally:
                 end()
 

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from itertools import groupby
-from operator import itemgetter
 
 from horolog.broker.base.java_hash import partition_for
 from horolog.broker.base.topic_names import TRANSACTION_STATE
@@ -32,7 +30,7 @@ from horolog.protocol.messages.transactions import (
     WriteTxnMarkersRequest,
     WriteTxnMarkersResponse,
 )
-from horolog.protocol.topic_partition import TopicPartition
+from horolog.protocol.topic_partition import TopicPartition, by_topic
 from horolog.protocol.wire import Message
 
 ADD_VERSION, MARKERS_VERSION, LIST_VERSION, DESCRIBE_VERSION = 5, 2, 0, 0
@@ -50,8 +48,6 @@ _BY_NUMBER = {int(code): code for code in ErrorCode}
 
 Codes = dict[TopicPartition, ErrorCode]
 Left = frozenset[TopicPartition]
-
-_topic_of = itemgetter(0)
 
 
 class Question:
@@ -113,7 +109,7 @@ class OtherBrokers:
                     verify_only=not one.adds,
                     topics=[
                         AddPartitionsToTxnTopic(name=name, partitions=indexes)
-                        for name, indexes in _by_topic(one.places)
+                        for name, indexes in by_topic(sorted(one.places)).items()
                     ],
                 )
                 for one in questions
@@ -155,7 +151,8 @@ class OtherBrokers:
             producer_epoch=transaction.producer_epoch,
             transaction_result=transaction.state == TransactionState.PREPARE_COMMIT,
             topics=[
-                WritableTxnMarkerTopic(name=name, partition_indexes=indexes) for name, indexes in _by_topic(places)
+                WritableTxnMarkerTopic(name=name, partition_indexes=indexes)
+                for name, indexes in by_topic(sorted(places)).items()
             ],
             coordinator_epoch=coordinator_epoch,
             transaction_version=transaction.client_version,
@@ -196,10 +193,6 @@ class OtherBrokers:
             done(None if found is None else [(node, one) for one in found])
 
         self._peers.ask(node, ListTransactionsRequest(producer_id_filters=producer_ids), LIST_VERSION, listed, SOON_MS)
-
-
-def _by_topic(places: Iterable[TopicPartition]) -> list[tuple[str, list[int]]]:
-    return [(topic, [index for _, index in group]) for topic, group in groupby(sorted(places), _topic_of)]
 
 
 def _codes_of(answer: Message | None, questions: Sequence[Question]) -> list[Codes]:

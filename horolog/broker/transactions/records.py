@@ -9,8 +9,6 @@ value is a tombstone: the id is forgotten. Partitions are null if the state is E
 
 from __future__ import annotations
 
-from itertools import groupby
-from operator import itemgetter
 from struct import Struct
 
 from horolog.broker.transactions.states import NO_EPOCH, Transaction, TransactionState
@@ -18,13 +16,12 @@ from horolog.protocol.compile import decode, flat_encoder
 from horolog.protocol.errors import DecodeError
 from horolog.protocol.messages.coordinator_records import TransactionLogKey, TransactionLogValue
 from horolog.protocol.primitives import Buffer
-from horolog.protocol.topic_partition import TopicPartition
+from horolog.protocol.topic_partition import by_topic
 
 KEY_VERSION = 0
 VALUE_VERSION = 1
 
 _VERSION = Struct(">h")
-_topic_of = itemgetter(0)
 
 
 def key_bytes(transactional_id: str) -> bytes:
@@ -48,7 +45,7 @@ def value_bytes(transaction: Transaction) -> bytes:
         NO_EPOCH,  # the next producer has not begun
         transaction.timeout_ms,
         transaction.state,
-        None if transaction.state == TransactionState.EMPTY else _by_topic(transaction.partitions),
+        None if transaction.state == TransactionState.EMPTY else list(by_topic(sorted(transaction.partitions)).items()),
         transaction.updated_ms,
         transaction.started_ms,
         transaction.client_version,
@@ -56,10 +53,6 @@ def value_bytes(transaction: Transaction) -> bytes:
     parts: list[Buffer] = [_VERSION.pack(VALUE_VERSION)]
     flat_encoder(TransactionLogValue, VALUE_VERSION)(value, parts)
     return b"".join(parts)
-
-
-def _by_topic(partitions: frozenset[TopicPartition]) -> list[tuple[str, list[int]]]:
-    return [(topic, [index for _, index in group]) for topic, group in groupby(sorted(partitions), _topic_of)]
 
 
 def read_key(key: Buffer) -> str | None:

@@ -26,6 +26,7 @@ from horolog.protocol.messages.offsets import (
     OffsetFetchRequestTopic,
     OffsetFetchRequestTopics,
 )
+from horolog.protocol.topic_partition import by_topic
 from horolog.protocol.wire import Message
 
 CONSUMER_PROTOCOL = "consumer"
@@ -159,7 +160,7 @@ class GroupAdmin(AdminBase):
 
         `stable` waits until open transactions on the offsets are settled.
         """
-        wanted = None if partitions is None else _by_topic(partitions)
+        wanted = None if partitions is None else by_topic(partitions)
         response = await self._ask(
             Versioned(ApiKey.OFFSET_FETCH, lambda version: _offset_fetch(group, wanted, stable, version)),
             coordinator_of=("group", group),
@@ -185,23 +186,10 @@ class GroupAdmin(AdminBase):
 
     async def alter_group_offsets(self, group: str, offsets: Mapping[TopicPartition, int | Committed]) -> None:
         """Set the committed offsets of a group that has no members."""
-        by_topic: dict[str, list[OffsetCommitRequestPartition]] = {}
-        for (topic, index), given in offsets.items():
-            committed = given if isinstance(given, Committed) else Committed(given)
-            by_topic.setdefault(topic, []).append(
-                OffsetCommitRequestPartition(
-                    partition_index=index,
-                    committed_offset=committed.offset,
-                    committed_leader_epoch=committed.leader_epoch,
-                    committed_metadata=committed.metadata,
-                )
-            )
-        request = OffsetCommitRequest(
-            group_id=group,
-            topics=[
-                OffsetCommitRequestTopic(name=topic, partitions=partitions) for topic, partitions in by_topic.items()
-            ],
-        )
+        committed = {
+            partition: one if isinstance(one, Committed) else Committed(one) for partition, one in offsets.items()
+        }
+        request = OffsetCommitRequest(group_id=group, topics=topics_of(committed))
         response = await self._ask(
             request,
             coordinator_of=("group", group),
@@ -222,7 +210,7 @@ class GroupAdmin(AdminBase):
                     name=topic,
                     partitions=[OffsetDeleteRequestPartition(partition_index=index) for index in indexes],
                 )
-                for topic, indexes in _by_topic(partitions).items()
+                for topic, indexes in by_topic(partitions).items()
             ],
         )
         response = await self._ask(
@@ -236,11 +224,21 @@ class GroupAdmin(AdminBase):
         )
 
 
-def _by_topic(partitions: Iterable[TopicPartition]) -> dict[str, list[int]]:
-    by_topic: dict[str, list[int]] = {}
-    for topic, index in partitions:
-        by_topic.setdefault(topic, []).append(index)
-    return by_topic
+def topics_of(offsets: Mapping[TopicPartition, Committed]) -> list[OffsetCommitRequestTopic]:
+    """The offsets in the form of the request."""
+    topics = by_topic(
+        (
+            topic,
+            OffsetCommitRequestPartition(
+                partition_index=index,
+                committed_offset=committed.offset,
+                committed_leader_epoch=committed.leader_epoch,
+                committed_metadata=committed.metadata,
+            ),
+        )
+        for (topic, index), committed in offsets.items()
+    )
+    return [OffsetCommitRequestTopic(name=name, partitions=each) for name, each in topics.items()]
 
 
 def _first_code(response: Any) -> int:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING
 
-from horolog.client.admin.admin_groups import GroupAdmin
+from horolog.client.admin.admin_groups import GroupAdmin, topics_of
 from horolog.client.values.errors import error_of
 from horolog.client.values.types import Committed, TopicPartition
 from horolog.client.wire.group_state import NO_GENERATION, MemberState
@@ -11,8 +11,6 @@ from horolog.client.wire.requests import Versioned
 from horolog.protocol.apis import ApiKey
 from horolog.protocol.messages.offsets import (
     OffsetCommitRequest,
-    OffsetCommitRequestPartition,
-    OffsetCommitRequestTopic,
     OffsetCommitResponse,
 )
 from horolog.protocol.wire import Message
@@ -53,17 +51,7 @@ async def commit(
 def _builder(
     group: str, offsets: Mapping[TopicPartition, Committed], member: MemberState | None, instance_id: str | None
 ) -> Callable[[int], Message]:
-    by_topic: dict[str, list[OffsetCommitRequestPartition]] = {}
-    for (topic, index), committed in offsets.items():
-        by_topic.setdefault(topic, []).append(
-            OffsetCommitRequestPartition(
-                partition_index=index,
-                committed_offset=committed.offset,
-                committed_leader_epoch=committed.leader_epoch,
-                committed_metadata=committed.metadata,
-            )
-        )
-    topics = [OffsetCommitRequestTopic(name=name, partitions=each) for name, each in by_topic.items()]
+    topics = topics_of(offsets)
 
     def build(version: int) -> Message:
         return OffsetCommitRequest(

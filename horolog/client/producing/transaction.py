@@ -9,7 +9,6 @@ from horolog.client.producing.sequences import Sequences
 from horolog.client.values.errors import KafkaError, check, error_of
 from horolog.client.values.types import Committed, TopicPartition
 from horolog.client.wire.group_state import NO_GENERATION, MemberState
-from horolog.client.wire.group_wire import by_topic
 from horolog.client.wire.requests import Versioned
 from horolog.protocol.apis import ApiKey
 from horolog.protocol.errors import ErrorCode
@@ -24,6 +23,7 @@ from horolog.protocol.messages.transactions import (
     TxnOffsetCommitRequestPartition,
     TxnOffsetCommitRequestTopic,
 )
+from horolog.protocol.topic_partition import by_topic
 from horolog.protocol.wire import Message
 
 if TYPE_CHECKING:

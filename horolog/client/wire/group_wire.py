@@ -1,12 +1,13 @@
 """Subscriptions and assignments of a classic consumer group as the client's own values, see `protocol.group_metadata`."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from horolog.client.values.types import TopicPartition
 from horolog.protocol import group_metadata
 from horolog.protocol.messages.consumer_protocol import ConsumerProtocolSubscription
 from horolog.protocol.messages.consumer_protocol import TopicPartition as OwnedTopic
+from horolog.protocol.topic_partition import by_topic
 
 WRITTEN_SUBSCRIPTION = 2  # names the owned partitions, and since which generation
 WRITTEN_ASSIGNMENT = 0
@@ -44,10 +45,3 @@ def encode_assignment(partitions: Iterable[TopicPartition]) -> bytes:
 def decode_assignment(data: bytes) -> list[TopicPartition]:
     assigned = group_metadata.read_assignment(data).assigned_partitions
     return [TopicPartition(each.topic, index) for each in assigned for index in each.partitions]
-
-
-def by_topic(partitions: Iterable[TopicPartition]) -> Mapping[str, list[int]]:
-    grouped: dict[str, list[int]] = {}
-    for topic, index in partitions:
-        grouped.setdefault(topic, []).append(index)
-    return grouped
