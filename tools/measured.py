@@ -13,7 +13,14 @@ import pytest
 from coverage import Coverage
 
 FOLDER = "HOROLOG_MEASURED"
-PACKAGES = ("horolog.base", "horolog.broker", "horolog.console", "horolog.protocol", "horolog.testing")
+PACKAGES = (
+    "horolog.base",
+    "horolog.broker",
+    "horolog.console",
+    "horolog.protocol",
+    "horolog.stores",
+    "horolog.testing",
+)
 TESTS = tuple(f"tests/unit/{package.partition('.')[2]}" for package in PACKAGES)
 """The folders whose tests are measured."""
 

@@ -7,11 +7,12 @@ import time
 import pytest
 
 from horolog.client.values.types import TopicPartition
-from horolog.pipeline.stores.object_stores import Place, StoreError
+from horolog.pipeline.stores.object_stores import Place
 from horolog.pipeline.tables import catalogues
 from horolog.pipeline.tables.catalogues import CatalogueTable, place_at
 from horolog.pipeline.tables.lock import writing
 from horolog.pipeline.tables.table import ROWS, CommitLost, TableError, open_table
+from horolog.stores.faults import StoreError
 from tests.support import iceberg_rest
 from tests.support.names import unique
 

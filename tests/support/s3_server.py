@@ -63,22 +63,45 @@ class S3Server:
 @contextmanager
 def running(folder: Path):
     """The server with one empty bucket, answering."""
-    root = folder / "objects"
-    (root / BUCKET).mkdir(parents=True)
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        port = probe.getsockname()[1]
-    server = S3Server(f"http://127.0.0.1:{port}", root)
-    keys = {"ROOT_ACCESS_KEY": server.access_key, "ROOT_SECRET_KEY": server.secret_key}
-    command = [program(), "--quiet", "--port", f"127.0.0.1:{port}", "posix", "--sidecar", folder / "metadata", root]
-    (folder / "metadata").mkdir()
-    with (folder / "log").open("wb") as log:
-        process = subprocess.Popen(command, env=os.environ | keys, stdout=log, stderr=subprocess.STDOUT)
+    with restartable(folder) as process:
+        yield process.at
+
+
+@contextmanager
+def restartable(folder: Path):
+    """The server's process, which can be killed and started again."""
+    process = Process(folder)
+    process.start()
     try:
-        _wait(process, port, folder / "log")
-        yield server
+        yield process
     finally:
-        process.terminate()
-        process.wait(20)
+        process.running.terminate()
+        process.running.wait(20)
+
+
+class Process:
+    """A server on one port and over one folder, however often it is started; `at` says where."""
+
+    def __init__(self, folder: Path):
+        self._folder = folder
+        with socket.create_server(("127.0.0.1", 0)) as probe:
+            self._port = probe.getsockname()[1]
+        self.at = S3Server(f"http://127.0.0.1:{self._port}", folder / "objects")
+        self.at.bucket.mkdir(parents=True)
+        (folder / "metadata").mkdir()
+
+    def start(self):
+        keys = {"ROOT_ACCESS_KEY": self.at.access_key, "ROOT_SECRET_KEY": self.at.secret_key}
+        address = f"127.0.0.1:{self._port}"
+        sidecar = self._folder / "metadata"
+        command = [program(), "--quiet", "--port", address, "posix", "--sidecar", sidecar, self.at.root]
+        with (self._folder / "log").open("ab") as log:
+            self.running = subprocess.Popen(command, env=os.environ | keys, stdout=log, stderr=subprocess.STDOUT)
+        _wait(self.running, self._port, self._folder / "log")
+
+    def kill(self):
+        self.running.kill()
+        self.running.wait(20)
 
 
 def _wait(process, port, log):

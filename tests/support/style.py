@@ -20,7 +20,7 @@ VENDOR = PROJECT / "tests" / "vendor"
 
 _HOUSES = ("horolog.broker", "horolog.broker.log", "horolog.client", "horolog.pipeline")
 """Packages of rooms."""
-_ROOMS_FOR_ALL = ("horolog.base", "horolog.commands")
+_ROOMS_FOR_ALL = ("horolog.base", "horolog.commands", "horolog.stores")
 _HEAD_FORMAT = re.compile(r">qi[a-zA-Z0-9]*b[a-zA-Z0-9]*|>qi|>iIb[a-zA-Z]*")
 """What begins with an entry's offset and length. `>qi` alone is the time index's entry, too."""
 _POSITION_NAME = re.compile(r"(?:_|\b)(?:AT|ENDS_AT|FROM)\b")

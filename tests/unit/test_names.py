@@ -18,6 +18,13 @@ def test_other_names_are_not():
         _ = horolog.Produzent
 
 
+def test_a_broker_alone_loads_no_store():
+    parts = "horolog.broker.server.app, horolog.broker.workers.serve, horolog.broker.handlers, horolog.broker.network.listener"
+    code = f"import sys, {parts}; print([m for m in sys.modules if m.startswith(('horolog.stores', 'obstore'))])"
+    ended = subprocess.run([sys.executable, "-c", code], check=False, timeout=60, capture_output=True, text=True)
+    assert (ended.stdout, ended.returncode) == ("[]\n", 0)
+
+
 def test_the_package_alone_is_light():
     code = "import sys, horolog; sys.exit(any(m == 'asyncio' or m.startswith('horolog.') for m in sys.modules))"
     assert subprocess.run([sys.executable, "-c", code], check=False, timeout=60).returncode == 0

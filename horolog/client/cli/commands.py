@@ -51,6 +51,7 @@ COMMANDS = (
     Command(
         "adopt", "horolog.client.cli.adopt", "take a folder of Kafka over, see first what retention would do to it"
     ),
+    Command("store", "horolog.client.cli.store", "test whether an object store keeps what brokers would rest on"),
     Command("pipeline", "horolog.pipeline.jobs.command", "archive, replay, mirror and profile topics, on Spark"),
     Command(
         "files",

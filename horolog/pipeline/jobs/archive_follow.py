@@ -21,9 +21,9 @@ from horolog.pipeline.base.positions import OptionError
 from horolog.pipeline.jobs.common import JobProgress, Summary, progress_of, show_summary
 from horolog.pipeline.jobs.ending import Ending, ending_when_told
 from horolog.pipeline.jobs.passing import passing
-from horolog.pipeline.stores.object_stores import StoreError
 from horolog.pipeline.tables.lock import LockHeld
 from horolog.pipeline.tables.table import CommitLost
+from horolog.stores.faults import StoreError
 
 if TYPE_CHECKING:
     from horolog.client.values.types import TopicPartition

@@ -13,9 +13,10 @@ from horolog.commands.errors import BusyError, CommandError, NotFoundError, Usag
 from horolog.commands.online.connecting import command_error
 from horolog.pipeline.base.positions import DataLoss, OptionError
 from horolog.pipeline.jobs.common import Summary, add_catalogue, add_spark, catalogue_table, show_summary
-from horolog.pipeline.stores.object_stores import StoreError, is_url
+from horolog.pipeline.stores.object_stores import is_url
 from horolog.pipeline.tables.lock import LockHeld, writing
 from horolog.pipeline.tables.table import FORMATS, CommitLost, Table, TableError, open_table
+from horolog.stores.faults import StoreError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

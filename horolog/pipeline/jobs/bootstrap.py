@@ -50,7 +50,8 @@ from horolog.pipeline.jobs.loading import (
 )
 from horolog.pipeline.jobs.topic_rules import TopicRules, outlook_of, rules_at
 from horolog.pipeline.options.brokers import Where
-from horolog.pipeline.stores.object_stores import SCHEMES, Place, hadoop_options, is_url
+from horolog.pipeline.stores.object_stores import Place, hadoop_options, is_url
+from horolog.stores.place import SCHEMES
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession

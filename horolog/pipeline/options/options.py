@@ -32,9 +32,10 @@ from horolog.pipeline.options import java_settings
 from horolog.pipeline.options.brokers import BOOTSTRAP, CLIENTS, CONFIG_FILE
 from horolog.pipeline.options.target_topics import CREATE as CREATE_TOPICS
 from horolog.pipeline.stores.object_stores import OPTIONS as STORE_OPTIONS
-from horolog.pipeline.stores.object_stores import Place, StoreError, is_url
+from horolog.pipeline.stores.object_stores import Place, is_url
 from horolog.pipeline.typed.options import DEAD_LETTERS, TypedOptions, parse_typed
 from horolog.pipeline.typed.options import NAMES as TYPED_NAMES
+from horolog.stores.faults import StoreError
 
 if TYPE_CHECKING:
     from horolog.pipeline.typed.decoding import Decoding

@@ -12,8 +12,8 @@ from datetime import datetime
 from typing import Any
 
 from horolog.pipeline.stores.file_systems import HDFS, FileSystemPlace
-from horolog.pipeline.stores.object_stores import StoreError
 from horolog.pipeline.stores.store import AtPlace, Download, Files, Listed
+from horolog.stores.faults import StoreError
 
 _CHANGED = ("modification_time", "modificationTime", "mtime", "last_modified", "LastModified", "created")
 

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
-from horolog.pipeline.stores.object_stores import Place, StoreError
+from horolog.pipeline.stores.object_stores import Place
+from horolog.stores.faults import StoreError
 
 HDFS = ("hdfs", "viewfs")
 HADOOP_NAMES = (

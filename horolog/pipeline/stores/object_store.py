@@ -4,8 +4,9 @@ import io
 from contextlib import suppress
 from typing import Any
 
-from horolog.pipeline.stores.object_stores import Place, StoreError
+from horolog.pipeline.stores.object_stores import Place
 from horolog.pipeline.stores.store import AtPlace, Download, Files, Listed
+from horolog.stores.faults import StoreError
 
 
 class ObjectStore(AtPlace[Place]):

@@ -13,9 +13,11 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from horolog.pipeline.stores.file_systems import HDFS
-from horolog.pipeline.stores.object_stores import S3, Place, StoreError, hadoop_options, is_url
+from horolog.pipeline.stores.object_stores import Place, hadoop_options, is_url
 from horolog.pipeline.stores.store import place_of
 from horolog.pipeline.tables.table import CommitLost, TableError
+from horolog.stores.faults import StoreError
+from horolog.stores.place import S3
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

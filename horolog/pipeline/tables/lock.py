@@ -25,9 +25,9 @@ from typing import TYPE_CHECKING
 from horolog.base.processes import beginning_of as _process
 from horolog.base.processes import this_place as _this_place
 from horolog.client.values.times import format_duration
-from horolog.pipeline.stores.object_stores import StoreError
 from horolog.pipeline.stores.store import Store
 from horolog.pipeline.tables.table import TableError
+from horolog.stores.faults import StoreError
 
 if TYPE_CHECKING:
     from horolog.pipeline.tables.table import Table

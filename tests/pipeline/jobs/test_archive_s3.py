@@ -10,11 +10,12 @@ import time
 
 import pytest
 
-from horolog.pipeline.stores.object_stores import Place, StoreError
+from horolog.pipeline.stores.object_stores import Place
 from horolog.pipeline.tables import row_files
 from horolog.pipeline.tables.lock import writing
 from horolog.pipeline.tables.parquet import ParquetTable, plain_rows
 from horolog.pipeline.tables.table import ROWS, CommitLost, TableError, open_table
+from horolog.stores.faults import StoreError
 from tests.pipeline.jobs.test_archive import (
     BASE_MS,
     DAY_MS,

@@ -43,7 +43,7 @@ def test_of_a_registry():
     ],
 )
 def test_of_a_store(said, passes):
-    for text in (said, OF_A_TASK % f"horolog.pipeline.stores.object_stores.StoreError: {said}"):
+    for text in (said, OF_A_TASK % f"horolog.stores.faults.StoreError: {said}"):
         found = passing(Exception(text))
         assert (found or "").endswith(said) == passes
         assert passes or found is None

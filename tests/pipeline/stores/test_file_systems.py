@@ -12,8 +12,9 @@ pytest.importorskip("pyiceberg")
 
 from horolog.pipeline.stores.file_systems import FileSystemPlace
 from horolog.pipeline.stores.hdfs_io import HdfsIO
-from horolog.pipeline.stores.object_stores import Place, StoreError
+from horolog.pipeline.stores.object_stores import Place
 from horolog.pipeline.stores.store import files_of, own_files
+from horolog.stores.faults import StoreError
 from tests.support.names import unique
 
 

@@ -11,13 +11,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from horolog.pipeline.stores import object_stores
 from horolog.pipeline.stores.object_store import ObjectStore
-from horolog.pipeline.stores.object_stores import Place, StoreError, is_url
+from horolog.pipeline.stores.object_stores import Place, is_url
 from horolog.pipeline.stores.store import LocalStore, files_of
 from horolog.pipeline.tables.commits import CommitLog
 from horolog.pipeline.tables.lock import Lock, LockHeld
 from horolog.pipeline.tables.table import TableError
+from horolog.stores.faults import StoreError
+from horolog.stores.place import CONNECT_SECONDS, RETRY_SECONDS
 from tests.support.names import unique
 
 KEYS = {"fs.s3a.access.key": "AK", "fs.s3a.secret.key": "hidden"}
@@ -198,7 +199,7 @@ def test_what_is_wrong_is_told_in_one_sentence_and_soon(s3, change, bucket, said
         began = time.monotonic()
         with pytest.raises(StoreError, match=f"^s3a://{bucket}/f: {said}") as caught:
             call()
-        assert time.monotonic() - began < 2 * (object_stores.RETRY_SECONDS + object_stores.CONNECT_SECONDS)
+        assert time.monotonic() - began < 2 * (RETRY_SECONDS + CONNECT_SECONDS)
         text = f"{caught.value} {caught.value.__cause__}"
         assert s3.secret_key not in text
         assert "\n" not in text

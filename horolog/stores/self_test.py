@@ -1,0 +1,184 @@
+"""Whether a store keeps what brokers that share it rest on: of several creates of one key one wins, and everybody sees it at once.
+
+Stores that check for a key and create it in two steps, or that ignore the condition, let several writers win: records would be lost
+without an error anywhere. `self_test` finds them with creates that run at the same time, before anything is written there.
+"""
+
+import threading
+import time
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import NamedTuple
+
+from horolog.base.clock import Clock
+from horolog.stores.faults import StoreError
+from horolog.stores.object_store import Created, ObjectStore, Outcome
+
+FOLDER = "check"
+"""The objects of a test lie in a folder of their own below it, and are removed at its end."""
+
+WRITERS = 8
+MAX_CLOCK_OFFSET_MS = 60_000
+"""With a clock that is further from the store's nothing is removed by age."""
+
+_ATTEMPTS = 5
+_FIRST_PAUSE_SECONDS = 0.1
+_COARSE_MS = 1_000
+"""Stores tell times in whole seconds."""
+
+
+class Finding(NamedTuple):
+    """One property of a store that was tried, and what was found; `fault` is empty if the store has it."""
+
+    tried: str
+    found: str = ""
+    fault: str = ""
+
+
+class Attempt(NamedTuple):
+    """What one writer of a race wrote, and the answers to its creates, the last of which it went by."""
+
+    data: bytes
+    answers: tuple[Created, ...]
+
+    @property
+    def outcome(self) -> Outcome:
+        return self.answers[-1].outcome
+
+
+def self_test(store: ObjectStore, clock: Clock, writers: int = WRITERS, keys: int = 1) -> Iterator[Finding]:
+    """Try the properties one after the other, and stop behind the first fault; raises nothing of the store's."""
+    folder = f"{FOLDER}/{uuid.uuid4().hex}"
+    names = [f"{folder}/{number:020}" for number in range(keys)]
+    creates = f"create {keys} key{'' if keys == 1 else 's'} with {writers} writers each at once"
+    steps: tuple[tuple[str, Callable[[], tuple[str, str]]], ...] = (
+        ("list the place", lambda: _listed(store, folder)),
+        (creates, lambda: _raced(store, names, writers)),
+        ("list what was created", lambda: _seen(store, folder, names)),
+        ("read a part of an object", lambda: _part(store, names[0])),
+        ("compare the clocks", lambda: _clocks(store, clock, f"{folder}/clock")),
+    )
+    try:
+        for tried, step in steps:
+            finding = _tried(tried, step)
+            yield finding
+            if finding.fault:
+                break
+    finally:
+        removal = _tried("remove what was created", lambda: _removed(store, folder))
+    yield removal
+
+
+def _tried(what: str, step: Callable[[], tuple[str, str]]) -> Finding:
+    try:
+        return Finding(what, *step())
+    except StoreError as error:
+        return Finding(what, "", str(error))
+    except FileNotFoundError as error:
+        return Finding(what, "", f"an object that was created is not there ({error})")
+
+
+def _listed(store: ObjectStore, folder: str) -> tuple[str, str]:
+    there = sum(1 for _ in store.list(folder))
+    return "credentials, bucket and prefix are right", f"a new folder has {there} objects" if there else ""
+
+
+# -- creates of one key
+
+
+def _raced(store: ObjectStore, names: Sequence[str], writers: int) -> tuple[str, str]:
+    creates = 0
+    with ThreadPoolExecutor(writers) as pool:
+        for name in names:
+            attempts = race(store, name, pool, writers)
+            creates += sum(len(one.answers) for one in attempts)
+            if fault := verdict(attempts, lambda name=name: store.get(name)):  # type: ignore[misc]
+                return "", fault
+    return f"one winner of each, its bytes read at once; {creates} requests", ""
+
+
+def race(store: ObjectStore, key: str, pool: ThreadPoolExecutor, writers: int) -> list[Attempt]:
+    """Let so many writers create one key at the same time, each with bytes of its own."""
+    start = threading.Barrier(writers)
+
+    def write(number: int) -> Attempt:
+        data = f"{number} {uuid.uuid4().hex}".encode()
+        start.wait()
+        return Attempt(data, _settled(store, key, data))
+
+    return list(pool.map(write, range(writers)))
+
+
+def _settled(store: ObjectStore, key: str, data: bytes) -> tuple[Created, ...]:
+    """The answers to a create that is sent again, with the same bytes, while its outcome is unknown."""
+    answers = [store.create(key, data)]
+    while answers[-1].outcome is Outcome.UNKNOWN and len(answers) < _ATTEMPTS:
+        time.sleep(_FIRST_PAUSE_SECONDS * 2 ** (len(answers) - 1))
+        answers.append(store.create(key, data))
+    return tuple(answers)
+
+
+def verdict(attempts: Sequence[Attempt], read: Callable[[], bytes]) -> str:
+    """The fault of a race; empty if exactly one writer won and its bytes are there."""
+    winners = [one for one in attempts if one.outcome is Outcome.MADE]
+    if len(winners) > 1:
+        return (
+            f"{len(winners)} of {len(attempts)} creates of one key succeeded: the store does not keep the condition"
+            " If-None-Match, so nothing would keep two brokers apart"
+        )
+    unknown = [one for one in attempts if one.outcome is Outcome.UNKNOWN]
+    if unknown:
+        said = unknown[0].answers[-1].fault
+        if winners:
+            return f"a create of a key that is taken should be answered with 412, but: {said}"
+        return f"no create was answered with success or 412: {said}"
+    content = read()
+    owners = [one for one in attempts if one.data == content]
+    if not owners:
+        return "the bytes that are read are those of no writer"
+    if winners and owners != winners:
+        return "the bytes that are read are not those of the writer that won"
+    if not winners and len(owners[0].answers) == 1:
+        return "every create was refused as taken, and none had created the key"
+    return ""
+
+
+# -- what a store shows
+
+
+def _seen(store: ObjectStore, folder: str, names: Sequence[str]) -> tuple[str, str]:
+    missing = set(names) - {one.key for one in store.list(folder)}
+    return "all of it at once", f"{len(missing)} of {len(names)} objects are not in a list" if missing else ""
+
+
+def _part(store: ObjectStore, key: str) -> tuple[str, str]:
+    whole = store.get(key)
+    part = store.get_range(key, 1, 5)
+    return "ranges", "" if part == whole[1:5] else f"bytes 1 to 5 were asked for, and {len(part)} others came"
+
+
+def _clocks(store: ObjectStore, clock: Clock, key: str) -> tuple[str, str]:
+    before = clock.wall_ms()
+    created = store.create(key, b"")
+    after = clock.wall_ms()
+    offset = clock_offset_ms(before, store.stat(key).last_modified_ms, after)
+    if created.outcome is Outcome.UNKNOWN:
+        return "", created.fault
+    side = "behind" if offset < 0 else "ahead of"
+    found = f"the store's clock is {abs(offset) / 1000:.0f} s {side} this machine's" if offset else "they agree"
+    return (found, "") if abs(offset) <= MAX_CLOCK_OFFSET_MS else ("", f"{found}: set the one that is wrong")
+
+
+def clock_offset_ms(before: int, stored: int, after: int) -> int:
+    """How far a store's clock is from ours, from the time of an object that was created between two readings of ours."""
+    if stored < before - _COARSE_MS:
+        return stored - before
+    return max(stored - after - _COARSE_MS, 0)
+
+
+def _removed(store: ObjectStore, folder: str) -> tuple[str, str]:
+    for one in list(store.list(folder)):
+        store.delete(one.key)
+    left = sum(1 for _ in store.list(folder))
+    return "nothing is left", f"{left} objects are still listed" if left else ""

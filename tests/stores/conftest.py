@@ -1,0 +1,19 @@
+"""A real S3 server for the tests of stores, where Go can build it."""
+
+import shutil
+
+import pytest
+
+
+def pytest_collection_modifyitems(items):
+    for item in items:
+        if "s3_folder" in getattr(item, "fixturenames", ()):
+            item.add_marker("go")
+            item.add_marker(pytest.mark.timeout(400))  # where it has to be built first
+
+
+@pytest.fixture
+def s3_folder(tmp_path):
+    if shutil.which("go") is None:
+        pytest.skip("an S3 server is built with Go, which is not installed")
+    return tmp_path

@@ -1,0 +1,82 @@
+"""Creates beside a real S3 server: one winner of each key, and nothing acknowledged is lost when the server is killed."""
+
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+
+import pytest
+
+pytest.importorskip("obstore")
+
+from horolog.base.clock import SystemClock
+from horolog.stores.faults import StoreError
+from horolog.stores.object_store import Outcome
+from horolog.stores.opening import open_store
+from horolog.stores.self_test import self_test
+from tests.support import s3_server
+
+WRITERS, KEYS, KILLS = 20, 100, 3
+
+
+def won(store, key, mine):
+    """Create, as the protocol has it: sent again while the outcome is unknown, and while a key that is taken has no bytes yet.
+
+    The server of this test answers 412 up to some milliseconds before a read finds the object.
+    """
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        outcome = store.create(key, mine).outcome
+        if outcome is Outcome.MADE:
+            return True
+        if outcome is Outcome.TAKEN:
+            with suppress(FileNotFoundError, StoreError):
+                return store.get(key) == mine
+        time.sleep(0.02)
+    raise AssertionError(key)
+
+
+def test_of_many_writers_one_wins_each_key_and_a_killed_server_loses_nothing(s3_folder):
+    with s3_server.restartable(s3_folder) as server, ThreadPoolExecutor(WRITERS) as pool:
+        store = open_store(
+            server.at.url("race"), server.at.endpoint, server.at.environment | {"HOME": "/nonexistent"}, 5.0
+        )
+        names = [f"{key:020}" for key in range(KEYS)]
+
+        def write(number):
+            return [name for name in names if won(store, name, b"%d" % number)]
+
+        writers = [pool.submit(write, number) for number in range(WRITERS)]
+        for kill in range(1, KILLS + 1):
+            enough = KEYS * kill // (KILLS + 1)
+            wait_for(lambda enough=enough: objects(server) >= enough)
+            server.kill()
+            server.start()
+        winners = [(name, b"%d" % number) for number, writer in enumerate(writers) for name in writer.result(120)]
+        assert sorted(name for name, _ in winners) == names, "each key has one writer that was told that it won"
+        assert {name: store.get(name) for name in names} == dict(winners)
+        assert sorted(one.key for one in store.list()) == names
+
+
+def objects(server):
+    return sum(1 for _ in (server.at.bucket / "race").glob("*"))
+
+
+def wait_for(condition):
+    deadline = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def test_the_self_test_passes_and_leaves_nothing(s3_folder):
+    with s3_server.running(s3_folder) as server:
+        environment = server.environment | {"HOME": "/nonexistent"}
+        store = open_store(server.url("f"), server.endpoint, environment)
+        assert [one for one in self_test(store, SystemClock(), writers=20, keys=10) if one.fault] == []
+        assert list(store.list()) == []
+        for url, change, said in (
+            ("s3://nobody-made-it/f", {}, "there is no bucket nobody-made-it"),
+            (server.url("f"), {"AWS_SECRET_ACCESS_KEY": "wrong"}, "access denied (SignatureDoesNotMatch)"),
+        ):
+            first = next(self_test(open_store(url, server.endpoint, environment | change), SystemClock()))
+            assert said in first.fault
