@@ -31,6 +31,11 @@ START_WAIT_SECONDS = 300.0
 """Behind this a start hangs; whether it was slow is told by the processor time it took."""
 WAIT_SECONDS = 90.0
 """For one thing, or for the next record."""
+MORE_SECONDS = 240.0
+"""On top of its time, for a soak on a busy machine in which not everything has happened yet."""
+LEAST_KILLS = 5
+SOUGHT = ("acknowledged", "transactions", "commits", "polled", "aiokafka: acknowledged", "aiokafka: polled")
+"""What a soak has to count before it shows anything."""
 
 Times = dict[Place, list[tuple[int, int, bytes]]]
 """Offset, time and value of every record."""
@@ -77,17 +82,26 @@ def create_topics(address: str, partitions: int = PARTITIONS) -> None:
 
 
 def kill_and_restart(broker: BrokerProcess, soak: Soak, vitals: Vitals, seconds: float) -> None:
+    """Goes on until the time is over and enough has happened: a busy machine takes longer for as much."""
     end = time.monotonic() + seconds
+    least = min(LEAST_KILLS, seconds // 10)
     for up_seconds in lives(random.Random(soak.seed), seconds):
-        if not alone(soak, min(up_seconds, end - time.monotonic())):
+        left = end - time.monotonic()
+        if not alone(soak, min(up_seconds, left) if left > 0 else up_seconds):
             return
         vitals.ended()
         broker.kill()
         broker.start(START_WAIT_SECONDS)
         vitals.started(broker.pid, broker.ready_seconds, broker.data)
         soak.count("kills")
-        if time.monotonic() >= end:
+        over = time.monotonic() - end
+        if over >= MORE_SECONDS or (over >= 0 and soak.counts["kills"] >= least and not missing(soak)):
             return
+
+
+def missing(soak: Soak) -> list[str]:
+    """What has not happened yet."""
+    return [what for what in SOUGHT if not soak.counts.get(what)]
 
 
 def alone(soak: Soak, seconds: float) -> bool:

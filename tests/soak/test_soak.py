@@ -16,18 +16,27 @@ import pytest
 
 from tests.soak import vitals as judge
 from tests.soak import workers
-from tests.soak.soak import run, wrong_times
+from tests.soak.soak import LEAST_KILLS, missing, run, wrong_times
 from tests.soak.vitals import Sample, Start, Vitals
 from tests.soak.workload import PLAIN, STAMPED
 
 SECONDS = float(os.environ.get("HOROLOG_SOAK_SECONDS", "60"))
-LEAST_KILLS = 5
 WORKER_KILLS = int(os.environ.get("HOROLOG_KILLS", "30"))
+COLLECTIONS = 5
+
+
+def collect_what_clients_left() -> None:
+    """A client that is cancelled while it stops leaves connections; Python reports them in this test instead of a later one.
+
+    One object's finalizer frees the next, so one collection is not enough.
+    """
+    for _ in range(COLLECTIONS):
+        gc.collect()
 
 
 @pytest.mark.long
 @pytest.mark.slow
-@pytest.mark.timeout(int(SECONDS) + 400)
+@pytest.mark.timeout(int(SECONDS) + 900)
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
@@ -35,9 +44,9 @@ def test_nothing_is_lost_doubled_changed_or_seen_too_early(tmp_path: Path) -> No
     seed = int(os.environ.get("HOROLOG_SOAK_SEED", random.randrange(2**32)))
     print(f"seed {seed}")
     soak, _, problems = run(tmp_path, SECONDS, seed)
+    collect_what_clients_left()
     assert not problems, f"seed {seed}: {problems[0]} (1 of {len(problems)})"
-    for what in ("acknowledged", "transactions", "commits", "polled", "aiokafka: acknowledged", "aiokafka: polled"):
-        assert soak.counts.get(what), f"nothing was {what}: {soak.counts}"
+    assert not missing(soak), soak.counts
     assert soak.counts["kills"] >= min(LEAST_KILLS, SECONDS // 10)
 
 
@@ -52,11 +61,10 @@ def test_nothing_is_lost_or_doubled_while_workers_are_killed(tmp_path: Path) -> 
     seed = int(os.environ.get("HOROLOG_SOAK_SEED", random.randrange(2**32)))
     print(f"seed {seed}")
     soak, problems = workers.run(tmp_path, WORKER_KILLS, seed)
-    gc.collect()  # what clients have left unclosed is said here, and not at some later test
+    collect_what_clients_left()
     assert not problems, f"seed {seed}: {problems[0]} (1 of {len(problems)})"
-    for what in ("acknowledged", "transactions", "commits", "polled", "aiokafka: acknowledged", "aiokafka: polled"):
-        assert soak.counts.get(what), f"nothing was {what}: {soak.counts}"
-    assert soak.counts["kills"] >= WORKER_KILLS // 2
+    assert not missing(soak), soak.counts
+    assert soak.counts["kills"] == WORKER_KILLS
 
 
 def test_a_changed_time_and_one_that_goes_back_are_found() -> None:

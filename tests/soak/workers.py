@@ -21,6 +21,7 @@ from tests.soak.soak import (
     alone,
     commits_gone_back,
     create_topics,
+    missing,
     read_all,
     wrong_times,
 )
@@ -69,7 +70,7 @@ def kill_workers(broker: BrokerProcess, soak: Soak, kills: int, workers: int) ->
     """One at a time, by chance; the next may follow before the last one is back."""
     chance = random.Random(soak.seed)
     ends: Counter[int] = Counter()
-    for _ in range(kills):
+    while soak.counts.get("kills", 0) < kills:
         if not alone(soak, chance.uniform(LEAST_UP_SECONDS, MOST_UP_SECONDS)):
             return
         number = chance.randint(1, workers)
@@ -86,6 +87,7 @@ def kill_workers(broker: BrokerProcess, soak: Soak, kills: int, workers: int) ->
         ends[number] += 1
         soak.count("kills")
     wait_for_all(broker, workers)
+    until(lambda: bool(soak.failures or not missing(soak)), WAIT_SECONDS, "not everything has happened")
 
 
 def wait_for_all(broker: BrokerProcess, workers: int) -> None:
