@@ -4,7 +4,7 @@ import gc
 import os
 import shutil
 import signal
-import zlib
+import time
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -14,18 +14,20 @@ import hypothesis
 import pytest
 
 from benchmarks.kafka.node import FLAGS_VARIABLE
-from tests.support import style
+from tests.support import sampling, style
 from tests.support.broker_process import WORKERS_VARIABLE
 from tests.support.fixtures import broker, session_broker, start_broker
+from tests.support.sampling import Share
 from tools import compiled
 
 __all__ = ["broker", "session_broker", "start_broker"]
 
-# HYPOTHESIS_PROFILE=thorough looks twenty times as long; steady, which .ci/run takes, looks twice as long and at the same examples every
-# time, so that a run says of a change what the last run said. No deadlines: a busy machine is no fault of the code.
+# HYPOTHESIS_PROFILE=searching, which `make search` takes, looks twenty times as long at examples of a new seed; steady, which .ci/run takes,
+# looks at the same examples every time, so that a run says of a change what the last run said. No deadlines: a busy machine is no
+# fault of the code.
 hypothesis.settings.register_profile("quick", max_examples=50, deadline=None)
-hypothesis.settings.register_profile("thorough", max_examples=1000, deadline=None)
-hypothesis.settings.register_profile("steady", max_examples=100, deadline=None, derandomize=True)
+hypothesis.settings.register_profile("searching", max_examples=1000, deadline=None, print_blob=True)
+hypothesis.settings.register_profile("steady", max_examples=50, deadline=None, derandomize=True)
 hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
 
 # A shell that runs this in the background has Ctrl-C ignored, and so would every program that tests start and stop by it.
@@ -36,15 +38,16 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 # counts and names it. Our own code alone gets no second chance.
 WITH_OTHERS = {"container", "hostile", "interop", "performance", "pipeline", "soak"}
 
-PARTS = 3
-"""With --part-of this part of the tests runs, another one for another seed."""
-
 # Kafkas beside ours are asked what they answer: one that is compiled lightly is up with half the work.
 os.environ.setdefault(FLAGS_VARIABLE, "-XX:TieredStopAtLevel=1")
 
 STYLE = "style"
 TOLD = pytest.StashKey[str]()
 """The style figures, in what a worker puts out and in what the process keeps that has started it."""
+
+BEGAN = pytest.StashKey[float]()
+"""When the tests were collected."""
+FAILED: list[str] = []
 
 TOOL_OF_MARK = {"java": "java", "node": "node", "go": "go"}
 
@@ -76,8 +79,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--workers", type=int, help="broker processes have so many workers, unless the test says otherwise"
     )
-    parser.addoption("--part-of", metavar="SEED", help="run a third of the tests, chosen by this seed")
-    parser.addoption("--long-part-of", metavar="SEED", help="run all tests, but of those marked `long` only a third")
+    parser.addoption("--part-of", metavar="SEED", help="run a share of the tests, chosen by this seed")
+    parser.addoption("--parts", type=int, default=sampling.PARTS, help="one test in so many belongs to a share")
+    parser.addoption("--always", action="append", default=[], metavar="FILE", help="run these tests besides a share")
+    parser.addoption("--seconds", type=float, help="skip tests that would begin later than that")
+    parser.addoption("--keep-found", action="store_true", help="note tests that fail in tests/found_tests.txt")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -105,33 +111,41 @@ def is_with_others(path: Path) -> bool:
     return path.is_relative_to(here) and path.relative_to(here).parts[0] in WITH_OTHERS
 
 
-def is_chosen(seed: str, name: str) -> bool:
-    return zlib.crc32(f"{seed} {name}".encode()) % PARTS == 0
-
-
-def is_run(name: str, *, is_long: bool, part_of: str | None, long_part_of: str | None) -> bool:
-    """Whether the options let a test run."""
-    seed = long_part_of if is_long and part_of is None else part_of
-    return seed is None or is_chosen(seed, name)
+def share_of(config: pytest.Config) -> Share:
+    always = frozenset((*config.getoption("--always"), *sampling.found()))
+    return Share(config.getoption("--part-of"), config.getoption("--parts"), always)
 
 
 def leave_out(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Takes the tests away that the options leave out."""
-    seeds = {name: config.getoption(f"--{name.replace('_', '-')}") for name in ("part_of", "long_part_of")}
-    if not any(seed is not None for seed in seeds.values()):
-        return
+    """Takes the tests away that the options leave out; where the time may not suffice for the others, puts them in the order of the seed."""
+    share = share_of(config)
     kept: list[pytest.Item] = []
     left_out: list[pytest.Item] = []
     for item in items:
-        is_long = item.get_closest_marker("long") is not None
-        (kept if is_run(item.nodeid, is_long=is_long, **seeds) else left_out).append(item)
+        (kept if share.has(item.nodeid) else left_out).append(item)
     if left_out:
         config.hook.pytest_deselected(items=left_out)
-        items[:] = kept
+    if config.getoption("--seconds") is not None:
+        kept.sort(key=lambda item: share.place(item.nodeid))
+    items[:] = kept
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Before anything is made for a test: whether there is time for it."""
+    seconds = item.config.getoption("--seconds")
+    if seconds is not None and time.monotonic() > item.config.stash[BEGAN] + seconds:
+        pytest.skip(f"left out: {seconds:.0f} s have gone by")
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    if report.failed:  # one that passes at its second go has another outcome
+        FAILED.append(report.nodeid)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """A test whose toolchain is not there is skipped, and pytest says so."""
+    config.stash[BEGAN] = time.monotonic()
     leave_out(config, items)
     for mark, tool in TOOL_OF_MARK.items():
         if shutil.which(tool) is None:
@@ -148,6 +162,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def pytest_sessionfinish(session: pytest.Session) -> None:
     """A worker whose tests have read every file tells the style figures: to read them all again takes seconds."""
     output = getattr(session.config, "workeroutput", None)
+    if output is None and session.config.getoption("--keep-found"):
+        sampling.keep(FAILED)
     if output is not None and style.facts.cache_info().currsize >= len(style.python_files()):
         output[STYLE] = style.summary()
 

@@ -1,14 +1,17 @@
 """Looks for faults that no fixed test finds: `make search MINUTES=60`, or without an end. Run it before a release.
 
-A round runs fresh seeds of the simulation with one, two and three workers, feeds damaged bytes to everything that reads bytes, kills
-jobs of the pipeline, and runs another third of what clients see on two workers. Failing seeds go to tests/simulation/kept_seeds.txt,
-failing bytes to tests/fuzz/corpus: commit them with the fix, and every later run of the tests replays them.
+A round runs fresh seeds of the simulation with one, two and three workers, feeds damaged bytes to everything that reads bytes, tries
+new examples of property tests, kills jobs of the pipeline and workers of the broker, and runs another share of everything that
+`.ci/run` takes shares of. Failing seeds go to tests/simulation/kept_seeds.txt, failing bytes to tests/fuzz/corpus, and the names of
+failing tests to tests/found_tests.txt: commit them with the fix, and every later `.ci/run` replays them.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import random
+import shutil
 import subprocess
 import sys
 import time
@@ -30,22 +33,45 @@ class Step(NamedTuple):
 
     name: str
     command: tuple[str, ...]
+    profile: str = "steady"
+    """How hard property tests look."""
 
 
-def round_of(seed: int) -> Iterator[Step]:
-    """The steps of a round; another seed looks elsewhere."""
+def round_of(seed: int, missing: frozenset[str] = frozenset()) -> Iterator[Step]:
+    """The steps of a round; another seed looks elsewhere. Tests that need missing tools are left out."""
     for workers, minutes in SIMULATED_MINUTES.items():
         where = ("--first", str(seed), "--minutes", str(minutes), "--workers", str(workers))
         yield Step(f"simulation, {workers} workers", ("-m", "tests.simulation", "--keep", *where))
     for target in TARGETS:
         how = ("--seconds", str(FUZZ_SECONDS), "--seed", str(seed % 2**31))
         yield Step(f"fuzzing, {target}", ("-m", "tests.fuzz", target, *how))
-    pytest = ("-m", "pytest", "-q", "-p", "no:cacheprovider", "--part-of", str(seed))
-    yield Step("kills", (*pytest, "-m", "kills", "tests/pipeline"))
-    yield Step("long tests", (*pytest, "-m", "long and not kills"))
-    marks = "not (kafka_jars or java or node or go or slow or faults or spark or browser)"
-    clients = ("--workers", "2", "-n", "2", "--dist", "loadfile", "tests/wire", "tests/golden", "tests/interop")
-    yield Step("two workers", (*pytest, "-m", marks, *clients))
+    yield from shares_of(seed, missing)
+
+
+def shares_of(seed: int, missing: frozenset[str]) -> Iterator[Step]:
+    """A third of the tests that `.ci/run` takes smaller shares of, lane by lane."""
+    pytest = ("-m", "pytest", "-q", "-p", "no:cacheprovider", "--keep-found")
+    thirds = (*pytest, "--part-of", str(seed))
+    together = ("-n", "2", "--dist", "loadfile")
+    without = "".join(f" and not {mark}" for mark in sorted(missing))
+    elsewhere = "java or kafka_jars or node or go or slow"
+    new = ("--hypothesis-seed", str(seed), "--timeout", "1200")
+    yield Step("property tests", (*pytest, *new, *together, "-m", "not slow", "tests/property"), "searching")
+    yield Step("planted faults", (*thirds, *together, "-m", "slow", "-k", "planted", "tests/simulation"))
+    yield Step("kills", (*thirds, "-m", "kills", "tests/pipeline"))
+    yield Step("pipeline", (*thirds, *together, "--timeout", "600", "-m", f"not kills{without}", "tests/pipeline"))
+    marked = f"({elsewhere}) and not (faults or spark or browser or kills){without}"
+    yield Step("marked tests", (*thirds, *together, "--ignore", "tests/pipeline", "-m", marked))
+    yield Step("real faults", (*thirds, "-m", "faults"))
+    yield Step("browser", (*thirds, "-m", "browser", "tests/console"))
+    clients = ("--workers", "2", *together, "tests/wire", "tests/golden", "tests/interop")
+    yield Step("two workers", (*thirds, "-m", f"not ({elsewhere} or faults or spark or browser)", *clients))
+
+
+def missing_marks() -> frozenset[str]:
+    """The marks of tests that this machine has no tools for."""
+    tools = {"java": "mvn", "kafka_jars": "mvn", "node": "npm", "go": "go"}
+    return frozenset(mark for mark, tool in tools.items() if shutil.which(tool) is None)
 
 
 def search(seconds: float, random_seed: random.Random) -> list[str]:
@@ -53,11 +79,12 @@ def search(seconds: float, random_seed: random.Random) -> list[str]:
     until = time.monotonic() + seconds
     failed: list[str] = []
     while True:
-        for name, command in round_of(random_seed.randrange(2**32)):
+        for name, command, profile in round_of(random_seed.randrange(2**32), missing_marks()):
             if time.monotonic() >= until:
                 return failed
             print(f"== {name}", flush=True)
-            code = subprocess.run([sys.executable, *command], cwd=PROJECT, check=False).returncode
+            environment = os.environ | {"HYPOTHESIS_PROFILE": profile}
+            code = subprocess.run([sys.executable, *command], cwd=PROJECT, env=environment, check=False).returncode
             if code not in {0, NO_TESTS}:
                 failed.append(f"{name}: python {' '.join(command)}")
                 print(f"FAILED {failed[-1]}", flush=True)

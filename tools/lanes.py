@@ -1,34 +1,42 @@
-"""`python -m tools.lanes NAME`: whether a long lane of .ci/run runs as a whole, or a third of it is enough.
+"""`python -m tools.lanes NAME --seed SEED`: which part of a long lane of .ci/run runs, as options of pytest, one a line.
 
-It prints `whole` where a module that the lane tests, a module that one imports, or a file of its tests has changed since the lane
-passed as a whole, and `third` where nothing has. `--passed` notes in `.ci/lanes.json` that it has just passed: run the lane first
-(`make pipeline-test`), and commit the file with the change.
+A lane runs a share of its tests, chosen by the seed: `ONE_IN` of them if a module that the lane tests, a module that one of these
+imports, or a file of its tests has changed since `.ci/run` passed last, else `ONE_IN_IF_UNCHANGED`. Test files that have changed run
+in any case, and so do those whose helpers have. Where the folders of a lane's tests are named for the rooms of its package, the tests
+of a room that has changed run, too. `make search` runs what was left out.
 """
 
 import argparse
-import hashlib
-import json
+import ast
 import sys
 from collections.abc import Iterable, Iterator
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
 import grimp
 
-ROOT = Path(__file__).resolve().parents[1]
-NOTED = Path(".ci", "lanes.json")
+from tools.changed import ROOT, changed_files
+
+ONE_IN, ONE_IN_IF_UNCHANGED = 5, 10
 
 
 class Lane(NamedTuple):
     """What a lane tests, and where its tests are."""
 
     packages: tuple[str, ...]
-    tests: str
+    tests: tuple[str, ...]
+    by_room: bool = False
+    """Whether `tests/pipeline/jobs` is about `horolog.pipeline.jobs`, and so on."""
 
 
+SERVED = ("horolog.broker", "horolog.client", "horolog.testing")
 LANES = {
-    "pipeline": Lane(("horolog.pipeline", "pyspark_horolog"), "tests/pipeline"),
-    "browser": Lane(("horolog.console",), "tests/console"),
+    "planted": Lane(("horolog.broker",), ("tests/simulation",)),
+    "marked": Lane(SERVED, ("tests",)),
+    "pipeline": Lane(("horolog.pipeline", "pyspark_horolog"), ("tests/pipeline",), by_room=True),
+    "browser": Lane(("horolog.console",), ("tests/console",)),
+    "faults": Lane(("horolog.broker",), ("tests/faults", "tests/workers")),
+    "workers": Lane(("horolog.broker", "horolog.client"), ("tests/wire", "tests/golden", "tests/interop")),
 }
 
 
@@ -38,42 +46,68 @@ def modules(lane: Lane, graph: grimp.ImportGraph) -> set[str]:
     return own.union(*(graph.find_upstream_modules(name) for name in own))
 
 
-def sources(lane: Lane, graph: grimp.ImportGraph, root: Path) -> Iterator[Path]:
-    """The files whose change makes the lane run as a whole."""
-    for name in modules(lane, graph):
-        path = root / name.replace(".", "/")
-        yield path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
-    yield from (root / lane.tests).rglob("*.py")
+def module_of(file: str) -> str:
+    """The name under which a file of Python is imported."""
+    return file.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
 
 
-def digest(paths: Iterable[Path], root: Path) -> str:
-    """One line for what lies in files, whatever their order."""
-    whole = hashlib.sha256()
-    for path in sorted(paths):
-        whole.update(f"{path.relative_to(root).as_posix()} {hashlib.sha256(path.read_bytes()).hexdigest()}\n".encode())
-    return whole.hexdigest()
+def room_of(module: str) -> str:
+    """The room of a package that a module belongs to: `horolog.pipeline.jobs.expire` is in `horolog.pipeline.jobs`."""
+    return ".".join(module.split(".")[:3])
 
 
-def read(root: Path) -> dict[str, str]:
-    path = root / NOTED
-    return json.loads(path.read_text("utf-8")) if path.exists() else {}
+def is_below(file: str, folders: Iterable[str]) -> bool:
+    return any(PurePosixPath(file).is_relative_to(folder) for folder in folders)
 
 
-def main(arguments: list[str], root: Path = ROOT) -> int:
+def is_touched(lane: Lane, changed: frozenset[str], graph: grimp.ImportGraph) -> bool:
+    """Whether a change concerns the lane at all."""
+    tested = modules(lane, graph)
+    return any(is_below(file, lane.tests) or (file.endswith(".py") and module_of(file) in tested) for file in changed)
+
+
+def imports_of(source: str) -> set[str]:
+    """The modules that a file of Python imports, wherever it does; of `from a import b` both `a` and `a.b`."""
+    names: set[str] = set()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            names.update(one.name for one in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            names.add(node.module)
+            names.update(f"{node.module}.{one.name}" for one in node.names)
+    return names
+
+
+def due(lane: Lane, changed: frozenset[str], root: Path) -> Iterator[str]:
+    """The test files of a lane that a change is about."""
+    helpers = {module_of(file) for file in changed if file.startswith("tests/") and file.endswith(".py")}
+    programs = {PurePosixPath(file).stem for file in changed if is_below(file, lane.tests) and not file.endswith(".py")}
+    rooms = {room_of(module_of(file)) for file in changed if file.endswith(".py")} if lane.by_room else set()
+    rooms -= {package for package in lane.packages if package in rooms}
+    for path in sorted(path for folder in lane.tests for path in (root / folder).rglob("test_*.py")):
+        file, source = path.relative_to(root).as_posix(), path.read_text("utf-8")
+        names = imports_of(source)
+        about = {room_of(name) for name in names} | {room_of(module_of(file).replace("tests", "horolog", 1))}
+        if file in changed or names & helpers or about & rooms or any(name in source for name in programs):
+            yield file
+
+
+def options(lane: Lane, seed: str, changed: frozenset[str] | None, root: Path = ROOT) -> list[str]:
+    """What pytest is to be told. Where nobody knows what has changed, the seed chooses alone."""
+    if changed is None:
+        return ["--part-of", seed, "--parts", str(ONE_IN)]
+    graph = grimp.build_graph(*dict.fromkeys(one.partition(".")[0] for one in lane.packages), cache_dir=None)
+    parts = ONE_IN if is_touched(lane, changed, graph) else ONE_IN_IF_UNCHANGED
+    return ["--part-of", seed, "--parts", str(parts), *(f"--always={file}" for file in due(lane, changed, root))]
+
+
+def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("lane", choices=LANES)
-    parser.add_argument("--passed", action="store_true", help="note that it has passed as a whole")
-    options = parser.parse_args(arguments)
-    lane = LANES[options.lane]
-    graph = grimp.build_graph(*dict.fromkeys(one.partition(".")[0] for one in lane.packages), cache_dir=None)
-    now = digest(sources(lane, graph, root), root)
-    noted = read(root)
-    if options.passed:
-        (root / NOTED).write_text(
-            json.dumps(dict(sorted((noted | {options.lane: now}).items())), indent=2) + "\n", "utf-8"
-        )
-    else:
-        sys.stdout.write("third\n" if noted.get(options.lane) == now else "whole\n")
+    parser.add_argument("--seed", required=True, help="chooses the share of the lane")
+    chosen = parser.parse_args(arguments)
+    words = options(LANES[chosen.lane], chosen.seed, changed_files())
+    sys.stdout.writelines(f"{word}\n" for word in words)
     return 0
 
 

@@ -2,7 +2,8 @@
 
 `python -m tools.own_coverage` loads it into every worker; HOROLOG_MEASURED names the folder that the data goes to. A context of
 the data is the path of a test file, so that one run tells all test files apart. Other tests of the same run are not measured, and
-take no longer for it.
+take no longer for it. HOROLOG_MEASURED_TESTS may name a file that lists the test files to measure; without it, it is all that mirror
+the packages.
 """
 
 import os
@@ -13,6 +14,7 @@ import pytest
 from coverage import Coverage
 
 FOLDER = "HOROLOG_MEASURED"
+CHOSEN = "HOROLOG_MEASURED_TESTS"
 PACKAGES = (
     "horolog.base",
     "horolog.broker",
@@ -38,10 +40,11 @@ class Contexts:
     loaded = False
     """Whether this process has one; a test that runs pytest in this very process is measured as a part of it."""
 
-    def __init__(self, coverage: Coverage, root: Path) -> None:
+    def __init__(self, coverage: Coverage, root: Path, chosen: frozenset[str] | None = None) -> None:
         Contexts.loaded = True
         self._coverage = coverage
         self._root = root
+        self._chosen = chosen
         self._now = ""
         self._measures = False
 
@@ -50,13 +53,16 @@ class Contexts:
         if name == self._now:
             return
         self._now = name
-        if not name.startswith(TESTS):
+        if not self._is_measured(name):
             self._pause()
             return
         if not self._measures:
             self._coverage.start()
             self._measures = True
         self._coverage.switch_context(name)
+
+    def _is_measured(self, name: str) -> bool:
+        return name.startswith(TESTS) if self._chosen is None else name in self._chosen
 
     def _pause(self) -> None:
         if self._measures:
@@ -77,4 +83,6 @@ class Contexts:
 
 def pytest_configure(config: pytest.Config) -> None:
     if not Contexts.loaded and (hasattr(config, "workerinput") or not config.getoption("numprocesses", None)):
-        config.pluginmanager.register(Contexts(measuring(Path(os.environ[FOLDER])), config.rootpath))
+        listed = os.environ.get(CHOSEN)
+        chosen = frozenset(Path(listed).read_text("utf-8").splitlines()) if listed else None
+        config.pluginmanager.register(Contexts(measuring(Path(os.environ[FOLDER])), config.rootpath, chosen))

@@ -32,6 +32,8 @@ def pytest_collection_modifyitems(items):
             item.add_marker(pytest.mark.timeout(500))
         if "spark" in getattr(item, "fixturenames", ()):
             item.add_marker("spark")
+            if item.get_closest_marker("timeout") is None:
+                item.add_marker(pytest.mark.timeout(600))  # the session may start within it, on a busy machine
             if MISSING_FOR_SPARK:
                 item.add_marker(pytest.mark.skip(reason=f"{', '.join(MISSING_FOR_SPARK)} not installed"))
 

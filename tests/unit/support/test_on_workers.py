@@ -1,35 +1,8 @@
-"""Tests on several workers: which of them run, and how many workers a broker gets."""
+"""Tests on several workers: how many workers a broker gets, and how one that does not start is told."""
 
 import pytest
 
-from tests.conftest import is_chosen, is_run
 from tests.support.broker_process import WORKER_PORTS, WORKERS, WORKERS_VARIABLE, BrokerNotReadyError, BrokerProcess
-
-NAMES = [f"tests/wire/test_prober.py::test_case[{number}]" for number in range(300)]
-
-
-def test_a_seed_chooses_a_third_of_the_tests_and_others_choose_others():
-    parts = [{name for name in NAMES if is_chosen(str(seed), name)} for seed in range(30)]
-    assert all(70 < len(part) < 130 for part in parts)
-    assert set().union(*parts) == set(NAMES)
-    assert parts[0] == {name for name in NAMES if is_chosen("0", name)}
-
-
-@pytest.mark.parametrize("is_long", [False, True])
-def test_without_a_seed_every_test_runs(is_long):
-    assert all(is_run(name, is_long=is_long, part_of=None, long_part_of=None) for name in NAMES)
-
-
-def test_of_the_long_tests_alone_a_third_runs():
-    assert all(is_run(name, is_long=False, part_of=None, long_part_of="7") for name in NAMES)
-    chosen = {name for name in NAMES if is_run(name, is_long=True, part_of=None, long_part_of="7")}
-    assert chosen == {name for name in NAMES if is_chosen("7", name)}
-
-
-def test_a_third_of_all_tests_has_a_third_of_the_long_ones():
-    for is_long in (False, True):
-        chosen = {name for name in NAMES if is_run(name, is_long=is_long, part_of="7", long_part_of="8")}
-        assert chosen == {name for name in NAMES if is_chosen("7", name)}
 
 
 def test_brokers_have_as_many_workers_as_the_run_says_unless_a_test_says_how_many(monkeypatch, tmp_path):

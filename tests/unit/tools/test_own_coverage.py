@@ -1,5 +1,6 @@
 """Each module's own test file covers it: how that is measured, and what the list of exceptions may say."""
 
+import os
 import shutil
 import subprocess
 import sys
@@ -9,7 +10,15 @@ from pathlib import Path
 import pytest
 
 from tools import own_coverage
-from tools.own_coverage import Figures, Rules, at_import, complaints, inside_functions, own_test
+from tools.own_coverage import (
+    Figures,
+    Rules,
+    at_import,
+    complaints,
+    inside_functions,
+    own_test,
+    sample,
+)
 
 TREE = {
     "horolog/__init__.py": "",
@@ -35,7 +44,7 @@ def tree(tmp_path):
     for name, text in TREE.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text)
-    for name in ("__init__.py", "compiled.py", "own_coverage.py", "measured.py"):
+    for name in ("__init__.py", "changed.py", "compiled.py", "own_coverage.py", "measured.py"):
         shutil.copy(Path(own_coverage.__file__).with_name(name), tmp_path / "tools" / name)
     return tmp_path
 
@@ -59,7 +68,9 @@ def test_nothing_is_measured_where_modules_are_compiled(tree):
 def test_a_module_that_only_others_tests_run_is_not_covered(tree):
     done = judged(tree)
     assert done.returncode == 1
-    assert "horolog/broker/used.py: there is no tests/unit/broker/test_used.py\n" in done.stdout
+    missing = "FAILED horolog/broker/used.py: there is no tests/unit/broker/test_used.py\n"
+    assert done.stdout.startswith(missing)
+    assert done.stdout.count("horolog/broker/declared.py") == 0
 
 
 def test_a_tree_passes_whose_exceptions_are_listed(tree):
@@ -159,3 +170,32 @@ def test_every_exception_and_every_shared_file_has_a_reason():
     reasons = [*tables["exceptions"].values(), *(one["why"] for one in tables["shared"].values())]
     assert all(len(reason.split()) > 3 for reason in reasons)
     assert all((own_coverage.ROOT / tests).exists() for tests in own_coverage.read_rules().shared.values())
+
+
+def test_a_sample_has_what_changed_and_a_third_of_the_others():
+    names = [f"horolog/broker/m{number}.py" for number in range(300)]
+    shares = [set(sample(names, Rules(), frozenset(), str(seed))) for seed in range(20)]
+    assert all(70 < len(share) < 130 for share in shares)
+    assert set().union(*shares) == set(names)
+    module, other = sorted(set(names) - shares[0])[:2]
+    changed = frozenset({module, own_test(other)})
+    assert set(sample(names, Rules(), changed, "0")) == shares[0] | {module, other}
+    assert sample(names, Rules(), None, "0") == names
+
+
+def test_a_sample_measures_its_own_tests_alone(tree):
+    """Without Git, what has changed is not known: everything is measured, and a list that says so limits it."""
+    (tree / "tests/unit/broker/test_used.py").write_text(TREE["tests/unit/broker/test_odd.py"])
+    done = judged(tree, "--all", "--sample", "1")
+    assert done.returncode == 0, done.stdout
+    assert "7 of 8 modules are covered" in done.stdout
+    listed = tree / "listed"
+    listed.write_text("tests/unit/broker/test_odd.py")
+    variables = {
+        "HOROLOG_MEASURED": str(tree),
+        "HOROLOG_MEASURED_TESTS": str(listed),
+        "PYTEST_PLUGINS": "tools.measured",
+    }
+    command = [sys.executable, "-m", "pytest", "-q", "-n", "0", "tests/unit/broker"]
+    subprocess.run(command, cwd=tree, env=os.environ | variables, capture_output=True, check=True)
+    assert own_coverage.combined(tree).measured_contexts() - {""} == {"tests/unit/broker/test_odd.py"}
