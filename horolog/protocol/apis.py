@@ -201,5 +201,10 @@ API: Final[dict[int, Api]] = {
         Api(ApiKey.WRITE_SHARE_GROUP_STATE, "share_state", (0, 1), 0),
         Api(ApiKey.DELETE_SHARE_GROUP_STATE, "share_state", (0, 0), 0),
         Api(ApiKey.READ_SHARE_GROUP_STATE_SUMMARY, "share_state", (0, 1), 0),
+        Api(ApiKey.SHARE_GROUP_HEARTBEAT, "share_groups", (1, 1), 0),
+        Api(ApiKey.SHARE_GROUP_DESCRIBE, "share_groups", (1, 1), 0),
+        Api(ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS, "share_groups", (0, 1), 0),
+        Api(ApiKey.ALTER_SHARE_GROUP_OFFSETS, "share_groups", (0, 0), 0),
+        Api(ApiKey.DELETE_SHARE_GROUP_OFFSETS, "share_groups", (0, 0), 0),
     )
 }

@@ -2,7 +2,7 @@
 
 A group's value is its own override, else the broker's setting of the same name behind `group.`, else the default. Overrides are kept
 as rules of the cluster, for existing and future groups; they may be set before a group has members, and stay when it has none.
-Settings of share and streams groups are accepted and kept, and wait for such groups.
+Settings of streams groups are accepted and kept, and wait for such groups.
 """
 
 from __future__ import annotations
@@ -27,7 +27,6 @@ from horolog.broker.config.settings import SPECS, Settings
 from horolog.broker.on_record.stored_rules import GROUP, Rules, StoredRule
 
 _BROKERS: Final = "group."
-_SHARE: Final = "Of share groups: stored, no effect until they are supported."
 _STREAMS: Final = "Of streams groups: stored, no effect until they are supported."
 _RESETS: Final = ("earliest", "latest")
 _BY_DURATION: Final = "by_duration:"
@@ -75,23 +74,70 @@ _ROWS: Final = (
         1,
         bounds=("group.consumer.min.session.timeout.ms", "group.consumer.max.session.timeout.ms"),
     ),
-    _number("share.assignment.interval.ms", 1_000, _SHARE, 0, 15_000),
-    GroupSetting(Spec("share.auto.offset.reset", ConfigType.STRING, "latest", _SHARE, check=_wrong_reset)),
-    _number("share.delivery.count.limit", 5, _SHARE, 2, 10),
-    _number("share.heartbeat.interval.ms", 5_000, _SHARE, 5_000, 15_000),
+    _number(
+        "share.assignment.interval.ms", 1_000, "Accepted for compatibility: assignments are made at once.", 0, 15_000
+    ),
+    GroupSetting(
+        Spec(
+            "share.auto.offset.reset",
+            ConfigType.STRING,
+            "latest",
+            "Where a partition begins that the share group has not read: earliest, latest, or a duration before the present.",
+            check=_wrong_reset,
+        )
+    ),
+    _number(
+        "share.delivery.count.limit",
+        5,
+        "Attempts to deliver a record; after the last one it is archived.",
+        2,
+        bounds=("group.share.min.delivery.count.limit", "group.share.max.delivery.count.limit"),
+    ),
+    _number(
+        "share.heartbeat.interval.ms",
+        5_000,
+        "Heartbeat interval of members.",
+        1,
+        bounds=("group.share.min.heartbeat.interval.ms", "group.share.max.heartbeat.interval.ms"),
+    ),
     GroupSetting(
         Spec(
             "share.isolation.level",
             ConfigType.STRING,
             "read_uncommitted",
-            _SHARE,
+            "Whether records of open and aborted transactions are delivered.",
             choices=("read_committed", "read_uncommitted"),
         )
     ),
-    _number("share.partition.max.record.locks", 2_000, _SHARE, 100, 10_000),
-    _number("share.record.lock.duration.ms", 30_000, _SHARE, 15_000, 60_000),
-    GroupSetting(Spec("share.renew.acknowledge.enable", ConfigType.BOOLEAN, True, _SHARE)),
-    _number("share.session.timeout.ms", 45_000, _SHARE, 45_000, 60_000),
+    _number(
+        "share.partition.max.record.locks",
+        2_000,
+        "Records of one partition that may be locked at a time.",
+        100,
+        bounds=("group.share.min.partition.max.record.locks", "group.share.max.partition.max.record.locks"),
+    ),
+    _number(
+        "share.record.lock.duration.ms",
+        30_000,
+        "Time for which a delivered record is locked for its consumer.",
+        1_000,
+        bounds=("group.share.min.record.lock.duration.ms", "group.share.max.record.lock.duration.ms"),
+    ),
+    GroupSetting(
+        Spec(
+            "share.renew.acknowledge.enable",
+            ConfigType.BOOLEAN,
+            True,
+            "Whether consumers may renew the lock of a record.",
+        )
+    ),
+    _number(
+        "share.session.timeout.ms",
+        45_000,
+        "Time without a heartbeat after which a member is removed.",
+        1,
+        bounds=("group.share.min.session.timeout.ms", "group.share.max.session.timeout.ms"),
+    ),
     _number("streams.assignment.interval.ms", 1_000, _STREAMS, 0, 15_000),
     _number("streams.heartbeat.interval.ms", 5_000, _STREAMS, 5_000, 15_000),
     _number("streams.initial.rebalance.delay.ms", 3_000, _STREAMS),
@@ -101,6 +147,8 @@ _ROWS: Final = (
 ROWS: Final[Mapping[str, GroupSetting]] = {row.spec.name: row for row in _ROWS}
 SESSION_TIMEOUT: Final = "consumer.session.timeout.ms"
 HEARTBEAT_INTERVAL: Final = "consumer.heartbeat.interval.ms"
+SHARE_SESSION_TIMEOUT: Final = "share.session.timeout.ms"
+SHARE_HEARTBEAT_INTERVAL: Final = "share.heartbeat.interval.ms"
 
 
 def check(overrides: Mapping[str, str], settings: Settings) -> None:
@@ -127,10 +175,15 @@ def _is_beyond(value: Value, limit: Value, *, is_lowest: bool) -> bool:
 
 def number(overrides: Mapping[str, str], key: str, settings: Settings) -> int:
     """The effective value of a key that is a number."""
-    text = overrides.get(key)
-    value = _of_broker(ROWS[key], settings) if text is None else ROWS[key].spec.parse(text)
+    value = setting(overrides, key, settings)
     assert isinstance(value, int)
     return value
+
+
+def setting(overrides: Mapping[str, str], key: str, settings: Settings) -> Value:
+    """The effective value of a key."""
+    text = overrides.get(key)
+    return _of_broker(ROWS[key], settings) if text is None else ROWS[key].spec.parse(text)
 
 
 def _of_broker(row: GroupSetting, settings: Settings) -> Value:

@@ -8,6 +8,12 @@
     6     ConsumerGroupTargetAssignmentMetadataKey  ConsumerGroupTargetAssignmentMetadataValue
     7     ConsumerGroupTargetAssignmentMemberKey    ConsumerGroupTargetAssignmentMemberValue
     8     ConsumerGroupCurrentMemberAssignmentKey   ConsumerGroupCurrentMemberAssignmentValue
+    10    ShareGroupMemberMetadataKey               ShareGroupMemberMetadataValue
+    11    ShareGroupMetadataKey                     ShareGroupMetadataValue
+    12    ShareGroupTargetAssignmentMetadataKey     ShareGroupTargetAssignmentMetadataValue
+    13    ShareGroupTargetAssignmentMemberKey       ShareGroupTargetAssignmentMemberValue
+    14    ShareGroupCurrentMemberAssignmentKey      ShareGroupCurrentMemberAssignmentValue
+    15    ShareGroupStatePartitionMetadataKey       ShareGroupStatePartitionMetadataValue
     16    ConsumerGroupRegularExpressionKey         ConsumerGroupRegularExpressionValue
 
 A record without a value is a tombstone. Kafka 0.8 wrote key 0; here it keeps the offsets that clients commit with OffsetCommit v0, which
@@ -38,6 +44,18 @@ from horolog.protocol.messages.coordinator_records import (
     GroupMetadataValue,
     OffsetCommitKey,
     OffsetCommitValue,
+    ShareGroupCurrentMemberAssignmentKey,
+    ShareGroupCurrentMemberAssignmentValue,
+    ShareGroupMemberMetadataKey,
+    ShareGroupMemberMetadataValue,
+    ShareGroupMetadataKey,
+    ShareGroupMetadataValue,
+    ShareGroupStatePartitionMetadataKey,
+    ShareGroupStatePartitionMetadataValue,
+    ShareGroupTargetAssignmentMemberKey,
+    ShareGroupTargetAssignmentMemberValue,
+    ShareGroupTargetAssignmentMetadataKey,
+    ShareGroupTargetAssignmentMetadataValue,
 )
 from horolog.protocol.primitives import Buffer
 from horolog.protocol.records.batch import Entry
@@ -60,6 +78,12 @@ _PAIRS: dict[int, tuple[type[Message], type[Message]]] = {
     6: (ConsumerGroupTargetAssignmentMetadataKey, ConsumerGroupTargetAssignmentMetadataValue),
     7: (ConsumerGroupTargetAssignmentMemberKey, ConsumerGroupTargetAssignmentMemberValue),
     8: (ConsumerGroupCurrentMemberAssignmentKey, ConsumerGroupCurrentMemberAssignmentValue),
+    10: (ShareGroupMemberMetadataKey, ShareGroupMemberMetadataValue),
+    11: (ShareGroupMetadataKey, ShareGroupMetadataValue),
+    12: (ShareGroupTargetAssignmentMetadataKey, ShareGroupTargetAssignmentMetadataValue),
+    13: (ShareGroupTargetAssignmentMemberKey, ShareGroupTargetAssignmentMemberValue),
+    14: (ShareGroupCurrentMemberAssignmentKey, ShareGroupCurrentMemberAssignmentValue),
+    15: (ShareGroupStatePartitionMetadataKey, ShareGroupStatePartitionMetadataValue),
     16: (ConsumerGroupRegularExpressionKey, ConsumerGroupRegularExpressionValue),
 }
 _KINDS = {key: number for number, (key, _) in _PAIRS.items()} | {ConsumerGroupPartitionMetadataKey: 4}

@@ -138,6 +138,80 @@ class ConsumerGroupCurrentMemberAssignmentValue(Message, versions="0", flexible=
     partitions_pending_revocation: list[CurrentPartitions] = field(array(CurrentPartitions))
 
 
+class ShareGroupMemberMetadataKey(Message, versions="10"):
+    group_id: str = field(string)
+    member_id: str = field(string)
+
+
+class ShareGroupMemberMetadataValue(Message, versions="0", flexible="0+"):
+    rack_id: str | None = field(string, nullable="0+")
+    client_id: str = field(string)
+    client_host: str = field(string)
+    subscribed_topic_names: list[str] = field(array(string))
+
+
+class ShareGroupMetadataKey(Message, versions="11"):
+    group_id: str = field(string)
+
+
+class ShareGroupMetadataValue(Message, versions="0", flexible="0+"):
+    epoch: int = field(int32)
+    # changes when a topic that the group reads does
+    metadata_hash: int = field(int64)
+
+
+class ShareGroupTargetAssignmentMetadataKey(Message, versions="12"):
+    group_id: str = field(string)
+
+
+class ShareGroupTargetAssignmentMetadataValue(Message, versions="0", flexible="0+"):
+    assignment_epoch: int = field(int32)
+    assignment_timestamp: int = field(int64, tag=0, ignorable=True)
+
+
+class ShareGroupTargetAssignmentMemberKey(Message, versions="13"):
+    group_id: str = field(string)
+    member_id: str = field(string)
+
+
+class ShareGroupTargetAssignmentMemberValue(Message, versions="0", flexible="0+"):
+    topic_partitions: list[TargetPartitions] = field(array(TargetPartitions))
+
+
+class ShareGroupCurrentMemberAssignmentKey(Message, versions="14"):
+    group_id: str = field(string)
+    member_id: str = field(string)
+
+
+class ShareGroupCurrentMemberAssignmentValue(Message, versions="0", flexible="0+"):
+    member_epoch: int = field(int32)
+    previous_member_epoch: int = field(int32)
+    # always 0, stable
+    state: int = field(int8)
+    assigned_partitions: list[CurrentPartitions] = field(array(CurrentPartitions))
+
+
+class ShareGroupStatePartitionMetadataKey(Message, versions="15"):
+    group_id: str = field(string)
+
+
+class TopicPartitionsInfo(Struct):
+    topic_id: bytes = field(uuid)
+    topic_name: str = field(string)
+    partitions: list[int] = field(array(int32))
+
+
+class TopicInfo(Struct):
+    topic_id: bytes = field(uuid)
+    topic_name: str = field(string)
+
+
+class ShareGroupStatePartitionMetadataValue(Message, versions="0", flexible="0+"):
+    initializing_topics: list[TopicPartitionsInfo] = field(array(TopicPartitionsInfo))
+    initialized_topics: list[TopicPartitionsInfo] = field(array(TopicPartitionsInfo))
+    deleting_topics: list[TopicInfo] = field(array(TopicInfo))
+
+
 class ConsumerGroupRegularExpressionKey(Message, versions="16"):
     group_id: str = field(string)
     regular_expression: str = field(string)

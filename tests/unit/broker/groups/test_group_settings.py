@@ -41,6 +41,11 @@ def test_what_a_group_may_be_given(key, text):
         ("share.auto.offset.reset", "by_duration:-PT1H", "by_duration:PnDTnHnMn.nS"),
         ("share.isolation.level", "none", "one of read_committed, read_uncommitted"),
         ("share.delivery.count.limit", "1", "from 2"),
+        ("share.delivery.count.limit", "11", "less than or equal to group.share.max.delivery.count.limit, 10"),
+        ("share.record.lock.duration.ms", "14999", "greater than or equal to group.share.min.record.lock.duration.ms"),
+        ("share.partition.max.record.locks", "4001", "group.share.max.partition.max.record.locks, 4000"),
+        ("share.session.timeout.ms", "44999", "group.share.min.session.timeout.ms, 45000"),
+        ("share.heartbeat.interval.ms", "15001", "group.share.max.heartbeat.interval.ms, 15000"),
         ("streams.num.standby.replicas", "3", "to 2"),
     ],
 )
