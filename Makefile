@@ -17,7 +17,8 @@ PYTHON ?= $(shell for name in $(CANDIDATES); do \
 # Tests that need more than packages from the index carry one of these marks; .ci/run runs them too.
 ELSEWHERE := kafka_jars or java or node or go or spark or slow or faults or browser
 MARKS ?= not ($(ELSEWHERE))
-WORKERS ?= 2
+# More processes than processors: tests often wait.
+WORKERS ?= 3
 
 # Says what takes long, and how long it took.
 PROGRESS := sh tools/progress.sh

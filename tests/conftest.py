@@ -81,6 +81,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
     parser.addoption("--part-of", metavar="SEED", help="run a share of the tests, chosen by this seed")
     parser.addoption("--parts", type=int, default=sampling.PARTS, help="one test in so many belongs to a share")
+    parser.addoption("--cases-of", metavar="SEED", default="1", help="choose the cases of tests marked one_in, or all")
     parser.addoption("--always", action="append", default=[], metavar="FILE", help="run these tests besides a share")
     parser.addoption("--seconds", type=float, help="skip tests that would begin later than that")
     parser.addoption("--keep-found", action="store_true", help="note tests that fail in tests/found_tests.txt")
@@ -113,7 +114,13 @@ def is_with_others(path: Path) -> bool:
 
 def share_of(config: pytest.Config) -> Share:
     always = frozenset((*config.getoption("--always"), *sampling.found()))
-    return Share(config.getoption("--part-of"), config.getoption("--parts"), always)
+    return Share(config.getoption("--part-of"), config.getoption("--parts"), cases_seed(config), always)
+
+
+def cases_seed(config: pytest.Config) -> str | None:
+    """What chooses among the cases of a test; where the command line names a test, nothing does."""
+    seed = config.getoption("--cases-of")
+    return None if seed == "all" or any("::" in word for word in config.args) else seed
 
 
 def leave_out(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -122,7 +129,8 @@ def leave_out(config: pytest.Config, items: list[pytest.Item]) -> None:
     kept: list[pytest.Item] = []
     left_out: list[pytest.Item] = []
     for item in items:
-        (kept if share.has(item.nodeid) else left_out).append(item)
+        mark = item.get_closest_marker("one_in")
+        (kept if share.has(item.nodeid, 1 if mark is None else mark.args[0]) else left_out).append(item)
     if left_out:
         config.hook.pytest_deselected(items=left_out)
     if config.getoption("--seconds") is not None:

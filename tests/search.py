@@ -24,6 +24,8 @@ from tests.support.style import PROJECT
 SIMULATED_MINUTES = {1: 6.0, 2: 2.0, 3: 2.0}
 """Of a round, by the number of workers."""
 FUZZ_SECONDS = 15
+SEEDS = ("HOROLOG_LARGEST_SEED", "HOROLOG_SEED", "HOROLOG_SOAK_SEED")
+"""Variables that tests take their seeds from."""
 NO_TESTS = 5
 """What pytest says where a mark is on no test."""
 
@@ -51,12 +53,14 @@ def round_of(seed: int, missing: frozenset[str] = frozenset()) -> Iterator[Step]
 def shares_of(seed: int, missing: frozenset[str]) -> Iterator[Step]:
     """A third of the tests that `.ci/run` takes smaller shares of, lane by lane."""
     pytest = ("-m", "pytest", "-q", "-p", "no:cacheprovider", "--keep-found")
-    thirds = (*pytest, "--part-of", str(seed))
+    thirds = (*pytest, "--part-of", str(seed), "--cases-of", "all")
     together = ("-n", "2", "--dist", "loadfile")
     without = "".join(f" and not {mark}" for mark in sorted(missing))
     elsewhere = "java or kafka_jars or node or go or slow"
     new = ("--hypothesis-seed", str(seed), "--timeout", "1200")
     yield Step("property tests", (*pytest, *new, *together, "-m", "not slow", "tests/property"), "searching")
+    default = f"not ({elsewhere} or spark or faults or browser)"
+    yield Step("other cases", (*pytest, "--cases-of", str(seed), "-n", "2", "-m", f"one_in and {default}"))
     yield Step("planted faults", (*thirds, *together, "-m", "slow", "-k", "planted", "tests/simulation"))
     yield Step("kills", (*thirds, "-m", "kills", "tests/pipeline"))
     yield Step("pipeline", (*thirds, *together, "--timeout", "600", "-m", f"not kills{without}", "tests/pipeline"))
@@ -79,11 +83,12 @@ def search(seconds: float, random_seed: random.Random) -> list[str]:
     until = time.monotonic() + seconds
     failed: list[str] = []
     while True:
-        for name, command, profile in round_of(random_seed.randrange(2**32), missing_marks()):
+        seed = random_seed.randrange(2**32)
+        for name, command, profile in round_of(seed, missing_marks()):
             if time.monotonic() >= until:
                 return failed
             print(f"== {name}", flush=True)
-            environment = os.environ | {"HYPOTHESIS_PROFILE": profile}
+            environment = os.environ | dict.fromkeys(SEEDS, str(seed)) | {"HYPOTHESIS_PROFILE": profile}
             code = subprocess.run([sys.executable, *command], cwd=PROJECT, env=environment, check=False).returncode
             if code not in {0, NO_TESTS}:
                 failed.append(f"{name}: python {' '.join(command)}")

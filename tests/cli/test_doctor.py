@@ -9,7 +9,7 @@ import pytest
 
 from horolog.base import pins
 from horolog.broker.log.indexes import offset_index
-from horolog.broker.log.storage import RealStorage
+from horolog.broker.log.storage import RealStorage, file_locks
 from horolog.protocol.records.entries import iter_records
 from tests.support import golden
 
@@ -222,7 +222,10 @@ def test_a_checkpoint_that_cannot_be_read_is_a_finding_of_the_folder(data, horol
     assert kept.read_bytes() == b"0\nmany\n"
 
 
-def test_a_folder_in_use_is_only_looked_at(data, horolog):
+def test_a_folder_in_use_is_only_looked_at(data, horolog, monkeypatch):
+    monkeypatch.setattr(
+        file_locks, "LOOKS", 3
+    )  # the holder is of this process: a look drops its POSIX lock, and another one waits
     flip(logs(data)[0], 400)
     lock = RealStorage().lock(str(data / ".lock"))
     try:

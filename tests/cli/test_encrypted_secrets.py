@@ -69,7 +69,7 @@ class Place:
         asyncio.run(ask())
 
 
-@pytest.fixture(params=["1", "2"])
+@pytest.fixture(params=["1", pytest.param("2", marks=pytest.mark.slow)])
 def place(request: Any, tmp_path: Path, horolog: Callable[..., Any]) -> Any:
     made = Place(tmp_path, request.param, horolog)
     yield made

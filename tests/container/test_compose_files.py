@@ -122,6 +122,7 @@ async def topics(address):
         return {name: len(topic.partitions) for name, topic in found.items() if not topic.internal}
 
 
+@pytest.mark.one_in(3)
 def test_it_works_with_processes_of_this_machine(compose, tmp_path):
     place = Here(tmp_path)
     try:

@@ -273,6 +273,7 @@ OFFSET_INDEX_DAMAGE: dict[str, Change] = {
 
 
 @CLEAN_OR_KILLED
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("magic", [1, 2])
 @pytest.mark.parametrize("which", [0, -1], ids=["first segment", "last segment"])
 @pytest.mark.parametrize("kind", TIME_INDEX_DAMAGE)
@@ -284,6 +285,7 @@ def test_time_index(damaged: DamagedLog, kind: str, which: int, magic: int, *, c
 
 
 @CLEAN_OR_KILLED
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("magic", [1, 2])
 @pytest.mark.parametrize("which", [0, -1], ids=["first segment", "last segment"])
 @pytest.mark.parametrize("kind", OFFSET_INDEX_DAMAGE)

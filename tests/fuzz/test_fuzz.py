@@ -1,4 +1,4 @@
-"""The kept corpus runs through every target, and each target survives two seconds of mutations in a process with bounded memory."""
+"""The kept corpus runs through every target, and each target survives a moment of mutations in a process with bounded memory."""
 
 import logging
 import subprocess
@@ -11,7 +11,7 @@ from tests.fuzz import corpus, mutation
 from tests.fuzz.targets import TARGETS, load
 from tests.support.broker_process import PROJECT
 
-SMOKE_SECONDS = 2
+SMOKE_SECONDS = 0.3
 
 
 @pytest.fixture(autouse=True)
@@ -68,8 +68,8 @@ def test_the_loop_finds_what_breaks_a_target() -> None:
 
 
 def test_a_slow_input_is_a_finding(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(mutation, "MAX_CPU_SECONDS", 0.01)
-    report = mutation.run(lambda _: sum(range(2_000_000)), [b"seed"], 0.2, seed=3)
+    monkeypatch.setattr(mutation, "MAX_CPU_SECONDS", 0.0)
+    report = mutation.run(lambda _: sum(range(20_000)), [b"seed"], 0.2, seed=3)
     assert "s of cpu" in report.findings[0].reason
 
 

@@ -3,7 +3,7 @@
 What it costs the broker is bounded: processor time, memory, and how long another client waits meanwhile. Time is that of the broker's
 processor, read from the system, so that other work on the machine does not count.
 
-The versions and the arrays are chosen by a seed; `HOROLOG_LARGEST_SEED` is that of a run, printed where it fails.
+The versions and the arrays are chosen by a seed, which `HOROLOG_LARGEST_SEED` sets; `make search` tries others.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from tests.support.raw_wire import RawWire
 from tests.support.sasl import plain_token
 from tests.support.sasl_brokers import LISTENER, MODULES, PASSWORD, Door, horolog
 
-pytestmark = pytest.mark.timeout(600)
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
 ELEMENTS, SIZE_BYTES = 60_000, 600_000
 MIB = 2**20
@@ -60,7 +60,7 @@ MEDIAN_MS, P99_MS = 25.0, 100.0
 
 @pytest.fixture(scope="module")
 def seed() -> int:
-    return int(os.environ.get("HOROLOG_LARGEST_SEED", "0")) or random.SystemRandom().randrange(1, 1 << 30)
+    return int(os.environ.get("HOROLOG_LARGEST_SEED", "1"))
 
 
 @pytest.fixture(scope="module")

@@ -28,7 +28,7 @@ pytestmark = pytest.mark.timeout(180)
 RATE = 50_000
 WINDOWS_S = 11
 VERSION = 9
-SECONDS = 8.0
+SECONDS = 4.0
 
 
 def frame(size: int) -> bytes:

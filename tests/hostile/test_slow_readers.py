@@ -153,6 +153,7 @@ def test_of_converted_records_everybody_has_a_share(start_broker: BrokerStarter)
         assert answer_bytes(broker.address) > bound // 256 // 2
 
 
+@pytest.mark.slow
 def test_when_they_have_gone_their_memory_goes_back_to_the_system(start_broker: BrokerStarter) -> None:
     broker = start_broker(horolog__fetch__upconversion__cache__bytes=0, socket__send__buffer__bytes=SMALL_BUFFER)
     fill(broker.address, old=True)

@@ -4,7 +4,7 @@ import time
 from pathlib import Path
 
 import pytest
-from confluent_kafka import OFFSET_BEGINNING, Consumer, Message, TopicPartition
+from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, Message, TopicPartition
 
 from tests.support import golden
 from tests.support.broker_process import BrokerProcess
@@ -43,21 +43,26 @@ def adopt(start_broker: BrokerStarter, cases: Path, data: Path, names: tuple[str
     return start_broker(data, log__retention__ms=-1, log__cleaner__enable="false")
 
 
-def consume(broker: BrokerProcess, topic: str, count: int, isolation: str) -> list[Message]:
+def consume(broker: BrokerProcess, topic: str, isolation: str) -> list[Message]:
     settings = {
         "bootstrap.servers": broker.address,
         "group.id": "none",
         "enable.auto.commit": False,
         "isolation.level": isolation,
+        "enable.partition.eof": True,
+        "fetch.wait.max.ms": 10,  # at the end
     }
     consumer = Consumer(settings)
     try:
         consumer.assign([TopicPartition(topic, 0, OFFSET_BEGINNING)])
         messages: list[Message] = []
         end = time.monotonic() + 60
-        while len(messages) < count and time.monotonic() < end:
-            messages += consumer.consume(500, 0.5)
-        messages += consumer.consume(10, 0.2)
+        while not (messages and messages[-1].error()):
+            assert time.monotonic() < end, f"{topic} is not read to its end"
+            messages += consumer.consume(1, 0.5)
+        end_of_topic = messages.pop().error()
+        assert end_of_topic is not None
+        assert end_of_topic.code() == KafkaError._PARTITION_EOF
         assert [message.error() for message in messages if message.error()] == []
         return messages
     finally:
@@ -85,7 +90,7 @@ def test_plain_folders_are_read(start_broker: BrokerStarter, cases: Path, tmp_pa
     broker = adopt(start_broker, cases, tmp_path / "data", PLAIN)
     for name in PLAIN:
         expected = Case(name, cases).records()
-        check(consume(broker, name, len(expected), "read_uncommitted"), expected)
+        check(consume(broker, name, "read_uncommitted"), expected)
 
 
 def test_transactions_are_read_by_isolation_level(start_broker: BrokerStarter, cases: Path, tmp_path: Path) -> None:
@@ -94,4 +99,4 @@ def test_transactions_are_read_by_isolation_level(start_broker: BrokerStarter, c
     for name in TRANSACTIONAL:
         for isolation in ("read_uncommitted", "read_committed"):
             expected = Case(name, cases).records(isolation)
-            check(consume(broker, name, len(expected), isolation), expected)
+            check(consume(broker, name, isolation), expected)

@@ -150,6 +150,7 @@ def by_kafka_python(door: Door, text: str) -> str:
         gc.collect()
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("client", [by_librdkafka, by_kafka_python], ids=lambda one: one.__name__)
 def test_a_client_comes_in_or_does_not(door: Door, client: Callable[[Door, str], str], case: str) -> None:

@@ -39,7 +39,7 @@ pytestmark = [
 RELEASE = "4.3.1"
 KCAT = shutil.which("kcat")
 WAIT_S = 60.0
-REFUSED_WAIT_S = 4.0
+REFUSED_WAIT_S = 1.5
 """After which a client gives up that would try again and again."""
 ONE_OF_THEM = [
     "horolog",

@@ -25,7 +25,7 @@ from tests.simulation.themes import (
 from tests.simulation.world import SimulationFailure
 from tools import compiled
 
-SEEDS = 50
+SEEDS = 25
 STEPS = 120
 PARTS = 5
 SEEDS_FOR_A_PLANTED_BUG = 400

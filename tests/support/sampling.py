@@ -20,15 +20,18 @@ class Share:
 
     seed: str | None = None
     parts: int = PARTS
+    cases_seed: str | None = None
+    """Chooses among the cases of a test that is marked `one_in`."""
     always: frozenset[str] = frozenset()
     """Names of tests, or of their files."""
 
     def must(self, name: str) -> bool:
         return name in self.always or file_of(name) in self.always
 
-    def has(self, name: str) -> bool:
-        """Whether a test belongs to the share."""
-        return self.seed is None or self.must(name) or is_chosen(self.seed, name, self.parts)
+    def has(self, name: str, one_in: int = 1) -> bool:
+        """Whether a test belongs to the share; it may be one of many cases of which one in so many is enough."""
+        chosen = ((self.seed, self.parts), (self.cases_seed, one_in))
+        return self.must(name) or all(seed is None or is_chosen(seed, name, parts) for seed, parts in chosen)
 
     def place(self, name: str) -> tuple[bool, int]:
         """Orders the files of a run whose time is limited: what must run comes first, then another file for another seed."""

@@ -27,6 +27,7 @@ def names_in(packed):
         return archive.getnames()
 
 
+@pytest.mark.slow  # hundreds of megabytes
 def test_a_python_without_packages_has_all_that_tasks_import(packed, tmp_path):
     with tarfile.open(packed.archive) as archive:
         archive.extractall(tmp_path)

@@ -14,6 +14,7 @@ def test_missed_and_read_past_are_counted_from_the_right_answer():
     assert missed == [0, 1, 1]
 
 
+@pytest.mark.slow
 def test_the_index_that_ships_is_exact(monkeypatch):
     monkeypatch.setattr(index_designs, "RECORDS", 1500)
     monkeypatch.setattr(index_designs, "OPENED_PARTITIONS", 2)

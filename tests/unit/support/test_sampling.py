@@ -23,6 +23,16 @@ def test_without_a_seed_every_test_runs():
     assert chosen(Share()) == set(NAMES)
 
 
+def test_of_cases_one_in_some_is_enough_in_a_share_and_without_one():
+    def cases(share):
+        return {name for name in NAMES if share.has(name, 3)}
+
+    assert cases(Share()) == set(NAMES)
+    assert cases(Share(cases_seed="5")) == {name for name in NAMES if is_chosen("5", name, 3)}
+    assert cases(Share("7", 5, cases_seed="5")) == cases(Share(cases_seed="5")) & chosen(Share("7", 5))
+    assert cases(Share("7", 5, "5", frozenset(NAMES))) == set(NAMES)
+
+
 def test_named_tests_and_files_belong_to_every_share():
     one = next(name for name in NAMES if not is_chosen("7", name))
     assert one in chosen(Share("7", always=frozenset({one})))
