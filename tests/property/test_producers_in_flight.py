@@ -83,7 +83,8 @@ class Run:
     def seal(self) -> None:
         """What comes with the checkpoints."""
         self.flush()
-        set_active_apart(self.model.partition, NOW_MS)
+        if self.model.partition.segments[-1].end_bytes:  # as of a segment that was found damaged
+            set_active_apart(self.model.partition, NOW_MS)
         self.model.partition.sync_state.save_producers(
             self.model.partition.producers, self.model.partition.log_end_offset
         )

@@ -175,6 +175,7 @@ class _Pass:
             for segment in members:
                 self._copy(segment, target, reindex)
             seal = self._complete(target, members[-1].modified_ms)
+            assert seal.contents.next_offset <= members[-1].next_offset, f"{seal} in place of {members}"
         finally:
             target.close()
         self._save_transactions(base_offset, reindex)
@@ -213,6 +214,7 @@ class _Pass:
 
 def _append(target: Segment, kept: CleanedBatch, batch: Batch) -> None:
     """Add the remains of a batch to the new segment, with the index entries that are due."""
+    assert target.next_offset <= kept.first_offset <= kept.last_offset <= batch.last_offset, f"{target!r} got {kept}"
     if not target.end_bytes:
         target.first_timestamp = kept.max_timestamp
     offset = kept.last_offset if batch.magic >= 2 else kept.first_offset

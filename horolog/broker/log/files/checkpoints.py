@@ -95,7 +95,9 @@ def decode_offsets(data: bytes) -> dict[TopicPartition, int]:
 def frame_lines(lines: Iterable[str]) -> bytes:
     """Version, count and lines: the layout of every checkpoint of this family."""
     rows = list(lines)
-    return "".join(f"{row}\n" for row in ("0", str(len(rows)), *rows)).encode()
+    text = "".join(f"{row}\n" for row in ("0", str(len(rows)), *rows))
+    assert text.count("\n") == 2 + len(rows), f"a line of {rows} is several"
+    return text.encode()
 
 
 def unframe_lines(data: bytes) -> list[tuple[int, str]]:
@@ -128,6 +130,7 @@ def whole_numbers(text: str, count: int, line_number: int) -> list[int]:
 
 
 def encode_partition_metadata(topic_id: bytes) -> bytes:
+    assert len(topic_id) == TOPIC_ID_BYTES, f"{topic_id.hex()} is no topic id"
     return f"version: 0\ntopic_id: {show_uuid(topic_id)}".encode()
 
 

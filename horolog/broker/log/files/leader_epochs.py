@@ -10,7 +10,7 @@ growing from line to line:
 """
 
 from bisect import bisect_right
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from horolog.broker.log.files.checkpoints import (
     LARGEST_INDEX,
@@ -26,8 +26,16 @@ UNDEFINED = (-1, -1)
 """Epoch and offset of the result for an epoch that is unknown to this log."""
 
 
-def encode(entries: Iterable[tuple[int, int]]) -> bytes:
+def encode(entries: Sequence[tuple[int, int]]) -> bytes:
+    assert all(map(comes_after, entries, [None, *entries])), f"epochs that do not grow: {entries}"
     return frame_lines(f"{epoch} {start_offset}" for epoch, start_offset in entries)
+
+
+def comes_after(entry: tuple[int, int], before: tuple[int, int] | None) -> bool:
+    """Whether an entry is possible behind the one before. Asserted on writing, damage on reading."""
+    epoch, start_offset = entry
+    is_possible = 0 <= epoch <= LARGEST_INDEX and start_offset >= 0
+    return is_possible and (before is None or (epoch > before[0] and start_offset >= before[1]))
 
 
 def decode(data: bytes) -> list[tuple[int, int]]:
@@ -35,7 +43,7 @@ def decode(data: bytes) -> list[tuple[int, int]]:
     entries: list[tuple[int, int]] = []
     for number, line in unframe_lines(data):
         epoch, start_offset = whole_numbers(line, 2, number)
-        if epoch > LARGEST_INDEX or (entries and (epoch <= entries[-1][0] or start_offset < entries[-1][1])):
+        if not comes_after((epoch, start_offset), entries[-1] if entries else None):
             raise CheckpointError(f"line {number}: {line!r} does not come after the line before")
         entries.append((epoch, start_offset))
     return entries

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from crc32c import crc32c
 
 from horolog.broker.log.files import checkpoints
-from horolog.broker.log.files.checkpoints import CheckpointError, Loaded
+from horolog.broker.log.files.checkpoints import CheckpointError, Loaded, is_possible
 from horolog.broker.log.storage import FileMissing, Storage, StorageFault
 from horolog.protocol.topic_partition import TopicPartition
 
@@ -46,6 +46,8 @@ def encode(starts: Mapping[TopicPartition, int], record: int = 0) -> bytes:
         f"{_HEAD_WITH_RECORD}{record}" if record else _HEAD,
         *(f"{topic} {index} {offset}" for (topic, index), offset in starts.items()),
     )
+    for (topic, index), offset in starts.items():
+        assert is_possible(topic, index, offset), f"{topic}-{index} at {offset}"
     body = "".join(f"{line}\n" for line in lines).encode()
     return body + f"{_CHECKSUM}{crc32c(body):08x}\n".encode()
 
@@ -72,7 +74,10 @@ def _decode(data: bytes) -> tuple[dict[TopicPartition, int], int]:
     if not record.isdigit() or (head != _HEAD and record == "0"):
         raise CheckpointError(f"{head!r} is not {_HEAD!r}")
     parts = [line.split(" ") for line in lines]
-    return {(topic, int(index)): int(offset) for topic, index, offset in parts}, int(record)
+    starts = {(topic, int(index)): int(offset) for topic, index, offset in parts}
+    if not all(is_possible(topic, index, offset) for (topic, index), offset in starts.items()):
+        raise CheckpointError("it names a partition or an offset that cannot be")
+    return starts, int(record)
 
 
 def load(storage: Storage, data_dir: str) -> LoadedStarts:

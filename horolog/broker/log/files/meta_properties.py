@@ -45,6 +45,7 @@ class MetaProperties:
 
 def encode(meta: MetaProperties, now_ms: int) -> bytes:
     """The file's bytes, with the time of writing in the comment that Java puts there."""
+    assert lack(meta) is None, f"{meta}: {lack(meta)}"
     when = datetime.fromtimestamp(now_ms / 1000, UTC)
     values = {
         NODE_KEY[meta.version]: None if meta.node_id is None else str(meta.node_id),
@@ -76,9 +77,17 @@ def decode(data: bytes) -> MetaProperties:
         values.pop("directory.id", None),
         values,
     )
-    if meta.version == 1 and (meta.node_id is None or meta.cluster_id is None):
-        raise MetaDamaged("version 1 without node.id or cluster.id")
+    reason = lack(meta)
+    if reason is not None:
+        raise MetaDamaged(reason)
     return meta
+
+
+def lack(meta: MetaProperties) -> str | None:
+    """What a file lacks that every one of its version has. Asserted to be nothing on writing, damage on reading."""
+    if meta.version == 1 and (meta.node_id is None or meta.cluster_id is None):
+        return "version 1 without node.id or cluster.id"
+    return None
 
 
 def salvage(data: bytes) -> MetaProperties:

@@ -29,6 +29,7 @@ class IndexFile:
     def __init__(self, storage: Storage, path: str, max_bytes: int, entries: bytes = b"") -> None:
         self._storage = storage
         self._file: File | None = None
+        assert len(entries) % self.ENTRY.size == 0, f"{len(entries)} bytes are no whole entries: {path}"
         self._written = len(entries)
         self.path = path
         self.entries = bytearray(entries)
@@ -58,6 +59,7 @@ class IndexFile:
 
     def trim(self) -> None:
         """Write the missing entries and cut the file behind them."""
+        assert len(self.entries) % self.ENTRY.size == 0, f"{self!r}: {len(self.entries)} bytes are no whole entries"
         self.flush()
         self._opened().truncate(len(self.entries))
 
@@ -69,6 +71,8 @@ class IndexFile:
 
     def cut_back(self, size_bytes: int) -> None:
         """Drop the entries behind `size_bytes`; those in the file are overwritten or cut off later."""
+        assert size_bytes % self.ENTRY.size == 0, f"{self!r} cut to {size_bytes} bytes"
+        assert size_bytes <= len(self.entries), f"{self!r} cut to {size_bytes} bytes"
         self._written = min(self._written, size_bytes)
         del self.entries[size_bytes:]
 

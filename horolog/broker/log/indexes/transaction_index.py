@@ -24,6 +24,7 @@ from horolog.broker.log.storage import FileMissing, Storage, parent_of
 SUFFIX = ".txnindex"
 ENTRY_BYTES = 34
 _ENTRY = struct.Struct(">hqqqq")
+assert _ENTRY.size == ENTRY_BYTES
 
 
 class TransactionIndexError(ValueError):
@@ -54,15 +55,18 @@ def decode(data: bytes, base_offset: int) -> list[AbortedTransaction]:
         entry = AbortedTransaction(*numbers)
         if version != 0:
             raise TransactionIndexError(f"entry {len(entries)} has version {version}")
-        if not (
-            0 <= entry.first_offset <= entry.last_offset and last_offset < entry.last_offset and entry.producer_id >= 0
-        ):
+        if entry.producer_id < 0 or not is_behind(entry, last_offset):
             raise TransactionIndexError(f"entry {len(entries)} is out of place: {entry}")
         if entry.last_stable_offset < last_stable_offset:
             raise TransactionIndexError(f"entry {len(entries)}: the last stable offset goes back: {entry}")
         last_offset, last_stable_offset = entry.last_offset, entry.last_stable_offset
         entries.append(entry)
     return entries
+
+
+def is_behind(entry: AbortedTransaction, last_offset: int) -> bool:
+    """Whether an entry may follow the one that ends at an offset. Asserted on appending, damage on reading."""
+    return 0 <= entry.first_offset <= entry.last_offset and last_offset < entry.last_offset
 
 
 def overlapping(
@@ -120,6 +124,7 @@ class TransactionIndex:
     def append(self, entry: AbortedTransaction) -> None:
         if self.entries and entry.last_offset <= self.entries[-1].last_offset:
             raise ValueError(f"{entry} does not come after {self.entries[-1]}")
+        assert is_behind(entry, self.base_offset - 1), f"{entry} in the segment at {self.base_offset}"
         self.entries.append(entry)
 
     def truncate(self, end_offset: int) -> None:

@@ -33,9 +33,10 @@ class BlockSums:
 
     def encode(self) -> bytes:
         """Four bytes per block, the last one as it is now."""
-        if self.size_bytes % BLOCK_BYTES:
-            return bytes(self._complete) + self._last.to_bytes(_SUM_BYTES, "big")
-        return bytes(self._complete)
+        last = self._last.to_bytes(_SUM_BYTES, "big") if self.size_bytes % BLOCK_BYTES else b""
+        sums = bytes(self._complete) + last
+        assert len(sums) == _SUM_BYTES * blocks_in(self.size_bytes), f"{self!r} has {len(sums)} bytes of sums"
+        return sums
 
     def extend(self, data: Buffer) -> None:
         """Add the bytes that follow."""
@@ -63,6 +64,7 @@ class BlockSums:
 
     def span_of(self, block: int) -> tuple[int, int]:
         """Where a block begins and ends."""
+        assert 0 <= block < blocks_in(self.size_bytes), f"{self!r} has no block {block}"
         return block * BLOCK_BYTES, min((block + 1) * BLOCK_BYTES, self.size_bytes)
 
 
@@ -75,3 +77,4 @@ def extend_from(sums: BlockSums, file: File, end: int) -> None:
     while sums.size_bytes < end:
         size = min(BLOCK_BYTES, end - sums.size_bytes)
         sums.extend(file.pread(size, sums.size_bytes))
+    assert sums.size_bytes == end, f"{sums!r} of a log that ends at {end}"

@@ -10,7 +10,7 @@ from horolog.broker.log.integrity.set_aside import Range
 from horolog.broker.log.integrity.surveying import Correction, Loss
 from horolog.broker.log.storage import File, Storage
 from horolog.protocol.records.batch import BatchHeader
-from horolog.protocol.records.head import HEADER, HEADER_BYTES
+from horolog.protocol.records.head import HEADER, HEADER_BYTES, UNCOVERED_BYTES
 
 log = logging.getLogger(__name__)
 
@@ -20,6 +20,7 @@ _LATEST_SHOWN_MS = 253_402_300_799_999  # the year 9999
 def correct(file: File, corrections: Iterable[Correction], counters: LogCounters) -> None:
     """Write corrections of batches into the log file. Raises StorageFault."""
     for one in corrections:
+        assert 0 < len(one.data) <= UNCOVERED_BYTES, f"{one} changes bytes that a checksum covers"
         old = file.pread(len(one.data), one.position)
         file.pwritev([one.data], one.position)
         counters.batches_put_right.value += 1

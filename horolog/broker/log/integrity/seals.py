@@ -34,8 +34,9 @@ that does not fit — no file, a damaged one, a segment without a line, another 
 from the log, and it is sealed again.
 """
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from crc32c import crc32c
 
@@ -125,7 +126,13 @@ def contradiction(seal: Seal) -> str | None:
     return None
 
 
-def encode(seals: Iterable[Seal]) -> bytes:
+def ascend(base_offsets: Sequence[int]) -> bool:
+    """Whether the segments are in their order. Asserted on writing, damage on reading."""
+    return all(before < following for before, following in pairwise(base_offsets))
+
+
+def encode(seals: Sequence[Seal]) -> bytes:
+    assert ascend([one.base_offset for one in seals]), f"segments out of order: {seals}"
     body = "".join(f"{line}\n" for line in (_HEAD, *map(_line, seals))).encode()
     return body + f"{_CHECKSUM}{crc32c(body):08x}\n".encode()
 
@@ -153,6 +160,8 @@ def decode(data: bytes) -> dict[int, Seal]:
     if head != _HEAD:
         raise SealsDamaged(f"{head!r} is not {_HEAD!r}")
     seals = [_parse(line) for line in lines]
+    if not ascend([one.base_offset for one in seals]):
+        raise SealsDamaged("its segments are not in their order")
     return {seal.base_offset: seal for seal in seals}
 
 
@@ -200,11 +209,11 @@ def load(storage: Storage, directory: str) -> dict[int, Seal]:
         return {}
 
 
-def save(storage: Storage, directory: str, seals: Iterable[Seal]) -> None:
+def save(storage: Storage, directory: str, seals: Sequence[Seal]) -> None:
     storage.write_atomically(f"{directory}/{SEALS}", encode(seals))
 
 
-def save_unsynced(storage: Storage, directory: str, seals: Iterable[Seal]) -> None:
+def save_unsynced(storage: Storage, directory: str, seals: Sequence[Seal]) -> None:
     """For an empty or short log: if a power cut loses or garbles its seals, the log is read again."""
     file = storage.create(f"{directory}/{SEALS}")
     file.pwritev([encode(seals)], 0)

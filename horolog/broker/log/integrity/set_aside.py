@@ -39,9 +39,11 @@ class Range:
 
 
 def file_name(what: Range, crc: int) -> str:
-    if what.last_offset is None:
-        return f"{what.base_offset:020d}.log.{what.start}.{what.first_offset}.{crc:08x}.{TORN}"
-    return f"{what.base_offset:020d}.log.{what.start}.{what.first_offset}-{what.last_offset}.{crc:08x}.{DAMAGED}"
+    offsets = f"{what.first_offset}" if what.last_offset is None else f"{what.first_offset}-{what.last_offset}"
+    kind = TORN if what.last_offset is None else DAMAGED
+    name = f"{what.base_offset:020d}.log.{what.start}.{offsets}.{crc:08x}.{kind}"
+    assert parse_name(name) is not None, f"{name} is not read again"
+    return name
 
 
 def in_folder(storage: Storage, directory: str) -> list[SetAside]:
@@ -55,6 +57,7 @@ def keep(storage: Storage, directory: str, read: Read, what: Range) -> str | Non
 
     Raises StorageFault if the range itself cannot be read, or if there is no room for a torn tail, which is about to be cut off.
     """
+    assert what.start < what.end, f"{what} is empty"
     crc, only_zeros = _look_at(read, what)
     if what.last_offset is None and (only_zeros or not _has_room_for_torn(storage, directory, what)):
         return None

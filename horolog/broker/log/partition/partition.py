@@ -247,6 +247,7 @@ class Partition:
 
     def begin_segment(self, segment: Segment) -> None:
         """Make this new segment the active one."""
+        assert segment.base_offset > self._active.base_offset, f"{segment!r} has the files of {self._active!r}"
         self.segments.append(segment)
         self._active = segment
         self.segments_changed()

@@ -28,9 +28,11 @@ from another time says nothing, and the partition knows as much as Kafka would.
 
 import struct
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 from horolog.broker.log.producers import row_file
+from horolog.broker.log.producers.row_file import RowFileError
 from horolog.broker.log.storage import Storage
 
 FILE_NAME = "horolog-producers"
@@ -62,8 +64,16 @@ class Remembered(NamedTuple):
 
 
 def encode(producers: Iterable[Remembered]) -> bytes:
-    rows = [_BATCH.pack(one.producer_id, one.epoch, *batch) for one in producers for batch in one.batches]
-    return row_file.encode(VERSION, rows)
+    rows: list[bytes] = []
+    for one in producers:
+        assert in_order(one), f"{one} is not in the order of its offsets"
+        rows += [_BATCH.pack(one.producer_id, one.epoch, *batch) for batch in one.batches]
+    return row_file.encode(VERSION, _BATCH, rows)
+
+
+def in_order(producer: Remembered) -> bool:
+    """Whether each batch lies behind the one before. Asserted on writing, damage on reading."""
+    return all(before.last_offset < batch.first_offset for before, batch in pairwise(producer.batches))
 
 
 def decode(data: bytes) -> list[Remembered]:
@@ -71,7 +81,10 @@ def decode(data: bytes) -> list[Remembered]:
     found: dict[tuple[int, int], list[Appended]] = {}
     for producer_id, epoch, *batch in row_file.decode(data, VERSION, _BATCH):
         found.setdefault((producer_id, epoch), []).append(Appended(*batch))
-    return [Remembered(*producer, batches) for producer, batches in found.items()]
+    producers = [Remembered(*producer, batches) for producer, batches in found.items()]
+    if not all(map(in_order, producers)):
+        raise RowFileError("a producer's batches are not in the order of their offsets")
+    return producers
 
 
 def load(storage: Storage, directory: str) -> Mapping[int, Remembered]:

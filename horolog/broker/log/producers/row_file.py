@@ -21,9 +21,16 @@ class RowFileError(ValueError):
     """The file cannot be trusted; the message says why."""
 
 
-def encode(version: int, rows: Sequence[bytes]) -> bytes:
+def encode(version: int, row: struct.Struct, rows: Sequence[bytes]) -> bytes:
     body = b"".join([_COUNT.pack(len(rows)), *rows])
-    return _VERSION_AND_CRC.pack(version, crc32c.crc32c(body)) + body
+    data = _VERSION_AND_CRC.pack(version, crc32c.crc32c(body)) + body
+    assert len(data) == _size_of(len(rows), row), f"{len(rows)} rows take {len(data)} bytes"
+    return data
+
+
+def _size_of(count: int, row: struct.Struct) -> int:
+    """The size of a file of so many rows. Asserted on writing, damage on reading."""
+    return _HEAD.size + count * row.size
 
 
 def decode(data: bytes, version: int, row: struct.Struct) -> Iterator[tuple[Any, ...]]:
@@ -35,6 +42,6 @@ def decode(data: bytes, version: int, row: struct.Struct) -> Iterator[tuple[Any,
         raise RowFileError(f"version {found} is not {version}")
     if crc32c.crc32c(memoryview(data)[_VERSION_AND_CRC.size :]) != crc:
         raise RowFileError("the checksum does not match")
-    if len(data) != _HEAD.size + count * row.size:
+    if len(data) != _size_of(count, row):
         raise RowFileError(f"{count} rows do not take {len(data)} bytes")
     return row.iter_unpack(memoryview(data)[_HEAD.size :])

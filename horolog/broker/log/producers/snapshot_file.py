@@ -58,7 +58,7 @@ def encode(entries: Iterable[SnapshotEntry]) -> bytes:
         )
         for one in entries
     ]
-    return row_file.encode(VERSION, rows)
+    return row_file.encode(VERSION, _ENTRY, rows)
 
 
 def decode(data: bytes) -> list[SnapshotEntry]:

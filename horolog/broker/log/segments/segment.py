@@ -272,8 +272,11 @@ class Segment:
         The seal may be saved once the files have been synced.
         """
         indexes = self._growing
+        assert not self.pending, f"{self!r} ends before all is written"
         if self.max_timestamp >= 0:
             indexes.times.append(self.max_timestamp, self.max_timestamp_offset - self.base_offset)
+        last = indexes.times.last_timestamp
+        assert last == max(self.max_timestamp, -1), f"{self!r}: its time index ends with {last}"
         indexes.trim()
         if self.log.size() != self.size_bytes:
             self.log.truncate(self.size_bytes)
@@ -292,6 +295,7 @@ class Segment:
 
     def _make_seal(self, modified_ns: int) -> Seal:
         offsets, times = self._growing
+        assert self.sums.size_bytes == self.size_bytes, f"{self!r}: {self.sums!r}"
         return Seal(
             self.base_offset,
             self.contents,

@@ -2,17 +2,19 @@
 
 import shutil
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 
 from horolog.broker.config.settings import load
 from horolog.broker.config.topic_settings import resolve
-from horolog.broker.log.compaction.cleaner import CleaningRefused, CleaningStopped, clean
+from horolog.broker.log.compaction.clean_batch import CleanedBatch
+from horolog.broker.log.compaction.cleaner import CleaningRefused, CleaningStopped, _append, clean
 from horolog.broker.log.compaction.offset_map import BYTES_PER_KEY
 from horolog.broker.log.counters import LogCounters
 from horolog.broker.log.indexes import IndexCache
 from horolog.broker.log.integrity import seals
-from horolog.broker.log.segments import SegmentFolder
+from horolog.broker.log.segments import Segment, SegmentFolder
 from horolog.broker.log.storage import MemoryStorage, RealStorage, StorageFault
 from horolog.protocol.records.batch import encode_batch, read_header
 from horolog.protocol.records.compression import Codec
@@ -366,3 +368,16 @@ def test_the_seal_fits_the_files(folder):
         entries = storage.read_all(folder.path(0, suffix))
         assert entries
         assert summed == seals.IndexSum.of(entries)
+
+
+def test_the_remains_of_batches_keep_their_order(folder):
+    target = Segment.create(
+        SegmentFolder(folder.storage, folder.directory, IndexCache(), LogCounters()),
+        0,
+        folder.config,
+        0,
+        suffix=".cleaned",
+    )
+    target.next_offset = 9
+    with pytest.raises(AssertionError, match="got CleanedBatch"):
+        _append(target, CleanedBatch(b"", 0, 8, 8), SimpleNamespace(magic=2, last_offset=8))

@@ -144,3 +144,10 @@ def test_a_partition_that_cannot_be_is_neither_written_nor_read(partition, offse
         checkpoints.encode_offsets({partition: offset})
     with pytest.raises(CheckpointError):
         checkpoints.decode_offsets(f"0\n1\n{partition[0]} {partition[1]} {offset}\n".encode())
+
+
+def test_a_line_is_one_line_and_a_topic_id_has_its_size():
+    with pytest.raises(AssertionError, match="several"):
+        checkpoints.frame_lines(["a 0 1\nb 0 2"])
+    with pytest.raises(AssertionError, match="no topic id"):
+        checkpoints.encode_partition_metadata(bytes(15))

@@ -65,3 +65,9 @@ def test_saved_and_loaded():
     LeaderEpochs([(0, 0), (2, 30)]).save(storage, "/p")
     assert storage.read_all("/p/leader-epoch-checkpoint") == b"0\n2\n0 0\n2 30\n"
     assert LeaderEpochs.load(storage, "/p").entries == [(0, 0), (2, 30)]
+
+
+@pytest.mark.parametrize("entries", [[(1, 0), (1, 5)], [(1, 5), (2, 4)], [(-1, 0)], [(2**31, 0)], [(0, -1)]])
+def test_entries_that_are_not_read_are_not_written(entries):
+    with pytest.raises(AssertionError, match="do not grow"):
+        leader_epochs.encode(entries)

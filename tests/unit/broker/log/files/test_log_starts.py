@@ -1,6 +1,7 @@
 """Where logs start is known whichever of the two files is damaged, and what a Kafka has written since hides nothing."""
 
 import pytest
+from crc32c import crc32c
 
 from horolog.broker.log.files import CheckpointError, checkpoints, log_starts
 from horolog.broker.log.storage import MemoryStorage
@@ -83,3 +84,13 @@ def test_a_name_that_is_damaged_in_a_file_that_ours_has_not_followed_yet_is_none
 def test_what_is_not_whole_is_refused(data):
     with pytest.raises(CheckpointError):
         log_starts.decode(data)
+
+
+@pytest.mark.parametrize("start", [(("t", -1), 5), (("t", 0), -5), (("", 0), 5)])
+def test_a_start_that_cannot_be_is_neither_written_nor_read(start):
+    with pytest.raises(AssertionError):
+        log_starts.encode(dict([start]))
+    (topic, index), offset = start
+    body = f"horolog-log-starts 1\n{topic} {index} {offset}\n".encode()
+    with pytest.raises(CheckpointError, match="cannot be"):
+        log_starts.decode(body + f"checksum {crc32c(body):08x}\n".encode())

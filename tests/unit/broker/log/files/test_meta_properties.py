@@ -73,3 +73,9 @@ def test_of_a_damaged_file_counts_what_looks_as_it_should(data, found):
     meta = meta_properties.salvage(data)
     assert (meta.node_id, meta.cluster_id, meta.directory_id) == found
     assert meta.version == 1
+
+
+@pytest.mark.parametrize("meta", [MetaProperties(1, 3), MetaProperties(1, None, "c")])
+def test_a_file_that_would_be_refused_is_not_written(meta):
+    with pytest.raises(AssertionError, match=r"without node\.id or cluster\.id"):
+        meta_properties.encode(meta, 0)

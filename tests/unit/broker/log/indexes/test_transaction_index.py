@@ -131,3 +131,10 @@ def test_entries_that_were_never_written_are_cut_off_in_memory_alone(storage):
     index.append(AbortedTransaction(1, 0, 5, 6))
     index.truncate(3)
     assert (index.entries, storage.exists(PATH)) == ([], False)
+
+
+@pytest.mark.parametrize("entry", [AbortedTransaction(1, 4, 6, 7), AbortedTransaction(1, 12, 11, 12)])
+def test_an_entry_that_is_not_read_again_is_not_appended(storage, entry):
+    index = TransactionIndex(storage, PATH, 10)
+    with pytest.raises(AssertionError, match="in the segment at 10"):
+        index.append(entry)

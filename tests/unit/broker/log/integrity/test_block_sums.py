@@ -52,3 +52,16 @@ def test_what_is_missing_is_read_from_the_file(monkeypatch):
     extend_from(sums, file, 25)
     assert sums.encode() == summed(b"abcdefghijklmnopqrstuvwxy").encode()
     assert sums.span_of(2) == (20, 25)
+
+
+def test_only_blocks_that_are_there_have_a_span_and_a_log_is_summed_to_its_end():
+    sums = summed(bytes(BLOCK_BYTES + 5))
+    assert sums.span_of(1) == (BLOCK_BYTES, BLOCK_BYTES + 5)
+    for block in (-1, 2):
+        with pytest.raises(AssertionError, match="has no block"):
+            sums.span_of(block)
+    with pytest.raises(AssertionError, match="ends at 7"):
+        extend_from(sums, None, 7)
+    sums.size_bytes += BLOCK_BYTES
+    with pytest.raises(AssertionError, match="8 bytes of sums"):
+        sums.encode()

@@ -8,6 +8,7 @@ from horolog.broker.log.counters import LogCounters
 from horolog.broker.log.integrity import losses
 from horolog.broker.log.integrity.surveying import Correction, Loss
 from horolog.broker.log.storage import MemoryStorage
+from horolog.protocol.records.head import UNCOVERED_BYTES
 from tests.unit.broker.log.integrity.test_scanning import batch
 
 BEFORE_MS, AFTER_MS = 1_600_000_000_000, 1_600_000_001_000
@@ -72,3 +73,9 @@ def test_what_is_too_short_or_rubbish_says_nothing(storage):
     assert losses.own_words(file, Loss(0, 20, "", 0, None)) == "too short for a batch"
     file.pwritev([b"\xff" * 80], 0)
     assert losses.own_words(file, Loss(0, 80, "", 0, None)) == "its header is unreadable"
+
+
+@pytest.mark.parametrize("size_bytes", [0, UNCOVERED_BYTES + 1])
+def test_a_correction_changes_no_byte_that_a_checksum_covers(storage, size_bytes):
+    with pytest.raises(AssertionError, match="that a checksum covers"):
+        losses.correct(storage.open("/p/log"), [Correction(0, bytes(size_bytes), "why")], LogCounters())

@@ -55,6 +55,7 @@ ONE = Seal(
 
 @given(st.lists(seals, max_size=4, unique_by=lambda one: one.base_offset))
 def test_they_come_back(written):
+    written.sort(key=lambda one: one.base_offset)
     assert decode(encode(written)) == {one.base_offset: one for one in written}
 
 
@@ -154,3 +155,13 @@ def test_the_fingerprint_of_nothing_is_nothing():
     storage = MemoryStorage()
     storage.make_dir("/d")
     assert fingerprint(storage.create("/d/log"), 0) == 0
+
+
+def test_segments_out_of_their_order_are_neither_written_nor_read():
+    later = replace(ONE, base_offset=9)
+    with pytest.raises(AssertionError, match="out of order"):
+        encode([later, ONE])
+    head, *lines = encode([ONE, later]).decode().splitlines(keepends=True)[:-1]
+    body = "".join([head, *reversed(lines)]).encode()
+    with pytest.raises(SealsDamaged, match="not in their order"):
+        decode(body + f"checksum {crc32c(body):08x}\n".encode())

@@ -112,3 +112,10 @@ def test_a_copy_that_could_not_begin_leaves_nothing(storage):
     storage.fail("create", ".damaged.tmp")
     assert kept(storage, Range(0, 50, 60, 3, 9)) is None
     assert storage.list_dir("/p") == ["log"]
+
+
+def test_a_range_without_bytes_and_a_name_that_is_not_read_again_are_bugs(storage):
+    with pytest.raises(AssertionError, match="is empty"):
+        kept(storage, Range(0, 5, 5, 0, 1))
+    with pytest.raises(AssertionError, match="not read again"):
+        file_name(Range(0, 5, 9, -1, 1), 0)

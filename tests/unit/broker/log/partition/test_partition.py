@@ -652,3 +652,9 @@ class TestUnread:
     def test_what_is_not_believed_is_looked_at(self, partition):
         partition.condition.stop("the disk is full")
         assert partition.unread(1, 99, 3) is None
+
+
+def test_an_empty_segment_is_not_rolled(model):
+    """The new one would have the same name, and the files of the old one."""
+    with pytest.raises(AssertionError, match="has the files of"):
+        model.partition.roll(NOW_MS)

@@ -171,3 +171,12 @@ def test_the_file_is_there_as_long_as_somebody_is_known():
     assert producers_file.load(storage, "/p") == {7: SEVERAL[0]}
     producers_file.save(storage, "/p", [])
     assert not storage.exists(f"/p/{FILE_NAME}")
+
+
+def test_batches_out_of_their_order_are_neither_written_nor_read():
+    first, second = SEVERAL[0].batches
+    with pytest.raises(AssertionError, match="not in the order"):
+        producers_file.encode([Remembered(7, 1, [second, first])])
+    apart = [Remembered(7, 1, [second]), Remembered(7, 1, [first])]  # as two producers each is in order
+    with pytest.raises(RowFileError, match="not in the order"):
+        producers_file.decode(producers_file.encode(apart))

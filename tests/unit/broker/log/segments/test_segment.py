@@ -267,3 +267,17 @@ def test_a_segment_that_was_closed_without_a_seal_grows_on(folder):
     segment.flush()
     assert len(offset_entries(segment)) == 2
     assert segment.complete().contents.next_offset == 3
+
+
+def test_a_seal_says_what_the_files_hold(folder):
+    segment = Segment.create(folder, 0, CONFIG, NOW_MS)
+    append(segment, 2, [5])
+    with pytest.raises(AssertionError, match="before all is written"):
+        segment.complete()
+    segment.flush()
+    segment.sums.extend(b"?")
+    with pytest.raises(AssertionError, match="BlockSums"):
+        segment.complete()
+    segment.max_timestamp -= 1
+    with pytest.raises(AssertionError, match="its time index ends with 5"):
+        segment.complete()
