@@ -1,6 +1,9 @@
 """One name for one thing: terms that were given up stay away, and within a package no two classes share a name."""
 
 import ast
+import io
+import re
+import tokenize
 from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
@@ -46,3 +49,38 @@ def test_a_class_name_stands_once_in_a_package(package):
     for name, path in classes(package):
         found[name].append(str(path))
     assert {name: paths for name, paths in found.items() if len(paths) > 1} == {}
+
+
+PLAIN = ("broker/coordination", "broker/groups", "broker/handlers", "broker/network", "broker/workers")
+"""Rooms whose docstrings and comments name the caller, the client, the message or the reason instead of using these phrases."""
+VAGUE = re.compile(
+    r"\b(?:whoever|nobody|somebody|told|tells|by\s+whom|is\s+said|what\s+is|what\s+becomes\s+of|of\s+a\s+Kafka|finds?\s+out\s+who|he|we)\b",
+    re.IGNORECASE,
+)
+CODE = re.compile(r"`[^`]*`")
+
+
+def sentences(text: str) -> Iterator[str]:
+    """The docstrings and comments of a module's text, without the code in them."""
+    for node in ast.walk(ast.parse(text)):
+        for one in getattr(node, "body", ()) if isinstance(getattr(node, "body", None), list) else ():
+            if isinstance(one, ast.Expr) and isinstance(one.value, ast.Constant) and isinstance(one.value.value, str):
+                yield " ".join(CODE.sub("", one.value.value).split())
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type == tokenize.COMMENT:
+            yield CODE.sub("", token.string)
+
+
+def vague(text: str) -> list[str]:
+    return [found.group() for one in sentences(text) for found in VAGUE.finditer(one)]
+
+
+@pytest.mark.parametrize("room", PLAIN)
+def test_a_room_that_was_read_again_says_who_and_what(room):
+    found = {str(path.relative_to(ROOT)): vague(path.read_text()) for path in (ROOT / room).rglob("*.py")}
+    assert {path: phrases for path, phrases in found.items() if phrases} == {}
+
+
+def test_phrases_are_found_in_docstrings_and_comments_and_not_in_code():
+    text = '"""Whoever asks is `told`."""\ntold = "nobody"  # nobody\n\ndef run() -> None:\n    """Asks what\n    is there."""\n'
+    assert [phrase.split()[0] for phrase in vague(text)] == ["Whoever", "what", "nobody"]

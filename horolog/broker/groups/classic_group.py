@@ -293,7 +293,7 @@ class ClassicGroup:
         self.supported.add(protocols)
 
     def rename(self, member: Member, new_id: str) -> None:
-        """A static member is back: it keeps its place and its assignment under a new id."""
+        """A static member has returned: it keeps its place and its assignment under a new id."""
         self.members = {new_id if key == member.id else key: one for key, one in self.members.items()}
         if self.leader_id == member.id:
             self.leader_id = new_id

@@ -1,4 +1,4 @@
-"""The group coordinator: finds the group that a request is for, and hands it to the protocol that the group speaks.
+"""The group coordinator: finds the group of a request, and passes the request to the protocol that the group speaks.
 
 Every method takes the request and a callback for the response, which is called at once or later. A request whose write fails has no
 effect: a group of the newer protocol is then read again from the log.

@@ -42,7 +42,7 @@ class GroupSetting:
 
 
 def _wrong_reset(text: str) -> str | None:
-    """The fault of a place to begin at, if it has one."""
+    """The fault of a value of `share.auto.offset.reset`, if it has one."""
     from horolog.broker.groups.iso_durations import is_duration
 
     if text in _RESETS or (text.startswith(_BY_DURATION) and is_duration(text.removeprefix(_BY_DURATION))):

@@ -47,7 +47,7 @@ class HeldByGroups:
         return f"<HeldByGroups: about {self._estimate_bytes} bytes>"
 
     def takes_join(self, group: Group, request: JoinGroupRequest, client: Client) -> bool:
-        """Whether a member may say this of itself, in place of what it said before."""
+        """Whether a member's description may have this size, in place of the previous one."""
         share = OwnedBytes(bytes_of_join(request) + len(client.id), client.principal)
         return self._takes(group, share, _of(group, request.member_id, request.group_instance_id))
 
@@ -56,7 +56,7 @@ class HeldByGroups:
         return self._takes(group, share, _of(group, request.member_id, request.instance_id))
 
     def takes_sync(self, group: Group, request: SyncGroupRequest, owner: Owner) -> bool:
-        """Whether a leader's assignments may have their size, in place of the previous ones."""
+        """Whether a leader's assignments may have this size, in place of the previous ones."""
         return not request.assignments or self._takes(
             group, OwnedBytes(bytes_of_sync(request), owner), group.held.assigned
         )

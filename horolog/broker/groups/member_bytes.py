@@ -1,7 +1,7 @@
 """Counts the bytes that a group keeps for its members: the description of each, and the assignments of all of them.
 
-The bytes of a member belong to the principal that sent them, those of the assignments to the leader's. What was read from the log belongs
-to nobody until the member sends it again.
+The bytes of a member belong to the principal that sent them, those of the assignments to the leader's. Bytes that were read from
+the log belong to no principal until the member sends them again.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ Owner = Principal | None
 
 
 class OwnedBytes(NamedTuple):
-    """Some bytes, and whose they are."""
+    """A number of bytes, and the principal that they belong to."""
 
     size_bytes: int = 0
     owner: Owner = None

@@ -15,7 +15,7 @@ NEVER = -1
 
 
 class Committed:
-    """One committed offset; `log_offset` is its position in the log, which tells the later of two."""
+    """One committed offset; `log_offset` is its position in the log, by which the later of two is found."""
 
     __slots__ = ("commit_ms", "expire_ms", "leader_epoch", "log_offset", "metadata", "offset", "topic_id")
 

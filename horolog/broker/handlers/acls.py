@@ -1,11 +1,11 @@
 """DescribeAcls 0-3, CreateAcls 0-3 and DeleteAcls 0-3: the access list, which is among the rules of the cluster.
 
-- Without an authorizer all of it is SECURITY_DISABLED, as on a real broker.
-- Creating a rule that exists is no error. A rule that makes no sense is INVALID_REQUEST, and the others of the request are created.
-  So is a filter by which nothing can be deleted; in DescribeAcls such a filter finds nothing.
+- Without an authorizer every request is SECURITY_DISABLED, as in Kafka.
+- Creating a rule that exists is no error. An impossible rule is INVALID_REQUEST; the other rules of the request are created. A
+  filter by which nothing can be deleted is INVALID_REQUEST, too; in DescribeAcls it finds nothing.
 - The number 0 for a resource, pattern, operation or permission closes the connection, as on real brokers.
 - v0 knows only literal rules.
-- Changes are durable before the answer, with one entry for all that a request asks for.
+- All changes of a request are one entry of the journal, durable before the answer.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ def _list(rules: Rules) -> Iterable[Acl]:
 
 
 def _refuse_unknown(*numbers: int) -> None:
-    """A real broker takes a request with this number for one that cannot be read."""
+    """Kafka cannot decode a request with this number."""
     if UNKNOWN in numbers:
         raise ProtocolError("access lists know no resource, pattern, operation or permission of the number 0")
 

@@ -1,8 +1,8 @@
-"""Reports to the audit what requests have changed, and what was refused to them.
+"""Reports changes that requests have made, and refusals, to the audit.
 
-Changes are read from the answers of the APIs that change things, which the table of the access lists names, with or without an
-authorizer: after the handler has answered, and before other refused parts are added. Requests of peers are left out: the broker
-that the client asked reports them.
+The changes of a request are read from its answer, after the handler has answered and before other refused parts are added. The
+table of the access lists names the APIs that change things, with or without an authorizer. Requests of peers are left out: the
+broker that serves the client reports them.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def _tell(audit: AuditTrail, changes: ChangingApi, request: Any, answer: Any, co
     try:
         audit.changed(who(context), _shown(context), changes.operation, changes.parts_of(request, answer))
     except Exception:
-        log.exception("the audit could not tell of a %s", _shown(context))
+        log.exception("the audit could not report a %s", _shown(context))
     return answer
 
 

@@ -1,7 +1,7 @@
 """DescribeCluster, versions 0 to 2: the brokers of the cluster.
 
 - v1+: asked for controllers, a broker's listener answers MISMATCHED_ENDPOINT_TYPE; any other kind is UNSUPPORTED_ENDPOINT_TYPE.
-- Authorised operations are everything, where asked for.
+- Authorized operations are all that there are, if the request asks for them.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""ListConfigResources, versions 0 and 1: what DescribeConfigs can be asked about.
+"""ListConfigResources, versions 0 and 1: the resources that DescribeConfigs describes.
 
 - v0 asks for client metrics resources, of which there are none. v1 without types: everything; an unknown type is UNSUPPORTED_VERSION.
 - Groups with settings of their own are listed. Client metrics and broker loggers have no configuration here.

@@ -5,10 +5,10 @@
   there). Only keys that may change while running can be set; anything else is INVALID_REQUEST, as on real brokers.
 - AlterConfigs replaces the whole set: a key that is not named returns to its default. IncrementalAlterConfigs sets, deletes, and adds to
   or takes from lists, starting from the value in effect.
-- A topic that was found without its settings shows `horolog.settings.unknown`. Setting or deleting that key, or one that decides over
-  deletion, says what they are.
+- A topic that was found without its settings shows `horolog.settings.unknown`. Its settings are known from then on if that key,
+  or one that decides over deletion, is set or deleted.
 - A resource or a key twice in one request, a null value, an unknown operation: INVALID_REQUEST. An empty list of keys means all.
-- `horolog.http.listen` shows the port that is listened on, where the setting leaves it to the system.
+- `horolog.http.listen` shows the port in use if the setting leaves its choice to the system.
 - v0's `is_default` is false.
 - Groups: the keys of `broker.groups.group_settings`, whether the group exists or not; they take effect with its members' next heartbeats.
 Not done: configurations of client metrics and broker loggers (INVALID_REQUEST).
@@ -114,7 +114,7 @@ def _described(
 
 
 class Owner(NamedTuple):
-    """Whose configuration is described: a broker, or any topic or group that has these settings of its own."""
+    """The owner of a configuration: a broker, or a topic or group with settings of its own."""
 
     type: int
     node: str = ALL_BROKERS
@@ -146,7 +146,7 @@ def _entries(broker: BrokerView, owner: Owner, keys: Collection[str] | None) -> 
 
 
 def _as_bound(broker: BrokerView, entry: ConfigEntry) -> ConfigEntry:
-    """The port that the system chose, if it was to choose one: a client reads the setting in order to connect."""
+    """The port that the system has chosen, if it was to choose one: a client reads the setting in order to connect."""
     if entry.name != HTTP_LISTEN or entry.value is None:
         return entry
     return replace(entry, value=with_port(entry.value, broker.http_port))
@@ -226,7 +226,7 @@ class Alteration:
 
 
 Outcome = dict[tuple[int, str], ClusterError | None]
-"""What became of each resource, by type and name."""
+"""The outcome for each resource, by type and name."""
 
 Resource = AlterConfigsResource | IncrementalResource
 AnyResource = TypeVar("AnyResource", AlterConfigsResource, IncrementalResource)

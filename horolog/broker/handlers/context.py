@@ -58,7 +58,7 @@ class RequestRoute(Protocol):
 
 
 class Sender(Protocol):
-    """What carries answers."""
+    """The carrier of answers."""
 
     @property
     def sends_files(self) -> bool: ...
@@ -161,7 +161,7 @@ class RequestContext:
         self.held_bytes = 0  # of the request, until it is answered; counted over all connections
         self.in_turns = False  # it is served in turns with others: later ones of the connection wait for it
         self.changes: tuple[Callable[[Any], Any], ...] = ()
-        self.throttle: Throttle | None = None  # what it is charged, where there are quotas for it
+        self.throttle: Throttle | None = None  # its charge, if quotas apply to it
         self.parts: list[Part] | None = None
         self.on_abandoned: Callable[[], None] | None = None
 
@@ -209,7 +209,7 @@ class RequestContext:
         self.route.meter.not_answered(self.began)
 
     def abandon(self) -> None:
-        """The client is gone: whatever waits for this request may forget it."""
+        """The client is gone: work that waits for this request may drop it."""
         if self.on_abandoned is not None:
             self.on_abandoned()
             self.on_abandoned = None

@@ -93,7 +93,7 @@ TopicAnswer = tuple[str, bytes, list[PartitionAnswer]]
 FetchResponse = tuple[int, int, int, list[TopicAnswer], tuple[()]]
 """Throttle time, error code, session, topics, and no other nodes."""
 PartitionResult = tuple[PartitionKey, FetchPosition, PartitionAnswer, Partition | None]
-"""What a look at one partition has found; None where there is no such partition here."""
+"""The result for one partition; None for the partition if this broker does not have it."""
 
 
 class FetchResult:
@@ -268,7 +268,7 @@ class PendingFetch:
         return True
 
     def _note(self, collected: FetchResult) -> None:
-        """What was found decides which partitions are looked at again."""
+        """The results decide which partitions are looked at again."""
         watch, committed = self.watch, self.terms.isolation_level == READ_COMMITTED
         if watch is None:
             return
@@ -402,7 +402,8 @@ def _read(
 def _read_for_old(partition: Partition, offset: int, max_bytes: int, version: int, *, whole: bool, upto: int) -> bytes:
     """The slice in the format of older readers; a slice that holds nothing newer stays as it was cut.
 
-    Reads on if a slice held only control batches, which they are not shown: an empty answer would hold them there forever.
+    Older readers get no control batches. If a slice holds nothing else, the next one is read: after an empty answer they would
+    request the same slice forever.
     """
     magic = 0 if version <= 1 else 1
     cuts_first = version < FIRST_VERSION_WITH_WHOLE_MESSAGE
@@ -452,7 +453,7 @@ def _check(
 
 
 def _diverging_epoch(partition: Partition, position: FetchPosition) -> tuple[int, int] | ErrorCode | None:
-    """The epoch of the log that the client read last, and where it ended here, if the client's has gone another way (KIP-595)."""
+    """If the client's log has diverged from this one (KIP-595): the last epoch that both may share, and where it ends here."""
     epoch, end_offset = lookups.end_offset_for_epoch(partition, position.last_fetched_epoch)
     if epoch == NO_EPOCH:
         return ErrorCode.OFFSET_OUT_OF_RANGE
@@ -468,7 +469,7 @@ def _error(
 
 
 def _refuse_whole(request: FetchRequest, version: int) -> FetchResponse:
-    """A request that makes no sense as a whole gets an unknown error for each of its partitions."""
+    """An invalid request gets UNKNOWN_SERVER_ERROR for each of its partitions."""
     found: list[PartitionResult] = [
         (key, position, _error(key[1], ErrorCode.UNKNOWN_SERVER_ERROR, aborted=[]), None)
         for key, position in _positions(request[9], version).items()

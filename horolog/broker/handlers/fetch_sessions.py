@@ -1,9 +1,9 @@
-"""Incremental fetch sessions (KIP-227): what a consumer asked for before, so that it need only say what changed.
+"""Incremental fetch sessions (KIP-227): the partitions that a consumer has asked for, so that its next request names changes only.
 
-A session remembers its partitions in the order in which they are answered, and what the client was last told of each.
-The cache is bounded by `max.incremental.fetch.session.cache.slots`; the least recently used session gives way after
-`MIN_EVICTION_MS`. If none may give way, or if the partitions of all sessions together exceed
-`horolog.fetch.session.partitions.max`, the client is served without a session.
+A session keeps its partitions in the order in which they are answered, and the last answer for each. The cache is bounded by
+`max.incremental.fetch.session.cache.slots`; the least recently used session may be evicted after `MIN_EVICTION_MS`. If none may
+be, or if the partitions of all sessions together exceed `horolog.fetch.session.partitions.max`, the client is served without a
+session.
 """
 
 from __future__ import annotations

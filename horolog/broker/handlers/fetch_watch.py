@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Terms(NamedTuple):
-    """The fields of a request that decide, for all its partitions, what there is to read."""
+    """The fields of a request that limit what may be read, in all its partitions."""
 
     version: int
     isolation_level: int

@@ -1,4 +1,4 @@
-"""Whether a request is allowed: asked at one point, in `network.dispatch`, between decoding and the handler.
+"""Decides whether a request is allowed, at one point: in `network.dispatch`, between decoding and the handler.
 
 A gate is asked once for each route, and returns the function that serves its requests. That may be the handler itself: then the
 request is allowed, and costs nothing more. It may be a function that answers with an error instead; or one that decides by the

@@ -1,7 +1,7 @@
 """The classic group protocol on the wire, and the administration of groups.
 
-JoinGroup 0-9, SyncGroup 0-5, Heartbeat 0-4, LeaveGroup 0-5, ListGroups 0-5, DescribeGroups 0-6, DeleteGroups 0-2. What they do is in
-`broker.groups`; here is only what differs between their versions.
+JoinGroup 0-9, SyncGroup 0-5, Heartbeat 0-4, LeaveGroup 0-5, ListGroups 0-5, DescribeGroups 0-6, DeleteGroups 0-2. `broker.groups`
+does the work; this module handles the differences between versions.
 
 - JoinGroup up to v6 has no null for the protocol's name; LeaveGroup up to v2 is about one member, whose error is the request's.
 - SyncGroup v5+ names the protocol's type and name: without either it is INCONSISTENT_GROUP_PROTOCOL, whatever else is wrong.

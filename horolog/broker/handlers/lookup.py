@@ -53,7 +53,7 @@ def leadership(placement: Placement, topic: Topic, index: int) -> Leadership:
 
 
 def epoch_error(partition: Partition, current_leader_epoch: int) -> ErrorCode | None:
-    """The error for the leader epoch that a client believes in; -1 means that it names none."""
+    """The error for the leader epoch that a request names; -1 stands for none."""
     if current_leader_epoch in (NO_EPOCH, partition.leader_epoch):
         return None
     if current_leader_epoch < partition.leader_epoch:

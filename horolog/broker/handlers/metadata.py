@@ -6,7 +6,7 @@
 - v10+ answers carry topic ids; v12+ requests may name topics by id (unknown: UNKNOWN_TOPIC_ID), v10 and v11 requests may not.
 - A topic named twice is answered once. A name that no topic may have is INVALID_TOPIC_EXCEPTION.
 - A partition whose files failed has no leader and LEADER_NOT_AVAILABLE, its replica is offline.
-- Authorised operations are bit fields of everything, which an authoriser narrows; only where asked for.
+- Authorized operations are bit fields of all operations, which an authorizer narrows; only if the request asks for them.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ FIRST_VERSION_WITH_TOPIC_IDS = 10
 FIRST_VERSION_BY_TOPIC_ID = 12
 
 MANY_TOPICS, TOPICS_AT_ONCE = 500, 50
-"""From how many on all topics are described in steps, and how many in each."""
+"""The number of topics above which all topics are described in steps, and the number in each step."""
 
 
 def handle(
@@ -100,7 +100,7 @@ def _answer(
 def _find(
     broker: BrokerView, request: MetadataRequest, context: RequestContext, operations: int
 ) -> list[MetadataResponseTopic]:
-    """The topics asked for, each once; those that do not exist are created for the next time they are asked for."""
+    """The topics asked for, each once; missing ones are created for the next request."""
     cluster = broker.cluster
     found: list[MetadataResponseTopic] = []
     missing: list[str] = []

@@ -1,4 +1,4 @@
-"""OffsetCommit 0-10, OffsetFetch 0-10 and OffsetDelete 0: how far groups have read. What they do is in `broker.groups`.
+"""OffsetCommit 0-10, OffsetFetch 0-10 and OffsetDelete 0: the offsets of groups; `broker.groups` does the work.
 
 A commit is answered when it is written, with `horolog.offsets.commit.sync` when it is on the disk.
 """

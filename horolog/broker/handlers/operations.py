@@ -1,4 +1,4 @@
-"""The bit fields that say what a client may do; without an authoriser it may do everything the resource knows."""
+"""The bit fields of the operations that a client may do; without an authorizer, all operations of the resource."""
 
 from __future__ import annotations
 

@@ -86,7 +86,7 @@ class Produced:
 
 
 class _Verdicts(dict[Partition, ErrorCode]):
-    """Why partitions refuse their records. One that the coordinator was not asked about refuses, too: it has moved here meanwhile."""
+    """The reasons why partitions refuse their records. A partition that has moved here after the coordinator was asked refuses, too."""
 
     def __init__(self, asked: Collection[Partition], refused: Mapping[Partition, ErrorCode]) -> None:
         super().__init__(refused)
@@ -170,7 +170,7 @@ def has_transactional_batch(topics: Sequence[TopicData]) -> bool:
 
 
 def refuse_all(request: ProduceRequest, context: RequestContext, code: ErrorCode, message: str | None = None) -> None:
-    """A request that cannot be served at all gets the same error for every partition."""
+    """A request that is refused as a whole gets the same error for every partition."""
     _, acks, _, _ = request
     _answer(context, acks, refused(request, code, message))
 

@@ -115,7 +115,7 @@ def _wrong_with(component: ComponentData) -> str | None:
 
 
 class QuotaPlan(NamedTuple):
-    """What becomes of the rules, and why entities are refused."""
+    """The rules after the changes, and the reasons for refused entities."""
 
     put: tuple[StoredRule, ...]
     removed: frozenset[RuleId]
@@ -123,7 +123,7 @@ class QuotaPlan(NamedTuple):
 
 
 def plan(asked: Mapping[Entity, str | Sequence[OpData]], rules: Rules) -> QuotaPlan:
-    """What Kafka's controller would decide."""
+    """Decides as Kafka's controller does."""
     put: dict[RuleId, StoredRule] = {}
     removed: set[RuleId] = set()
     refused: dict[Entity, str] = {}

@@ -1,4 +1,4 @@
-"""With `horolog.read.only`, requests that would change something are refused here, before their handlers see them; others are served.
+"""With `horolog.read.only`, requests that would change something are refused before they reach their handlers; others are served.
 
 The error is one that clients do not retry: POLICY_VIOLATION, with a message where the answer has room for one. Producers that
 ask for an id get CLUSTER_AUTHORIZATION_FAILED, those with a transactional id TRANSACTIONAL_ID_AUTHORIZATION_FAILED: these end a

@@ -63,7 +63,7 @@ NAMES = {
     "transactional_id": (),
     "user": ("name",),
 }
-"""Fields by which an answer names its parts, and what a request may call them instead."""
+"""Fields by which an answer names its parts, and other names for them in requests."""
 
 NUMBERS = ("offset", "watermark", "timestamp", "_epoch", "generation_id", "leader_id", "node_id", "port", "producer_id")
 """Endings of the names of fields that hold -1 where they have no value."""

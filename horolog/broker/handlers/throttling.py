@@ -1,10 +1,10 @@
-"""Throttling by quotas: the answer tells a client that is over a quota to wait, and the broker does not read from it for as long.
+"""Throttling by quotas: a client that is over a quota is asked to wait by the answer, and the broker does not read from it for as long.
 
 Where no quota applies, an api's function stays the handler itself, and costs nothing more. Otherwise each request has a
 `Throttle`. Bytes of Produce are charged when the request arrives; the time of a thread and bytes of Fetch with the answer.
 
-A client that was told to wait waits on every connection, also on those that it opens meanwhile: a request that the quota counts is held
-before it is decoded. What a client sends without a wait, and what a quota refuses by itself (changes of topics), is never held.
+The wait holds for every connection of the client, also for those that it opens meanwhile: a request that the quota counts is held
+before it is decoded. Requests that a quota refuses by itself (changes of topics) are never held.
 """
 
 from __future__ import annotations

@@ -182,7 +182,7 @@ def delete_topics(broker: BrokerView, request: DeleteTopicsRequest, context: Req
 
 
 def _name_of(cluster: Cluster, asked: DeleteTopicState) -> str | None:
-    """The topic meant, by name or by id; duplicates are found by it. An unknown id stands for itself."""
+    """The topic that an element names, by its name or by its id, to find duplicates. An unknown id stands for itself."""
     if asked.name is not None:
         return asked.name
     topic = cluster.by_id.get(asked.topic_id)

@@ -50,7 +50,7 @@ FIRST_COMMIT_WITH_ABORTABLE = 4
 Codes = dict[TopicPartition, ErrorCode]
 
 REFUSED = {ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.TOPIC_AUTHORIZATION_FAILED}
-"""Codes of partitions that no producer, or not this one, may write to."""
+"""The codes of partitions that this producer, or any, may not write to."""
 
 
 def add_partitions(broker: BrokerView, request: AddPartitionsToTxnRequest, context: RequestContext) -> None:

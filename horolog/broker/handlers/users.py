@@ -80,7 +80,7 @@ class Refusal(NamedTuple):
 
 
 class UserPlan(NamedTuple):
-    """What becomes of the rules, and of each user that was named."""
+    """The rules after the changes, and the outcome for each named user."""
 
     put: Mapping[str, StoredRule]
     removed: Mapping[str, RuleId]
@@ -88,7 +88,7 @@ class UserPlan(NamedTuple):
 
 
 def plan(request: AlterUserScramCredentialsRequest, rules: Rules) -> UserPlan:
-    """What Kafka's controller would decide."""
+    """Decides as Kafka's controller does."""
     put: dict[str, StoredRule] = {}
     removed: dict[str, RuleId] = {}
     refused: dict[str, Refusal] = {}

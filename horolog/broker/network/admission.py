@@ -1,4 +1,4 @@
-"""How many connections there may be, over all listeners: `max.connections`, `max.connections.per.ip` and its overrides."""
+"""Bounds the number of connections over all listeners: `max.connections`, `max.connections.per.ip` and its overrides."""
 
 from __future__ import annotations
 

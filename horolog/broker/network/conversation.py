@@ -48,7 +48,7 @@ Serve = Callable[[memoryview, "Conversation"], "RequestContext"]
 
 
 class ConversationState(Enum):
-    """What becomes of a request that arrives."""
+    """How an arriving request is treated."""
 
     HANDSHAKING = "handshaking"
     """It goes to the handshake, one at a time, until the peer is known."""
@@ -63,7 +63,7 @@ class ConversationState(Enum):
 
 
 class Handshake(Protocol):
-    """Finds out who the peer is: serves its frames until then, and calls `serve_as`.
+    """Identifies the peer: serves its frames until it is known, and calls `serve_as`.
 
     To refuse a peer it raises HandshakeRefused, or calls `close` after a late answer.
     """
@@ -97,7 +97,7 @@ class HandshakeRefused(ProtocolError):
 
 
 class Carrier(Protocol):
-    """What carries the bytes, as the conversation sees it."""
+    """The carrier of the bytes, as the conversation sees it."""
 
     @property
     def unsent_bytes(self) -> int:
@@ -150,7 +150,7 @@ NOBODY: Final = Onlooker()
 
 
 class Conversation:
-    """See the module's docstring. `peer_host` and `principal` say who the peer is, `listener` where it connected; `login` is its SASL
+    """See the module's docstring. `peer_host` and `principal` identify the peer, `listener` is where it connected; `login` is its SASL
     login, if it has one.
     """
 

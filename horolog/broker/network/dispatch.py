@@ -201,7 +201,7 @@ class Dispatcher:
         return meter
 
     def _unsupported_api_versions(self) -> Route:
-        """ApiVersions in a version we do not know: its body is not read, the answer has the form of v0."""
+        """ApiVersions in an unknown version: its body is not read, and the answer has the form of v0."""
         from horolog.broker.handlers.api_versions import handle_unsupported
 
         key = ApiKey.API_VERSIONS

@@ -50,7 +50,7 @@ class Listener:
         new_handshake: HandshakeFactory | None = None,
         door: TlsDoor | None = None,
     ) -> None:
-        """`new_handshake` finds out who a peer is; `door` speaks TLS with it before that."""
+        """`new_handshake` identifies a peer; `door` speaks TLS with it first."""
         self.name = name
         self.host = host
         self.port = port
@@ -99,7 +99,7 @@ class Listener:
         transport = SocketTransport(self, conversation)
         if self._door is None:
             return transport
-        known = conversation.serve_as if handshake is None else None  # else the handshake says who it is
+        known = conversation.serve_as if handshake is None else None  # otherwise the handshake identifies it
         return self._door.wire(transport, known, self.tune)
 
     async def stop_accepting(self) -> None:

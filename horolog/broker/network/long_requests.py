@@ -227,7 +227,7 @@ class LongRequests:
         return context
 
     def go_on(self, request: LongRequest) -> None:
-        """What a request waited for has arrived."""
+        """Continue a request: its wait is over."""
         request.waits = False
         self._ready.append(request)
         self._have_turn()

@@ -98,7 +98,7 @@ class SocketTransport(asyncio.Protocol):
         self.conversation.receive(data)
 
     def pause_writing(self) -> None:
-        if self._waiting is None:  # else the conversation is told when the turn is over
+        if self._waiting is None:  # otherwise the conversation is notified at the end of the turn
             self._is_slow = True
             self.conversation.pause_writing()
 
@@ -112,7 +112,7 @@ class SocketTransport(asyncio.Protocol):
             self._is_slow = False
             self.conversation.resume_writing()
 
-    # -- what the conversation says
+    # -- calls of the conversation
 
     @property
     def unsent_bytes(self) -> int:

@@ -118,7 +118,7 @@ _LOG_SENTENCES = {
     "torn_bytes_cut": "Bytes cut off the ends of logs after a crash.",
     "damaged_ranges": "Ranges of logs that hold no good batches, set aside and passed over.",
     "damaged_bytes": "Bytes of damage inside of logs, set aside and passed over.",
-    "batches_put_right": "Batches whose offset, size, magic or leader epoch was wrong, as their neighbours told.",
+    "batches_put_right": "Batches whose offset, size, magic or leader epoch was wrong, as their neighbours showed.",
     "blocks_scrubbed": "Blocks of logs that were held against their sums.",
     "segments_mended": "Segments read again while running, because of their log or their index files.",
     "write_failures": "Writes that failed.",

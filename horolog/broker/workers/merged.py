@@ -42,7 +42,7 @@ def _labelled(sample: str, number: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """What one worker says of its readiness: the fields of `observability.health.Readiness`."""
+    """One worker's report of its readiness: the fields of `observability.health.Readiness`."""
 
     ready: bool
     reasons: list[str] = field(default_factory=list)

@@ -43,7 +43,7 @@ class ListenerPorts:
 
 
 def planned(settings: Settings, workers: int) -> tuple[ListenerPorts, ...]:
-    """Which ports are wanted. Raises SettingsError where two are the same, or one is too large."""
+    """The ports that the settings ask for. Raises SettingsError where two are the same, or one is too large."""
     addresses = listen_addresses(settings)
     told = advertised_addresses(settings, socket.gethostname())
     given = _first_ports(settings, addresses)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class SharedListener(Listener):
-    """Its `port` is its own, which a single worker shares with nobody; connections of both ports are counted together."""
+    """`port` is the worker's own port. Connections of both ports are counted together."""
 
     def __init__(
         self,

@@ -70,6 +70,6 @@ def _candidates(data_dir: str, environ: Mapping[str, str]) -> Iterator[str]:
         if place.startswith("/"):
             yield f"{place.rstrip('/')}/{name}"
     yield f"{data_dir}/{SOCKETS}"
-    for place in (*(environ.get(one, "") for one in OTHERS), "/tmp"):  # noqa: S108 - nobody else can have made the folder in it
+    for place in (*(environ.get(one, "") for one in OTHERS), "/tmp"):  # noqa: S108 - the folder in it has an owner, who is checked
         if place.startswith("/"):
             yield f"{place.rstrip('/')}/{name}"

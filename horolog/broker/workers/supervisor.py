@@ -88,7 +88,7 @@ def static_of(settings: Settings, node: int, http_port: int = 0) -> dict[str, st
 
 
 class Supervisor:
-    """Runs all workers from start to end; each `WorkerProcess` reports what becomes of its worker."""
+    """Runs all workers from start to end; each `WorkerProcess` reports the events of its worker's life."""
 
     def __init__(
         self,
@@ -185,7 +185,7 @@ class Supervisor:
             worker.look()
         self._looks = self._loop.call_later(ASK_EVERY_S, self._look)
 
-    # -- what becomes of workers
+    # -- events of workers
 
     def settled(self) -> None:
         self._is_settled = True

@@ -1,4 +1,4 @@
-"""The supervisor's end of a worker's link: what the worker says becomes calls, and its silence is counted.
+"""The supervisor's end of a worker's link: the worker's messages become calls, and its silence is counted.
 
 Silence is counted in unanswered pings, not in time: a supervisor that was itself stopped for a while, perhaps with the whole machine,
 finds no worker silent when it goes on.
@@ -20,7 +20,7 @@ MOST_UNANSWERED = 10
 
 
 class WorkerEvents(Protocol):
-    """Receives what a worker says."""
+    """Receives a worker's messages."""
 
     def settled(self) -> None: ...
     def ready(self) -> None: ...
@@ -51,7 +51,7 @@ class Tether(asyncio.Protocol):
         self._socket = connected.dup()
         await loop.create_connection(lambda: self, sock=connected)
 
-    # -- what the supervisor says
+    # -- messages to the worker
 
     def begin(self, orders: Mapping[str, Any]) -> None:
         unsaid, self._unsaid = self._unsaid or [], None
@@ -85,7 +85,7 @@ class Tether(asyncio.Protocol):
         elif self._transport is not None:
             self._transport.write(encode(word, *values))
 
-    # -- what the worker says
+    # -- messages of the worker
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast("asyncio.WriteTransport", transport)
@@ -102,7 +102,7 @@ class Tether(asyncio.Protocol):
             self._hears.gone()
 
     def _hear_last_words(self) -> None:
-        """Read what a worker said before its end: if a later write to it failed, that is still in the socket."""
+        """Read the last messages of a worker that has ended: if a later write to it failed, they are still in the socket."""
         if self._socket is None:
             return
         with self._socket as rest:

@@ -146,7 +146,7 @@ class WorkersServer(HttpServer):
             yield "".join(lines(family, samples))
 
     def _own(self) -> Iterator[tuple[Described, Samples]]:
-        """What only the supervisor knows."""
+        """The supervisor's own metrics of the workers."""
         workers = self._crew.workers
         yield WORKER_INFO, [((str(one.number), one.state), 1) for one in workers]
         yield STARTS, [((str(one.number),), one.starts) for one in workers]

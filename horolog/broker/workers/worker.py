@@ -78,7 +78,7 @@ def run(orders: Orders, connected: socket.socket) -> int:
 
 
 async def _reported(orders: Orders, connected: socket.socket, logs: LogSetup) -> int:
-    """Run the broker; what keeps it from starting goes to the supervisor, which prints it once for all workers."""
+    """Run the broker. If it cannot start, the reason goes to the supervisor, which prints it once for all workers."""
     link = WorkerLink(orders.context.node, asyncio.get_running_loop(), SystemClock().monotonic)
     await link.connect(connected)
     try:

@@ -63,7 +63,7 @@ def shown(wall_ms: int) -> str:
 
 
 class LifecycleEvents(Protocol):
-    """Receives what becomes of a worker."""
+    """Receives the events of a worker's life."""
 
     def settled(self) -> None: ...
     def is_ready(self, worker: WorkerProcess) -> None: ...
@@ -124,7 +124,7 @@ class WorkerProcess:
 
     @property
     def cannot_start(self) -> bool:
-        """Whether it is down because it says itself that it cannot start."""
+        """Whether it is down because it has reported that it cannot start."""
         return self.down is not None and self.down.ending.message is not None
 
     @property
@@ -178,7 +178,7 @@ class WorkerProcess:
             self._process.kill()
 
     def reap(self) -> None:
-        """Report the end of its process, once everything that it said before is read."""
+        """Report the end of its process, once all its messages are read."""
         if self._process is not None and self.tether is None and self._process.poll() is not None:
             ending = ProcessEnd(self._process.returncode, self._failure)
             self._process = None
@@ -195,7 +195,7 @@ class WorkerProcess:
             self.down = Down(since_ms, now_ms + round(1000 * pause_s), ending)
         return pause_s
 
-    # -- what it says
+    # -- its messages
 
     def settled(self) -> None:
         self._crew.settled()

@@ -1,7 +1,7 @@
 """Which requests are allowed, by the access list: the gate that an authorizer asks for.
 
-`table` says what each API needs, in terms of `checks`. What a principal may not do is refused part by part: the handler gets the
-rest of the request, and its answer is amended. Peers are trusted, since the broker that the client asked has decided.
+`table` says what each API needs, in terms of `checks`. A request is refused part by part: the handler gets the allowed parts, and
+the refused ones are added to its answer. Requests of peers are allowed, since the broker that serves the client has checked them.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 def gate_by(authorizer: Authorizer, audit: AuditTrail | None = None) -> Gate:
     """See `handlers.gate`. An API that the table leaves out would be refused to every client; a test checks that there is none.
 
-    With an audit, the rights that a request lacked are reported if something of it was refused.
+    If a part of a request is refused, the audit, where there is one, gets the missing rights.
     """
 
     def gate(key: ApiKey, handle: HandlerFunction) -> HandlerFunction:

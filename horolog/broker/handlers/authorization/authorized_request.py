@@ -57,7 +57,7 @@ class AuthorizedRequest:
         self._nothing_left = False
         self._hides_something = False
         self.answer: object | None = None
-        """Set by a check that answers in the handler's stead."""
+        """Set by a check that answers instead of the handler."""
 
     def __repr__(self) -> str:
         return f"<AuthorizedRequest {self._key.name} by {self.rights!r}>"
@@ -157,10 +157,13 @@ class NotingRights:
         return allowed
 
     def operations(self, kind: ResourceType, name: str) -> list[Operation]:
-        """Listing operations refuses nothing, whatever is missing."""
+        """Notes nothing: a list of operations refuses none."""
         return self._rights.operations(kind, name)
 
     def missing(self) -> list[Denied]:
-        """The rights that a refusal is for; a right on the cluster, which would replace others, only if nothing else was denied."""
+        """The rights whose lack led to a refusal.
+
+        A right on the cluster, which would replace others, counts only if no other was denied.
+        """
         parts = [one for one in self._denied if one.kind is not ResourceType.CLUSTER]
         return parts or list(self._denied)

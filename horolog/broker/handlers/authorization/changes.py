@@ -1,4 +1,4 @@
-"""What a request was to change, part by part, as the audit reports it: read from the request and the handler's answer.
+"""The changes that a request asks for, part by part, as the audit reports them: read from the request and the handler's answer.
 
 Most answers name their parts themselves; `parts` reads those. Secrets are left out: settings that are passwords are reported by name
 only, users by their mechanisms.
@@ -40,14 +40,14 @@ Names = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class ChangingApi:
-    """An API that changes things: the operation of access lists that stands for it, and what requests were about."""
+    """An API that changes things: its operation in access lists, and the resources that a request changes."""
 
     operation: Operation
     parts_of: Callable[[Any, Any], Iterator[Part]]
 
 
 def parts(_: Any, answer: Any) -> Iterator[Part]:
-    """Each part of an answer that has an error code of its own; the whole of it where there is none."""
+    """Each part of an answer that has an error code of its own; the whole answer if none has."""
     return (Part(_resource(names), code) for names, code in _walk(answer, {}))
 
 
@@ -153,7 +153,7 @@ def _listed(words: list[str]) -> str:
 
 
 def _rule(each: Any, pattern_type: int) -> tuple[str, str]:
-    """The resource that a rule of an access list is about, and the rule."""
+    """The resource that a rule of an access list applies to, and the rule."""
     acl = Acl(
         ResourceType(each.resource_type),
         each.resource_name,

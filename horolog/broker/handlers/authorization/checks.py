@@ -1,4 +1,4 @@
-"""The checks that the table is made of: what most APIs need, for the request as a whole and for each of its parts."""
+"""The checks in the table: the rights that most APIs need, for the request as a whole and for each of its parts."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ if TYPE_CHECKING:
     from horolog.broker.handlers import HandlerFunction
 
     CheckRequest = Callable[[AuthorizedRequest], ErrorCode | None]
-    """The error that refuses the whole of a request; None: it goes on, maybe with less."""
+    """The error that refuses the whole request. None if it goes on, possibly with fewer parts."""
 
 
 class Check(Protocol):
-    """One thing that requests of an API need."""
+    """One requirement of an API's requests."""
 
     @property
     def told(self) -> str:
-        """The need, in the words of the documentation."""
+        """The requirement in the words of the documentation."""
         ...
 
     def of_requests(self, key: ApiKey) -> CheckRequest: ...
@@ -35,8 +35,8 @@ class Check(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """What one API needs; without checks every principal may use it. `handle` replaces the API's own handler; `changes` says which
-    administrative changes it makes.
+    """The requirements of one API; without checks every principal may use it. `handle` replaces the API's own handler; `changes`
+    says which administrative changes it makes.
     """
 
     checks: Sequence[Check] = ()
@@ -99,9 +99,9 @@ class OnOne:
 class OnEach:
     """An operation on each resource of an array; those without it are answered with the error of their kind.
 
-    `name` is the field of an element that names it, None where the element is the name. `by_id_from` is the first version that names
-    topics by id; unknown ids go on to the handler. A principal with the operation `unless` on the cluster needs no other. With
-    `asks_in_any_case` the handler may refuse the request as a whole, even where every element is refused.
+    `name` is the field of an element that names it, None where the element is the name. `by_id_from` is the first version that
+    names topics by id; unknown ids go on to the handler. A principal with the operation `unless` on the cluster needs no other.
+    With `asks_in_any_case` the handler is called even if every element is refused: it may refuse the request as a whole.
     """
 
     operation: Operation
@@ -151,7 +151,7 @@ class OnEach:
 
 @dataclass(frozen=True, slots=True)
 class AnswerChange:
-    """Changes the answer: leaves out what the principal may not know, or tells what it may do."""
+    """Changes the answer: leaves out parts that the principal may not know, or adds the operations that it may do."""
 
     told: str
     change: Callable[[AuthorizedRequest, Any], None]
@@ -165,7 +165,7 @@ class AnswerChange:
 
 @dataclass(frozen=True, slots=True)
 class Special:
-    """What only one API needs."""
+    """A requirement of one API alone."""
 
     told: str
     check: CheckRequest
@@ -187,7 +187,7 @@ def listed(array: str, kind: ResourceType, name: str, *, unless: Operation | Non
 
 
 def own_operations(asked: AuthorizedRequest, kind: ResourceType, name: str, told: int) -> int:
-    """The bit field of what the principal may do, where it was asked for."""
+    """The bit field of the operations that the principal may do, if the request asks for it."""
     return told if told == NOT_ASKED else bits(asked.rights.operations(kind, name))
 
 

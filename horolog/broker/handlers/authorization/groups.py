@@ -1,4 +1,4 @@
-"""What APIs about groups and transactions need beyond the common checks."""
+"""Checks of APIs about groups and transactions, beyond the common ones."""
 
 from __future__ import annotations
 

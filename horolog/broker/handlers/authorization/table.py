@@ -1,4 +1,4 @@
-"""What each API needs: the one table that says which operation on which resource a request takes, for each of its parts."""
+"""The requirements of each API: one table of the operations that each part of a request needs, and on which resources."""
 
 from __future__ import annotations
 
@@ -34,7 +34,8 @@ CONFIGURED: Final = {
     BROKER_LOGGER: ResourceType.CLUSTER,
     CLIENT_METRICS: ResourceType.CLUSTER,
 }
-"""By the type of a resource that has a configuration: what a principal needs a right on. Unknown types go on to the handler."""
+"""By the type of a resource that has a configuration: the resource that a principal needs a right on. Unknown types go on to the
+handler."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""What APIs about topics need beyond the common checks: only principals that may DESCRIBE a topic learn whether it exists."""
+"""Checks of APIs about topics, beyond the common ones: only principals that may DESCRIBE a topic learn whether it exists."""
 
 from __future__ import annotations
 
