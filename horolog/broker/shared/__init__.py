@@ -1,0 +1,11 @@
+"""Brokers that share an object store: the formats of its objects, the journal, write-ahead logs and fences, without an event loop."""
+
+__all__ = [
+    "fence",
+    "journal_objects",
+    "mark",
+    "names",
+    "sealed_lines",
+    "wal_numbers",
+    "wal_object",
+]

@@ -1,0 +1,73 @@
+"""Entries and snapshots of the journal that brokers share, as objects (`sealed_lines`).
+
+    meta/log/<n>        {"format": 1, "kind": "entry", "nonce": ..., "number": <n>}, then the entry as a line of `cluster.entry_lines`
+    meta/snapshot/<n>   {"format": 1, "kind": "snapshot", "nonce": <zeros>, "number": <n>}, then the state after entry n in the form of
+                        `horolog-cluster` (`on_record.cluster_file`)
+
+The nonce of an entry says who wrote it: two brokers may want the same change. A snapshot follows from the entries alone, so all
+brokers write the same bytes, and its nonce is zero.
+"""
+
+from typing import NamedTuple
+
+from horolog.broker.cluster.cluster_state import ClusterState, Entry
+from horolog.broker.cluster.entry_lines import DAMAGE, decode_entry, encode_entry
+from horolog.broker.on_record import cluster_file
+from horolog.broker.on_record.cluster_file import Standing, StoredCluster
+from horolog.broker.shared import sealed_lines
+from horolog.broker.shared.names import NONCE_SIZE
+from horolog.broker.shared.sealed_lines import FormatError, Sealed, number_in
+
+ENTRY, SNAPSHOT = "entry", "snapshot"
+
+
+class NumberedEntry(NamedTuple):
+    """An entry as it lies in the store."""
+
+    number: int
+    entry: Entry
+    nonce: bytes
+
+
+def encode_log_entry(found: NumberedEntry) -> bytes:
+    number, entry, nonce = found
+    return sealed_lines.encode(Sealed(ENTRY, nonce, {"number": number}, encode_entry(number, entry)))
+
+
+def decode_log_entry(data: bytes, number: int) -> NumberedEntry:
+    """The entry of that number; raises FormatError."""
+    sealed = sealed_lines.decode(data, ENTRY)
+    line, newline, rest = sealed.body.partition(b"\n")
+    try:
+        written, entry = decode_entry(line)
+    except DAMAGE as error:
+        raise FormatError(f"entry {number}: {error}") from None
+    if newline != b"\n" or rest or written != number or number_in(sealed.fields, "number") != number:
+        raise FormatError(f"entry {written} under number {number}")
+    return NumberedEntry(number, entry, sealed.nonce)
+
+
+def encode_snapshot(state: ClusterState) -> bytes:
+    """The same bytes for every state that the same entries lead to, in whatever order its parts were learned."""
+    body = cluster_file.encode(
+        [topic for _, topic in sorted(state.topics.items())],
+        number=state.number,
+        broker_configs={node: dict(sorted(one.items())) for node, one in sorted(state.broker_configs.items())},
+        next_producer_id=state.next_producer_id,
+        deleting=dict(sorted(state.deleting.items())),
+        leads=dict(sorted(state.leads.items())),
+        epochs=dict(sorted(state.epochs.items())),
+        rules=[rule for _, rule in sorted(state.rules.items())],
+        lost_rules=state.lost_rules,
+        standing=Standing(state.rules_in_doubt),
+    )
+    return sealed_lines.encode(Sealed(SNAPSHOT, bytes(NONCE_SIZE), {"number": state.number}, body))
+
+
+def decode_snapshot(data: bytes, number: int) -> StoredCluster:
+    """The state after that entry; raises FormatError."""
+    sealed = sealed_lines.decode(data, SNAPSHOT)
+    stored = cluster_file.parse(sealed.body)
+    if stored.damages or number_in(sealed.fields, "number") != number or sealed.nonce != bytes(NONCE_SIZE):
+        raise FormatError(f"snapshot {number}: {'; '.join(stored.damages) or 'of another number'}")
+    return stored

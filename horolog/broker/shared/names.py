@@ -1,0 +1,68 @@
+"""The keys of objects below the prefix that brokers share; numbers have 20 digits.
+
+    meta/log/<n>                      entry n of the journal
+    meta/snapshot/<n>                 the state after entry n
+    wal/<node>-<incarnation>/<n>      data, or a fence
+    mark/<node>-<incarnation>/<n>     which numbers of the WAL are gone
+    merged/<node>-<incarnation>/<nonce>
+
+An incarnation is the number of the journal entry that registered the broker: a broker that starts again has a new WAL.
+"""
+
+import re
+from typing import NamedTuple, Self
+
+NONCE_SIZE = 16
+LOG = "meta/log"
+SNAPSHOTS = "meta/snapshot"
+
+_DIGITS = 20
+_MAX = 2**63 - 1
+_WAL = re.compile(r"(0|[1-9]\d{0,9})-(0|[1-9]\d{0,18})")
+
+
+class Wal(NamedTuple):
+    """The write-ahead log of one incarnation of a broker."""
+
+    node: int
+    incarnation: int
+
+    def __str__(self) -> str:
+        return f"{self.node}-{self.incarnation}"
+
+    @classmethod
+    def parse(cls, text: object) -> Self:
+        """Raises ValueError for anything but what `str` gives."""
+        found = _WAL.fullmatch(text) if isinstance(text, str) and text.isascii() else None
+        if found is None:
+            raise ValueError(f"{text!r} names no WAL")
+        wal = cls(int(found[1]), int(found[2]))
+        if wal.node > 2**31 - 1 or wal.incarnation > _MAX:
+            raise ValueError(f"{text!r} names no WAL")
+        return wal
+
+    @property
+    def folder(self) -> str:
+        return f"wal/{self}"
+
+    @property
+    def marks(self) -> str:
+        return f"mark/{self}"
+
+    def merged(self, nonce: bytes) -> str:
+        """The key of a merged object."""
+        return f"merged/{self}/{nonce.hex()}"
+
+
+def key(folder: str, number: int) -> str:
+    """The key of a numbered object."""
+    if not 0 <= number <= _MAX:
+        raise ValueError(f"{number} numbers no object")
+    return f"{folder}/{number:0{_DIGITS}}"
+
+
+def number_of(found: str) -> int | None:
+    """The number of an object's key; None if it is none of ours."""
+    digits = found.rpartition("/")[2]
+    is_number = len(digits) == _DIGITS and digits.isascii() and digits.isdigit()
+    return int(digits) if is_number and int(digits) <= _MAX else None

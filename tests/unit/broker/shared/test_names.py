@@ -1,0 +1,30 @@
+"""Keys below the prefix that brokers share."""
+
+import pytest
+
+from horolog.broker.shared.names import LOG, Wal, key, number_of
+
+
+def test_keys_of_a_wal():
+    wal = Wal(3, 17)
+    assert (str(wal), wal.folder, wal.marks) == ("3-17", "wal/3-17", "mark/3-17")
+    assert wal.merged(bytes(range(16))) == "merged/3-17/000102030405060708090a0b0c0d0e0f"
+    assert Wal.parse("3-17") == wal
+    assert Wal.parse(f"{2**31 - 1}-{2**63 - 1}") == (2**31 - 1, 2**63 - 1)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "3", "3-", "-3-1", "03-1", "3-01", "3-1 ", "3-1\n", "٣-1", f"{2**31}-1", f"1-{2**63}", None, 3, b"3-1"]
+)
+def test_what_names_no_wal(text):
+    with pytest.raises(ValueError, match="names no WAL"):
+        Wal.parse(text)
+
+
+def test_numbers():
+    assert key(LOG, 42) == "meta/log/00000000000000000042"
+    assert number_of(key(LOG, 2**63 - 1)) == 2**63 - 1
+    assert [number_of(one) for one in ("meta/log/42", "meta/log/x", f"a/{'9' * 20}", f"a/{'٣' * 20}")] == [None] * 4
+    for number in (-1, 2**63):
+        with pytest.raises(ValueError, match="numbers no object"):
+            key(LOG, number)
