@@ -11,5 +11,6 @@ __all__ = [
     "object_store",
     "opening",
     "place",
+    "requests",
     "self_test",
 ]

@@ -1,17 +1,25 @@
 """Creates beside a real S3 server: one winner of each key, and nothing acknowledged is lost when the server is killed."""
 
+import asyncio
+import secrets
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from functools import partial
 
 import pytest
 
 pytest.importorskip("obstore")
 
 from horolog.base.clock import SystemClock
+from horolog.broker.cluster.cluster_state import ClusterState, ProducerIdsReserved
+from horolog.broker.cluster.journal import AppendOutcome
+from horolog.broker.shared.store_access import StoreAccess
+from horolog.broker.shared.store_journal import StoreJournal
 from horolog.stores.faults import StoreError
 from horolog.stores.object_store import Outcome
 from horolog.stores.opening import open_store
+from horolog.stores.requests import ThreadedRequests
 from horolog.stores.self_test import self_test
 from tests.support import s3_server
 
@@ -66,6 +74,43 @@ def wait_for(condition):
     while not condition():
         assert time.monotonic() < deadline
         time.sleep(0.01)
+
+
+async def test_journals_of_three_brokers_are_one_sequence(s3_folder):
+    """The journal over the real client: every append ends, and the entries are there once, in one order."""
+    loop = asyncio.get_running_loop()
+    with s3_server.running(s3_folder) as server:
+        store = open_store(server.url("j"), server.endpoint, server.environment | {"HOME": "/nonexistent"}, 5.0)
+        requests = ThreadedRequests(store, loop.call_soon_threadsafe, at_once=6)
+        journals = [journal_of(requests, loop) for _ in range(3)]
+
+        async def write(index):
+            state, appended = ClusterState(), 0
+            while appended < 10:
+                entry = ProducerIdsReserved(index * 100 + appended)
+                if (
+                    await answer(loop, partial(journals[index].append, entry, state.apply(entry)))
+                    is AppendOutcome.WRITTEN
+                ):
+                    appended += 1
+                for one in await answer(loop, partial(journals[index].follow, state.number)):
+                    state = state.apply(one)
+
+        await asyncio.gather(*map(write, range(3)))
+        read = await answer(loop, partial(journals[0].follow, 0))
+        assert sorted(one.first for one in read) == [index * 100 + number for index in range(3) for number in range(10)]
+        requests.close()
+
+
+def journal_of(requests, loop):
+    access = StoreAccess(requests, lambda seconds, done: loop.call_later(seconds, done, None))
+    return StoreJournal(access, lambda: secrets.token_bytes(16))
+
+
+async def answer(loop, begin):
+    future = loop.create_future()
+    begin(future.set_result)
+    return await future
 
 
 def test_the_self_test_passes_and_leaves_nothing(s3_folder):

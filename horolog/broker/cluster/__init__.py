@@ -9,6 +9,7 @@ __all__ = [
     "entry_lines",
     "file_journal",
     "hand_over",
+    "journal",
     "left_folders",
     "legible_record",
     "link",

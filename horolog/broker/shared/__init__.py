@@ -6,6 +6,8 @@ __all__ = [
     "mark",
     "names",
     "sealed_lines",
+    "store_access",
+    "store_journal",
     "wal_numbers",
     "wal_object",
 ]

@@ -1,0 +1,95 @@
+"""What every part of a broker asks of the shared store, each until the answer is known, however long that takes.
+
+A create that is UNKNOWN is sent again with the same bytes. After TAKEN the object is read: bytes with a nonce say whose they are. A key
+that is taken and empty is UNKNOWN as well: stores may refuse a create while another one is under way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+
+from horolog.broker.base.answers import Answer
+from horolog.stores.faults import StoreError
+from horolog.stores.object_store import Created, Outcome, Stored
+from horolog.stores.requests import Deleted, Got, Listing, StoreRequests
+
+FIRST_PAUSE_S = 0.05
+LONGEST_PAUSE_S = 2.0
+
+Pause = Callable[[float, Callable[[None], None]], object]
+"""Calls back after so many seconds: `loop.call_later`, with an argument."""
+
+
+class StoreAccess:
+    """The store as one broker asks it; `fault` is the newest reason why an answer is missing, empty if none is."""
+
+    def __init__(self, store: StoreRequests, pause: Pause) -> None:
+        self._store = store
+        self._pause = pause
+        self._is_closed = False
+        self.fault = ""
+
+    def __repr__(self) -> str:
+        return f"<StoreAccess of {self._store!r}{': ' if self.fault else ''}{self.fault}>"
+
+    def close(self) -> None:
+        """Nothing is sent again, and work that waits for an answer goes no further."""
+        self._is_closed = True
+
+    async def create(self, key: str, data: bytes) -> bytes | None:
+        """None if the key holds these bytes; else the bytes that it holds."""
+        attempts = 0
+        while True:
+            created: Created = await Answer(partial(self._store.create, key, data))
+            if created.outcome is Outcome.MADE:
+                self.fault = ""
+                return None
+            if created.outcome is Outcome.TAKEN:
+                there: Got = await Answer(partial(self._store.get, key))
+                if isinstance(there, bytes):
+                    self.fault = ""
+                    return None if there == data else there
+            attempts = await self._again(attempts, created.fault or f"{key} is taken, and cannot be read")
+
+    async def read(self, key: str) -> bytes | None:
+        """The object, or None if it is missing."""
+        attempts = 0
+        while isinstance(found := await self._got(key), StoreError):
+            attempts = await self._again(attempts, str(found))
+        self.fault = ""
+        return found
+
+    async def _got(self, key: str) -> Got:
+        found: Got = await Answer(partial(self._store.get, key))
+        return found
+
+    async def list(self, prefix: str) -> Sequence[Stored]:
+        attempts = 0
+        while True:
+            found: Listing = await Answer(partial(self._store.list, prefix))
+            if not isinstance(found, StoreError):
+                self.fault = ""
+                return found
+            attempts = await self._again(attempts, str(found))
+
+    async def delete(self, key: str) -> None:
+        attempts = 0
+        while True:
+            fault: Deleted = await Answer(partial(self._store.delete, key))
+            if fault is None:
+                self.fault = ""
+                return
+            attempts = await self._again(attempts, str(fault))
+
+    async def _again(self, attempts: int, fault: str) -> int:
+        """Wait before the next attempt."""
+        self.fault = fault
+        if self._is_closed:
+            await Answer(_never)
+        await Answer(partial(self._pause, min(FIRST_PAUSE_S * 2**attempts, LONGEST_PAUSE_S)))
+        return min(attempts + 1, 16)
+
+
+def _never(done: Callable[[None], None]) -> None:
+    """Never call back."""

@@ -1,0 +1,110 @@
+"""The journal of brokers that share a store: entry n is the object `meta/log/<n>`, which is created once.
+
+Of two brokers that append at the same time one creates the number; the other reads the entry, takes it up, and decides anew. An append
+ends only when its outcome is known: the client's request may time out meanwhile, and the entry may be written after that. There is no
+FAILED here.
+
+With every thousandth entry its writer adds a snapshot, from which a broker starts. A snapshot follows from the entries, so it does no
+harm if two brokers write one, or none does.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+
+from horolog.broker.base.answers import run
+from horolog.broker.cluster.cluster_state import ClusterState, Entry
+from horolog.broker.cluster.journal import AppendOutcome, Journal
+from horolog.broker.on_record.cluster_file import StoredCluster
+from horolog.broker.shared.journal_objects import (
+    NumberedEntry,
+    decode_log_entry,
+    decode_snapshot,
+    encode_log_entry,
+    encode_snapshot,
+)
+from horolog.broker.shared.names import LOG, SNAPSHOTS, key, number_of
+from horolog.broker.shared.sealed_lines import FormatError
+from horolog.broker.shared.store_access import StoreAccess
+
+log = logging.getLogger(__name__)
+
+SNAPSHOT_EVERY = 1_000
+
+Loaded = Callable[[StoredCluster | None], None]
+
+
+class StoreJournal(Journal):
+    """The entries of all brokers."""
+
+    is_shared = True
+
+    def __init__(self, store: StoreAccess, new_nonce: Callable[[], bytes]) -> None:
+        self._store = store
+        self._new_nonce = new_nonce
+        self._written_count = 0
+
+    def __repr__(self) -> str:
+        return f"<StoreJournal in {self._store!r}>"
+
+    @property
+    def written_count(self) -> int:
+        return self._written_count
+
+    def append(self, entry: Entry, becomes: ClusterState, done: Callable[[AppendOutcome], None]) -> None:
+        """`done` gets WRITTEN or TAKEN, as late as that is known."""
+        run(self._append(NumberedEntry(becomes.number, entry, self._new_nonce()), becomes, done))
+
+    async def _append(self, new: NumberedEntry, becomes: ClusterState, done: Callable[[AppendOutcome], None]) -> None:
+        other = await self._store.create(key(LOG, new.number), encode_log_entry(new))
+        if other is not None:
+            done(AppendOutcome.TAKEN)
+            return
+        self._written_count += 1
+        done(AppendOutcome.WRITTEN)
+        if new.number % SNAPSHOT_EVERY == 0:
+            await self._store.create(key(SNAPSHOTS, new.number), encode_snapshot(becomes))
+
+    def follow(self, after: int, done: Callable[[Sequence[Entry]], None]) -> None:
+        """Read up to a number that the store does not have; `done` waits as long as the store does not answer."""
+        run(self._follow(after, done))
+
+    async def _follow(self, after: int, done: Callable[[Sequence[Entry]], None]) -> None:
+        entries: list[Entry] = []
+        while (data := await self._store.read(key(LOG, after + len(entries) + 1))) is not None:
+            try:
+                entries.append(decode_log_entry(data, after + len(entries) + 1).entry)
+            except FormatError as error:
+                log.error("%r: entry %s cannot be read: %s", self, after + len(entries) + 1, error)
+                return  # what comes behind it cannot be applied: this broker stands still, and its lease ends
+        done(entries)
+
+    def load(self, done: Loaded) -> None:
+        """Read the newest snapshot that is whole; `done` gets None if there is none. Entries that follow it are for `follow`."""
+        run(self._load(done))
+
+    async def _load(self, done: Loaded) -> None:
+        numbers = [number_of(one.key) for one in await self._store.list(SNAPSHOTS)]
+        for number in sorted((one for one in numbers if one is not None), reverse=True):
+            data = await self._store.read(key(SNAPSHOTS, number))
+            try:
+                found = None if data is None else decode_snapshot(data, number)
+            except FormatError as error:
+                log.error("%r: snapshot %s cannot be read: %s", self, number, error)
+                continue
+            if found is not None:
+                done(found)
+                return
+        done(None)
+
+    def keep(self, state: ClusterState) -> bool:  # noqa: ARG002 - the entries have it
+        """A state that a start has found lies in the store already."""
+        return True
+
+    def close(self) -> None:
+        """Nothing is sent again. An entry on its way may still be written."""
+        self._store.close()
+
+    def check(self, state: ClusterState) -> None:
+        """The store keeps what was written: there is nothing on the disk to compare."""

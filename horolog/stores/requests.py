@@ -1,0 +1,85 @@
+"""Requests to an object store that do not wait where they are made: each calls back once, whatever became of it.
+
+A request without an answer calls back as UNKNOWN, or with a StoreError, and may still arrive. `ThreadedRequests` sends requests of any
+store from threads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import Any, Protocol, TypeVar
+
+from horolog.stores.faults import StoreError
+from horolog.stores.object_store import Created, ObjectStore, Stored
+
+Result = TypeVar("Result")
+
+Got = bytes | None | StoreError
+"""The bytes of an object; None if it is missing; or why that is not known."""
+Listing = Sequence[Stored] | StoreError
+Deleted = StoreError | None
+Deliver = Callable[[Callable[[], None]], Any]
+"""Runs a callback where it belongs: `loop.call_soon_threadsafe`."""
+
+
+class StoreRequests(Protocol):
+    """An object store whose answers come later; no call raises."""
+
+    def create(self, key: str, data: bytes, done: Callable[[Created], None]) -> None: ...
+    def get(self, key: str, done: Callable[[Got], None]) -> None: ...
+    def list(self, prefix: str, done: Callable[[Listing], None]) -> None: ...
+    def delete(self, key: str, done: Callable[[Deleted], None]) -> None: ...
+
+
+class ThreadedRequests:
+    """Requests to a store that waits, a few at a time."""
+
+    def __init__(self, store: ObjectStore, deliver: Deliver, at_once: int) -> None:
+        self._store = store
+        self._deliver = deliver
+        self._threads = ThreadPoolExecutor(at_once, thread_name_prefix="store")
+
+    def create(self, key: str, data: bytes, done: Callable[[Created], None]) -> None:
+        self._send(partial(self._store.create, key, data), done)
+
+    def get(self, key: str, done: Callable[[Got], None]) -> None:
+        self._send(partial(_got, self._store, key), done)
+
+    def list(self, prefix: str, done: Callable[[Listing], None]) -> None:
+        self._send(partial(_listed, self._store, prefix), done)
+
+    def delete(self, key: str, done: Callable[[Deleted], None]) -> None:
+        self._send(partial(_deleted, self._store, key), done)
+
+    def close(self) -> None:
+        """Wait until all requests have their answers. Later ones are refused."""
+        self._threads.shutdown()
+
+    def _send(self, request: Callable[[], Result], done: Callable[[Result], None]) -> None:
+        self._threads.submit(lambda: self._deliver(partial(done, request())))
+
+
+def _got(store: ObjectStore, key: str) -> Got:
+    try:
+        return store.get(key)
+    except FileNotFoundError:
+        return None
+    except StoreError as error:
+        return error
+
+
+def _listed(store: ObjectStore, prefix: str) -> Listing:
+    try:
+        return list(store.list(prefix))
+    except StoreError as error:
+        return error
+
+
+def _deleted(store: ObjectStore, key: str) -> Deleted:
+    try:
+        store.delete(key)
+    except StoreError as error:
+        return error
+    return None

@@ -1,0 +1,95 @@
+"""Requests are repeated until their outcome is known."""
+
+import pytest
+
+from horolog.broker.base.answers import run
+from horolog.broker.shared.store_access import LONGEST_PAUSE_S, StoreAccess
+from horolog.stores.faults import StoreError
+from horolog.stores.object_store import Created, Outcome
+
+MADE, TAKEN, UNKNOWN = Created(Outcome.MADE), Created(Outcome.TAKEN), Created(Outcome.UNKNOWN, "no answer")
+
+
+class Scripted:
+    """Answers at once, one after the other."""
+
+    def __init__(self, *answers):
+        self.answers, self.sent, self.pauses = list(answers), [], []
+
+    def _next(self, *sent):
+        self.sent.append(sent[:-1])
+        sent[-1](self.answers.pop(0))
+
+    def create(self, key, data, done):
+        self._next("create", key, data, done)
+
+    def get(self, key, done):
+        self._next("get", key, done)
+
+    def list(self, prefix, done):
+        self._next("list", prefix, done)
+
+    def delete(self, key, done):
+        self._next("delete", key, done)
+
+    def pause(self, seconds, done):
+        self.pauses.append(seconds)
+        done(None)
+
+
+def outcome_of(store, request):
+    found = []
+
+    async def steps():
+        found.append(await request(StoreAccess(store, store.pause)))
+
+    run(steps())
+    return found
+
+
+@pytest.mark.parametrize(
+    ("answers", "found", "sent"),
+    [
+        ([MADE], None, ["create"]),
+        ([UNKNOWN, UNKNOWN, MADE], None, ["create"] * 3),
+        ([UNKNOWN, TAKEN, b"mine"], None, ["create", "create", "get"]),
+        ([TAKEN, b"other"], b"other", ["create", "get"]),
+        ([TAKEN, None, MADE], None, ["create", "get", "create"]),
+        ([TAKEN, StoreError("no answer"), TAKEN, b"other"], b"other", ["create", "get", "create", "get"]),
+    ],
+)
+def test_a_create_ends_when_it_is_known_whose_bytes_are_there(answers, found, sent):
+    store = Scripted(*answers)
+    assert outcome_of(store, lambda access: access.create("k", b"mine")) == [found]
+    assert [one[0] for one in store.sent] == sent
+    assert all(one[1:] == ("k", b"mine") for one in store.sent if one[0] == "create"), "the same bytes"
+
+
+def test_other_requests_end_with_an_answer():
+    fault = StoreError("no answer")
+    store = Scripted(fault, fault, None)
+    assert outcome_of(store, lambda access: access.read("k")) == [None]
+    assert store.pauses == [0.05, 0.1]
+    assert outcome_of(Scripted(fault, ["a"]), lambda access: access.list("p")) == [["a"]]
+    assert outcome_of(Scripted(fault, None), lambda access: access.delete("k")) == [None]
+
+
+def test_pauses_grow_up_to_a_bound():
+    store = Scripted(*[UNKNOWN] * 30, MADE)
+    assert outcome_of(store, lambda access: access.create("k", b"")) == [None]
+    assert store.pauses[-1] == LONGEST_PAUSE_S
+
+
+def test_what_is_missing_is_shown_and_nothing_goes_on_behind_the_end():
+    store = Scripted(UNKNOWN, MADE)
+    access = StoreAccess(store, lambda seconds, done: access.close())
+
+    async def create():
+        await access.create("k", b"")
+
+    run(create())
+    assert access.fault == "no answer"
+    assert ": no answer>" in repr(access)
+    closed = StoreAccess(store := Scripted(UNKNOWN), lambda seconds, done: done(None))
+    closed.close()
+    assert outcome_of(store, lambda _: closed.create("k", b"")) == []
