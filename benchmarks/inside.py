@@ -19,6 +19,7 @@ from typing import Any, cast
 from benchmarks import fill, frames, group_frames, inside_transactions
 from benchmarks.report import build
 from horolog.base.clock import SystemClock
+from horolog.broker.base.own_thread import AtOnce
 from horolog.broker.config.settings import load
 from horolog.broker.log.storage import RealStorage
 from horolog.broker.network.conversation import Conversation, Onlooker
@@ -136,7 +137,7 @@ class Inside:
         self.ticks = Ticks()
         settings = load(None, {}, {})[0]
         loop = cast("asyncio.AbstractEventLoop", self.ticks)
-        self.broker = Broker(settings, SystemClock(), RealStorage(), [folder], loop, sole(settings))
+        self.broker = Broker(settings, SystemClock(), RealStorage(), [folder], loop, sole(settings, AtOnce()))
         self.broker.cluster.open(self.broker.clock.wall_ms())
         self._limits = ConnectionLimits.of(settings)
         self._dispatcher = Dispatcher(self.broker)

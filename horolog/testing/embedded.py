@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import NamedTuple, Unpack
 
+from horolog.broker.base.own_thread import AtOnce
 from horolog.broker.cluster.cluster import Created
 from horolog.broker.cluster.new_topics import NewTopic
 from horolog.broker.config.settings import load
@@ -194,7 +195,7 @@ async def horolog_broker(
     own_clock = clock if isinstance(clock, BrokerClock) else BrokerClock(clock)
     fullness = Fullness()
     files, folder = _storage(storage, own_clock, fullness)
-    running = Broker(loaded, own_clock, files, [folder], asyncio.get_running_loop(), sole(loaded))
+    running = Broker(loaded, own_clock, files, [folder], asyncio.get_running_loop(), sole(loaded, AtOnce()))
     embedded = EmbeddedBroker(running, own_clock, fullness)
     try:
         await running.start()

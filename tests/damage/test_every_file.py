@@ -58,6 +58,8 @@ CONTENT = ("empty", "cut", "head", "middle", "last")
 GONE = "records or aborted or duplicates or nothing"
 AGAIN = "hidden records seen or nothing"
 ID = "cluster id or nothing"
+KNOWN = "refused or nothing"
+UNKNOWN = "refused or settings unknown"
 TABLE = [
     Row(".lock", r"\.lock"),
     Row(
@@ -71,8 +73,8 @@ TABLE = [
         ID,
         told=("missing", "empty", "cut"),
     ),
-    Row("horolog-cluster", r"horolog-cluster", *[REFUSED] * 4, "refused or nothing", REFUSED, REFUSED),
-    Row("horolog-journal", r"horolog-journal", *[REFUSED] * 3, NOTHING, *[REFUSED] * 3, told=KINDS),
+    Row("horolog-cluster", r"horolog-cluster", *[KNOWN] * 7),
+    Row("horolog-journal", r"horolog-journal", *[REFUSED] * 3, NOTHING, UNKNOWN, *[REFUSED] * 2, told=KINDS),
     Row("horolog-checkpoint.<n>", r"horolog-checkpoint\.\d", *[AGAIN] * 7, told=CONTENT),
     Row("horolog-adopted", r"horolog-adopted", told=("cut", "head", "middle", "last")),
     Row("horolog-log-starts", r"horolog-log-starts", older=AGAIN, told=CONTENT),

@@ -9,6 +9,7 @@ import struct
 from dataclasses import replace
 
 from horolog.base.clock import ManualClock
+from horolog.broker.base.own_thread import AtOnce
 from horolog.broker.log.storage import MemoryStorage
 from horolog.broker.network.conversation import Conversation
 from horolog.broker.network.dispatch import Dispatcher
@@ -54,7 +55,7 @@ class World:
         settings = broker_settings(SETTINGS | {"listeners": "PLAINTEXT://127.0.0.1:0"})
         storage = MemoryStorage()
         storage.make_dir("/data")
-        self.broker = Broker(settings, ManualClock(WALL_MS), storage, ["/data"], self.loop, sole(settings))
+        self.broker = Broker(settings, ManualClock(WALL_MS), storage, ["/data"], self.loop, sole(settings, AtOnce()))
         self.broker.cluster.open(WALL_MS)
         self.dispatcher = Dispatcher(self.broker)
         self.limits = replace(

@@ -8,7 +8,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from horolog.broker.cluster.new_topics import NewPartitions, NewTopic
 from horolog.broker.on_record.cluster_errors import ClusterError
-from horolog.broker.on_record.cluster_file import FILE_NAME
+from horolog.broker.on_record.cluster_file import JOURNAL
 from tests.support.at_once import at_once, delete_topic
 from tests.unit.broker.cluster.cluster_stand_ins import Machine
 
@@ -20,7 +20,7 @@ OVERRIDES = st.dictionaries(
 
 
 class ClusterMachine(RuleBasedStateMachine):
-    """Every rule may run with a disk that fails once; then the model changes only if the call said so."""
+    """Every rule may run with a disk that fails once, or twice; then the model changes only if the call said so."""
 
     def __init__(self):
         super().__init__()
@@ -35,13 +35,13 @@ class ClusterMachine(RuleBasedStateMachine):
     @contextlib.contextmanager
     def disk(self, fails):
         if fails:
-            self.machine.storage.fail("sync", FILE_NAME, times=1)
+            self.machine.storage.fail("sync", JOURNAL, times=fails)
         yield
         self.machine.storage.heal()
 
     @rule(
         new=st.lists(st.tuples(NAMES, COUNTS, OVERRIDES), max_size=3, unique_by=lambda each: each[0]),
-        fails=st.booleans(),
+        fails=st.integers(0, 2),
     )
     def create(self, new, fails):
         with self.disk(fails):
@@ -53,7 +53,7 @@ class ClusterMachine(RuleBasedStateMachine):
                 assert name not in self.model
                 self.model[name] = (count, overrides)
 
-    @rule(name=NAMES, fails=st.booleans())
+    @rule(name=NAMES, fails=st.integers(0, 2))
     def delete(self, name, fails):
         with self.disk(fails):
             try:
@@ -63,7 +63,7 @@ class ClusterMachine(RuleBasedStateMachine):
             else:
                 del self.model[name]
 
-    @rule(name=NAMES, count=COUNTS, fails=st.booleans())
+    @rule(name=NAMES, count=COUNTS, fails=st.integers(0, 2))
     def grow(self, name, count, fails):
         with self.disk(fails):
             failed = at_once(self.cluster.add_partitions, [NewPartitions(name, count)])
@@ -71,7 +71,7 @@ class ClusterMachine(RuleBasedStateMachine):
             assert count > self.model[name][0]
             self.model[name] = (count, self.model[name][1])
 
-    @rule(name=NAMES, overrides=OVERRIDES, fails=st.booleans())
+    @rule(name=NAMES, overrides=OVERRIDES, fails=st.integers(0, 2))
     def alter(self, name, overrides, fails):
         if name in self.model:
             with self.disk(fails):

@@ -9,6 +9,7 @@ from unittest.mock import patch
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, rule
 
+from horolog.broker.base.own_thread import AtOnce
 from horolog.broker.cluster import file_journal, settling
 from horolog.broker.cluster.change_driver import ChangeDriver
 from horolog.broker.cluster.cluster_state import (
@@ -20,13 +21,13 @@ from horolog.broker.cluster.cluster_state import (
     TopicsDeleted,
 )
 from horolog.broker.cluster.entry_lines import Head
-from horolog.broker.cluster.file_journal import FileJournal, JournalBeside
+from horolog.broker.cluster.file_journal import FileJournal
+from horolog.broker.cluster.journal_beside import JournalBeside, KeptBySettling
 from horolog.broker.log.storage import MemoryStorage
 from horolog.broker.log.storage.memory_disk import PowerCut
 from horolog.broker.on_record.cluster_errors import ClusterError
 from horolog.broker.on_record.cluster_file import StoredTopic
 from horolog.protocol.errors import ErrorCode
-from tests.support.same_thread import SameThread
 
 WORKERS = st.integers(0, 2)
 NAMES = st.sampled_from(["a", "b", "c"])
@@ -44,8 +45,8 @@ class Worker:
             state = state.apply(entry)
         self.waiting = []
         self.steps = []
-        journal = JournalBeside(FileJournal(storage, found, applied_by_all), SameThread())
-        self.changes = ChangeDriver(journal, 1, self.carry_out, self.announce)
+        journal = JournalBeside(FileJournal(storage, found, applied_by_all), AtOnce(), KeptBySettling())
+        self.changes = ChangeDriver(journal, 1, self.carry_out, self.announce, is_shared=True)
         self.changes.begin(state, is_news=False)
 
     def carry_out(self, steps):

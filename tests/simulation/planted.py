@@ -13,7 +13,8 @@ from unittest.mock import patch
 
 from horolog.broker.adoption import folders
 from horolog.broker.cluster.cluster_state import RulesChanged
-from horolog.broker.cluster.journal import AppendOutcome, WholeFile
+from horolog.broker.cluster.journal import AppendOutcome
+from horolog.broker.cluster.own_journal import OwnJournal
 from horolog.broker.commit.committer import Committer
 from horolog.broker.commit.safety import Failures
 from horolog.broker.groups.journal import GroupJournal
@@ -200,8 +201,18 @@ def forgets_starts() -> contextlib.AbstractContextManager[Any]:
     return patch.object(LogManager, "write_log_starts", lambda _: set())
 
 
-def keeps_topics_in_memory() -> contextlib.AbstractContextManager[Any]:
-    return patch.object(ClusterFile, "save", nothing)
+@contextlib.contextmanager
+def keeps_topics_in_memory() -> Iterator[None]:
+    with (
+        patch.object(ClusterFile, "save", nothing),
+        patch.object(OwnJournal, "append", lambda *_: AppendOutcome.WRITTEN),
+    ):
+        yield
+
+
+def forgets_a_journal_at_the_start() -> contextlib.AbstractContextManager[Any]:
+    """Of a broker alone: changes since its start are lost with a crash."""
+    return patch("horolog.broker.cluster.membership.merged_for_one", lambda storage, _: storage)
 
 
 def compacts_the_newest_away() -> contextlib.AbstractContextManager[Any]:
@@ -277,15 +288,14 @@ def asks_for_rights_only_when_a_fetch_begins() -> contextlib.AbstractContextMana
 
 
 def answers_changes_of_rules_before_they_are_durable() -> contextlib.AbstractContextManager[Any]:
-    original = WholeFile.append
+    original = OwnJournal.append
 
-    def append(journal: WholeFile, entry: Any, becomes: Any, done: Callable[[AppendOutcome], None]) -> None:
+    def append(journal: OwnJournal, entry: Any, becomes: Any) -> AppendOutcome:
         if isinstance(entry, RulesChanged):
-            done(AppendOutcome.WRITTEN)  # and the next change of another kind writes it
-        else:
-            original(journal, entry, becomes, done)
+            return AppendOutcome.WRITTEN  # and the next change of another kind writes it
+        return original(journal, entry, becomes)
 
-    return patch.object(WholeFile, "append", append)
+    return patch.object(OwnJournal, "append", append)
 
 
 def lets_users_in_that_were_removed() -> contextlib.AbstractContextManager[Any]:
@@ -332,6 +342,7 @@ PLANTED = OF_PRINCIPALS | by_name(
     finds_only_later_times,
     forgets_starts,
     keeps_topics_in_memory,
+    forgets_a_journal_at_the_start,
     compacts_the_newest_away,
     shows_open_transactions,
     shows_aborted_transactions,

@@ -20,6 +20,7 @@ from typing import Any, Protocol
 from unittest.mock import patch
 
 from horolog.base.clock import ManualClock
+from horolog.broker.base.own_thread import OwnThread
 from horolog.broker.base.principal import ANONYMOUS, Principal
 from horolog.broker.config.settings import load
 from horolog.broker.log.partition import Partition
@@ -206,7 +207,9 @@ class World:
             patch("horolog.broker.server.app.listen_addresses", lambda _: ()),
         ):
             loop: Any = self.loop
-            self.broker = Broker(self.settings, self.clock, self.storage, [DATA], loop, sole(self.settings))
+            self.broker = Broker(
+                self.settings, self.clock, self.storage, [DATA], loop, sole(self.settings, OwnThread(loop, "journal"))
+            )
             with contextlib.suppress(StopIteration):
                 self.broker.start().send(None)
                 raise AssertionError("a start without listeners has nothing to wait for")

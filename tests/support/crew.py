@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from horolog.base.clock import ManualClock
-from horolog.broker.base.own_thread import Beside
+from horolog.broker.base.own_thread import AtOnce, Beside
 from horolog.broker.cluster import settling
 from horolog.broker.cluster.cluster import Cluster
 from horolog.broker.cluster.worker_context import WorkerContext
@@ -18,7 +18,6 @@ from horolog.broker.log.storage import MemoryStorage, Storage
 from horolog.broker.on_record.cluster_file import ClusterFile
 from horolog.broker.on_record.stored_rules import Rules
 from tests.support.log_model import NOW_MS
-from tests.support.same_thread import SameThread
 
 
 def context_of(node: int, nodes: tuple[int, ...]) -> WorkerContext:
@@ -64,7 +63,7 @@ class Crew:
         folders: Iterable[str] = ("/data",),
         *,
         at_once: bool = True,
-        beside: Callable[[], Beside] = SameThread,
+        beside: Callable[[], Beside] = AtOnce,
         **settings: object,
     ) -> None:
         self.nodes = tuple(nodes)

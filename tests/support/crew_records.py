@@ -1,5 +1,6 @@
 """Records and topics of a crew of workers, and a lone broker that continues on their folders."""
 
+from horolog.broker.base.own_thread import AtOnce
 from horolog.broker.cluster import membership
 from horolog.broker.cluster.cluster import Cluster
 from horolog.broker.cluster.new_topics import NewTopic
@@ -32,12 +33,13 @@ class Alone:
             crew.settings_of(node),
             self.logs,
             file,
-            membership.SoleMember(node, file),
+            membership.SoleMember(node, self.logs, file, AtOnce()),
             crew.new_id,
         )
         self.cluster.open(NOW_MS)
 
     def close(self):
+        self.cluster.changes.close()
         self.logs.close()
 
 

@@ -20,7 +20,7 @@ def among(cluster: Cluster, *others: int) -> None:
         (topic.id, index): Lead(me, 0) for topic in state.topics.values() for index in range(topic.partition_count)
     }
     cluster.nodes = (me, *others)
-    cluster._journal.is_shared = True
+    cluster._membership.is_shared = True
     cluster.changes.begin(replace(state, nodes=cluster.nodes, leads={**leads, **state.leads}), is_news=False)
 
 

@@ -7,6 +7,7 @@ import struct
 from typing import Any, Self
 
 from horolog.base.clock import ManualClock
+from horolog.broker.base.own_thread import AtOnce
 from horolog.broker.cluster.new_topics import NewTopic
 from horolog.broker.cluster.topic import Topic
 from horolog.broker.config.settings import load
@@ -97,7 +98,9 @@ class MemoryBroker:
 
     async def __aenter__(self) -> Self:
         loop = asyncio.get_running_loop()
-        self.broker = Broker(self.settings, self.clock, self.storage, list(self.folders), loop, sole(self.settings))
+        self.broker = Broker(
+            self.settings, self.clock, self.storage, list(self.folders), loop, sole(self.settings, AtOnce())
+        )
         await self.broker.start()
         self.dispatcher = Dispatcher(self.broker)
         return self

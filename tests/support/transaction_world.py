@@ -13,6 +13,7 @@ from typing import Any
 
 from horolog.base.clock import ManualClock
 from horolog.broker.base.metrics import Metrics
+from horolog.broker.base.own_thread import AtOnce
 from horolog.broker.cluster.cluster import Cluster
 from horolog.broker.cluster.membership import SoleMember
 from horolog.broker.commit.committer import Committer
@@ -103,7 +104,11 @@ class TransactionWorld:
         self.logs = LogManager([DATA], self.storage, self.clock, self.settings)
         file = ClusterFile(self.storage, DATA)
         self.cluster = Cluster(
-            self.logs.cluster_id, self.settings, self.logs, file, SoleMember(self.settings.node_id, file)
+            self.logs.cluster_id,
+            self.settings,
+            self.logs,
+            file,
+            SoleMember(self.settings.node_id, self.logs, file, AtOnce()),
         )
         self.cluster.open(self.clock.wall_ms())
         safety = LocalSafety(self.loop, self.loop, Metrics(), self.clock.monotonic)  # type: ignore[arg-type]

@@ -17,6 +17,7 @@ from unittest.mock import patch
 
 from horolog.base.clock import ManualClock
 from horolog.broker.base.java_hash import partition_for
+from horolog.broker.base.own_thread import AtOnce
 from horolog.broker.base.topic_names import GROUP_OFFSETS, TRANSACTION_STATE
 from horolog.broker.cluster.cluster_state import Lead, LeadsChanged
 from horolog.broker.cluster.membership import Members
@@ -82,7 +83,7 @@ class Node:
             patch("horolog.broker.server.app.listen_addresses", lambda _: ()),
         ):
             loop: Any = self.loop
-            process = replace(sole(self.settings), peers=self.peers)
+            process = replace(sole(self.settings, AtOnce()), peers=self.peers)
             self.broker = Broker(self.settings, pair.clock, self.storage, [DATA], loop, process)
             self.broker.placement.members = Members(self.number, NODES, frozenset(NODES))
             self._form_cluster()

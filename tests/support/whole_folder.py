@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from horolog.broker.base.own_thread import AtOnce
 from horolog.broker.cluster.cluster_state import RulesChanged
 from horolog.broker.cluster.new_topics import NewTopic
 from horolog.broker.log.files import checkpoints
@@ -164,7 +165,7 @@ async def opened(folder: Path, newest_producer: int, **settings: object) -> Stat
     loop = asyncio.get_running_loop()
     try:
         memory.broker = Broker(
-            memory.settings, memory.clock, memory.storage, list(memory.folders), loop, sole(memory.settings)
+            memory.settings, memory.clock, memory.storage, list(memory.folders), loop, sole(memory.settings, AtOnce())
         )
         await memory.broker.start()
     except (DataFolderError, StorageFault) as error:

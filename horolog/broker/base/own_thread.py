@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
+
+T = TypeVar("T")
+
+PAUSE_S = 0.00005
+"""Long enough for a thread that waits to take over; a pause of no length may be over before it wakes."""
 
 
 class Beside(Protocol):
@@ -18,6 +24,27 @@ class Beside(Protocol):
     def close(self) -> None:
         """Wait until all given work is done. Results that arrive after that are dropped."""
         ...
+
+
+def in_pieces(items: Iterable[T], size: int) -> Iterator[T]:
+    """The same items; other threads, and the event loop among them, may go on after every `size` of them.
+
+    Without it the interpreter lets them go on every 5 ms.
+    """
+    for number, item in enumerate(items):
+        if number and number % size == 0:
+            time.sleep(PAUSE_S)
+        yield item
+
+
+class AtOnce:
+    """Does the work before `run` returns: for storage that nobody waits for, as in tests."""
+
+    def run(self, work: Callable[[], Any], done: Callable[[Any], None]) -> None:
+        done(work())
+
+    def close(self) -> None:
+        """Everything is done."""
 
 
 class OwnThread:

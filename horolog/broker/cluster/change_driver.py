@@ -25,9 +25,11 @@ class ChangeDriver:
         carry_out: Callable[[Sequence[Step]], Failures],
         announce: Announce,
         applied: Callable[[int], None] = lambda _: None,
+        *,
+        is_shared: bool,
     ) -> None:
         """`applied` is called with the number of the state each time that entries of others are applied here."""
-        self._changes = Changes(me, is_shared=journal.is_shared)
+        self._changes = Changes(me, is_shared=is_shared)
         self._journal = journal
         self._carry_out = carry_out
         self._announce = announce
@@ -49,7 +51,7 @@ class ChangeDriver:
     def begin(self, state: ClusterState, *, is_news: bool) -> None:
         """Go on from the state that a start has found, and keep it if it is news."""
         self._changes.state, self._has_begun = state, True
-        if is_news and not self._journal.keep(state):
+        if not self._journal.begin(state, is_news=is_news):
             log.warning(BEHIND, self._journal)
 
     def make(self, decide: Decide, done: Done, *, waits: bool = True) -> None:
@@ -65,8 +67,8 @@ class ChangeDriver:
         self._act(self._changes.hear())
 
     def close(self) -> None:
-        """Wait until the journal has taken what was given to it."""
-        self._journal.close()
+        """Wait until the journal has taken what was given to it. A failed start leaves the disk as it is."""
+        self._journal.close(self.state if self._has_begun else None)
 
     def check_record(self) -> None:
         """Write the record again if the disk has something else; not after a failed start, which does not know the record."""

@@ -34,7 +34,7 @@ NOT_WRITTEN = ClusterError(ErrorCode.KAFKA_STORAGE_ERROR, "the cluster file coul
 
 
 class ClusterChange(NamedTuple):
-    """`is_so`: already true on the disk, so it is applied even if a journal of our own could not be written."""
+    """`is_so`: already true on the disk, so it is applied even if the journal of a broker alone could not be written."""
 
     decide: Decide
     done: Done
@@ -81,8 +81,8 @@ class Changes:
         self._waiting: deque[ClusterChange] = deque()
         self._doing = _Doing.NOTHING
         self._change: ClusterChange | None = None
-        self._entry: Entry | None = None
-        """The entry of this change while it is appended and carried out."""
+        self._becomes: ClusterState | None = None
+        """The state that this change leads to, while its entry is appended and carried out."""
         self._heard: deque[Entry] = deque()
         """Entries of others that are still to be applied."""
         self._decided: Outcome | None = None
@@ -119,8 +119,8 @@ class Changes:
     def _decide(self, change: ClusterChange) -> Ready:
         decided = change.decide(self.state)
         if decided is not None and not isinstance(decided, ClusterError):
-            self._doing, self._entry = _Doing.APPENDING, decided
-            return Ready(append=(decided, self.state.apply(decided)))
+            self._doing, self._becomes = _Doing.APPENDING, self.state.apply(decided)
+            return Ready(append=(decided, self._becomes))
         self._decided = NO_FAILURES if decided is None else decided
         return self._follow()
 
@@ -132,41 +132,41 @@ class Changes:
         """The outcome of `append`."""
         assert self._doing is _Doing.APPENDING
         assert self._change is not None
-        assert self._entry is not None
+        assert self._becomes is not None
         if outcome is AppendOutcome.TAKEN:
-            self._entry = self._decided = None
+            self._becomes = self._decided = None
             return self._follow()
         if outcome is AppendOutcome.FAILED:
             if self._is_shared or not self._change.is_so:
                 return self._end(NOT_WRITTEN)
             self._change = self._change._replace(waits=False)
-        return self._carry_out(self._entry)
+        return self._carry_out(self._becomes)
 
     def followed(self, entries: Sequence[Entry]) -> Ready:
         """The outcome of `follow`."""
         assert self._doing is _Doing.FOLLOWING
         self._heard.extend(entries)
         if self._heard:
-            return self._carry_out(self._heard.popleft())
+            return self._carry_out(self.state.apply(self._heard.popleft()))
         if self._change is None:
             self._doing = _Doing.NOTHING
             return self.go_on()
         return self._decide(self._change) if self._decided is None else self._end(self._decided)
 
-    def _carry_out(self, entry: Entry) -> Ready:
+    def _carry_out(self, after: ClusterState) -> Ready:
         self._doing = _Doing.CARRYING_OUT
-        before, self.state = self.state, self.state.apply(entry)
+        before, self.state = self.state, after
         return Ready(steps=transitions(before, self.state, self._me))
 
     def carried_out(self, failures: Failures) -> Ready:
         """The outcome of `steps`. What others have changed is carried out as far as it can be."""
         assert self._doing is _Doing.CARRYING_OUT
         if self._heard:
-            return self._carry_out(self._heard.popleft())
+            return self._carry_out(self.state.apply(self._heard.popleft()))
         if self._change is None:
             self._doing = _Doing.NOTHING
             return self.go_on()
-        if self._entry is None:
+        if self._becomes is None:
             return self._decide(self._change)
         change = self._at_rest()
         return Ready(announce=(change, failures))
@@ -177,6 +177,6 @@ class Changes:
     def _at_rest(self) -> ClusterChange:
         """The change that is over."""
         assert self._change is not None
-        change, self._change, self._entry, self._decided = self._change, None, None, None
+        change, self._change, self._becomes, self._decided = self._change, None, None, None
         self._doing = _Doing.NOTHING
         return change

@@ -4,7 +4,7 @@ A topic exists when the cluster's state says so; its folders follow. Creating fi
 Deleting first keeps the entry (with the topic among those `deleting`) and then removes the folders. After a crash between the two
 the start finishes what was begun (`broker.cluster.cluster_start`).
 
-`done` gets the outcome of a change; in a broker alone it is called before the method returns.
+`done` gets the outcome of a change once the journal has it: later, unless the journal answers at once.
 """
 
 from __future__ import annotations
@@ -83,9 +83,13 @@ class Cluster(ServedTopics):
         self._membership = membership
         self._file = file
         self._new_topic_id = new_topic_id
-        self._journal = membership.journal
         self.changes = ChangeDriver(
-            self._journal, settings.node_id, self._carry_out, membership.announce, membership.applied
+            membership.journal,
+            settings.node_id,
+            self._carry_out,
+            membership.announce,
+            membership.applied,
+            is_shared=membership.is_shared,
         )
         self._foreign: set[str] = set()
         self.producer_ids = ProducerIds(self.changes)
@@ -105,7 +109,7 @@ class Cluster(ServedTopics):
     @property
     def is_shared(self) -> bool:
         """Whether others change the cluster, too: their changes are looked for, and the record is looked after."""
-        return self._journal.is_shared
+        return self._membership.is_shared
 
     def open(self, now_ms: int) -> None:
         """Find the state of the cluster, and open the partitions that are led here with their topics' configurations."""
@@ -119,7 +123,6 @@ class Cluster(ServedTopics):
         self.topics, self._foreign = start.topics, start.foreign
         self.by_id = {topic.id: topic for topic in self.topics.values()}
         self.partition_cache.clear()
-        self._logs.record_number = lambda: self._file.number
         start.remember()
         self._membership.listen(self.changes.catch_up, self.changes.check_record, lambda: self.state)
         self._tell_epochs(self._logs.partitions.values())
@@ -165,7 +168,7 @@ class Cluster(ServedTopics):
     def create_topic(
         self, name: str, partition_count: int = UNSET, overrides: Mapping[str, str | None] | None = None
     ) -> Topic:
-        """Create one topic; raises ClusterError, also if it is not there at once, which never happens in a broker alone."""
+        """Create one topic; raises ClusterError, also if it is not there at once, for the journal takes its time."""
         results: Created = []
         self.create_topics([NewTopic(name, partition_count, overrides=overrides or {})], results.extend)
         for result in results:

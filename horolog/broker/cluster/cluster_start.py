@@ -121,11 +121,19 @@ def as_older(stored: StoredCluster, written: int) -> StoredCluster:
     )
 
 
-def load_record(file: ClusterFile, storage: Storage, data_dirs: Iterable[str]) -> StoredCluster:
-    """The record; of an older copy only the safe parts. A later save gets a number above every one so far."""
+def load_record(
+    file: ClusterFile, storage: Storage, data_dirs: Iterable[str], own_base: int | None = None
+) -> StoredCluster:
+    """The record; of an older copy only the safe parts. A later save gets a number above every one so far.
+
+    `own_base` is what the journal of a broker alone continues: its changes count, too, so the record is older than they only if it is
+    older than the journal.
+    """
     kept, written = file.load(), max(log_starts.record_in(storage, one) for one in data_dirs)
     file.go_on_from(written)
-    return as_older(kept, written) if kept.found and kept.number < written else kept
+    is_continued = own_base is not None and own_base >= kept.number
+    needed = min(written, own_base - 1) if own_base is not None and is_continued else written
+    return as_older(kept, written) if kept.found and kept.number < needed else kept
 
 
 def with_doubts(stored: StoredCluster, taken: Takeover, settings: Settings) -> StoredCluster:
@@ -157,9 +165,16 @@ class Start:
     """One start: `run`, and what it has found."""
 
     def __init__(
-        self, logs: LogManager, file: ClusterFile, configs: ClusterConfigs, new_topic_id: Callable[[], bytes]
+        self,
+        logs: LogManager,
+        file: ClusterFile,
+        configs: ClusterConfigs,
+        new_topic_id: Callable[[], bytes],
+        merged: Storage | None = None,
     ) -> None:
+        """`merged` has the folders merged in memory, if the disk has no room for that."""
         self._logs = logs
+        self._merged = logs.resources.storage if merged is None else merged
         self._file = file
         self._configs = configs
         self._new_topic_id = new_topic_id
@@ -185,7 +200,7 @@ class Start:
     ) -> ClusterState:
         """Read the file, have the partitions opened with their topics' configurations, and make the two agree."""
         paths = [one.path for one in self._logs.folders.usable()]
-        kept = load_record(self._file, self._logs.resources.storage, paths)
+        kept = self._load(paths)
         encoder = self._configs.encoder
         stored = decoded(kept, encoder)
         taken = takeover.plan(
@@ -219,10 +234,18 @@ class Start:
         self._report(stored, taken, now_ms)
         tell_plain_secrets(state)
         has_lost = bool(stored.damages or stored.lost_rules or stored.rules_in_doubt)
-        self.is_news = changed or has_lost
+        self.is_news = changed or has_lost or self._merged is not self._logs.resources.storage
         self._taken = taken
         begin(state, self.is_news)
         return state
+
+    def _load(self, paths: list[str]) -> StoredCluster:
+        if self._merged is self._logs.resources.storage:
+            return load_record(self._file, self._merged, paths)
+        merged = ClusterFile(self._merged, paths[0], lambda: paths)
+        kept = load_record(merged, self._merged, paths)
+        self._file.go_on_from(merged.number - 1)  # the merge has written once, in memory
+        return kept
 
     def _report(self, stored: StoredCluster, taken: Takeover, now_ms: int) -> None:
         for damage in stored.damages:

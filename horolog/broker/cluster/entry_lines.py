@@ -5,7 +5,9 @@ repeats it, for without a head the entries could not be placed (version 1 had it
 
     {"version": 2, "base": <number of horolog-cluster>, "nodes": [<node>, ...]}
 
-and every further line is an entry, numbered from 1, with its kind and what that kind says:
+A broker alone writes version 3 and no nodes. Releases before it refuse that: they would take Kafka's checkpoints for older than the
+journal. It goes back to `horolog-cluster` at a clean stop. In all versions
+every further line is an entry, numbered from 1, with its kind and what that kind says:
 
     {"number": 7, "kind": "TopicsCreated", "topics": [{"name": ..., "id": ..., "partitions": ..., "configs": {...}}]}
 
@@ -51,7 +53,8 @@ from horolog.broker.on_record.cluster_file import StoredTopic, parse_places, rea
 from horolog.broker.on_record.stored_rules import read_rule
 from horolog.protocol.uuids import parse_uuid, show_uuid
 
-VERSION = 2
+VERSION = 3
+VERSION_OF_SEVERAL = 2
 VERSION_WITH_ONE_HEAD = 1
 
 DAMAGE: Final = (ValueError, KeyError, TypeError, AttributeError, RecursionError)
@@ -81,7 +84,17 @@ class Head(NamedTuple):
     """The version of `horolog-cluster` that it continues."""
     nodes: tuple[int, ...]
     whole: Whole | None = None
-    version: int = VERSION
+    version: int = VERSION_OF_SEVERAL
+
+    @property
+    def is_of_one(self) -> bool:
+        """Whether a broker alone has begun it: then Kafka's checkpoints are up to date, and there are no others."""
+        return self.version == VERSION
+
+
+def head_of_one(base: int) -> Head:
+    """The head of the journal of a broker alone."""
+    return Head(base, (), version=VERSION)
 
 
 _KIND = re.compile(rb'"kind": "(\w+)"')
@@ -160,7 +173,7 @@ def decode_head(line: bytes) -> Head:
     version = int(content["version"])
     if version > VERSION:
         raise NewerJournal(
-            f"the journal of the workers has version {version}, this release knows versions up to {VERSION}:"
+            f"horolog-journal has version {version}, this release knows versions up to {VERSION}:"
             " start the release that wrote it, or a newer one"
         )
     told = content.get("whole")

@@ -1,4 +1,6 @@
-"""The journal that workers share: `horolog-journal`, one line for each change since `horolog-cluster` was written (`entry_lines`).
+"""The journal of the cluster: `horolog-journal`, one line for each change since `horolog-cluster` was written (`entry_lines`).
+
+Several workers share one. A broker alone has one for itself in each data folder (`own_journal`), and everything here holds for it.
 
 An appender locks the file (flock), reads what others have appended, and only then writes and syncs the next entry. A reader locks the
 file, too, so it sees no entry before its sync. It writes and syncs what it finds again, because the writer may have been killed before
@@ -16,14 +18,14 @@ that it cannot read, or starts from one. When none runs, `FoundJournal.damages` 
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import partial
 from typing import NamedTuple
 from zlib import crc32
 
-from horolog.broker.base.own_thread import Beside
+from horolog.broker.base.own_thread import in_pieces
 from horolog.broker.cluster.cluster_state import ClusterState, Entry
 from horolog.broker.cluster.entry_lines import (
     DAMAGE,
@@ -54,6 +56,12 @@ log = logging.getLogger(__name__)
 GROWTH_BYTES = 1 << 20
 """A journal is shortened when its lines take more than this, and more than the state that it began with."""
 
+
+ALL_OF_IT = 1 << 62
+"""As far as nobody has applied a journal that nobody else reads: no entry has this number."""
+
+LINES_AT_ONCE = 50
+"""How many lines are decoded until other threads may go on."""
 
 MOST_RECENT = 200
 """A worker that is further behind ends if the journal has to be rewritten."""
@@ -201,7 +209,7 @@ def parse(path: str, data: bytes) -> FoundJournal:
 def _numbered(data: bytes) -> dict[int, bytes]:
     """The entry lines that can be read, wherever they are, by number."""
     lines: dict[int, bytes] = {}
-    for line, _ in whole_lines(data):
+    for line, _ in in_pieces(whole_lines(data), LINES_AT_ONCE):
         try:
             lines[decode_entry(line)[0]] = line + b"\n"
         except DAMAGE:
@@ -217,7 +225,7 @@ def newest_in(data: bytes) -> int:
 
 def lines_behind(data: bytes, after: int, number: int) -> tuple[int, bytes]:
     """The lines of the entries after `after` up to `number`, and the entry that they follow: a later one if a line cannot be read."""
-    lines, first = _numbered(data), number
+    lines, first = _numbered(data) if after < number else {}, number
     while first > after and first in lines:
         first -= 1
     return first, b"".join(lines[each] for each in range(first + 1, number + 1))
@@ -225,7 +233,7 @@ def lines_behind(data: bytes, after: int, number: int) -> tuple[int, bytes]:
 
 def encode_whole(state: ClusterState) -> bytes:
     return cluster_file.encode(
-        state.topics.values(),
+        state.known_topics(),
         number=state.number,
         broker_configs=state.broker_configs,
         next_producer_id=state.next_producer_id,
@@ -239,17 +247,24 @@ def encode_whole(state: ClusterState) -> bytes:
 
 
 def find(storage: Storage, data_dirs: Iterable[str]) -> FoundJournal | None:
-    """The newest journal of these folders: one in a folder that was away is older. Raises StorageFault and NewerJournal."""
-    newest: FoundJournal | None = None
+    """The newest journal of these folders: one in a folder that was away is older. Raises StorageFault and NewerJournal.
+
+    A broker alone has a copy in each of them: one that can be read counts, whatever has become of the others.
+    """
+    found = [parse(path, data) for path, data in _journals_in(storage, data_dirs)]
+    copies = [one for one in found if one.head.is_of_one]
+    return max(copies or found, key=_how_new, default=None)
+
+
+def _journals_in(storage: Storage, data_dirs: Iterable[str]) -> Iterator[tuple[str, bytes]]:
     for data_dir in data_dirs:
         path = f"{data_dir}/{JOURNAL}"
-        try:
-            found = parse(path, storage.read_all(path))
-        except FileMissing:
-            continue
-        if newest is None or found.head.base > newest.head.base:
-            newest = found
-    return newest
+        with contextlib.suppress(FileMissing):
+            yield path, storage.read_all(path)
+
+
+def _how_new(found: FoundJournal) -> tuple[int, int, bool]:
+    return found.head.base, found.number, not found.damages
 
 
 def take_up(storage: Storage, data_dirs: Iterable[str]) -> FoundJournal | None:
@@ -376,6 +391,16 @@ class FileJournal:
     def __repr__(self) -> str:
         return f"<FileJournal {self._path} at {self._number}>"
 
+    @property
+    def number(self) -> int:
+        """Of the last entry."""
+        return self._number
+
+    def put(self, state: ClusterState) -> None:
+        """Put this state in place of whatever is there: nobody else writes. Raises StorageFault."""
+        self._put(state, state.number, b"")
+        self._number = state.number
+
     def append(self, entry: Entry, becomes: ClusterState) -> AppendOutcome:
         try:
             return self._append(entry, becomes)
@@ -407,9 +432,9 @@ class FileJournal:
             del self._recent[next(iter(self._recent))]
 
     def _write_or_mend(self, line: bytes, becomes: ClusterState) -> None:
-        if self._unread is not None:
+        if self._unread is not None and self._applied_by_others() != ALL_OF_IT:
             raise StorageFault(f"it is damaged {self._unread}", path=self._path)
-        if not self._is_hurt:
+        if not self._is_hurt and self._unread is None:
             self._write(line)
             return
         data = content(self._storage, self._path)
@@ -620,40 +645,3 @@ class FileJournal:
         size_bytes = self._put(state, after, lines)
         log.info("%r: %s bytes of entries became a state of %s", self, old_bytes - len(lines), size_bytes)
         return True
-
-
-class JournalBeside:
-    """A file journal that the event loop does not wait for."""
-
-    is_shared = True
-
-    def __init__(self, file: FileJournal, beside: Beside) -> None:
-        self._file = file
-        self._beside = beside
-
-    def __repr__(self) -> str:
-        return repr(self._file)
-
-    @property
-    def written_count(self) -> int:
-        return self._file.written_count
-
-    def append(self, entry: Entry, becomes: ClusterState, done: Callable[[AppendOutcome], None]) -> None:
-        self._beside.run(partial(self._file.append, entry, becomes), done)
-
-    def follow(self, after: int, done: Callable[[Sequence[Entry]], None]) -> None:
-        self._beside.run(partial(self._file.tail, after), done)
-
-    def check(self, state: ClusterState) -> None:
-        self._beside.run(partial(self._file.check, state), _nobody_waits)
-
-    def close(self) -> None:
-        self._beside.close()
-
-    def keep(self, state: ClusterState) -> bool:  # noqa: ARG002
-        """Only the settling of the folder keeps whole states."""
-        return False
-
-
-def _nobody_waits(_result: object) -> None:
-    """For work without a caller."""

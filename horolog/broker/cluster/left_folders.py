@@ -1,7 +1,7 @@
 """Data folders as several workers have left them, for a single process that reads or opens them.
 
-Next to the files that a broker alone reads are a journal and the checkpoints of each worker. `settling` reads them, and is
-imported only if they are there. A merge removes the journal last, so folders without such files need no merge. If only the journal is
+Next to the files that Kafka knows are a journal and the checkpoints of each worker; a broker alone that was killed has left a journal.
+`settling` reads them, and is imported only if they are there. A merge removes the journal last, so folders without such files need no merge. If only the journal is
 missing, it was lost.
 """
 
@@ -57,6 +57,24 @@ def merge_what_workers_left(storage: Storage, data_dirs: Sequence[str]) -> bool:
             raise NoRoomToMerge(str(fault), path=fault.path, code=fault.code) from fault
         raise
     return True
+
+
+def merged_for_one(storage: Storage, data_dirs: Sequence[str]) -> Storage:
+    """The folders as a broker alone reads them: merged on the disk, or in memory if it takes nothing and a broker alone has left them.
+
+    Raises StorageFault, and NoRoomToMerge for what several have left.
+    """
+    try:
+        merge_what_workers_left(storage, data_dirs)
+    except StorageFault as fault:
+        from horolog.broker.cluster import file_journal
+
+        found = file_journal.find(storage, data_dirs)
+        if found is None or not found.head.is_of_one:
+            raise
+        log.error("the changes in %s cannot be put on record, and the broker goes on from there: %s", found.path, fault)
+        return as_left(storage, data_dirs)
+    return storage
 
 
 def remove_sockets(storage: Storage, data_dirs: Sequence[str]) -> None:

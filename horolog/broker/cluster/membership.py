@@ -8,11 +8,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple, Protocol, Self
 
+from horolog.broker.base.own_thread import Beside
 from horolog.broker.cluster.cluster_configs import ClusterConfigs
 from horolog.broker.cluster.cluster_start import Start
 from horolog.broker.cluster.cluster_state import ClusterState
-from horolog.broker.cluster.journal import Journal, WholeFile
-from horolog.broker.cluster.left_folders import merge_what_workers_left, remove_sockets
+from horolog.broker.cluster.journal import Journal
+from horolog.broker.cluster.journal_beside import JournalBeside
+from horolog.broker.cluster.left_folders import merged_for_one, remove_sockets
+from horolog.broker.cluster.own_journal import OwnJournal
 from horolog.broker.cluster.topic import Topic
 from horolog.broker.config.settings import Settings
 from horolog.broker.log.manager import LogManager
@@ -67,6 +70,8 @@ class Membership(Protocol):
 
     members: Members
     journal: Journal
+    is_shared: bool
+    """Whether others change the cluster, too; then each entry counts, and one that is not written has not happened."""
 
     def start(
         self, logs: LogManager, file: ClusterFile, configs: ClusterConfigs, new_topic_id: Callable[[], bytes]
@@ -98,9 +103,14 @@ class Membership(Protocol):
 class SoleMember:
     """The membership of the only broker: what it has written, all members have applied."""
 
-    def __init__(self, node: int, file: ClusterFile) -> None:
+    is_shared = False
+
+    def __init__(self, node: int, logs: LogManager, file: ClusterFile, beside: Beside) -> None:
         self.members = Members.of_one(node)
-        self.journal: Journal = WholeFile(file)
+        self._files = OwnJournal(
+            logs.resources.storage, file, lambda: [folder.path for folder in logs.folders.usable()]
+        )
+        self.journal: Journal = JournalBeside(self._files, beside, self._files)
 
     def __repr__(self) -> str:
         return f"<SoleMember {self.members.me}>"
@@ -109,9 +119,10 @@ class SoleMember:
         self, logs: LogManager, file: ClusterFile, configs: ClusterConfigs, new_topic_id: Callable[[], bytes]
     ) -> ClusterStart:
         storage, folders = logs.resources.storage, [one.path for one in logs.folders.usable()]
-        merge_what_workers_left(storage, folders)
+        logs.record_number = self._files.record_number
+        merged = merged_for_one(storage, folders)
         remove_sockets(storage, folders)
-        return Start(logs, file, configs, new_topic_id)
+        return Start(logs, file, configs, new_topic_id, merged)
 
     def announce(self, number: int, done: Callable[[], None]) -> None:  # noqa: ARG002
         done()

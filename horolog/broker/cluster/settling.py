@@ -125,21 +125,23 @@ def merge(storage: Storage, data_dirs: Sequence[str]) -> bool:
     """Whether every worker has ended well, and the folders say so. Raises StorageFault."""
     found = file_journal.find(storage, data_dirs)
     file = ClusterFile(storage, data_dirs[0], lambda: data_dirs)
-    stored = load_record(file, storage, data_dirs)
+    own_base = found.head.base if found is not None and found.head.is_of_one else None
+    stored = load_record(file, storage, data_dirs, own_base)
     written = file.number
-    if found is None and _had_journal(storage, data_dirs, stored):
+    if (found is None or _is_outlived(found, stored)) and _had_journal(storage, data_dirs, stored):
         found = file_journal.lost(f"{data_dirs[0]}/{JOURNAL}", "it is missing")
     folders = [
         _look(storage, path, found, is_current=found is not None and goes_on(found, stored)) for path in data_dirs
     ]
-    damages = [] if found is None else _damages(found, stored, folders)
+    damages = [] if found is None else _damages(found, stored, folders, written)
     state = _made_of(found, stored, folders, written)
     _report(found, stored, damages)
     for folder in folders:
-        _merge_checkpoints(storage, folder, state, stored, written)
+        if found is None or not found.head.is_of_one:
+            _merge_checkpoints(storage, folder, state, stored, written)
     if found is not None and goes_on(found, stored) and (stored.found or found.number or damages):
         if not found.is_lost:
-            file.go_on_from(found.head.base)
+            file.go_on_from(_covered(found))
         state.save(file, plain_leads(state.leads))
     for folder in folders:
         if folder.was_clean and not storage.exists(f"{folder.path}/{checkpoints.CLEAN_SHUTDOWN}"):
@@ -154,8 +156,18 @@ def merge(storage: Storage, data_dirs: Sequence[str]) -> bool:
     return all(folder.was_clean for folder in folders)
 
 
+def _is_outlived(found: FoundJournal, stored: StoredCluster) -> bool:
+    """Whether a copy of the journal of a broker alone is from before the record: the one that continues it is missing."""
+    return found.head.is_of_one and not goes_on(found, stored)
+
+
+def _covered(found: FoundJournal) -> int:
+    """How often the record was written with a journal: a broker alone counts each change (`OwnJournal.record_number`)."""
+    return found.head.base + (found.number if found.head.is_of_one else 0)
+
+
 def _had_journal(storage: Storage, data_dirs: Sequence[str], stored: StoredCluster) -> bool:
-    """Whether workers had a journal: a full disk may have kept them from beginning it. Without the record's head, checkpoints show it."""
+    """Whether there was a journal: a full disk may have kept workers from it. Without the record's head, checkpoints show it."""
     if stored.head_found:
         return stored.has_journal
     return any(worker_checkpoints.nodes_in(storage, one) for one in data_dirs)
@@ -172,27 +184,29 @@ def _made_of(
     if found.is_lost or (has_topics and is_older(stored, found)):
         state = after_a_loss(state)
     state = replayed(state, found, stored)
-    if found.head.base < written:
+    if found.head.base < written and not found.head.is_of_one:
         state = after_a_loss(state)
-    for _ in range(_missing(found, folders)):
+    for _ in range(_missing(found, folders, written)):
         state = state.apply(Illegible())
     return state
 
 
-def _missing(found: FoundJournal, folders: Sequence[_Folder]) -> int:
-    """How many entries that a worker has applied are missing at the end: the journal was cut, or is an older copy."""
+def _missing(found: FoundJournal, folders: Sequence[_Folder], written: int) -> int:
+    """How many entries that were there are missing at the end: the journal was cut, or is an older copy."""
     if found.is_lost:
         return 0
+    if found.head.is_of_one:
+        return max(0, written - _covered(found))
     places = [one.at for folder in folders for one in folder.loaded.found.values()]
     applied = max((one.number for one in places if one.base == found.head.base), default=0)
     return max(0, applied - found.number)
 
 
-def _damages(found: FoundJournal, stored: StoredCluster, folders: Sequence[_Folder]) -> list[str]:
+def _damages(found: FoundJournal, stored: StoredCluster, folders: Sequence[_Folder], written: int) -> list[str]:
     """The damages of a journal that goes on from the record."""
     if not goes_on(found, stored):
         return []
-    missing = _missing(found, folders)
+    missing = _missing(found, folders, written)
     return [*found.damages, *([f"behind entry {found.number}: {missing} entries are missing"] if missing else [])]
 
 
@@ -204,7 +218,7 @@ def _report(found: FoundJournal | None, stored: StoredCluster, damages: Sequence
     if goes_on(found, stored) and not found.is_lost and is_older(stored, found):
         log.error("horolog-cluster is older than %s, which goes on from a later one", found.path)
     elif found.number and goes_on(found, stored):
-        log.info("%s changes of workers are taken up from %s", found.number, found.path)
+        log.info("%s changes are taken up from %s", found.number, found.path)
 
 
 def _look(storage: Storage, path: str, found: FoundJournal | None, *, is_current: bool) -> _Folder:
@@ -353,7 +367,7 @@ def _go_on_as_left(storage: Storage, paths: Sequence[str], nodes: tuple[int, ...
     workers have stopped cleanly. Each worker gets a file of its own, empty at first, or it would not count at the next settling.
     """
     found = file_journal.find(storage, paths)
-    if found is None or found.damages:
+    if found is None or found.damages or found.head.is_of_one:
         return False
     stored = ClusterFile(storage, paths[0], lambda: paths).load()
     if stored.damages or not goes_on(found, stored):

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from horolog.broker.cluster import file_journal
 from horolog.broker.cluster.cluster_state import ClusterState, plain_leads
 from horolog.broker.cluster.entry_lines import Head
-from horolog.broker.cluster.file_journal import FileJournal, FoundJournal, JournalBeside
+from horolog.broker.cluster.file_journal import ALL_OF_IT, FileJournal, FoundJournal
+from horolog.broker.cluster.journal_beside import JournalBeside, KeptBySettling
 from horolog.broker.cluster.link import LOOK_AT_THE_RECORD
 from horolog.broker.cluster.membership import Members
 from horolog.broker.cluster.worker_start import WorkerStart
@@ -24,12 +25,11 @@ if TYPE_CHECKING:
     from horolog.broker.cluster.worker_context import WorkerContext
     from horolog.broker.on_record.cluster_file import ClusterFile
 
-ALL_OF_IT = 1 << 62
-"""As far as nobody has applied the journal: no entry has this number."""
-
 
 class WorkerMembership:
     """One worker among several; raises DataFolderError if nobody has settled the folders for them."""
+
+    is_shared = True
 
     def __init__(self, context: WorkerContext, link: Link, logs: LogManager, file: ClusterFile, beside: Beside) -> None:
         self.members = Members(context.node, context.nodes, link.live | {context.node})
@@ -45,7 +45,7 @@ class WorkerMembership:
             is_begun=is_begun,
             put_on_record=self._put_on_record if context.node == context.nodes[0] else None,
         )
-        self.journal: Journal = JournalBeside(journal, beside)
+        self.journal: Journal = JournalBeside(journal, beside, KeptBySettling())
         self._told_applied = -1
         self._told_of = 0
         """How far the journal is written, as the others have announced."""

@@ -11,7 +11,8 @@ from typing import NamedTuple
 
 from horolog.base.clock import Clock
 from horolog.broker.base.java_hash import partition_for
-from horolog.broker.cluster.cluster import Cluster
+from horolog.broker.cluster.cluster import Cluster, Created
+from horolog.broker.cluster.new_topics import NewTopic
 from horolog.broker.commit.committer import Committer, InternalCommit
 from horolog.broker.commit.safety import Failures
 from horolog.broker.log.partition import Partition
@@ -80,16 +81,32 @@ class TopicJournal:
         return partition_for(name, self.shard_count)
 
     def make_topic(self) -> None:
-        """Make the topic if there is none; raises ClusterError. Another broker may have made it first."""
+        """Make the topic if there is none; raises ClusterError, also while it is being made. Another broker may have made it first."""
         if self._topic in self._cluster.topics:
             return
-        settings = self._cluster.settings
-        overrides = overrides_of(self._topic, settings)
+        new = self._new_topic()
         try:
-            self._cluster.create_topic(self._topic, partition_count_of(self._topic, settings), overrides)
+            self._cluster.create_topic(new.name, new.partition_count, new.overrides)
         except ClusterError:
             if self._topic not in self._cluster.topics:
                 raise
+
+    def when_made(self, done: Callable[[ClusterError | None], None]) -> None:
+        """Make the topic if there is none, and call `done` once it is there, or could not be made."""
+        if self._topic in self._cluster.topics:
+            done(None)
+            return
+
+        def made(results: Created) -> None:
+            refusal = next((one for one in results if isinstance(one, ClusterError)), None)
+            done(None if self._topic in self._cluster.topics else refusal)
+
+        self._cluster.create_topics([self._new_topic()], made)
+
+    def _new_topic(self) -> NewTopic:
+        settings = self._cluster.settings
+        overrides = overrides_of(self._topic, settings)
+        return NewTopic(self._topic, partition_count_of(self._topic, settings), overrides=overrides or {})
 
     def submit(self, partitions: Sequence[Partition], done: Callable[[Failures], None], *, durable: bool) -> None:
         """Call `done` with what failed once all that was appended to these partitions is written, and synced if `durable`."""

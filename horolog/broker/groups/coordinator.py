@@ -39,7 +39,6 @@ from horolog.broker.groups.registry import Group, Registry
 from horolog.broker.groups.runner import Runner
 from horolog.broker.groups.shards import Shards
 from horolog.broker.groups.topic_patterns import MayDescribe
-from horolog.broker.on_record.cluster_errors import ClusterError
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.messages.consumer_groups import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
 from horolog.protocol.messages.groups import (
@@ -224,13 +223,9 @@ class GroupCoordinator:
         """Remove expired offsets, and groups with nothing left."""
         self._expiry.run()
 
-    def ensure_topic(self) -> ErrorCode:
+    def ensure_topic(self, done: Callable[[ErrorCode], None]) -> None:
         """Create the topic of offsets if it is missing; clients look up their coordinator before anything else."""
-        try:
-            self._journal.make_topic()
-        except ClusterError as error:
-            return error.code
-        return ErrorCode.NONE
+        self._journal.when_made(lambda refusal: done(ErrorCode.NONE if refusal is None else refusal.code))
 
     # -- transactions
 

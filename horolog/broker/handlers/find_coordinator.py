@@ -23,9 +23,24 @@ TOPICS = {GROUP: GROUP_OFFSETS, TRANSACTION: TRANSACTION_STATE}
 """By the kind of key, the topic whose partitions keep them: the leader of a partition coordinates its keys."""
 
 
-def handle(broker: BrokerView, request: FindCoordinatorRequest, context: RequestContext) -> FindCoordinatorResponse:
+def handle(broker: BrokerView, request: FindCoordinatorRequest, context: RequestContext) -> None:
+    def ensured(code: ErrorCode) -> None:
+        context.reply(_response(broker, request, context, ErrorCode.COORDINATOR_NOT_AVAILABLE if code else code))
+
+    match request.key_type:
+        case 0:
+            broker.groups.ensure_topic(ensured)
+        case 1:
+            broker.transactions.ensure_topic(ensured)
+        case _:
+            context.reply(_response(broker, request, context, ErrorCode.INVALID_REQUEST))
+
+
+def _response(
+    broker: BrokerView, request: FindCoordinatorRequest, context: RequestContext, code: ErrorCode
+) -> FindCoordinatorResponse:
+    """The coordinators, or why there are none of this kind."""
     kind, listener = request.key_type, context.listener
-    code = _coordinator_error(broker, kind)
     if context.version >= FIRST_VERSION_WITH_MANY_KEYS:
         return FindCoordinatorResponse(
             coordinators=[
@@ -57,11 +72,3 @@ def _coordinator(broker: BrokerView, topic_name: str, key: str, listener: str) -
     topic = broker.cluster.topics[topic_name]
     lead = broker.placement.lead(topic.id, partition_for(key, topic.partition_count))
     return endpoint_of(broker.placement, lead.node, listener) or ErrorCode.COORDINATOR_NOT_AVAILABLE
-
-
-def _coordinator_error(broker: BrokerView, key_type: int) -> ErrorCode:
-    """Why there is no coordinator of this kind, if there is none; creates its topic if need be."""
-    if key_type not in TOPICS:
-        return ErrorCode.INVALID_REQUEST
-    code = broker.groups.ensure_topic() if key_type == GROUP else broker.transactions.ensure_topic()
-    return ErrorCode.COORDINATOR_NOT_AVAILABLE if code else ErrorCode.NONE

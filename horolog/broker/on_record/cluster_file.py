@@ -42,6 +42,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 from zlib import crc32
 
+from horolog.broker.base.own_thread import in_pieces
 from horolog.broker.log.storage import DAMAGED_SUFFIX, DataFolderError, FileMissing, Storage, StorageFault
 from horolog.broker.on_record.checked_lines import encode_line, read_lines
 from horolog.broker.on_record.stored_rules import ENCRYPTED, RuleId, StoredRule, read_rule
@@ -57,6 +58,8 @@ VERSION_WITH_RULES = 2
 VERSION_WITHOUT_RULES = 1
 TOPIC_ID_SIZE_BYTES = 16
 MAX_REPORTED_DAMAGES = 10
+TOPICS_AT_ONCE = 1000
+"""How many lines are taken until other threads may go on: the file is written beside the event loop."""
 
 Place = tuple[bytes, int]
 """A partition, by its topic's id."""
@@ -269,8 +272,8 @@ def encode(
     standing: Standing = WHOLE,
 ) -> bytes:
     """The whole content of a file."""
-    lines = [topic.line for topic in topics]
-    rule_lines = [rule.line for rule in rules]
+    lines = [topic.line for topic in in_pieces(topics, TOPICS_AT_ONCE)]
+    rule_lines = [rule.line for rule in in_pieces(rules, TOPICS_AT_ONCE)]
     has_rules = bool(rule_lines or lost_rules)
     head = {
         "version": _version(
@@ -292,7 +295,11 @@ def encode(
         head["rules_in_doubt"] = True
     if standing.has_journal:
         head["journal"] = True
-    return "".join([encode_line(head), *lines, *rule_lines]).encode("ascii")
+    all_lines = [encode_line(head), *lines, *rule_lines]
+    starts = range(0, len(all_lines), TOPICS_AT_ONCE)
+    return b"".join(
+        "".join(all_lines[start : start + TOPICS_AT_ONCE]).encode("ascii") for start in in_pieces(starts, 1)
+    )
 
 
 def _has_secrets(rule_lines: Iterable[str], broker_configs: Mapping[str, Mapping[str, str]]) -> bool:

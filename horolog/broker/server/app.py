@@ -22,6 +22,7 @@ from horolog.base.clock import Clock, SystemClock
 from horolog.broker.base.expiry_clock import ExpiryClock
 from horolog.broker.base.malloc import LOOKS_EVERY_MS, FreeMemory, keep_free_memory
 from horolog.broker.base.metrics import Metrics
+from horolog.broker.base.own_thread import OwnThread
 from horolog.broker.base.periodic import Periodic
 from horolog.broker.base.topic_names import GROUP_OFFSETS, TRANSACTION_STATE
 from horolog.broker.cluster.cluster import Cluster, Created
@@ -181,7 +182,7 @@ class Broker:
             self.audit.open()
         await self._start_metrics_server()
         self.cluster.open(self.clock.wall_ms())
-        create_missing(self.cluster, self.settings.horolog_create_topics)
+        await _missing_created(self.cluster, self.settings.horolog_create_topics)
         self._open_transactions()
         self._load_groups(self.groups.load())
         dispatcher = self.dispatcher
@@ -364,7 +365,15 @@ def _asking(door: SaslDoor, dispatcher: Dispatcher) -> HandshakeFactory:
     return lambda: SaslHandshake(door, dispatcher.dispatch)
 
 
-def create_missing(cluster: Cluster, text: str) -> None:
+async def _missing_created(cluster: Cluster, text: str) -> None:
+    """Wait until the topics of `horolog.create.topics` are there."""
+    created = asyncio.Event()
+    create_missing(cluster, text, created.set)
+    if not created.is_set():
+        await created.wait()
+
+
+def create_missing(cluster: Cluster, text: str, created: Callable[[], None]) -> None:
     """Create the topics of `horolog.create.topics` that are not there. One that cannot be created is logged, and skipped."""
     wanted = []
     for topic in parse_first_topics(text):
@@ -379,9 +388,12 @@ def create_missing(cluster: Cluster, text: str) -> None:
         for new, result in zip(wanted, results, strict=True):
             if isinstance(result, ClusterError) and result.code != ErrorCode.TOPIC_ALREADY_EXISTS:  # a worker was first
                 log.error("horolog.create.topics: topic %s could not be created: %s", new.name, result)
+        created()
 
     if wanted:
         cluster.create_topics(wanted, done)
+    else:
+        created()
 
 
 def _only_read(storage: Storage, data_dirs: Iterable[str]) -> OverlayStorage:
@@ -459,7 +471,8 @@ class _Alone:
 async def _serve(settings: Settings, loop: asyncio.AbstractEventLoop, logs: LogSetup) -> int:
     data_dirs = [os.path.realpath(folder) for folder in settings.data_folders]  # noqa: ASYNC240 - once, before anything runs
     storage = RealStorage(read_only=settings.horolog_read_only)
-    broker = Broker(settings, SystemClock(), storage, data_dirs, loop, sole(settings))
+    process = sole(settings, OwnThread(loop, "journal"))
+    broker = Broker(settings, SystemClock(), storage, data_dirs, loop, process)
     await serve(broker, logs, _Alone(data_dirs), asyncio.Event())
     log.info("stopped")
     return EXIT_OK

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from horolog.base.clock import Clock
+from horolog.broker.base.own_thread import Beside
 from horolog.broker.cluster.membership import Membership, SoleMember
 from horolog.broker.cluster.peers import NO_PEERS, Peers
 from horolog.broker.config.listeners import Address
@@ -54,8 +55,8 @@ class BrokerProcess:
     """What lines of the log and of the audit trail say of this process."""
 
 
-def sole(settings: Settings) -> BrokerProcess:
-    """The process of a broker that is the whole cluster."""
+def sole(settings: Settings, beside: Beside) -> BrokerProcess:
+    """The process of a broker that is the whole cluster; the journal is read and written `beside` its loop."""
 
     async def begin_http(server: MetricsServer, address: tuple[str, int]) -> None:
         await server.start(*address)
@@ -63,7 +64,7 @@ def sole(settings: Settings) -> BrokerProcess:
     return BrokerProcess(
         whole(settings.node_id),
         1,
-        lambda _, file: SoleMember(settings.node_id, file),
+        lambda logs, file: SoleMember(settings.node_id, logs, file, beside),
         NO_PEERS,
         new_listener,
         lambda *_: (),

@@ -133,13 +133,9 @@ class TransactionCoordinator:
                 entry.is_lost = True
                 del self._entries[transactional_id]
 
-    def ensure_topic(self) -> ErrorCode:
+    def ensure_topic(self, done: Callable[[ErrorCode], None]) -> None:
         """Create the topic of transactions if it is missing; clients look up their coordinator before anything else."""
-        try:
-            self._journal.open()
-        except NotWritten as fault:
-            return fault.code
-        return ErrorCode.NONE
+        self._journal.when_made(lambda refusal: done(ErrorCode.NONE if refusal is None else refusal.code))
 
     # -- producers
 

@@ -13,6 +13,7 @@ from types import MappingProxyType
 from typing import Any
 from unittest.mock import patch
 
+from horolog.broker.base.own_thread import OwnThread
 from horolog.broker.base.principal import ANONYMOUS, Principal
 from horolog.broker.cluster import settling
 from horolog.broker.cluster.cluster import random_topic_id
@@ -242,7 +243,7 @@ class WorkersWorld(World):
             context = WorkerContext(node, self.nodes, SOCKETS, ports, settles, {"PLAINTEXT": 0}, {"PLAINTEXT": 0})
             broker = Broker(settings, self.clock, storage, [DATA], loop, of_worker(context, link, loop))
         else:
-            broker = Broker(settings, self.clock, storage, [DATA], loop, sole(settings))
+            broker = Broker(settings, self.clock, storage, [DATA], loop, sole(settings, OwnThread(loop, "journal")))
         await broker.start()
         process.broker = broker
         process.dispatcher = Dispatcher(broker)

@@ -3,8 +3,7 @@
 import asyncio
 import threading
 
-from horolog.broker.base.own_thread import OwnThread
-from tests.support.same_thread import SameThread
+from horolog.broker.base.own_thread import AtOnce, OwnThread
 
 
 async def test_work_is_done_in_order_in_another_thread_and_told_in_this_one():
@@ -47,7 +46,7 @@ async def test_a_close_waits_for_what_was_given():
 
 
 def test_in_the_same_thread_the_result_is_there_at_once():
-    beside, told = SameThread(), []
+    beside, told = AtOnce(), []
     beside.run(lambda: 5, told.append)
     beside.close()
     assert told == [5]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
+from horolog.broker.base.own_thread import AtOnce
 from horolog.broker.cluster.cluster import Cluster
 from horolog.broker.cluster.membership import SoleMember
 from horolog.broker.config.settings import Layers, from_layers
@@ -222,8 +223,9 @@ class Machine:
         self.logs = FakeLogs(self.folders)
         self.logs.resources = SimpleNamespace(storage=self.storage, changes=RareChanges())
         file = ClusterFile(self.storage, "/data")
-        membership = SoleMember(self.settings.node_id, file)
+        membership = SoleMember(self.settings.node_id, self.logs, file, AtOnce())
         membership.journal = journal or membership.journal
+        membership.is_shared = journal is not None
         cluster = Cluster("the-cluster", self.settings, self.logs, file, membership)
         cluster.open(self.NOW_MS)
         return cluster

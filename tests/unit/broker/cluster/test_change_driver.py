@@ -31,7 +31,6 @@ class SharedJournal:
         self.kept = []
         self.checked = []
         self.fails = False
-        self.is_shared = False
 
     def append(self, entry, becomes, done):
         self.asked.append((entry, becomes.number, done))
@@ -39,9 +38,10 @@ class SharedJournal:
     def follow(self, after, done):
         done(self.entries[after:])
 
-    def keep(self, state):
-        self.kept.append(state)
-        return not self.fails
+    def begin(self, state, *, is_news):
+        if is_news:
+            self.kept.append(state)
+        return not (is_news and self.fails)
 
     def check(self, state):
         self.checked.append(state)
@@ -62,7 +62,7 @@ class Bench:
         self.journal = SharedJournal()
         self.steps = []
         self.failures = {}
-        self.changes = ChangeDriver(self.journal, 1, self.carry_out, lambda _, done: done())
+        self.changes = ChangeDriver(self.journal, 1, self.carry_out, lambda _, done: done(), is_shared=False)
         self.outcomes = []
 
     def carry_out(self, steps):
@@ -204,8 +204,7 @@ class TestInCompany:
     @pytest.fixture
     def bench(self, company):
         bench = Bench()
-        bench.journal.is_shared = True
-        bench.changes = ChangeDriver(bench.journal, 1, bench.carry_out, company.announce)
+        bench.changes = ChangeDriver(bench.journal, 1, bench.carry_out, company.announce, is_shared=True)
         return bench
 
     def test_a_caller_is_answered_once_the_others_have_applied_its_change(self, bench, company):

@@ -12,7 +12,7 @@ from horolog.broker.config.topic_settings import SETTINGS_UNKNOWN
 from horolog.broker.log.partition import SERVING
 from horolog.broker.log.storage import DataFolderError
 from horolog.broker.on_record.cluster_errors import ClusterError
-from horolog.broker.on_record.cluster_file import FILE_NAME, StoredTopic
+from horolog.broker.on_record.cluster_file import FILE_NAME, JOURNAL, StoredTopic
 from horolog.broker.on_record.stored_rules import StoredRule
 from horolog.protocol.errors import ErrorCode
 from tests.support.at_once import at_once, delete_topic
@@ -26,11 +26,13 @@ class SlowJournal:
     """Others append to `entries`; an entry from here is kept when the test says so."""
 
     written_count = 0
-    is_shared = True
 
     def __init__(self):
         self.entries = []
         self._asked = []
+
+    def begin(self, state, *, is_news):
+        return True
 
     def append(self, entry, becomes, done):
         assert becomes.number == len(self.entries) + 1
@@ -75,16 +77,12 @@ class TestCreating:
     def test_defaults_are_the_brokers(self, machine):
         assert len(machine.start().create_topic("t").led_here) == 3
 
-    def test_many_topics_are_one_write(self, machine, monkeypatch):
+    def test_many_topics_are_one_write(self, machine):
         cluster = machine.start()
-        saves = []
-        write = machine.storage.write_atomically
-        monkeypatch.setattr(
-            machine.storage, "write_atomically", lambda path, data: (saves.append(path), write(path, data))
-        )
+        before = cluster.changes.written_count
         results = at_once(cluster.create_topics, [NewTopic(f"t{i}", 1) for i in range(50)])
         assert all(isinstance(result, StoredTopic) for result in results)
-        assert saves == [PATH]
+        assert cluster.changes.written_count == before + 1
         assert len(machine.start().topics) == 50
 
     @pytest.mark.parametrize(
@@ -144,7 +142,7 @@ class TestCreating:
 
     def test_a_file_that_cannot_be_written_refuses_all(self, machine):
         cluster = machine.start()
-        machine.storage.fail("sync", FILE_NAME)
+        machine.storage.fail("sync", JOURNAL)
         results = at_once(cluster.create_topics, [NewTopic("a"), NewTopic("b")])
         assert [result.code for result in results] == [ErrorCode.KAFKA_STORAGE_ERROR] * 2
         assert not cluster.topics
@@ -194,7 +192,7 @@ class TestDeleting:
     def test_a_file_that_cannot_be_written_keeps_the_topic(self, machine):
         cluster = machine.start()
         cluster.create_topic("t")
-        machine.storage.fail("sync", FILE_NAME)
+        machine.storage.fail("sync", JOURNAL, times=2)
         with pytest.raises(ClusterError) as caught:
             delete_topic(cluster, "t")
         assert caught.value.code == ErrorCode.KAFKA_STORAGE_ERROR
@@ -272,7 +270,7 @@ class TestGrowing:
     def test_a_file_that_cannot_be_written_changes_nothing(self, machine):
         cluster = machine.start()
         cluster.create_topic("t", 1)
-        machine.storage.fail("sync", FILE_NAME)
+        machine.storage.fail("sync", JOURNAL, times=2)
         assert at_once(cluster.add_partitions, [NewPartitions("t", 4)])["t"].code == ErrorCode.KAFKA_STORAGE_ERROR
         assert cluster.topics["t"].partition_count == 1
         assert seen(machine.start()) == seen(cluster)
@@ -301,7 +299,7 @@ class TestConfiguring:
     def test_a_change_that_is_not_on_the_disk_is_none(self, machine):
         cluster = machine.start()
         cluster.create_topic("t")
-        machine.storage.fail("sync", FILE_NAME)
+        machine.storage.fail("sync", JOURNAL, times=2)
         with pytest.raises(ClusterError):
             at_once(cluster.alter_topic_configs, {"t": {"segment.ms": "5"}})
         assert cluster.topics["t"].overrides == {}
@@ -395,7 +393,7 @@ class TestRules:
         refusal = ClusterError(ErrorCode.INVALID_REQUEST, "no")
         with pytest.raises(ClusterError, match="no"):
             at_once(cluster.change_rules, lambda _: refusal)
-        machine.storage.fail("sync", FILE_NAME)
+        machine.storage.fail("sync", JOURNAL, times=2)
         with pytest.raises(ClusterError) as caught:
             at_once(cluster.change_rules, lambda _: RulesChanged((BOB,)))
         assert caught.value.code == ErrorCode.KAFKA_STORAGE_ERROR
@@ -404,6 +402,7 @@ class TestRules:
     def test_no_start_goes_on_without_rules_that_were_there_unless_told_to(self, machine):
         cluster = machine.start()
         at_once(cluster.change_rules, lambda _: RulesChanged((BOB, LIST)))
+        cluster.changes.close()
         path = f"/data/{FILE_NAME}"
         machine.storage.write_atomically(path, machine.storage.read_all(path).replace(b"c2FsdA", b"c2FsdB"))
         for _ in range(2):
@@ -497,6 +496,7 @@ class TestAdopting:
         cluster = machine.start()
         cluster.create_topic("t", 2, {"segment.ms": "5"})
         cluster.create_topic("u", 1, {"segment.ms": "6"})
+        cluster.changes.close()
         machine.storage.write_atomically(
             PATH, machine.storage.read_all(PATH).replace(b'"segment.ms": "5"', b'"segment.ms": "7"')
         )
@@ -514,9 +514,11 @@ class TestAdopting:
         assert "damaged" not in caplog.text
 
     def test_an_untouched_folder_is_not_written(self, machine):
-        machine.start().create_topic("t")
+        cluster = machine.start()
+        cluster.create_topic("t")
+        cluster.changes.close()
         before = machine.storage.stat(PATH)
-        machine.storage.fail("sync", FILE_NAME)
+        machine.storage.fail("sync", JOURNAL, times=2)
         machine.start()
         assert machine.storage.stat(PATH) == before
 
@@ -534,7 +536,7 @@ class TestProducerIds:
     def test_are_reserved_by_the_block(self, machine):
         cluster = machine.start()
         cluster.producer_ids.take()
-        machine.storage.fail("sync", FILE_NAME)
+        machine.storage.fail("sync", JOURNAL, times=2)
         for _ in range(PRODUCER_ID_BLOCK_SIZE - 1):
             cluster.producer_ids.take()
         with pytest.raises(ClusterError):
@@ -545,14 +547,17 @@ class TestProducerIds:
         cluster = machine.start()
         cluster.create_topic("t")
         before = [cluster.producer_ids.take() for _ in range(5)]
+        cluster.changes.close()
         machine.storage.remove(PATH)
         machine.storage.sync_dir("/data")
         assert machine.start().producer_ids.take() > max(before) + 1_000_000
 
     def test_are_others_each_time_the_file_is_lost_though_no_time_has_passed(self, machine):
-        machine.start().create_topic("t")
+        cluster = machine.start()
+        cluster.create_topic("t")
         given = []
         for _ in range(3):
+            cluster.changes.close()
             machine.storage.remove(PATH)
             machine.storage.sync_dir("/data")
             cluster = machine.start()

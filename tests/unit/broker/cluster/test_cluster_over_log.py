@@ -5,6 +5,7 @@ import contextlib
 import pytest
 
 from horolog.base.clock import ManualClock
+from horolog.broker.base.own_thread import AtOnce
 from horolog.broker.cluster.cluster import Cluster
 from horolog.broker.cluster.membership import SoleMember
 from horolog.broker.cluster.new_topics import NewPartitions, NewTopic
@@ -38,7 +39,7 @@ class Machine:
             self.logs.abandon()
         self.logs = LogManager(["/data"], self.storage, self.clock, Settings())
         file = ClusterFile(self.storage, "/data")
-        cluster = Cluster(self.logs.cluster_id, Settings(), self.logs, file, SoleMember(1, file))
+        cluster = Cluster(self.logs.cluster_id, Settings(), self.logs, file, SoleMember(1, self.logs, file, AtOnce()))
         cluster.open(self.clock.wall_ms())
         return cluster
 
@@ -153,6 +154,7 @@ def test_a_deleted_topic_stays_deleted_though_its_folder_cannot_be_identified_at
     append(cluster.create_topic("t", 1).find(0))
     machine.storage.fail("rename", "/data/t-0")
     delete_topic(cluster, "t")
+    cluster.changes.close()
     lose_line_of(machine, "other")
     machine.storage.fail("read", "t-0/partition.metadata")
     assert "t" not in machine.start_as_it_is().topics
@@ -166,6 +168,7 @@ def test_records_without_an_id_are_kept_where_the_record_of_topics_is_damaged(ma
     append(cluster.create_topic("t", 1).find(0))
     machine.storage.fail("rename", "/data/t-0")
     delete_topic(cluster, "t")
+    cluster.changes.close()
     lose_line_of(machine, "other")
     lose_id_of(machine, "t-0", None)
     (partition,) = machine.start().topics["t"].led_here
@@ -201,6 +204,7 @@ def test_a_topic_keeps_its_id_though_its_line_is_lost_and_its_folder_cannot_be_o
     topic_id = cluster.create_topic("t", 1).id
     append(cluster.topics["t"].find(0))
     machine.start()
+    cluster.changes.close()
     lose_line_of(machine, "t")
     machine.storage.fail(fault, "t-0/", times=ALL)
     failing = machine.start_as_it_is()
@@ -215,6 +219,7 @@ def test_a_topic_keeps_its_id_though_its_line_is_lost_and_one_look_at_its_folder
     topic_id = cluster.create_topic("t", 1).id
     append(cluster.topics["t"].find(0))
     machine.start()
+    cluster.changes.close()
     lose_line_of(machine, "t")
     machine.storage.fail("read", "t-0/partition.metadata")
     found = machine.start_as_it_is().topics["t"]
@@ -241,6 +246,7 @@ def test_a_folder_that_could_not_be_given_its_id_has_it_before_its_first_record_
     else:
         machine.storage.heal()
         append(partition)
+    cluster.changes.close()
     lose_line_of(machine, "t")
     assert machine.start().topics["t"].id == topic_id
 
@@ -251,6 +257,7 @@ def test_a_topic_has_its_id_again_when_its_folder_is_back(machine, identified):
     topic_id = cluster.create_topic("t", 1).id
     append(cluster.topics["t"].find(0))
     machine.start()
+    cluster.changes.close()
     lose_line_of(machine, "t")
     if not identified:
         machine.storage.remove("/data/t-0/partition.metadata")
@@ -273,6 +280,7 @@ def test_no_folder_gets_an_id_that_was_made_up_while_another_could_not_be_read(m
     topic_id = cluster.create_topic("t", 2).id
     append(cluster.topics["t"].find(0))
     machine.start()
+    cluster.changes.close()
     lose_line_of(machine, "t")
     remove_folder(machine.storage, "/data/t-1")
     machine.storage.fail("read", "t-0/", times=ALL)
@@ -284,6 +292,7 @@ def test_no_folder_gets_an_id_that_was_made_up_while_another_could_not_be_read(m
     assert machine.logs.open_again(topic.find(0))
     cluster.reopened(topic.find(0))
     assert [one.topic_id for one in topic.led_here] == [topic_id] * 3
+    cluster.changes.close()
     lose_line_of(machine, "t")
     machine.storage.fail("read", "t-0/", times=ALL)
     assert machine.start_as_it_is().topics["t"].id == topic_id
@@ -296,6 +305,7 @@ def test_a_folder_without_an_id_decides_nothing_while_another_is_unread(machine,
     for partition in cluster.topics["t"].led_here:
         append(partition)
     machine.start()
+    cluster.changes.close()
     lose_line_of(machine, "t")
     machine.storage.remove("/data/t-0/partition.metadata")
     machine.storage.fail("read", "/t-", times=ALL)

@@ -170,5 +170,5 @@ class TestHeads:
         assert find_head(encode_head(head) + encode_entry(1, ENTRIES[0])) == head
 
     def test_that_of_a_later_release_is_not_guessed_at(self):
-        with pytest.raises(NewerJournal, match="version 3"):
-            find_head(encode_line({"version": 3, "base": 1, "nodes": []}).encode())
+        with pytest.raises(NewerJournal, match="version 4"):
+            find_head(encode_line({"version": 4, "base": 1, "nodes": []}).encode())

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from horolog.broker.base.own_thread import AtOnce
 from horolog.broker.cluster import file_journal, settling
 from horolog.broker.cluster.cluster_state import (
     ClusterState,
@@ -15,7 +16,6 @@ from horolog.broker.cluster.entry_lines import Head, Illegible, Whole, encode_en
 from horolog.broker.cluster.file_journal import (
     FellBehind,
     FileJournal,
-    JournalBeside,
     find,
     lines_behind,
     parse,
@@ -24,12 +24,12 @@ from horolog.broker.cluster.file_journal import (
     take_up,
 )
 from horolog.broker.cluster.journal import AppendOutcome
+from horolog.broker.cluster.journal_beside import JournalBeside, KeptBySettling
 from horolog.broker.log.storage import DataFolderError, FolderInUse, MemoryStorage, RealStorage, StorageFault
 from horolog.broker.log.storage.memory_disk import PowerCut
 from horolog.broker.on_record import cluster_file
 from horolog.broker.on_record.stored_rules import StoredRule
 from tests.support.journal_writers import EVERYTHING, HEAD, Writer, append, begun_in_memory
-from tests.support.same_thread import SameThread
 
 ONE, TWO, THREE = ProducerIdsReserved(0), TopicsDeleted(("t",)), ProducerIdsReserved(2000)
 
@@ -301,8 +301,12 @@ class TestFaults:
         storage.crash()
         assert find(storage, ["/data"]).read.entries == [ONE]
 
-    def test_nobody_keeps_whole_states_here(self, storage):
-        assert not JournalBeside(opened((storage, "/data")), SameThread()).keep(ClusterState())
+    def test_the_record_is_left_to_the_settling(self, storage):
+        before = storage.read_all("/data/horolog-journal")
+        journal = JournalBeside(opened((storage, "/data")), AtOnce(), KeptBySettling())
+        assert journal.begin(ClusterState(), is_news=True)
+        journal.close(ClusterState())
+        assert (storage.read_all("/data/horolog-journal"), storage.exists("/data/horolog-cluster")) == (before, False)
 
     @pytest.mark.parametrize("last_bytes", [None, 0, 17])
     def test_after_a_power_cut_an_entry_is_there_or_not(self, storage, last_bytes):

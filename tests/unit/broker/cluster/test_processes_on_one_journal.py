@@ -17,7 +17,8 @@ from horolog.broker.on_record.cluster_file import StoredCluster
 WRITER = """
 import sys
 from pathlib import Path
-from tests.support.same_thread import SameThread
+from horolog.broker.base.own_thread import AtOnce
+from horolog.broker.cluster.journal_beside import JournalBeside, KeptBySettling
 from horolog.broker.cluster.change_driver import ChangeDriver
 from horolog.broker.cluster.cluster_state import ClusterState, ProducerIdsReserved
 from horolog.broker.log.storage import RealStorage
@@ -32,8 +33,8 @@ found = file_journal.take_up(storage, [str(folder)])
 def applied_by_all():
     return min(int(one.read_text() or 0) for one in folder.glob("applied.*"))
 
-journal = file_journal.JournalBeside(file_journal.FileJournal(storage, found, applied_by_all), SameThread())
-changes = ChangeDriver(journal, 1, lambda steps: {}, lambda number, done: done())
+journal = JournalBeside(file_journal.FileJournal(storage, found, applied_by_all), AtOnce(), KeptBySettling())
+changes = ChangeDriver(journal, 1, lambda steps: {}, lambda number, done: done(), is_shared=True)
 state = settling.beginning(ClusterState(), found)
 for entry in found.read.entries:
     state = state.apply(entry)

@@ -76,12 +76,12 @@ class TestFromOneToSeveralAndBack:
         crew.kill()
         crew.storage.die()
         alone = Alone(crew)
+        assert left_by_workers(crew) == []
         assert set(alone.cluster.topics) == {"a"}
         assert alone.cluster.topics["a"].overrides == {"retention.ms": "77"}
         assert alone.cluster.broker_configs == {"": {"log.retention.ms": "5000"}}
         assert alone.cluster.producer_ids.take() == first + 1000
         assert [values(one) for one in alone.cluster.topics["a"].led_here] == [[b"a0"], [b"a1"], [b"a2"]]
-        assert left_by_workers(crew) == []
         assert {one.leader_epoch for one in alone.cluster.topics["a"].led_here} == {1}
 
     def test_workers_take_up_what_other_workers_have_left(self, crew):

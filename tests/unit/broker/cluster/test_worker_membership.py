@@ -2,6 +2,7 @@
 
 import pytest
 
+from horolog.broker.base.own_thread import AtOnce
 from horolog.broker.cluster import file_journal
 from horolog.broker.cluster.cluster_state import Lead, LeadsChanged, ProducerIdsReserved, RulesChanged
 from horolog.broker.cluster.entry_lines import encode_entry
@@ -22,7 +23,6 @@ from tests.support.at_once import at_once, delete_topic
 from tests.support.crew import Crew, Tie, context_of
 from tests.support.crew_records import Alone
 from tests.support.log_model import NEW, NOW_MS, encode, read_all
-from tests.support.same_thread import SameThread
 
 RULES = tuple(StoredRule(kind, "a", {"of": kind}) for kind in ("user", "acl", "quota"))
 
@@ -350,7 +350,7 @@ class TestFaults:
         logs = LogManager(["/data"], crew.storage, crew.clock, crew.settings_of(1), share_of(1, 1, is_first=True))
         file = ClusterFile(crew.storage, "/data")
         with pytest.raises(DataFolderError, match="settled"):
-            WorkerMembership(context_of(1, (1,)), Tie(crew, 1), logs, file, SameThread())
+            WorkerMembership(context_of(1, (1,)), Tie(crew, 1), logs, file, AtOnce())
 
 
 class TestShorterJournals:

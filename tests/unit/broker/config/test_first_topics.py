@@ -38,7 +38,9 @@ def test_the_variable_of_kafkas_images_is_the_setting():
 def test_missing_topics_are_created_and_others_left_alone():
     cluster = Machine().start()
     cluster.create_topic("there", 1)
-    create_missing(cluster, "there:5:1,new:3:2:compact,th.ere:1:1,th_ere:1:1")
+    made = []
+    create_missing(cluster, "there:5:1,new:3:2:compact,th.ere:1:1,th_ere:1:1", lambda: made.append(set(cluster.topics)))
+    assert made == [{"there", "new", "th.ere"}]
     assert cluster.topics["there"].partition_count == 1
     assert cluster.topics["new"].partition_count == 3
     assert cluster.topics["new"].config.compact

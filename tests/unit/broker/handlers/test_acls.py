@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from horolog.broker.log.storage import MemoryStorage, StorageFault
+from horolog.broker.log.storage import MemoryStorage
 from horolog.protocol.apis import ApiKey
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.messages.acls import (
@@ -133,15 +133,11 @@ async def test_rules_are_on_the_disk_before_the_answer() -> None:
         assert told(await memory.wire("admin").ask(DescribeAclsRequest(**chosen()), 3)) == {("t", 3, "User:a", 3)}
 
 
-async def test_a_rule_that_could_not_be_written_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_rule_that_could_not_be_written_is_none() -> None:
     async with GuardedBroker() as memory:
         wire = memory.wire("admin")
         await wire.ask(CreateAclsRequest(creations=[creation()]), 3)
-
-        def fail(*_: object, **__: object) -> None:
-            raise StorageFault("no room")
-
-        monkeypatch.setattr(type(memory.broker.cluster._file), "save", fail)
+        memory.storage.fail("sync", "horolog-journal", times=4)
         made = await wire.ask(CreateAclsRequest(creations=[creation("u")]), 3)
         assert made.results[0].error_code == ErrorCode.KAFKA_STORAGE_ERROR
         gone = await wire.ask(DeleteAclsRequest(filters=[DeleteAclsFilter(**chosen())]), 3)

@@ -170,7 +170,7 @@ class TestAlter:
             )
             for name in ("t", "u", "x")
         ]
-        broker.machine.storage.fail("sync", "horolog-cluster", times=1)
+        broker.machine.storage.fail("sync", "horolog-journal", times=2)
         first = broker.ask(ApiKey.ALTER_CONFIGS, 2, resources=resources).responses
         storage, unknown = ErrorCode.KAFKA_STORAGE_ERROR, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         assert {a.resource_name: a.error_code for a in first} == {"t": storage, "u": storage, "x": unknown}

@@ -21,7 +21,7 @@ async def test_asking_for_a_coordinator_makes_its_topic(key_type, topic):
 @pytest.mark.parametrize("key_type", [0, 1])
 async def test_a_coordinator_whose_topic_cannot_be_made_is_not_available(key_type):
     async with MemoryBroker() as memory:
-        memory.storage.fail("rename", "horolog-cluster", times=5)
+        memory.storage.fail("rename", "horolog-journal", times=5)
         answer = await memory.connect().ask(FindCoordinatorRequest(key="x", key_type=key_type), 3)
         assert (answer.error_code, answer.node_id) == (ErrorCode.COORDINATOR_NOT_AVAILABLE, -1)
 

@@ -99,8 +99,8 @@ def test_resources_of_both_brokers_can_be_described(broker):
 
 def test_the_coordinator_is_who_leads_the_shard(broker):
     class Groups:
-        def ensure_topic(self):
-            return ErrorCode.NONE
+        def ensure_topic(self, done):
+            done(ErrorCode.NONE)
 
     broker.groups = Groups()
     topic = broker.cluster.create_topic(GROUP_OFFSETS, 6)

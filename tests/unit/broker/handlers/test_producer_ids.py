@@ -38,7 +38,7 @@ def test_transactional_ids_that_are_refused(version, transactional_id, timeout_m
 
 def test_no_id_is_given_that_is_not_reserved_on_the_disk():
     broker = StandIn()
-    broker.machine.storage.fail("sync", "horolog-cluster", times=2)
+    broker.machine.storage.fail("sync", "horolog-journal", times=2)
     assert (
         broker.ask(ApiKey.INIT_PRODUCER_ID, 4, transactional_id=None).error_code
         == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS

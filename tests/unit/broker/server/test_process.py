@@ -1,6 +1,7 @@
 """The process of a sole broker leads everything, opens all of its folders, and has nobody to ask."""
 
 from horolog.base.clock import ManualClock
+from horolog.broker.base.own_thread import AtOnce
 from horolog.broker.cluster.membership import Members
 from horolog.broker.config.listeners import Address
 from horolog.broker.config.settings import Settings
@@ -30,12 +31,12 @@ async def test_what_a_sole_broker_is_made_of():
 
 
 def test_nothing_is_divided_and_clients_are_sent_where_the_settings_say():
-    process = sole(Settings())
+    process = sole(Settings(), AtOnce())
     assert (process.brokers, process.ports, process.labels) == (1, {}, {})
 
 
 async def test_listeners_are_those_of_clients():
-    process = sole(Settings())
+    process = sole(Settings(), AtOnce())
     listener = process.new_listener(ADDRESS, Service(), ManualClock(), limits(), None, None)
     assert type(listener) is Listener
     assert listener.name == "PLAINTEXT"

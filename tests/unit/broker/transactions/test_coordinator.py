@@ -85,7 +85,7 @@ def state(world: TransactionWorld) -> TransactionState:
 
 
 def test_an_id_whose_record_could_not_be_written_is_not_kept(world: TransactionWorld) -> None:
-    assert world.coordinator.ensure_topic() == ErrorCode.NONE
+    assert at_once(world.coordinator.ensure_topic) == ErrorCode.NONE
     world.storage.fail("write", STATE)
     assert initialize(world).code == NOT_NOW
     assert world.coordinator.get("x") is None
@@ -284,7 +284,7 @@ def test_markers_on_their_way_when_the_shard_goes_are_completed_by_who_gets_it(w
 
 
 def test_a_first_record_that_is_written_while_the_shard_goes_makes_nobody_a_producer(world) -> None:
-    world.coordinator.ensure_topic()
+    at_once(world.coordinator.ensure_topic)
     told = Told()
     world.coordinator.initialize("x", 60_000, None, told)
     led_by(world, 2, 4)
@@ -339,8 +339,8 @@ def test_an_id_that_nobody_has_begun_is_told_so(world: TransactionWorld) -> None
 
 
 def test_where_the_topic_cannot_be_made_everybody_is_told_to_come_again(world: TransactionWorld) -> None:
-    world.storage.fail("sync", "horolog-cluster", times=ALL)
-    assert world.coordinator.ensure_topic() == NOT_NOW
+    world.storage.fail("sync", "horolog-journal", times=ALL)
+    assert at_once(world.coordinator.ensure_topic) == ErrorCode.KAFKA_STORAGE_ERROR
     assert initialize(world).code == NOT_NOW
     assert codes_of(world, "x", Producer(7, 0)) == {NOT_NOW}
 

@@ -161,7 +161,7 @@ class TestOneTransaction:
             assert caught.value.code == code
 
     def test_a_topic_that_cannot_be_made_is_told(self, group_world, journal):
-        group_world.storage.fail("sync", "horolog-cluster")
+        group_world.storage.fail("sync", "horolog-journal")
         with pytest.raises(NotWritten) as caught:
             journal.open()
         assert caught.value.code == ErrorCode.COORDINATOR_NOT_AVAILABLE

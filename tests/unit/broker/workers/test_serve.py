@@ -82,7 +82,7 @@ def test_what_several_workers_left_on_a_full_disk_is_served_by_one(monkeypatch):
 def test_one_process_imports_nothing_of_workers():
     code = (
         "import sys; from horolog.broker.server import app; from horolog.broker.workers import serve;"
-        "several = ('.broker.workers.', '.cluster.worker_', '.cluster.file_journal', '.cluster.settling');"
+        "several = ('.broker.workers.', '.cluster.worker_', '.cluster.settling');"
         "loaded = {name for name in sys.modules if any(one in name for one in several)};"
         "sys.exit(loaded != {'horolog.broker.workers.serve'})"
     )

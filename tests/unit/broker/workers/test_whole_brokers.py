@@ -9,6 +9,7 @@ from functools import partial
 import pytest
 
 from horolog.base.clock import ManualClock
+from horolog.broker.base.own_thread import AtOnce
 from horolog.broker.base.principal import Principal
 from horolog.broker.cluster import settling
 from horolog.broker.cluster.worker_context import WorkerContext
@@ -55,7 +56,6 @@ from horolog.protocol.messages.topics import (
 )
 from tests.support.guarded_broker import STANDARD_AUTHORIZER
 from tests.support.memory_broker import NOW_MS, Wire
-from tests.support.same_thread import SameThread
 
 NODES = (1, 2)
 BROKER = 4
@@ -145,7 +145,7 @@ class Pair:
 
     def membership(self, context, logs, file):
         """What one worker writes the other has at once."""
-        return WorkerMembership(context, self.ties[context.node], logs, file, SameThread())
+        return WorkerMembership(context, self.ties[context.node], logs, file, AtOnce())
 
     async def stop(self):
         for broker in self.brokers.values():

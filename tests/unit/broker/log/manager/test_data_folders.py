@@ -3,6 +3,7 @@
 import pytest
 
 from horolog.base.clock import ManualClock
+from horolog.broker.base.own_thread import AtOnce
 from horolog.broker.cluster.cluster import Cluster
 from horolog.broker.cluster.membership import SoleMember
 from horolog.broker.cluster.new_topics import NewPartitions, NewTopic
@@ -31,7 +32,7 @@ class Machine:
     def start(self, *folders):
         logs = self.logs = LogManager(list(folders), self.storage, self.clock, Settings())
         usable = ClusterFile(self.storage, folders[0], lambda: [one.path for one in logs.folders.usable()])
-        self.cluster = Cluster(logs.cluster_id, Settings(), logs, usable, SoleMember(1, usable))
+        self.cluster = Cluster(logs.cluster_id, Settings(), logs, usable, SoleMember(1, logs, usable, AtOnce()))
         self.cluster.open(NOW_MS)
         return self.cluster
 

@@ -50,7 +50,7 @@ def test_damage_of_a_journal_is_a_problem():
     ("data", "problem"),
     [
         (b"nonsense", "its head cannot be read"),
-        (encode_line({"version": 3, "base": 0, "nodes": []}).encode(), "version 3"),
+        (encode_line({"version": 4, "base": 0, "nodes": []}).encode(), "version 4"),
     ],
 )
 def test_a_journal_without_a_head_is_a_problem(data, problem):
