@@ -38,8 +38,6 @@ Loaded = Callable[[StoredCluster | None], None]
 class StoreJournal(Journal):
     """The entries of all brokers."""
 
-    is_shared = True
-
     def __init__(self, store: StoreAccess, new_nonce: Callable[[], bytes]) -> None:
         self._store = store
         self._new_nonce = new_nonce
@@ -98,11 +96,11 @@ class StoreJournal(Journal):
                 return
         done(None)
 
-    def keep(self, state: ClusterState) -> bool:  # noqa: ARG002 - the entries have it
+    def begin(self, state: ClusterState, *, is_news: bool) -> bool:  # noqa: ARG002 - the entries have it
         """A state that a start has found lies in the store already."""
         return True
 
-    def close(self) -> None:
+    def close(self, state: ClusterState | None) -> None:  # noqa: ARG002 - the entries have it
         """Nothing is sent again. An entry on its way may still be written."""
         self._store.close()
 

@@ -40,7 +40,7 @@ class Writer:
 
     def die(self):
         self.is_dead = True
-        self.journal.close()
+        self.journal.close(None)
 
     def begin(self):
         self.proposed += 1
@@ -176,7 +176,7 @@ def test_a_snapshot_is_written_with_every_so_many_entries_and_loaded(monkeypatch
         assert appended(schedule, journal, state, entry) == [AppendOutcome.WRITTEN]
         state = state.apply(entry)
     assert [one for one in store.objects if one.startswith(SNAPSHOTS)] == [key(SNAPSHOTS, 3), key(SNAPSHOTS, 6)]
-    assert (journal.written_count, journal.is_shared) == (7, True)
+    assert journal.written_count == 7
     journal.load(loaded.append)
     schedule.run()
     assert (loaded[1].number, loaded[1].next_producer_id) == (6, 7_000)
@@ -228,8 +228,8 @@ def test_a_closed_journal_sends_nothing_again():
     schedule.run(until=10)
     assert outcomes == []
     assert "503" in repr(journal)
-    journal.close()
+    journal.close(None)
     schedule.run()
     assert outcomes == []
-    assert journal.keep(ClusterState())
+    assert journal.begin(ClusterState(), is_news=True)
     journal.check(ClusterState())
