@@ -2,7 +2,7 @@
 
 import argparse
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,13 +10,15 @@ from horolog.client.values.errors import KafkaError
 from horolog.commands.arguments import duration
 from horolog.commands.console import Console
 from horolog.commands.errors import BusyError, CommandError, NotFoundError, UsageError
+from horolog.commands.exit_codes import ExitCode
 from horolog.commands.online.connecting import command_error
 from horolog.pipeline.base.positions import DataLoss, OptionError
-from horolog.pipeline.jobs.common import Summary, add_catalogue, add_spark, catalogue_table, show_summary
-from horolog.pipeline.stores.object_stores import is_url
+from horolog.pipeline.jobs.common import Summary, add_catalogue, add_spark, catalogue_table, show_summary, spark_of
+from horolog.pipeline.stores.object_stores import Place, is_url
 from horolog.pipeline.tables.lock import LockHeld, writing
 from horolog.pipeline.tables.table import FORMATS, CommitLost, Table, TableError, open_table
 from horolog.stores.faults import StoreError
+from horolog.stores.place import SCHEMES
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -70,11 +72,50 @@ def table_there(spark: "SparkSession", to: "str | CatalogueTable", table_format:
     return table
 
 
+@contextmanager
 def changing(
-    table: Table, wait_ms: int, tell: Callable[[str], None], *, dry_run: bool
-) -> AbstractContextManager[object]:
-    """Hold the table's lock; a dry run needs none."""
-    return nullcontext() if dry_run else writing(table, wait_ms, tell)
+    spark: "SparkSession",
+    to: "str | CatalogueTable",
+    table_format: str,
+    checkpoint: str | None,
+    wait_ms: int,
+    tell: Callable[[str], None],
+    *,
+    dry_run: bool,
+) -> Iterator[Table]:
+    """A table that has commits, with its lock held; a dry run needs none."""
+    table = table_there(spark, to, table_format, checkpoint)
+    with nullcontext() if dry_run else writing(table, wait_ms, tell):
+        yield table
+
+
+def change_table(
+    arguments: argparse.Namespace, console: Console, job: Callable[..., Summary], **own: object
+) -> ExitCode:
+    """Run a job on the table that the command line names, with its `own` arguments, and show what was removed."""
+    kind, to = existing_table(arguments)
+    with told(arguments, to), spark_of(arguments) as spark:
+        summary = job(
+            spark,
+            to,
+            table_format=kind,
+            checkpoint=arguments.checkpoint,
+            dry_run=arguments.dry_run,
+            wait_ms=arguments.wait,
+            tell=console.note,
+            **own,
+        )
+    show_what_went(summary, console, dry_run=arguments.dry_run)
+    return ExitCode.OK
+
+
+def known_as(source: "str | CatalogueTable") -> str:
+    """What distinguishes this source of records from others, however it is spelt."""
+    if not isinstance(source, str):
+        return source.known_as
+    if source.startswith("jdbc:") or (is_url(source) and source.partition("://")[0] not in SCHEMES):
+        return source
+    return Place.of(source).canonical() if is_url(source) else str(Path(source.removeprefix("file://")).absolute())
 
 
 def past_ms(text: str, option: str, console: Console) -> int:

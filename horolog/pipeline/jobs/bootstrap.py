@@ -16,8 +16,8 @@ from horolog.commands.arguments import duration
 from horolog.commands.console import Console
 from horolog.commands.errors import CommandError, NotFoundError, UsageError
 from horolog.commands.exit_codes import ExitCode
-from horolog.commands.online.connecting import connected
-from horolog.pipeline.jobs.at_table import told
+from horolog.commands.online.connecting import admin_of
+from horolog.pipeline.jobs.at_table import known_as, told
 from horolog.pipeline.jobs.common import (
     Summary,
     add_common,
@@ -100,13 +100,6 @@ def _format_of(source: str) -> str:
         raise NotFoundError(f"there is no {source}")
     names = [path] if path.is_file() else sorted(path.rglob("*"))
     return format_among((name.name for name in names), source)
-
-
-def _known_as(source: str) -> str:
-    """What distinguishes this dump from others, however it is spelt."""
-    if source.startswith("jdbc:") or (is_url(source) and source.partition("://")[0] not in SCHEMES):
-        return source
-    return Place.of(source).canonical() if is_url(source) else str(Path(source.removeprefix("file://")).absolute())
 
 
 def to_records(dump: "DataFrame", *, time_column: str, key_column: str | None, value_column: str | None) -> "DataFrame":
@@ -224,7 +217,7 @@ def prepare(
     counts = counts._replace(size_bytes=size_of(rows, counts.records, rules))
     lanes = Lanes.of(
         "bootstrap",
-        (_known_as(dump.source), *dump[1:], rules.topic_id),
+        (known_as(dump.source), *dump[1:], rules.topic_id),
         address,
         topic,
         rules.partitions,
@@ -286,16 +279,15 @@ def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
 
 async def _reprocess(arguments: argparse.Namespace, topic: str, since_ms: int) -> dict[str, Any]:
     """Where the records from then on begin, how many there are, and the group put there."""
-    from horolog.client.admin.admin import Admin
     from horolog.client.moments.lagging import targets
     from horolog.client.values.types import LATEST
     from horolog.client.wire.offsets import ends
     from horolog.commands.online.connecting import partitions_of
 
-    async with connected(arguments) as client, Admin(client) as admin:
-        places = await partitions_of(client, topic)
-        found = await targets(client, places, since_ms)
-        last = await ends(client, dict.fromkeys(places, LATEST))
+    async with admin_of(arguments) as admin:
+        places = await partitions_of(admin.client, topic)
+        found = await targets(admin.client, places, since_ms)
+        last = await ends(admin.client, dict.fromkeys(places, LATEST))
         begin: Mapping[TopicPartition, int] = {place: offset for place, (offset, _) in found.items()}
         if arguments.group is not None:
             await admin.alter_group_offsets(arguments.group, begin)

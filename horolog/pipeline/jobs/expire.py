@@ -12,16 +12,8 @@ from horolog.commands.arguments import duration
 from horolog.commands.console import Console
 from horolog.commands.errors import UsageError
 from horolog.commands.exit_codes import ExitCode
-from horolog.pipeline.jobs.at_table import (
-    add_table,
-    changing,
-    existing_table,
-    past_ms,
-    show_what_went,
-    table_there,
-    told,
-)
-from horolog.pipeline.jobs.common import Summary, spark_of
+from horolog.pipeline.jobs.at_table import add_table, change_table, changing, past_ms
+from horolog.pipeline.jobs.common import Summary
 from horolog.pipeline.tables.table import Table
 from horolog.pipeline.tables.upkeep import first_kept
 
@@ -45,8 +37,7 @@ def expire(
 ) -> Summary:
     """Remove dates that end before `older_than_ms`, and versions made before `versions_before_ms`; LockHeld if the table is in use."""
     began = time.monotonic()
-    table = table_there(spark, to, table_format, checkpoint)
-    with changing(table, wait_ms, tell, dry_run=dry_run):
+    with changing(spark, to, table_format, checkpoint, wait_ms, tell, dry_run=dry_run) as table:
         summary = _expired(table, older_than_ms, versions_before_ms, dry_run=dry_run)
     summary.seconds = time.monotonic() - began
     return summary
@@ -75,19 +66,6 @@ def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
     if arguments.older_than is None and arguments.keep_versions is None:
         raise UsageError("--older-than or --keep-versions is expected")
     older_than_ms = None if arguments.older_than is None else past_ms(arguments.older_than, "--older-than", console)
-    kind, to = existing_table(arguments)
     kept_ms = arguments.keep_versions
-    with told(arguments, to), spark_of(arguments) as spark:
-        summary = expire(
-            spark,
-            to,
-            older_than_ms=older_than_ms,
-            versions_before_ms=None if kept_ms is None else console.now_ms() - kept_ms,
-            table_format=kind,
-            checkpoint=arguments.checkpoint,
-            dry_run=arguments.dry_run,
-            wait_ms=arguments.wait,
-            tell=console.note,
-        )
-    show_what_went(summary, console, dry_run=arguments.dry_run)
-    return ExitCode.OK
+    versions_before_ms = None if kept_ms is None else console.now_ms() - kept_ms
+    return change_table(arguments, console, expire, older_than_ms=older_than_ms, versions_before_ms=versions_before_ms)

@@ -15,7 +15,7 @@ from horolog.commands.console import Console
 from horolog.commands.errors import CommandError, UsageError
 from horolog.commands.exit_codes import ExitCode
 from horolog.pipeline.base.positions import parse_moment
-from horolog.pipeline.jobs.at_table import told
+from horolog.pipeline.jobs.at_table import known_as, told
 from horolog.pipeline.jobs.common import (
     Summary,
     add_catalogue,
@@ -102,13 +102,6 @@ def _opened(spark: "SparkSession", source: Source) -> "tuple[str | Place | Catal
     kind = kind_of(place)
     is_plain = kind == "parquet" and OWN not in files_of(place).folders("")
     return place, "plain" if is_plain else kind
-
-
-def known_as(source: Source) -> str:
-    """What distinguishes this source from others, however it is spelt."""
-    if not isinstance(source, str):
-        return source.known_as
-    return Place.of(source).canonical() if is_url(source) else str(Path(source.removeprefix("file://")).absolute())
 
 
 class Range(NamedTuple):

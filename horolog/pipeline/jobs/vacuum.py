@@ -12,16 +12,8 @@ from typing import TYPE_CHECKING
 from horolog.commands.console import Console
 from horolog.commands.errors import UsageError
 from horolog.commands.exit_codes import ExitCode
-from horolog.pipeline.jobs.at_table import (
-    add_table,
-    changing,
-    existing_table,
-    past_ms,
-    show_what_went,
-    table_there,
-    told,
-)
-from horolog.pipeline.jobs.common import Summary, spark_of
+from horolog.pipeline.jobs.at_table import add_table, change_table, changing, past_ms
+from horolog.pipeline.jobs.common import Summary
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -48,8 +40,7 @@ def vacuum(
     began = time.monotonic()
     if before_ms is None:
         before_ms = time.time_ns() // 1_000_000 - KEPT_MS
-    table = table_there(spark, to, table_format, checkpoint)
-    with changing(table, wait_ms, tell, dry_run=dry_run):
+    with changing(spark, to, table_format, checkpoint, wait_ms, tell, dry_run=dry_run) as table:
         gone = table.vacuum(before_ms, dry_run=dry_run)
     details = {"files": gone.files, "dates": list(gone.dates)}
     return Summary("vacuum", bytes=gone.size_bytes, seconds=time.monotonic() - began, details=details)
@@ -72,17 +63,4 @@ def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
             f"--older-than: files younger than {KEPT} may be of a job that is still writing them",
             "--force deletes them, if you know of none",
         )
-    kind, to = existing_table(arguments)
-    with told(arguments, to), spark_of(arguments) as spark:
-        summary = vacuum(
-            spark,
-            to,
-            before_ms=before_ms,
-            table_format=kind,
-            checkpoint=arguments.checkpoint,
-            dry_run=arguments.dry_run,
-            wait_ms=arguments.wait,
-            tell=console.note,
-        )
-    show_what_went(summary, console, dry_run=arguments.dry_run)
-    return ExitCode.OK
+    return change_table(arguments, console, vacuum, before_ms=before_ms)

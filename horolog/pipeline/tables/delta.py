@@ -21,24 +21,23 @@ from horolog.pipeline.tables.layout import BY_DATE, DATE, HOUR, Folders
 from horolog.pipeline.tables.lock import Lock
 from horolog.pipeline.tables.row_files import RowFile, read_rows, schema, summed, write_rows
 from horolog.pipeline.tables.table import (
+    OFFSETS,
     TOPIC_IDS,
+    ZONE,
     CommitLost,
     Offsets,
     TableError,
     TopicIds,
     Written,
+    commit_properties,
     decode_offsets,
-    encode_offsets,
 )
-from horolog.pipeline.tables.upkeep import NO_TIME, Gone, Part, date_of_file, gone, is_old
+from horolog.pipeline.tables.upkeep import Gone, Part, date_of_file, gone, is_old, old_rows
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
-OFFSETS = "horolog.offsets"
-ZONE = "horolog.zone"
-"""A property of the table: whose dates and hours its folders are of (UTC where there is none)."""
 LOG = "_delta_log"
 _BOUNDS = ("min.timestamp", "max.timestamp")
 LOG_RETENTION = "delta.logRetentionDuration"
@@ -155,7 +154,7 @@ class DeltaFolder:
                 commit_properties=_properties(offsets, topic_ids or {}),
             )
             self._seen.load_as_version(self._seen.version() + 1)  # ours, and not one that another job has made after it
-            self._said = self._seen.version(), _said(offsets, topic_ids or {})
+            self._said = self._seen.version(), commit_properties(offsets, topic_ids or {})
         return summed(files)
 
     def _grow(self, columns: "pa.Schema") -> None:
@@ -191,7 +190,7 @@ class DeltaFolder:
             with self._told():  # another engine has enabled features that only Delta's own library knows
                 found = self._seen.optimize.compact(commit_properties=_properties(offsets, self.topic_ids()))
             return int(found["numFilesRemoved"]) - int(found["numFilesAdded"])
-        folders, said = _folders(self._seen), _said(offsets, self.topic_ids())
+        folders, said = _folders(self._seen), commit_properties(offsets, self.topic_ids())
         small = [Small(folders.number_of(part.name), part.name, part.size_bytes) for part in _parts_of(self._seen)]
         return sum(
             self._compact(some, {each.name: each for each in small}, said)
@@ -256,8 +255,7 @@ class DeltaFolder:
         found = gone(part for part in _parts_of(self._seen) if is_old(part.date, keep_from))
         if found.files and not dry_run:
             with self._told():
-                old = f"{DATE} > '{NO_TIME}' AND {DATE} < '{keep_from}'"
-                self._seen.delete(old, commit_properties=_properties(offsets, self.topic_ids()))
+                self._seen.delete(old_rows(keep_from), commit_properties=_properties(offsets, self.topic_ids()))
         return found
 
     def forget_versions(self, before_ms: int, *, dry_run: bool = False) -> int:
@@ -400,8 +398,4 @@ def _properties(offsets: Offsets, topic_ids: TopicIds) -> Any:
     """Commits the version after the one that was seen, or fails: to Delta, appends of two jobs do not conflict."""
     from deltalake import CommitProperties
 
-    return CommitProperties(custom_metadata=_said(offsets, topic_ids), max_commit_retries=0)
-
-
-def _said(offsets: Offsets, topic_ids: TopicIds) -> dict[str, Any]:
-    return {OFFSETS: json.dumps(encode_offsets(offsets)), TOPIC_IDS: json.dumps(dict(topic_ids))}
+    return CommitProperties(custom_metadata=commit_properties(offsets, topic_ids), max_commit_retries=0)

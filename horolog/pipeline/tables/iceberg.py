@@ -22,24 +22,23 @@ from horolog.pipeline.tables.layout import BY_DATE, DATE, HOUR, Folders
 from horolog.pipeline.tables.lock import Lock
 from horolog.pipeline.tables.row_files import read_rows, schema, summed, write_rows
 from horolog.pipeline.tables.table import (
+    OFFSETS,
     TOPIC_IDS,
+    ZONE,
     Offsets,
     TableError,
     TopicIds,
     Written,
+    commit_properties,
     decode_offsets,
-    encode_offsets,
 )
-from horolog.pipeline.tables.upkeep import NO_TIME, Gone, Part, date_of_file, gone, is_old
+from horolog.pipeline.tables.upkeep import Gone, Part, date_of_file, gone, is_old, old_rows
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
-OFFSETS = "horolog.offsets"
 NAME = "horolog.records"
-ZONE = "horolog.zone"
-"""A property of the table: whose dates and hours its folders are of (UTC where there is none)."""
 
 
 class IcebergFolder:
@@ -152,7 +151,7 @@ class IcebergFolder:
         topic_ids: TopicIds | None = None,
         folders: Folders | None = None,
     ) -> Written:
-        properties = _properties(offsets, topic_ids or {})
+        properties = commit_properties(offsets, topic_ids or {})
         import pyarrow as pa
 
         folders = self.folders() or folders or BY_DATE
@@ -192,7 +191,7 @@ class IcebergFolder:
         offsets = self.offsets()
         if self._seen is None:
             return 0
-        properties = _properties(offsets, self.topic_ids())
+        properties = commit_properties(offsets, self.topic_ids())
         with self._told():
             tasks = _whole_files(self, self._seen)
         there = {task.file.file_path: task.file for task in tasks}
@@ -264,8 +263,7 @@ class IcebergFolder:
         if found.files and not dry_run:
             with self._told():
                 _try_once(self._seen)
-                old = f"{DATE} > '{NO_TIME}' AND {DATE} < '{keep_from}'"
-                self._seen.delete(old, snapshot_properties=_properties(offsets, self.topic_ids()))
+                self._seen.delete(old_rows(keep_from), snapshot_properties=commit_properties(offsets, self.topic_ids()))
         return found
 
     def forget_versions(self, before_ms: int, *, dry_run: bool = False) -> int:
@@ -397,10 +395,6 @@ def _in_bucket(place: str | Place, files: list[str], spark: "SparkSession") -> t
         return files_of(place), [str(place_at(file, spark, {})) for file in files]
     bucket = replace(place, url=f"{place.scheme}://{place.bucket}", folder="")
     return files_of(bucket), [urlsplit(file).path.strip("/") for file in files]
-
-
-def _properties(offsets: Offsets, topic_ids: TopicIds) -> dict[str, str]:
-    return {OFFSETS: json.dumps(encode_offsets(offsets)), TOPIC_IDS: json.dumps(dict(topic_ids))}
 
 
 def _date(value: Any) -> str:

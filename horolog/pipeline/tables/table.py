@@ -1,5 +1,6 @@
 """What every table can do, and the columns that rows have."""
 
+import json
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -22,6 +23,10 @@ if TYPE_CHECKING:
 COLUMNS = ("topic", "partition", "offset", "timestamp", "timestampType", "key", "value", "headers", "topic_id")
 FORMATS = ("parquet", "delta", "iceberg")
 TOPIC_IDS = "topic ids"
+OFFSETS = "horolog.offsets"
+"""In the metadata of a commit of Delta or Iceberg."""
+ZONE = "horolog.zone"
+"""A property of such a table: whose dates and hours its folders are of (UTC where there is none)."""
 ROWS = (
     "topic string, partition int, offset long, timestamp timestamp, timestampType int, key binary, value binary,"
     " headers array<struct<key:string,value:binary>>"
@@ -175,6 +180,11 @@ def encode_offsets(offsets: Mapping[TopicPartition, int]) -> dict[str, dict[str,
     for (topic, partition), offset in sorted(offsets.items()):
         found.setdefault(topic, {})[str(partition)] = offset
     return found
+
+
+def commit_properties(offsets: Offsets, topic_ids: TopicIds) -> dict[str, str]:
+    """The metadata of a commit of Delta or Iceberg."""
+    return {OFFSETS: json.dumps(encode_offsets(offsets)), TOPIC_IDS: json.dumps(dict(topic_ids))}
 
 
 def decode_offsets(found: Any) -> Offsets:

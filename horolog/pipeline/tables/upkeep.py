@@ -48,6 +48,11 @@ def is_old(date: str, keep_from: dt.date) -> bool:
     return NO_TIME < date < keep_from.isoformat()
 
 
+def old_rows(keep_from: dt.date) -> str:
+    """The same as a filter on rows."""
+    return f"{DATE} > '{NO_TIME}' AND {DATE} < '{keep_from}'"
+
+
 def date_of_file(name: str) -> str:
     """Of the folder that a file of rows lies in."""
     return name.rpartition(f"{DATE}=")[2].partition("/")[0]
