@@ -7,7 +7,7 @@ from typing import Any, Self, TypeVar
 
 from horolog.client.values.errors import KafkaError, PartialFailure, error_of, named_error
 from horolog.client.wire.client import Client
-from horolog.client.wire.requests import Request
+from horolog.client.wire.versions import Request
 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")

@@ -8,8 +8,7 @@ from horolog.client.admin.admin_base import AdminBase
 from horolog.client.values.errors import check, first, only_partition
 from horolog.client.values.types import TopicPartition
 from horolog.client.wire.cluster_view import Node
-from horolog.client.wire.requests import Versioned
-from horolog.client.wire.versions import BrokerVersions
+from horolog.client.wire.versions import BrokerVersions, Versioned
 from horolog.protocol.apis import ApiKey
 from horolog.protocol.messages.log_dirs import DescribeLogDirsRequest
 from horolog.protocol.messages.metadata import DescribeClusterRequest

@@ -6,7 +6,7 @@ from enum import IntEnum
 from typing import Any
 
 from horolog.client.admin.admin_base import AdminBase, collect
-from horolog.client.wire.requests import Versioned
+from horolog.client.wire.versions import Versioned
 from horolog.protocol.apis import ApiKey
 from horolog.protocol.messages.configs import (
     DescribeConfigsRequest,

@@ -9,7 +9,7 @@ from horolog.client.admin.admin_base import AdminBase, collect
 from horolog.client.values.errors import check, first
 from horolog.client.values.types import Committed, TopicPartition
 from horolog.client.wire.group_wire import decode_assignment, decode_subscription
-from horolog.client.wire.requests import Versioned
+from horolog.client.wire.versions import Versioned
 from horolog.protocol.apis import ApiKey
 from horolog.protocol.errors import DecodeError, ErrorCode
 from horolog.protocol.messages.consumer_groups import ConsumerGroupDescribeRequest

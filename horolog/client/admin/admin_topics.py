@@ -8,7 +8,7 @@ from horolog.client.values.errors import KafkaError, PartialFailure, error_of, o
 from horolog.client.values.types import Found, TopicPartition
 from horolog.client.wire.cluster_view import TopicView
 from horolog.client.wire.offsets import list_offsets
-from horolog.client.wire.requests import Versioned
+from horolog.client.wire.versions import Versioned
 from horolog.protocol.apis import ApiKey
 from horolog.protocol.messages.topics import (
     CreatableReplicaAssignment,

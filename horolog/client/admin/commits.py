@@ -7,7 +7,7 @@ from horolog.client.admin.admin_groups import GroupAdmin, topics_of
 from horolog.client.values.errors import error_of
 from horolog.client.values.types import Committed, TopicPartition
 from horolog.client.wire.group_state import NO_GENERATION, MemberState
-from horolog.client.wire.requests import Versioned
+from horolog.client.wire.versions import Versioned
 from horolog.protocol.apis import ApiKey
 from horolog.protocol.messages.offsets import (
     OffsetCommitRequest,

@@ -16,7 +16,7 @@ from horolog.client.wire.group_wire import (
     encode_assignment,
     encode_subscription,
 )
-from horolog.client.wire.requests import Versioned
+from horolog.client.wire.versions import Versioned
 from horolog.protocol.apis import ApiKey
 from horolog.protocol.errors import DecodeError, ErrorCode
 from horolog.protocol.messages.groups import (

@@ -9,7 +9,7 @@ from horolog.client.producing.sequences import Sequences
 from horolog.client.values.errors import KafkaError, check, error_of
 from horolog.client.values.types import Committed, TopicPartition
 from horolog.client.wire.group_state import NO_GENERATION, MemberState
-from horolog.client.wire.requests import Versioned
+from horolog.client.wire.versions import Versioned
 from horolog.protocol.apis import ApiKey
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.messages.transactions import (

@@ -11,7 +11,6 @@ __all__ = [
     "group_wire",
     "http_get",
     "offsets",
-    "requests",
     "retry",
     "troubles",
     "versions",

@@ -14,9 +14,8 @@ from horolog.client.wire.channels import Channel, Channels
 from horolog.client.wire.cluster_view import ClusterView, Node
 from horolog.client.wire.fetch import DEFAULT_MAX_BYTES, RawFetch, fetch_once
 from horolog.client.wire.finder import Finder
-from horolog.client.wire.requests import Request, Versioned
 from horolog.client.wire.retry import RetryPolicy
-from horolog.client.wire.versions import BrokerVersions, api_of
+from horolog.client.wire.versions import BrokerVersions, Request, Versioned, api_of
 from horolog.protocol.apis import API, NEVER, ApiKey
 from horolog.protocol.errors import ErrorCode
 

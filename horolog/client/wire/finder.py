@@ -8,8 +8,8 @@ from horolog.base.clock import Clock
 from horolog.client.values.errors import ConnectionFailed, KafkaError, check, first
 from horolog.client.values.types import TopicPartition
 from horolog.client.wire.cluster_view import ClusterView, Node, TopicView
-from horolog.client.wire.requests import Request, Versioned
 from horolog.client.wire.retry import STALE_COORDINATOR, STALE_LEADERS
+from horolog.client.wire.versions import Request, Versioned
 from horolog.protocol.apis import API, ApiKey
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.messages.groups import FindCoordinatorRequest

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from horolog.client.values.errors import KafkaError, PartialFailure, UnsupportedVersion, named_error
 from horolog.client.values.types import Found, TopicPartition
 from horolog.client.wire.cluster_view import Node
-from horolog.client.wire.requests import Versioned
+from horolog.client.wire.versions import Versioned
 from horolog.protocol.apis import ApiKey
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.messages.list_offsets import (

@@ -1,11 +1,13 @@
-"""Which version of an API to speak with a broker: pure."""
+"""Which version of an API to speak with a broker, and requests whose form depends on it: pure."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, NamedTuple
 
 from horolog.client.values.errors import UnsupportedVersion
 from horolog.protocol.apis import API, NEVER, Api, ApiKey
 from horolog.protocol.messages.api_versions import ApiVersionsResponse
+from horolog.protocol.wire import Message
 
 NEWEST_SPOKEN: Final[dict[int, int]] = {
     # Later versions name topics by id, and let the broker add partitions to transactions.
@@ -65,6 +67,15 @@ class BrokerVersions:
             )
         return newest
 
+
+class Versioned(NamedTuple):
+    """A request whose form depends on the negotiated version; `build` makes it for one."""
+
+    key: ApiKey
+    build: Callable[[int], Message]
+
+
+Request = Message | Versioned
 
 OLD_BROKER: Final = BrokerVersions(BEFORE_API_VERSIONS, told=False)
 

@@ -23,7 +23,7 @@ from horolog.client.producing.producer import Producer
 from horolog.client.values.errors import KafkaError
 from horolog.client.values.types import TopicPartition
 from horolog.client.wire.client import Client
-from horolog.client.wire.requests import Versioned
+from horolog.client.wire.versions import Versioned
 from horolog.pipeline.jobs.mirror import mirror
 from horolog.pipeline.jobs.mirror_copy import Link, Piece, Progress, copy_piece, fenced, rounds
 from horolog.pipeline.jobs.mirror_groups import Seen, Span, move

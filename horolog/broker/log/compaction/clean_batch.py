@@ -1,4 +1,4 @@
-"""Decides what compaction keeps of one v2 batch, and makes the resulting bytes.
+"""Decides what compaction keeps of one v2 batch, or of one v0 or v1 message, and makes the resulting bytes.
 
 A record stays if it is the last one of its key in the map, and not an expired tombstone. Records without a key are removed: there
 should be none. The remaining records keep their offsets, their timestamps and the batch's frame:
@@ -10,6 +10,10 @@ should be none. The remaining records keep their offsets, their timestamps and t
   from now, in the place of its base timestamp (attribute bit 6); the timestamp deltas count from it. When it has passed, they
   go.
 - Nothing left, but it is a producer's last batch: an empty batch, a header alone that keeps the sequence. Else nothing.
+
+A plain message of an old format stays unchanged or is removed. A wrapper that loses some of its messages is rebuilt from the rest,
+with the same codec and version, their old offsets and times, and the largest of these times as its own. These formats have no field
+for a delete horizon: whether tombstones stay is decided for a whole segment (`clean_plan.tombstone_horizon_ms`).
 """
 
 from collections.abc import Mapping
@@ -28,6 +32,7 @@ from horolog.protocol.records.batch import (
 )
 from horolog.protocol.records.compression import CODEC_MASK, Codec
 from horolog.protocol.records.control import ControlType, control_type
+from horolog.protocol.records.message_set import encode_wrapper, iter_message, read_message
 from horolog.protocol.records.record import Record
 from horolog.protocol.records.timestamps import NO_TIMESTAMP, TimestampType
 
@@ -159,3 +164,23 @@ def _emptied(header: BatchHeader) -> CleanedBatch:
     attributes = header.attributes & ~(CODEC_MASK | DELETE_HORIZON_BIT) | Codec.NONE
     changed = header._replace(attributes=attributes, base_timestamp=NO_TIMESTAMP, count=0)
     return CleanedBatch(assemble(changed, b""), 0, header.base_offset, header.last_offset)
+
+
+def clean_message(data: memoryview, offsets: OffsetMap, *, keeps_tombstones: bool) -> CleanedBatch | None:
+    """The remains of the message that is all of `data`."""
+    message = read_message(data)
+    records = list(iter_message(message))
+    kept = [
+        one
+        for one in records
+        if keeps(one.offset, one.key, offsets)
+        and (one.value is not None or keeps_tombstones or one.offset > offsets.latest_offset)
+    ]
+    if not kept:
+        return None
+    left: bytes | memoryview = data
+    if len(kept) < len(records):
+        left = encode_wrapper(kept, message.magic, message.codec)
+    first, last = kept[0], kept[-1]
+    largest = max(one.timestamp for one in kept)
+    return CleanedBatch(left, len(kept), first.offset, last.offset, largest, last.offset)

@@ -16,8 +16,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from horolog.broker.config.topic_settings import TopicConfig
-from horolog.broker.log.compaction.clean_batch import CleanedBatch, CleanPass, clean_batch
-from horolog.broker.log.compaction.clean_message import clean_message
+from horolog.broker.log.compaction.clean_batch import CleanedBatch, CleanPass, clean_batch, clean_message
 from horolog.broker.log.compaction.clean_plan import CleanPlan, SegmentFacts, group, segment_time, tombstone_horizon_ms
 from horolog.broker.log.compaction.cleaned_transactions import CleanedTransactions
 from horolog.broker.log.compaction.offset_map import OffsetMap
