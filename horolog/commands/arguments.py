@@ -63,6 +63,15 @@ def add_zone(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_isolation(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--isolation",
+        choices=("read_committed", "read_uncommitted"),
+        default="read_committed",
+        help="whether records of open and aborted transactions are read, too (read_committed)",
+    )
+
+
 def add_broker(parser: argparse.ArgumentParser, *, several_clusters: bool = False) -> None:
     """For commands that talk to a broker; `connection.settle` chooses one if none is named."""
     more = "; again for another cluster" if several_clusters else ""

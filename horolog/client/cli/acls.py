@@ -8,7 +8,7 @@ from horolog.commands.console import Console
 from horolog.commands.errors import NotFoundError, UsageError
 from horolog.commands.exit_codes import ExitCode
 from horolog.commands.online.actions import Action, add_actions, run_action
-from horolog.commands.online.connecting import connected
+from horolog.commands.online.connecting import admin_of
 
 if TYPE_CHECKING:
     from horolog.base.acl_types import Operation, ResourceType
@@ -109,13 +109,12 @@ def _list_arguments(parser: argparse.ArgumentParser) -> None:
 
 async def _list(arguments: argparse.Namespace, console: Console) -> ExitCode:
     from horolog.base.acl_types import EVERYBODY
-    from horolog.client.admin.admin import Admin
 
     wanted = _filter(arguments.resource)
     if arguments.data:
         found = [acl for acl in _in_folder(arguments.data) if wanted.chooses(acl)]
     else:
-        async with connected(arguments) as client, Admin(client) as admin:
+        async with admin_of(arguments) as admin:
             found = await admin.describe_acls(wanted)
     if arguments.principal is not None:
         who = (_principal(arguments.principal), EVERYBODY)
@@ -171,7 +170,6 @@ def _as_json(acl: "Acl") -> dict[str, Any]:
 
 
 async def _add(arguments: argparse.Namespace, console: Console) -> ExitCode:
-    from horolog.client.admin.admin import Admin
 
     rule = _rule(arguments)
     if arguments.data:
@@ -181,7 +179,7 @@ async def _add(arguments: argparse.Namespace, console: Console) -> ExitCode:
 
         folder_rules.change(arguments.data, lambda _: RulesChanged(put=(rule_of(rule),)))
     else:
-        async with connected(arguments) as client, Admin(client) as admin:
+        async with admin_of(arguments) as admin:
             await admin.create_acls([rule])
     return _shown(console, [rule], done="added")
 
@@ -189,7 +187,6 @@ async def _add(arguments: argparse.Namespace, console: Console) -> ExitCode:
 async def _remove(arguments: argparse.Namespace, console: Console) -> ExitCode:
     from horolog.base.acls import AclFilter
     from horolog.broker.security.acls import rule_of
-    from horolog.client.admin.admin import Admin
 
     rule = _rule(arguments)
     if arguments.data:
@@ -200,7 +197,7 @@ async def _remove(arguments: argparse.Namespace, console: Console) -> ExitCode:
         if gone:
             folder_rules.change(arguments.data, lambda _: RulesChanged(removed=frozenset({rule_of(rule).id})))
     else:
-        async with connected(arguments) as client, Admin(client) as admin:
+        async with admin_of(arguments) as admin:
             gone = await admin.delete_acls([AclFilter(*rule)])
     if not gone:
         raise NotFoundError(f"there is no such rule: {rule}", "`horolog acls list` shows them all")
@@ -221,14 +218,13 @@ def _in_folder(data_dirs: list[str]) -> "list[Acl]":
 async def _check(arguments: argparse.Namespace, console: Console) -> ExitCode:
     """Check against the broker's rules and settings; the decision is made here, by the broker's own code."""
     from horolog.broker.base.principal import Principal
-    from horolog.client.admin.admin import Admin
 
     kind, name, is_prefix = _resource(arguments.resource)
     if is_prefix:
         raise UsageError(f"{arguments.resource!r} is no one resource", "check asks about one: give its whole name")
     operation = _operation(arguments.operation)
     who, _, user = _principal(arguments.principal).partition(":")
-    async with connected(arguments) as client, Admin(client) as admin:
+    async with admin_of(arguments) as admin:
         authorizer = await _authorizer(admin)
     host = "" if arguments.host == "*" else arguments.host
     verdict = authorizer.verdict(Principal(who, user), host, operation, kind, name)

@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 from horolog.commands.arguments import (
+    add_isolation,
     add_output,
     add_zone,
     describe,
@@ -60,12 +61,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--grep", type=pattern, metavar="RE", help="only records whose key or value has a match")
     parser.add_argument("-p", "--partition", "--partitions", type=partitions, metavar="N", help="only these: 0,3,5-7")
     parser.add_argument("-n", "--max", type=positive_number, metavar="N", help="end after so many records")
-    parser.add_argument(
-        "--isolation",
-        choices=("read_committed", "read_uncommitted"),
-        default="read_committed",
-        help="whether records of open and aborted transactions are read, too (read_committed)",
-    )
+    add_isolation(parser)
     add_format(parser)
     add_look_ahead(parser)
     add_decoding(parser)

@@ -7,7 +7,7 @@ from horolog.commands.arguments import add_output, describe, positive_number
 from horolog.commands.console import Console
 from horolog.commands.errors import UsageError
 from horolog.commands.exit_codes import ExitCode
-from horolog.commands.online.connecting import add_connection, connected
+from horolog.commands.online.connecting import add_connection, admin_of
 
 if TYPE_CHECKING:
     from horolog.client.wire.client import Client
@@ -45,17 +45,15 @@ def configure(parser: argparse.ArgumentParser) -> None:
 async def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
     from secrets import token_hex
 
-    from horolog.client.admin.admin import Admin
-
     unknown = [part for part in arguments.parts if part not in PARTS]
     if unknown:
         raise UsageError(f"cannot measure {unknown[0]!r}", f"{', '.join(PARTS)} can be measured")
     parts = [part for part in PARTS if part in (arguments.parts or PARTS)]
     topic = f"horolog-bench-{token_hex(4)}"
-    async with connected(arguments) as client, Admin(client) as admin:
+    async with admin_of(arguments) as admin:
         await admin.create_topic(topic, arguments.partitions)
         try:
-            figures = await measure(client, topic, parts, arguments, console)
+            figures = await measure(admin.client, topic, parts, arguments, console)
         finally:
             await admin.delete_topics([topic])
     show(figures, arguments, console)

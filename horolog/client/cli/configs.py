@@ -7,7 +7,7 @@ from horolog.commands.console import Console
 from horolog.commands.errors import NotFoundError, UsageError
 from horolog.commands.exit_codes import ExitCode
 from horolog.commands.online.actions import Action, add_actions, run_action
-from horolog.commands.online.connecting import connected, partitions_of
+from horolog.commands.online.connecting import admin_of, partitions_of
 from horolog.commands.online.setting_values import settings_of
 
 if TYPE_CHECKING:
@@ -43,9 +43,7 @@ def _list_arguments(parser: argparse.ArgumentParser) -> None:
 async def _list(arguments: argparse.Namespace, console: Console) -> ExitCode:
     from fnmatch import fnmatchcase
 
-    from horolog.client.admin.admin import Admin
-
-    async with connected(arguments) as client, Admin(client) as admin:
+    async with admin_of(arguments) as admin:
         await _require(admin, arguments)
         found = await admin.describe_configs(arguments.kind, _name(arguments), documentation=arguments.explain)
         named = arguments.pattern != "*"
@@ -159,10 +157,8 @@ async def _unset(arguments: argparse.Namespace, console: Console) -> ExitCode:
 
 async def _change(arguments: argparse.Namespace, changes: dict[str, str | None], console: Console) -> ExitCode:
     """Show the values before and after."""
-    from horolog.client.admin.admin import Admin
-
     kind, name = arguments.kind, _name(arguments)
-    async with connected(arguments) as client, Admin(client) as admin:
+    async with admin_of(arguments) as admin:
         await _require(admin, arguments)
         before = await admin.describe_configs(kind, name, list(changes))
         await admin.alter_configs(kind, name, changes, validate_only=arguments.dry_run)

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from horolog.commands.arguments import (
+    add_isolation,
     add_output,
     add_zone,
     describe,
@@ -68,12 +69,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("-n", "--max", type=positive_number, metavar="N", help="end after so many records")
     add_format(parser)
-    parser.add_argument(
-        "--isolation",
-        choices=("read_committed", "read_uncommitted"),
-        default="read_committed",
-        help="whether records of open and aborted transactions are read, too (read_committed)",
-    )
+    add_isolation(parser)
     add_decoding(parser)
     add_connection(parser)
     add_zone(parser)

@@ -8,7 +8,7 @@ from horolog.commands.console import Console
 from horolog.commands.errors import CommandError, UsageError
 from horolog.commands.exit_codes import ExitCode
 from horolog.commands.online.actions import Action, add_actions, add_yes, confirmed, run_action
-from horolog.commands.online.connecting import connected, partitions_of
+from horolog.commands.online.connecting import admin_of, partitions_of
 from horolog.commands.online.looked_at import NO_COMMIT, require_looked_at, why_no_group
 
 if TYPE_CHECKING:
@@ -40,9 +40,7 @@ def _list_arguments(parser: argparse.ArgumentParser) -> None:
 async def _list(arguments: argparse.Namespace, console: Console) -> ExitCode:
     from fnmatch import fnmatchcase
 
-    from horolog.client.admin.admin import Admin
-
-    async with connected(arguments) as client, Admin(client) as admin:
+    async with admin_of(arguments) as admin:
         groups = [each for each in await admin.list_groups() if fnmatchcase(each.group, arguments.pattern)]
     if console.as_json:
         console.json([{"group": each.group, "state": each.state, "kind": each.kind} for each in groups])
@@ -56,9 +54,8 @@ def _names_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 async def _describe(arguments: argparse.Namespace, console: Console) -> ExitCode:
-    from horolog.client.admin.admin import Admin
 
-    async with connected(arguments) as client, Admin(client) as admin:
+    async with admin_of(arguments) as admin:
         for group in arguments.groups:
             await _require(admin, group)
         described = list((await admin.describe_groups(arguments.groups)).values())
@@ -134,10 +131,9 @@ def _lag_arguments(parser: argparse.ArgumentParser) -> None:
 async def _lag(arguments: argparse.Namespace, console: Console) -> ExitCode:
     import asyncio
 
-    from horolog.client.admin.admin import Admin
     from horolog.client.moments.lagging import as_json, lag_of, longest, of_unknown_length
 
-    async with connected(arguments) as client, Admin(client) as admin:
+    async with admin_of(arguments) as admin:
         for group in arguments.groups:
             await _require(admin, group)
         while True:
@@ -234,14 +230,13 @@ def _reset_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 async def _reset(arguments: argparse.Namespace, console: Console) -> ExitCode:
-    from horolog.client.admin.admin import Admin
     from horolog.client.moments.lagging import targets
 
     given = [name for name in ("to", "to_offset", "by") if getattr(arguments, name) is not None]
     if len(given) != 1:
         raise UsageError("where to go is said once", "give one of --to, --to-offset and --by")
     moment = _moment_to_go_to(arguments, console)
-    async with connected(arguments) as client, Admin(client) as admin:
+    async with admin_of(arguments) as admin:
         state = await _state_to_reset(admin, arguments)
         committed = await admin.group_offsets(arguments.group)
         before = {place: found.offset for place, found in committed.items() if found}
@@ -381,9 +376,8 @@ def _delete_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 async def _delete(arguments: argparse.Namespace, console: Console) -> ExitCode:
-    from horolog.client.admin.admin import Admin
 
-    async with connected(arguments) as client, Admin(client) as admin:
+    async with admin_of(arguments) as admin:
         for group in arguments.groups:
             await _require(admin, group)
         what = f"the offsets for {', '.join(arguments.topic)} of" if arguments.topic else "all offsets of"

@@ -8,7 +8,7 @@ from horolog.commands.arguments import add_output, add_zone, describe, partition
 from horolog.commands.console import Console
 from horolog.commands.errors import CommandError, NotFoundError, UsageError
 from horolog.commands.exit_codes import ExitCode
-from horolog.commands.online.connecting import add_connection
+from horolog.commands.online.connecting import add_connection, admin_of
 from horolog.commands.online.segments import access_of, add_http
 
 if TYPE_CHECKING:
@@ -64,17 +64,16 @@ def changes_of(texts: list[str] | None) -> dict[str, str]:
 
 
 async def _ask(arguments: argparse.Namespace, changes: dict[str, str], console: Console) -> ExitCode:
-    from horolog.client.admin.admin import Admin
     from horolog.client.cli.retaining.retention_look import look
     from horolog.client.segments.segments_look import NoSegments
     from horolog.client.segments.segments_look import look as look_at_segments
-    from horolog.commands.online.connecting import connected, partitions_of
+    from horolog.commands.online.connecting import partitions_of
 
     http = access_of(arguments, console)
-    async with connected(arguments) as client, Admin(client) as admin:
-        places = await partitions_of(client, arguments.topic, arguments.partition)
+    async with admin_of(arguments) as admin:
+        places = await partitions_of(admin.client, arguments.topic, arguments.partition)
         try:
-            topic = (await client.metadata([arguments.topic])).topics[arguments.topic]
+            topic = (await admin.client.metadata([arguments.topic])).topics[arguments.topic]
             segments = await look_at_segments(admin, topic, http, partitions=[one.partition for one in places])
         except NoSegments as error:
             segments = None

@@ -10,7 +10,7 @@ from horolog.commands.console import Console
 from horolog.commands.errors import CommandError, NotFoundError, UsageError
 from horolog.commands.exit_codes import ExitCode
 from horolog.commands.online.actions import Action, add_actions, add_yes, confirmed, run_action
-from horolog.commands.online.connecting import connected, partitions_of, why_no_topic
+from horolog.commands.online.connecting import admin_of, connected, partitions_of, why_no_topic
 from horolog.commands.online.segments import access_of, add_http
 from horolog.commands.online.setting_values import settings_of
 
@@ -93,7 +93,6 @@ def _create_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 async def _create(arguments: argparse.Namespace, console: Console) -> ExitCode:
-    from horolog.client.admin.admin import Admin
     from horolog.client.admin.admin_topics import NewTopic
     from horolog.client.values.errors import KafkaError, PartialFailure
     from horolog.protocol.errors import ErrorCode
@@ -103,7 +102,7 @@ async def _create(arguments: argparse.Namespace, console: Console) -> ExitCode:
         NewTopic(name, arguments.partitions or -1, arguments.replicas or -1, dict(configs)) for name in arguments.topics
     ]
     failures: dict[str, KafkaError] = {}
-    async with connected(arguments) as client, Admin(client) as admin:
+    async with admin_of(arguments) as admin:
         try:
             await admin.create_topics(new, validate_only=arguments.dry_run)
         except PartialFailure as error:
@@ -113,7 +112,7 @@ async def _create(arguments: argparse.Namespace, console: Console) -> ExitCode:
                 raise
             failures = {new[0].name: error}
         if not arguments.dry_run:
-            await _until_known(client, [name for name in arguments.topics if name not in failures])
+            await _until_known(admin.client, [name for name in arguments.topics if name not in failures])
     existed: set[str] = set()
     if arguments.if_not_exists:
         existed = {name for name, error in failures.items() if error.code == ErrorCode.TOPIC_ALREADY_EXISTS}
@@ -171,12 +170,11 @@ def _describe_arguments(parser: argparse.ArgumentParser) -> None:
 
 async def _describe(arguments: argparse.Namespace, console: Console) -> ExitCode:
     from horolog.base.readable import setting_text
-    from horolog.client.admin.admin import Admin
 
     if arguments.dir is not None:
         described = [_read(arguments.dir, name, arguments, console) for name in arguments.topics]
     else:
-        async with connected(arguments) as client, Admin(client) as admin:
+        async with admin_of(arguments) as admin:
             described = [await _described(admin, name, arguments, console) for name in arguments.topics]
     if console.as_json:
         console.json(described)
@@ -324,14 +322,13 @@ def _alter_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 async def _alter(arguments: argparse.Namespace, console: Console) -> ExitCode:
-    from horolog.client.admin.admin import Admin
 
     changes: dict[str, str | None] = {**settings_of(arguments.config)}
     changes.update(dict.fromkeys(arguments.delete_config or ()))
     if not changes and arguments.partitions is None:
         raise UsageError("nothing to alter", "give --partitions, --config or --delete-config")
-    async with connected(arguments) as client, Admin(client) as admin:
-        await partitions_of(client, arguments.topic)
+    async with admin_of(arguments) as admin:
+        await partitions_of(admin.client, arguments.topic)
         if changes:
             await admin.alter_configs("topic", arguments.topic, changes)
         if arguments.partitions is not None:
@@ -348,15 +345,14 @@ def _delete_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 async def _delete(arguments: argparse.Namespace, console: Console) -> ExitCode:
-    from horolog.client.admin.admin import Admin
     from horolog.client.values.errors import KafkaError, PartialFailure
 
     failures: dict[str, KafkaError] = {}
-    async with connected(arguments) as client, Admin(client) as admin:
-        known = (await client.metadata()).topics
+    async with admin_of(arguments) as admin:
+        known = (await admin.client.metadata()).topics
         for name in arguments.topics:
             if name not in known:
-                raise await why_no_topic(client, name)
+                raise await why_no_topic(admin.client, name)
         if not await confirmed(arguments, console, f"deleting {', '.join(arguments.topics)} and all records"):
             return ExitCode.FAILED
         try:
@@ -377,7 +373,6 @@ def _trim_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 async def _trim(arguments: argparse.Namespace, console: Console) -> ExitCode:
-    from horolog.client.admin.admin import Admin
     from horolog.client.values.types import EARLIEST, LATEST
     from horolog.client.wire.offsets import ends
     from horolog.commands.online.reading import at_times
@@ -387,12 +382,12 @@ async def _trim(arguments: argparse.Namespace, console: Console) -> ExitCode:
     moment = None if arguments.before is None else console.time(arguments.before, "--before", ends=True)
     if moment is not None:
         console.note(f"--before is {moment.understood}")
-    async with connected(arguments) as client, Admin(client) as admin:
-        places = await partitions_of(client, arguments.topic, arguments.partition)
-        first = await ends(client, dict.fromkeys(places, EARLIEST))
-        last = await ends(client, dict.fromkeys(places, LATEST))
+    async with admin_of(arguments) as admin:
+        places = await partitions_of(admin.client, arguments.topic, arguments.partition)
+        first = await ends(admin.client, dict.fromkeys(places, EARLIEST))
+        last = await ends(admin.client, dict.fromkeys(places, LATEST))
         if moment is not None:
-            cut = await at_times(client, places, moment.ms, last, 0)
+            cut = await at_times(admin.client, places, moment.ms, last, 0)
         else:
             cut = dict.fromkeys(places, arguments.offset)
             beyond = [place for place in places if cut[place] > last[place]]

@@ -8,7 +8,7 @@ from horolog.commands.console import Console, is_terminal
 from horolog.commands.errors import CommandError, NotFoundError, UsageError
 from horolog.commands.exit_codes import ExitCode
 from horolog.commands.online.actions import Action, add_actions, run_action
-from horolog.commands.online.connecting import connected
+from horolog.commands.online.connecting import admin_of
 
 MECHANISMS = ("SCRAM-SHA-256", "SCRAM-SHA-512")
 DEFAULT_MECHANISM = "SCRAM-SHA-512"
@@ -66,13 +66,12 @@ async def _add(arguments: argparse.Namespace, console: Console) -> ExitCode:
         rule = rule_of(UserId(kind, arguments.name), keys)
         folder_rules.change(arguments.data, lambda rules: RulesChanged(with_secret(rules, [rule])))
     else:
-        from horolog.client.admin.admin import Admin
         from horolog.client.admin.admin_users import NewUser
 
         salt = scram_keys.new_salt()
         salted = kind.salted(password, salt, arguments.iterations)
         user = NewUser(arguments.name, arguments.mechanism, arguments.iterations, salt, salted)
-        async with connected(arguments) as client, Admin(client) as admin:
+        async with admin_of(arguments) as admin:
             await admin.put_users([user])
     return _told(console, "added", arguments.name, [arguments.mechanism])
 
@@ -122,9 +121,7 @@ async def _list(arguments: argparse.Namespace, console: Console) -> ExitCode:
 async def _users(arguments: argparse.Namespace) -> dict[str, dict[str, int]]:
     """The iterations of each user's passwords, by mechanism."""
     if not arguments.data:
-        from horolog.client.admin.admin import Admin
-
-        async with connected(arguments) as client, Admin(client) as admin:
+        async with admin_of(arguments) as admin:
             return await admin.describe_users()
     import os
 
@@ -158,9 +155,7 @@ async def _remove(arguments: argparse.Namespace, console: Console) -> ExitCode:
         ids = frozenset(UserId(KINDS[one], arguments.name).rule_id for one in gone)
         folder_rules.change(arguments.data, lambda _: RulesChanged(removed=ids))
     else:
-        from horolog.client.admin.admin import Admin
-
-        async with connected(arguments) as client, Admin(client) as admin:
+        async with admin_of(arguments) as admin:
             for one in gone:  # a request may name a user only once
                 await admin.remove_users({arguments.name: one})
     return _told(console, "removed", arguments.name, gone)

@@ -11,6 +11,7 @@ from horolog.commands.errors import CommandError, NotFoundError, UnreachableErro
 from horolog.commands.exit_codes import ExitCode
 
 if TYPE_CHECKING:
+    from horolog.client.admin.admin import Admin
     from horolog.client.values.errors import KafkaError
     from horolog.client.values.types import TopicPartition
     from horolog.client.wire.client import Client
@@ -67,6 +68,15 @@ async def connected(arguments: argparse.Namespace) -> AsyncIterator["Client"]:
             yield client
     except KafkaError as error:
         raise command_error(error, arguments.bootstrap) from error
+
+
+@asynccontextmanager
+async def admin_of(arguments: argparse.Namespace) -> AsyncIterator["Admin"]:
+    """An admin client for the broker of the arguments; its `client` is the client."""
+    from horolog.client.admin.admin import Admin
+
+    async with connected(arguments) as client, Admin(client) as admin:
+        yield admin
 
 
 def command_error(error: "KafkaError", bootstrap: str) -> CommandError:

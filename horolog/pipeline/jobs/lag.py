@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from horolog.commands.arguments import duration
 from horolog.commands.console import Console
 from horolog.commands.exit_codes import ExitCode
-from horolog.commands.online.connecting import connected
+from horolog.commands.online.connecting import admin_of
 from horolog.commands.online.looked_at import NO_COMMIT, require_looked_at
 from horolog.pipeline.jobs.common import add_common
 from horolog.pipeline.options.brokers import Where, at
@@ -111,10 +111,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 async def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
-    from horolog.client.admin.admin import Admin
     from horolog.client.moments.lagging import longest, of_unknown_length
 
-    async with connected(arguments) as client, Admin(client) as admin:
+    async with admin_of(arguments) as admin:
         found = await look_twice(
             admin, arguments.group, arguments.topic, now_ms=console.now_ms(), over_seconds=arguments.over / 1000
         )

@@ -5,7 +5,7 @@ import argparse
 from horolog.client.cli.kafka_scripts.options import add_bootstrap
 from horolog.commands.console import Console
 from horolog.commands.exit_codes import ExitCode
-from horolog.commands.online.connecting import connected
+from horolog.commands.online.connecting import admin_of
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -13,10 +13,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 async def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
-    from horolog.client.admin.admin import Admin
 
-    async with connected(arguments) as client, Admin(client) as admin:
-        nodes = (await client.metadata()).nodes
+    async with admin_of(arguments) as admin:
+        nodes = (await admin.client.metadata()).nodes
         served = {node: (await admin.api_versions(node)).ranges for node in nodes}
     for number, node in sorted(nodes.items()):
         console.print(f"{node} (id: {number} rack: {node.rack or 'null'} isFenced: false) -> (")

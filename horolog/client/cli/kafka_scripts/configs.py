@@ -4,11 +4,11 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from horolog.client.cli.kafka_scripts.options import add_bootstrap, add_unused, assignments
+from horolog.client.cli.kafka_scripts.options import add_actions, add_bootstrap, add_unused, assignments
 from horolog.commands.console import Console
 from horolog.commands.errors import NotFoundError, UsageError
 from horolog.commands.exit_codes import ExitCode
-from horolog.commands.online.connecting import connected
+from horolog.commands.online.connecting import admin_of
 
 if TYPE_CHECKING:
     from horolog.client.admin.admin import Admin
@@ -31,9 +31,7 @@ OWN_SOURCES = {"topic": (1,), "broker": (2, 3), "group": (8,)}
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    action = parser.add_mutually_exclusive_group(required=True)
-    for name in ("describe", "alter"):
-        action.add_argument(f"--{name}", dest="action", action="store_const", const=name)
+    add_actions(parser, "describe", "alter")
     add_bootstrap(parser)
     parser.add_argument("--entity-type", choices=(*KINDS, *NOT_SERVED), metavar="TYPE")
     parser.add_argument("--entity-name", metavar="NAME")
@@ -49,11 +47,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 async def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
-    from horolog.client.admin.admin import Admin
 
     kind, name = _entity(arguments)
     changes = _changes(arguments) if arguments.action == "alter" else {}
-    async with connected(arguments) as client, Admin(client) as admin:
+    async with admin_of(arguments) as admin:
         if arguments.action == "describe":
             for each in [name] if name is not None else await _all_names(admin, kind):
                 await _describe(admin, kind, each, arguments, console)

@@ -4,12 +4,12 @@ import argparse
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from horolog.client.cli.kafka_scripts.options import add_bootstrap, add_unused
+from horolog.client.cli.kafka_scripts.options import add_actions, add_bootstrap, add_unused
 from horolog.commands.arguments import whole_number
 from horolog.commands.console import Console
 from horolog.commands.errors import CommandError, NotFoundError, UsageError
 from horolog.commands.exit_codes import ExitCode
-from horolog.commands.online.connecting import connected, partitions_of
+from horolog.commands.online.connecting import admin_of, partitions_of
 
 if TYPE_CHECKING:
     from horolog.client.admin.admin import Admin
@@ -26,9 +26,7 @@ OFFSET_HEADINGS = (
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    action = parser.add_mutually_exclusive_group(required=True)
-    for name in ACTIONS:
-        action.add_argument(f"--{name}", dest="action", action="store_const", const=name)
+    add_actions(parser, *ACTIONS)
     add_bootstrap(parser)
     parser.add_argument("--group", action="append", default=[], metavar="GROUP")
     parser.add_argument("--all-groups", action="store_true")
@@ -51,9 +49,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 async def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
-    from horolog.client.admin.admin import Admin
 
-    async with connected(arguments) as client, Admin(client) as admin:
+    async with admin_of(arguments) as admin:
         if arguments.action == "list":
             for listed in sorted(await admin.list_groups(), key=lambda each: each.group):
                 console.print(f"{listed.group}\t{listed.state}" if arguments.shown == "state" else listed.group)

@@ -36,6 +36,13 @@ def add_bootstrap(parser: argparse.ArgumentParser, *config_options: str) -> None
     )
 
 
+def add_actions(parser: argparse.ArgumentParser, *names: str) -> None:
+    """One option for each action, of which a command line has exactly one."""
+    action = parser.add_mutually_exclusive_group(required=True)
+    for name in names:
+        action.add_argument(f"--{name}", dest="action", action="store_const", const=name)
+
+
 def check_connection(arguments: argparse.Namespace, console: Console) -> None:
     """Turn the connection options into what `connected` expects. Raises UsageError."""
     if arguments.zookeeper is not None and arguments.bootstrap is None:

@@ -5,12 +5,12 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from horolog.client.cli.kafka_scripts.options import add_bootstrap, add_unused, assignments
+from horolog.client.cli.kafka_scripts.options import add_actions, add_bootstrap, add_unused, assignments
 from horolog.commands.arguments import positive_number
 from horolog.commands.console import Console
 from horolog.commands.errors import NotFoundError, UsageError
 from horolog.commands.exit_codes import ExitCode
-from horolog.commands.online.connecting import connected
+from horolog.commands.online.connecting import admin_of
 
 if TYPE_CHECKING:
     from horolog.client.admin.admin import Admin
@@ -20,9 +20,7 @@ TOPIC_SOURCE = 1
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    action = parser.add_mutually_exclusive_group(required=True)
-    for name in ("list", "create", "describe", "alter", "delete"):
-        action.add_argument(f"--{name}", dest="action", action="store_const", const=name)
+    add_actions(parser, "list", "create", "describe", "alter", "delete")
     add_bootstrap(parser)
     parser.add_argument("--topic", metavar="TOPIC", help="a name; to list, describe and delete also a pattern")
     parser.add_argument("--partitions", type=positive_number, metavar="N")
@@ -39,11 +37,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 async def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
-    from horolog.client.admin.admin import Admin
 
     if arguments.action in {"create", "alter", "delete"} and not arguments.topic:
         raise UsageError(f"--{arguments.action} needs --topic")
-    async with connected(arguments) as client, Admin(client) as admin:
+    async with admin_of(arguments) as admin:
         return await ACTIONS[arguments.action](admin, arguments, console)
 
 
