@@ -51,7 +51,14 @@ def test_a_class_name_stands_once_in_a_package(package):
     assert {name: paths for name, paths in found.items() if len(paths) > 1} == {}
 
 
-PLAIN = ("broker/coordination", "broker/groups", "broker/handlers", "broker/network", "broker/workers")
+PLAIN = (
+    "broker/coordination",
+    "broker/groups",
+    "broker/handlers",
+    "broker/network",
+    "broker/transactions",
+    "broker/workers",
+)
 """Rooms whose docstrings and comments name the caller, the client, the message or the reason instead of using these phrases."""
 VAGUE = re.compile(
     r"\b(?:whoever|nobody|somebody|told|tells|by\s+whom|is\s+said|what\s+is|what\s+becomes\s+of|of\s+a\s+Kafka|finds?\s+out\s+who|he|we)\b",

@@ -58,7 +58,7 @@ class TransactionCoordinator:
         others: OtherBrokers,
         expiry_clock: Clock | None = None,
     ) -> None:
-        """`others` lead and coordinate what this broker does not."""
+        """`others` are the brokers that lead the other partitions and coordinate the other ids."""
         self._cluster = cluster
         self._clock = clock
         self._expiry_clock = expiry_clock or clock
@@ -337,7 +337,7 @@ class TransactionCoordinator:
 
     @property
     def is_loading(self) -> bool:
-        """Whether a list of transactions would miss some: others that ask take it for all that this broker coordinates."""
+        """Whether a list of transactions would be incomplete: a broker that asks takes it for all that this broker coordinates."""
         return bool(self._unread) or (self._cluster.is_shared and not self._journal.is_readable)
 
     def absence_of(self, transactional_id: str) -> ErrorCode:

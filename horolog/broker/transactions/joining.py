@@ -63,7 +63,7 @@ class _Asked(NamedTuple):
     question: Question
     done: CodeCallback
     before: list[KnownProducer | None]
-    """What each partition knew of the producer when it was asked."""
+    """The producer's state in each partition when the question was asked."""
 
     def tell(self, code: ErrorCode) -> None:
         """An error in one callback does not keep the others from being called."""

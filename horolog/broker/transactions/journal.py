@@ -93,7 +93,7 @@ class TransactionJournal(TopicJournal):
             self.submit((partition,), _nobody_waits, durable=False)
 
     def commit(self, transaction: Transaction, done: Callable[[bool], None]) -> None:
-        """Write it to the disk, and tell `done` whether that succeeded; raises NotWritten if it cannot be tried."""
+        """Write it to the disk, and call `done` with the outcome; raises NotWritten if it cannot be tried."""
         partition = self.partition_of(transaction.id)
         self._append(partition, transaction.id, records.value_bytes(transaction))
         durable = self._cluster.settings.horolog_acks_all_sync

@@ -4,7 +4,7 @@ A deleted partition needs no marker, nor does one that refuses it because a newe
 stays to be written. Other brokers mark the partitions that they lead; those that they do not confirm stay to be marked, too.
 
 A single broker has the only coordinator. Its marker carries the higher of its own epoch and the epoch that the partition knows, so that
-a marker written by a tool cannot fence it. With several brokers the epoch tells an old coordinator from a new one.
+a marker written by a tool cannot fence it. With several brokers the epoch distinguishes an old coordinator from a new one.
 """
 
 from __future__ import annotations

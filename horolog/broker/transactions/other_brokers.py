@@ -78,7 +78,7 @@ class OtherBrokers:
     def __repr__(self) -> str:
         return f"<OtherBrokers by {self._peers!r}>"
 
-    # -- who they are
+    # -- the brokers
 
     @property
     def me(self) -> int:
@@ -160,7 +160,7 @@ class OtherBrokers:
         request = WriteTxnMarkersRequest(markers=[marker])
         self._peers.ask(node, request, MARKERS_VERSION, lambda answer: done(_left(answer, places)), MARKERS_MS)
 
-    # -- what others coordinate
+    # -- transactions of other coordinators
 
     def transactions_of(
         self, producer_ids: Iterable[int], done: Callable[[list[tuple[int, Transaction]] | None], None]

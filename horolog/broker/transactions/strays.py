@@ -1,4 +1,4 @@
-"""Settles transactions that are open in partitions here and not on record: each is recorded again, or aborted if nobody knows it.
+"""Settles transactions that are open in partitions here and not on record: each is recorded again, or aborted if it is unknown.
 
 The record of a transaction's partitions may be lost in a power cut: a sole broker does not sync it, and with several brokers it may have
 been left by one that did not. Until such a transaction is ended, it holds back readers of committed records.
@@ -8,8 +8,8 @@ been left by one that did not. Until such a transaction is ended, it holds back 
   the wrong transaction.
 - Else all other coordinators are asked for the producer's transactions. While one does not answer, or some ids here are not read yet, no
   transaction counts as unknown. A transaction on record is left to its coordinator; if only its producer is known, the partition joins.
-- A transaction that its producer's coordinator does not take, or that no coordinator knows, is aborted. That has to be so twice, because
-  a coordinator may change between two responses.
+- A transaction that its producer's coordinator does not take, or that no coordinator knows, is aborted. Two rounds have to agree
+  on that, because a coordinator may change between two responses.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ class Strays:
         return self.hold_up(entry)
 
     def settle(self) -> None:
-        """Suspect every transaction that is open here, and settle at once those that nobody else has to be asked about."""
+        """Suspect every transaction that is open here, and settle at once those that need no question to another broker."""
         for suspect in self._open():
             self._rounds.setdefault(suspect, 0)
         for _ in range(ROUNDS):
