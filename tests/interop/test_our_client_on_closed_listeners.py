@@ -135,6 +135,7 @@ async def test_suites_of_ciphers(closed: EmbeddedBroker, authority: Authority) -
             await client.metadata([])
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 async def test_logins_that_end_are_renewed_under_load(
     closed: EmbeddedBroker, authority: Authority, mechanism: str

