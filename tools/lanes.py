@@ -33,6 +33,7 @@ SERVED = ("horolog.broker", "horolog.client", "horolog.testing")
 LANES = {
     "planted": Lane(("horolog.broker",), ("tests/simulation",)),
     "marked": Lane(SERVED, ("tests",)),
+    "tests": Lane(("horolog",), ("tests",)),
     "pipeline": Lane(("horolog.pipeline", "pyspark_horolog"), ("tests/pipeline",), by_room=True),
     "browser": Lane(("horolog.console",), ("tests/console",)),
     "faults": Lane(("horolog.broker",), ("tests/faults", "tests/workers")),
