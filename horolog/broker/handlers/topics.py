@@ -105,9 +105,11 @@ def _assignments(asked: CreatableTopic) -> dict[int, list[int]]:
     """The brokers of each partition; one that is assigned more than once has too many, and is refused."""
     assignments: dict[int, list[int]] = {}
     for each in asked.assignments:
-        before = assignments.get(each.partition_index)
-        brokers = each.broker_ids if before is None else [*before, *each.broker_ids, NO_NODE]
-        assignments[each.partition_index] = brokers
+        brokers = assignments.get(each.partition_index)
+        if brokers is None:
+            assignments[each.partition_index] = list(each.broker_ids)
+        else:
+            brokers += (*each.broker_ids, NO_NODE)
     return assignments
 
 

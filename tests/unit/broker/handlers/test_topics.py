@@ -14,6 +14,7 @@ from horolog.protocol.messages.topics import (
     CreatePartitionsTopic,
     DeleteTopicState,
 )
+from tests.support.processor_time import at_most
 from tests.unit.broker.handlers.stand_ins import StandIn
 
 CREATE_VERSIONS, DELETE_VERSIONS, GROW_VERSIONS = range(8), range(7), range(4)
@@ -86,6 +87,13 @@ class TestCreateTopics:
         made = create(broker, version, new("t", 2), new("a/b"), validate_only=True)
         assert [made["t"].error_code, made["a/b"].error_code] == [0, ErrorCode.INVALID_TOPIC_EXCEPTION]
         assert not broker.cluster.topics
+
+    def test_a_partition_that_is_assigned_again_and_again_costs_each_time_the_same(self, broker):
+        one = new("t", -1, -1)
+        one.assignments = [CreatableReplicaAssignment(partition_index=0, broker_ids=[1])] * 100_000
+        with at_most(2.0):  # where each copies what the former have left it takes ten times as long
+            made = create(broker, 7, one)["t"]
+        assert made.error_code == ErrorCode.INVALID_REPLICA_ASSIGNMENT
 
     def test_assignments(self, broker):
         made = create(broker, 7, new("t", -1, -1, assignments=[[1], [1]]), new("u", -1, -1, assignments=[[5]]))
