@@ -52,6 +52,7 @@ def test_a_class_name_stands_once_in_a_package(package):
 
 
 PLAIN = (
+    "broker/cluster",
     "broker/coordination",
     "broker/groups",
     "broker/handlers",

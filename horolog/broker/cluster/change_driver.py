@@ -1,4 +1,4 @@
-"""Acts on what the machine of `changes` asks for: the journal is read and written, steps are carried out, callers are answered."""
+"""Acts on the requests of the machine of `changes`: reads and writes the journal, carries out steps, and answers callers."""
 
 from __future__ import annotations
 
@@ -55,15 +55,15 @@ class ChangeDriver:
             log.warning(BEHIND, self._journal)
 
     def make(self, decide: Decide, done: Done, *, waits: bool = True) -> None:
-        """Change the cluster; `done` gets the error, or what could not be done here. With `waits`, once the others have applied it."""
+        """Change the cluster; `done` gets the error, or the parts that failed here. With `waits`, once the others have applied it."""
         self._act(self._changes.ask(ClusterChange(decide, done, waits=waits)))
 
     def note(self, entry: Entry) -> None:
-        """Keep an entry that holds already. If it cannot be written now, the next entry writes it, or the next start finds it."""
+        """Keep an entry that is true already. If it cannot be written now, the next entry writes it, or the next start finds it."""
         self._act(self._changes.ask(ClusterChange(lambda _: entry, _nobody_waits, is_so=True)))
 
     def catch_up(self) -> None:
-        """Apply what others have changed."""
+        """Apply the changes of others."""
         self._act(self._changes.hear())
 
     def close(self) -> None:
@@ -71,7 +71,7 @@ class ChangeDriver:
         self._journal.close(self.state if self._has_begun else None)
 
     def check_record(self) -> None:
-        """Write the record again if the disk has something else; not after a failed start, which does not know the record."""
+        """Write the record again if the disk differs from it; not after a failed start, which does not know the record."""
         if self._has_begun and self._changes.is_at_rest:
             self._journal.check(self.state)
 
@@ -105,7 +105,7 @@ class ChangeDriver:
         self._applied(self.state.number)
 
     def _tell(self, change: ClusterChange, outcome: Outcome) -> None:
-        """Tell the others, and the caller when they have applied it."""
+        """Announce the state to the others, and answer the caller when they have applied it."""
         if change.waits:
             self._announce(self.state.number, lambda: change.done(outcome))
         else:

@@ -23,7 +23,7 @@ Decide = Callable[[ClusterState], Entry | ClusterError | None]
 """The entry that a state asks for; None if nothing is to change. Called again if another entry came first."""
 
 Failures = Mapping[str, ClusterError]
-"""What of an entry could not be done here, by topic."""
+"""The parts of an entry that failed here, by topic."""
 
 Outcome = Failures | ClusterError
 Done = Callable[[Outcome], None]
@@ -53,16 +53,16 @@ class Ready(NamedTuple):
     steps: Sequence[Step] | None = None
     """Carry these out here; then `carried_out`."""
     answer: tuple[ClusterChange, Outcome] | None = None
-    """Tell the caller of a change; then `go_on`."""
+    """Answer the caller of a change; then `go_on`."""
     announce: tuple[ClusterChange, Outcome] | None = None
-    """Tell the others that the state is written, and the caller once they have applied it; meanwhile `go_on`."""
+    """Announce to the others that the state is written, and answer the caller once they have applied it; meanwhile `go_on`."""
 
 
 NOTHING = Ready()
 
 
 class _Doing(Enum):
-    """What the last `Ready` asked for, and is not told yet."""
+    """The last request of a `Ready`, while its outcome is not known."""
 
     NOTHING = "nothing"
     APPENDING = "appending"

@@ -52,7 +52,7 @@ from horolog.broker.on_record.stored_rules import Rules, StoredRule
 from horolog.protocol.errors import ErrorCode
 
 Created = list[StoredTopic | ClusterError]
-"""Every requested topic, as it is or would be, or why it is not."""
+"""Every requested topic, as it is or would be, or its error."""
 
 
 def random_topic_id() -> bytes:
@@ -103,7 +103,7 @@ class Cluster(ServedTopics):
 
     @property
     def broker_configs(self) -> Mapping[str, Mapping[str, str]]:
-        """What was changed while running, by the broker's number, or by an empty name for all."""
+        """The settings changed while running, by the broker's number, or by an empty name for all brokers."""
         return self.state.broker_configs
 
     @property
@@ -154,7 +154,7 @@ class Cluster(ServedTopics):
     def _tell_epochs(self, partitions: Iterable[Partition]) -> None:
         """An epoch goes up if a log was not closed."""
         if not self.is_shared:
-            return  # nobody else tells clients
+            return  # clients learn it from this broker alone
         told = {}
         for one in partitions:
             topic = self.topics.get(one.topic)
@@ -225,7 +225,8 @@ class Cluster(ServedTopics):
     def _note_removed(self, topics: Collection[tuple[str, bytes]]) -> None:
         """Deleted topics, by name and id, of which this broker has no folder any more.
 
-        Where others have folders of theirs, only what lies there tells whether all have removed them. The next settling removes the rest.
+        Where other brokers have folders of their own, the disk shows whether all of them are removed. The next settling removes
+        the rest.
         """
         if self.is_shared:
             storage = self._logs.resources.storage

@@ -18,7 +18,7 @@ MAX_SHARED_CONFIGS = 1_000
 """Resolved configurations that are kept to be shared by topics with equal overrides."""
 
 DynamicConfigs = Mapping[str, Mapping[str, str]]
-"""What was changed while running, by the broker's number, or by an empty name for all."""
+"""The settings changed while running, by the broker's number, or by an empty name for all brokers."""
 
 
 class ClusterConfigs:

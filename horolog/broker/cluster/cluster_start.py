@@ -1,4 +1,4 @@
-"""What a start makes of the cluster file and the folders: topics that agree with both.
+"""At a start, makes topics that agree with the cluster file and with the folders.
 
 What the file does not know is adopted as `broker.adoption.takeover` decides.
 """
@@ -162,7 +162,7 @@ def tell_plain_secrets(state: ClusterState) -> None:
 
 
 class Start:
-    """One start: `run`, and what it has found."""
+    """One start: `run`, and its findings."""
 
     def __init__(
         self,

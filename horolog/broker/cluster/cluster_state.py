@@ -1,4 +1,4 @@
-"""What a cluster is, as a value: topics, settings changed while running, producer ids and leaders, and the entries that change them.
+"""A cluster as a value: topics, settings changed while running, producer ids and leaders, and the entries that change them.
 
 All of it is pure. The same entries lead to the same state everywhere. What an entry asks of this broker follows from the states
 before and after it: `transitions`.

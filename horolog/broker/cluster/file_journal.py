@@ -58,7 +58,7 @@ GROWTH_BYTES = 1 << 20
 
 
 ALL_OF_IT = 1 << 62
-"""As far as nobody has applied a journal that nobody else reads: no entry has this number."""
+"""How far a journal without other readers counts as applied by them: no entry has this number."""
 
 LINES_AT_ONCE = 50
 """How many lines are decoded until other threads may go on."""
@@ -101,7 +101,7 @@ class FoundJournal(NamedTuple):
 
 
 UNKNOWN_BASE = sys.maxsize
-"""The base of a journal without a head, which is taken to continue whatever record there is."""
+"""The base of a journal without a head, which is taken to continue the present record."""
 
 
 def lost(path: str, damage: str) -> FoundJournal:
@@ -191,7 +191,7 @@ def read_on(data: bytes, after: int) -> ReadEntries:
 
 
 def parse(path: str, data: bytes) -> FoundJournal:
-    """A journal, whatever is left of it. Raises NewerJournal."""
+    """A journal, as far as it can be read. Raises NewerJournal."""
     head = find_head(data)
     if head is None:
         return lost(path, "its head cannot be read")
@@ -249,7 +249,7 @@ def encode_whole(state: ClusterState) -> bytes:
 def find(storage: Storage, data_dirs: Iterable[str]) -> FoundJournal | None:
     """The newest journal of these folders: one in a folder that was away is older. Raises StorageFault and NewerJournal.
 
-    A broker alone has a copy in each of them: one that can be read counts, whatever has become of the others.
+    A broker alone has a copy in each of them: one that can be read counts, even if the others are damaged.
     """
     found = [parse(path, data) for path, data in _journals_in(storage, data_dirs)]
     copies = [one for one in found if one.head.is_of_one]
@@ -397,7 +397,7 @@ class FileJournal:
         return self._number
 
     def put(self, state: ClusterState) -> None:
-        """Put this state in place of whatever is there: nobody else writes. Raises StorageFault."""
+        """Put this state in place of the contents of a file that has no other writer. Raises StorageFault."""
         self._put(state, state.number, b"")
         self._number = state.number
 

@@ -1,4 +1,4 @@
-"""Where the entries that change a cluster are kept: the journal decides which of two changes came first."""
+"""Keeps the entries that change a cluster: the journal decides which of two changes came first."""
 
 from __future__ import annotations
 

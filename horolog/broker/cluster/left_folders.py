@@ -78,7 +78,7 @@ def merged_for_one(storage: Storage, data_dirs: Sequence[str]) -> Storage:
 
 
 def remove_sockets(storage: Storage, data_dirs: Sequence[str]) -> None:
-    """Remove the sockets that killed workers left, as far as possible. The data folders must be locked: nobody listens."""
+    """Remove the sockets that killed workers left, as far as possible. The data folders must be locked, so that no worker listens."""
     for path in (f"{one}/{SOCKETS}" for one in data_dirs):
         try:
             if storage.is_dir(path):

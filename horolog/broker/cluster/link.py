@@ -44,7 +44,7 @@ class Link(Protocol):
     """The nodes that are ready, and this one."""
     on_live_changed: Callable[[frozenset[int]], None]
     on_journal: Callable[[int], None]
-    """Another worker says how far the journal is written: read on and apply it, then say `applied`."""
+    """Another worker has announced how far the journal is written: read on and apply it, then announce `applied`."""
 
     def journal_is_at(self, number: int, done: Callable[[], None]) -> None:
         """Announce it to the others; `done` is called when all live workers have applied it, or after `APPLIED_WITHIN_S`."""
@@ -55,7 +55,7 @@ class Link(Protocol):
         ...
 
     def applied_by(self, node: int) -> int:
-        """The entry up to which another worker says it has applied the journal."""
+        """The entry up to which another worker has announced that it has applied the journal."""
         ...
 
     def goes_on(self) -> None:
@@ -125,7 +125,7 @@ class WorkerLink(asyncio.Protocol):
         self._answered_s = monotonic()
         self._awaited: list[_Awaited] = []
         self._others_at: dict[int, int] = {}
-        """How far the others say they have applied the journal; a worker may read on before it is notified."""
+        """How far the others have announced that they have applied the journal; a worker may read on before it is notified."""
 
     def __repr__(self) -> str:
         return f"<WorkerLink of {self._node}, live are {sorted(self.live)}>"
@@ -139,7 +139,7 @@ class WorkerLink(asyncio.Protocol):
             self._transport.close()
             await self._lost.wait()
 
-    # -- what a worker says
+    # -- messages of the worker
 
     def settled(self) -> None:
         self._say("settled")
@@ -191,7 +191,7 @@ class WorkerLink(asyncio.Protocol):
         if self._transport is not None:
             self._transport.write(encode(word, *values))
 
-    # -- what it hears
+    # -- messages to it
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast("asyncio.WriteTransport", transport)

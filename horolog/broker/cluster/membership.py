@@ -29,7 +29,7 @@ class Members(NamedTuple):
     nodes: tuple[int, ...]
     """All of them, running or not."""
     live: frozenset[int]
-    """The nodes that serve. This broker is among them: it answers requests, whatever others know of it."""
+    """The nodes that serve. This broker is among them: it answers requests even if others do not know yet that it serves."""
 
     @classmethod
     def of_one(cls, me: int) -> Self:
@@ -128,15 +128,15 @@ class SoleMember:
         done()
 
     def applied(self, number: int) -> None:
-        """Nobody waits for it."""
+        """No member waits for it."""
 
     def listen(
         self, catch_up: Callable[[], None], check_record: Callable[[], None], state: Callable[[], ClusterState]
     ) -> None:
-        """Nobody sends messages."""
+        """No member sends messages."""
 
     def follow_live(self, changed: Callable[[frozenset[int]], None]) -> None:
         """There are no others."""
 
     def goes_on(self) -> None:
-        """Nobody watches."""
+        """No supervisor watches."""

@@ -58,7 +58,7 @@ class Planner:
     """Whether a topic of this name is still being removed."""
 
     def topics(self, state: ClusterState, wanted: Iterable[NewTopic]) -> list[StoredTopic | ClusterError]:
-        """Every topic as it would be, or why it may not be."""
+        """Every topic as it would be, or the reason against it."""
         keys: dict[str, str] = {}
         allowed: set[tuple[tuple[str, str | None], ...]] = set()
         partition_count = 0

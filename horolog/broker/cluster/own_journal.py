@@ -83,7 +83,7 @@ class OwnJournal:
         return True
 
     def tail(self, after: int) -> Sequence[Entry]:  # noqa: ARG002
-        """Nobody else writes."""
+        """There is no other writer."""
         return ()
 
     def check(self, state: ClusterState) -> None:

@@ -38,7 +38,7 @@ class Peers(Protocol):
 
 
 class NoPeers:
-    """A broker alone has nobody to ask."""
+    """The peers of a broker alone: none."""
 
     def ask(self, node: int, request: Message, version: int, done: Done, timeout_ms: int) -> None:  # noqa: ARG002 - as `Peers` has it
         done(None)

@@ -51,7 +51,7 @@ class Placement:
         self.members = self.members.with_live(nodes)
 
     def lead(self, topic_id: bytes, index: int) -> Lead:
-        """The leader of a partition; NOBODY if there is none, or no such partition."""
+        """The leader of a partition; `NOBODY` if there is none, or no such partition."""
         topic, state = self._cluster.by_id.get(topic_id), self._cluster.state
         if topic is None or not topic.has(index):
             return NOBODY

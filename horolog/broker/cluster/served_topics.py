@@ -227,7 +227,7 @@ class ServedTopics(ABC):
 
 
 def folders_of(logs: LogManager) -> Iterator[tuple[str, int, str]]:
-    """The folders of partitions, whoever leads them: topic, number and path."""
+    """The folders of all partitions, also of those led elsewhere: topic, number and path."""
     for folder in logs.folders.usable():
         for name, index in folder.keys():  # noqa: SIM118 - no mapping
             yield name, index, f"{folder.path}/{name}-{index}"
@@ -254,7 +254,7 @@ def _topic_of(step: Make | Delete) -> str:
 
 
 def _told(step: Make | Delete, fault: StorageFault) -> ClusterError:
-    """Log a fault of the disk; the error tells clients which files could not be made."""
+    """Log a fault of the disk; the error names the files that could not be made."""
     if isinstance(step, Delete):
         return ClusterError(ErrorCode.KAFKA_STORAGE_ERROR, "folders are still to be removed")
     grows = bool(step.indexes) and step.indexes[0] > 0

@@ -105,7 +105,7 @@ def beginning(state: ClusterState, found: FoundJournal) -> ClusterState:
 
 
 def after_a_loss(state: ClusterState) -> ClusterState:
-    """The state to assume when changes were lost: nothing that they may have said does harm."""
+    """The state to assume when changes were lost: none that may have been among them does harm."""
     return without_settings(replace(with_rules_in_doubt(state), next_producer_id=beyond_counters(random_id)))
 
 

@@ -1,4 +1,4 @@
-"""What one worker of several knows of the partitions that it serves: `horolog-checkpoint.<node>`, one per worker and data folder.
+"""One worker's knowledge of the partitions that it serves: `horolog-checkpoint.<node>`, one per worker and data folder.
 
 Kafka's checkpoints have one writer each. While several processes serve a folder each of them writes a file of its own, and when they
 have stopped, or at the next start, these are merged under Kafka's names (`united`). Text, lines ended by a newline, fields
@@ -116,7 +116,7 @@ def load(storage: Storage, path: str) -> WorkerCheckpoint | None:
 
 
 class LoadedCheckpoints(NamedTuple):
-    """The files of a folder, by node, and why others cannot be read."""
+    """The readable files of a folder, by node, and why others cannot be read."""
 
     found: dict[int, WorkerCheckpoint]
     faults: list[str]

@@ -1,4 +1,4 @@
-"""What the supervisor sends one worker at its start: which broker it is, the other brokers, and where to find each of them."""
+"""The supervisor's message to one worker at its start: which broker it is, the other brokers, and where to find each of them."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class WorkerContext:
 
     @property
     def labels(self) -> dict[str, object]:
-        """What its lines say of it."""
+        """The labels of its log lines."""
         return {"worker": self.number}
 
     @property

@@ -1,4 +1,4 @@
-"""The checkpoints of one data folder as one worker of several has them: a file of its own, and at a start what all of them say.
+"""The checkpoints of one data folder as one worker of several has them: a file of its own, and at a start the contents of all.
 
 A partition that was handed over stays in the former leader's file, for the new leader may not have written its own yet.
 """
@@ -54,7 +54,7 @@ class WorkerFolderCheckpoints(FolderCheckpoints):
         return log_starts.LoadedStarts(offsets)
 
     def _settled(self, offsets: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
-        """What Kafka's files say of partitions that were there when they were written."""
+        """The contents of Kafka's files, for partitions that were there when they were written."""
         found = {key: (self._share.find(*key), offset) for key, offset in offsets.items()}
         return {key: offset for key, (mine, offset) in found.items() if mine is not None and mine.is_settled}
 

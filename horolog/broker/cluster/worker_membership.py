@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class WorkerMembership:
-    """One worker among several; raises DataFolderError if nobody has settled the folders for them."""
+    """One worker among several; raises DataFolderError if the folders are not settled for them."""
 
     is_shared = True
 

@@ -71,7 +71,7 @@ class WorkerStart:
         """The settling has done so."""
 
     def mine(self, state: ClusterState, name: str, index: int) -> Mine | None:
-        """A partition that this worker leads by a state; None if another one does, or nobody."""
+        """A partition that this worker leads by a state; None if it does not lead it."""
         record = state.topics.get(name)
         if record is None or index >= record.partition_count or not state.leads_here(record, index, self._me):
             return None
