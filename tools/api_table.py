@@ -30,16 +30,9 @@ NOT_SERVED = {
     "no share groups": (
         "ShareGroupHeartbeat",
         "ShareGroupDescribe",
-        "ShareFetch",
-        "ShareAcknowledge",
         "DescribeShareGroupOffsets",
         "AlterShareGroupOffsets",
         "DeleteShareGroupOffsets",
-        "InitializeShareGroupState",
-        "ReadShareGroupState",
-        "WriteShareGroupState",
-        "DeleteShareGroupState",
-        "ReadShareGroupStateSummary",
     ),
     "no streams groups: Kafka Streams uses the classic protocol": ("StreamsGroupHeartbeat", "StreamsGroupDescribe"),
 }

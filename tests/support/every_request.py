@@ -22,6 +22,7 @@ from horolog.protocol.messages import (
     quotas,
     reassignments,
     scram,
+    share_fetch,
     topics,
     transactions,
 )
@@ -379,6 +380,30 @@ def _topic_partitions(world: World, version: int) -> Message:
     return metadata.DescribeTopicPartitionsRequest(topics=[metadata.TopicRequest(name=name) for name in NAMES])
 
 
+def _share_fetch(world: World, version: int) -> Message:
+    partition = share_fetch.ShareFetchPartition(partition_index=0)
+    wanted = [share_fetch.ShareFetchTopic(topic_id=world.id_of(name), partitions=[partition]) for name in NAMES]
+    return share_fetch.ShareFetchRequest(group_id=OPEN, member_id="m", max_bytes=1, max_records=1, topics=wanted)
+
+
+def _share_acknowledge(world: World, version: int) -> Message:
+    batch = share_fetch.AcknowledgementBatch(acknowledge_types=[1])
+    partition = share_fetch.AcknowledgePartition(partition_index=0, acknowledgement_batches=[batch])
+    given = [share_fetch.AcknowledgeTopic(topic_id=world.id_of(name), partitions=[partition]) for name in NAMES]
+    return share_fetch.ShareAcknowledgeRequest(group_id=OPEN, member_id="m", share_session_epoch=1, topics=given)
+
+
+def _share_state(key: ApiKey) -> Callable[[World, int], Message]:
+    def build(world: World, version: int) -> Message:
+        request = API[key].request
+        topic = _element(request, "topics")
+        partition = _element(topic, "partitions")
+        topics = [topic(topic_id=world.id_of(name), partitions=[partition()]) for name in NAMES]
+        return request(group_id=OPEN, topics=topics)  # type: ignore[return-value]
+
+    return build
+
+
 def _empty(key: ApiKey) -> Callable[[World, int], Message]:
     return lambda _, __: API[key].request()
 
@@ -434,6 +459,13 @@ BUILDERS: Mapping[ApiKey, Callable[[World, int], Message]] = {
     ApiKey.LIST_TRANSACTIONS: _empty(ApiKey.LIST_TRANSACTIONS),
     ApiKey.LIST_CONFIG_RESOURCES: _empty(ApiKey.LIST_CONFIG_RESOURCES),
     ApiKey.DESCRIBE_TOPIC_PARTITIONS: _topic_partitions,
+    ApiKey.SHARE_FETCH: _share_fetch,
+    ApiKey.SHARE_ACKNOWLEDGE: _share_acknowledge,
+    ApiKey.INITIALIZE_SHARE_GROUP_STATE: _share_state(ApiKey.INITIALIZE_SHARE_GROUP_STATE),
+    ApiKey.READ_SHARE_GROUP_STATE: _share_state(ApiKey.READ_SHARE_GROUP_STATE),
+    ApiKey.WRITE_SHARE_GROUP_STATE: _share_state(ApiKey.WRITE_SHARE_GROUP_STATE),
+    ApiKey.DELETE_SHARE_GROUP_STATE: _share_state(ApiKey.DELETE_SHARE_GROUP_STATE),
+    ApiKey.READ_SHARE_GROUP_STATE_SUMMARY: _share_state(ApiKey.READ_SHARE_GROUP_STATE_SUMMARY),
 }
 """By API; SASL and ApiVersions need nothing."""
 

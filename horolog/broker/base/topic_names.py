@@ -10,9 +10,8 @@ MAX_NAME_LENGTH = 249
 GROUP_OFFSETS = "__consumer_offsets"
 TRANSACTION_STATE = "__transaction_state"
 SHARE_GROUP_STATE = "__share_group_state"
-"""Of Kafka 4's share groups, which are not served here: a topic like others, but for the settings that Kafka gives it."""
 
-INTERNAL_TOPICS = frozenset({GROUP_OFFSETS, TRANSACTION_STATE})
+INTERNAL_TOPICS = frozenset({GROUP_OFFSETS, TRANSACTION_STATE, SHARE_GROUP_STATE})
 
 KRAFT_METADATA = "__cluster_metadata"
 """The log of a KRaft controller: a folder of this name in an adopted data folder is never a topic."""

@@ -386,9 +386,7 @@ class Settings(SecuritySettings):
         "Whether a group with members may change its protocol: upgrade to the newer, downgrade to the classic, both or none.",
         choices=("disabled", "upgrade", "downgrade", "bidirectional"),
     )
-    group_share_session_timeout_ms: int = integer(
-        45_000, "Silence after which a member of a share group is out.", low=1
-    )
+    group_share_session_timeout_ms: int = integer(45_000, "Silence after which a member is out.", low=1)
     group_share_min_session_timeout_ms: int = integer(45_000, "The minimum that a share group may set.", low=1)
     group_share_max_session_timeout_ms: int = integer(60_000, "The maximum that a share group may set.", low=1)
     group_share_heartbeat_interval_ms: int = integer(5_000, "Heartbeat interval of members of share groups.", low=1)
@@ -414,6 +412,8 @@ class Settings(SecuritySettings):
     group_share_max_partition_max_record_locks: int = integer(4_000, "The maximum of a group.", low=2_000, high=10_000)
     group_share_max_share_sessions: int = integer(2_000, "Share sessions that are remembered.", low=1)
     share_coordinator_state_topic_num_partitions: int = integer(50, "Partitions of `__share_group_state`.", low=1)
+    share_coordinator_state_topic_segment_bytes: int = integer(100 * 2**20, "Segment size of that topic.", low=1)
+    share_coordinator_state_topic_prune_interval_ms: int = integer(300_000, "Time between two prunings.", low=1)
     share_coordinator_snapshot_update_records_per_snapshot: int = integer(
         500, "Updates of a share partition's state between two snapshots of it.", low=0, high=500
     )

@@ -118,4 +118,11 @@ HANDLERS: dict[ApiKey, Handler] = {
     ApiKey.LIST_TRANSACTIONS: Handler(0, 2, "transaction_admin:list_all"),
     ApiKey.LIST_CONFIG_RESOURCES: Handler(0, 1, "config_resources:handle"),
     ApiKey.DESCRIBE_TOPIC_PARTITIONS: Handler(0, 0, "topic_partitions:handle"),
+    ApiKey.SHARE_FETCH: Handler(1, 2, "share_fetch:fetch"),
+    ApiKey.SHARE_ACKNOWLEDGE: Handler(1, 2, "share_acknowledge:acknowledge"),
+    ApiKey.INITIALIZE_SHARE_GROUP_STATE: Handler(0, 0, "share_state:initialize"),
+    ApiKey.READ_SHARE_GROUP_STATE: Handler(0, 0, "share_state:read"),
+    ApiKey.WRITE_SHARE_GROUP_STATE: Handler(0, 1, "share_state:write"),
+    ApiKey.DELETE_SHARE_GROUP_STATE: Handler(0, 0, "share_state:delete"),
+    ApiKey.READ_SHARE_GROUP_STATE_SUMMARY: Handler(0, 1, "share_state:read_summary"),
 }

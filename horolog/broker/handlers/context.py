@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from horolog.broker.security.authorizer import Authorizer
     from horolog.broker.security.quotas import ClientQuotas
     from horolog.broker.security.sasl.login import Login
+    from horolog.broker.share.shares import Shares
     from horolog.broker.transactions.coordinator import TransactionCoordinator
     from horolog.broker.transactions.joining import Joining
 
@@ -87,6 +88,13 @@ class ClientConnection(Protocol):
     def carrier(self) -> Sender: ...
     @property
     def unanswered(self) -> Line: ...
+    @property
+    def on_lost(self) -> Callable[[], None] | None:
+        """Called once the connection has ended."""
+        ...
+
+    @on_lost.setter
+    def on_lost(self, action: Callable[[], None]) -> None: ...
     def answered(self) -> None: ...
     def mute(self, seconds: float) -> None: ...
     def close(self, reason: str) -> None: ...
@@ -107,6 +115,7 @@ class BrokerView(Protocol):
     fetch_sessions: FetchSessions
     groups: GroupCoordinator
     transactions: TransactionCoordinator
+    shares: Shares
     joining: Joining
     placement: Placement
     quotas: ClientQuotas

@@ -30,8 +30,17 @@ FIRST_STRICT: Final = {ApiKey.CREATE_TOPICS: 6, ApiKey.DELETE_TOPICS: 5, ApiKey.
 MUTATING: Final = {*FIRST_STRICT, ApiKey.METADATA}
 """Metadata creates topics on the way. Those beyond the quota are not created; the client gets neither an error for it nor a wait."""
 
-_BYTES: Final = {ApiKey.PRODUCE: PRODUCE, ApiKey.FETCH: FETCH}
-_EXEMPT: Final = {ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENTICATE, ApiKey.WRITE_TXN_MARKERS}
+_BYTES: Final = {ApiKey.PRODUCE: PRODUCE, ApiKey.FETCH: FETCH, ApiKey.SHARE_FETCH: FETCH}
+_EXEMPT: Final = {
+    ApiKey.SASL_HANDSHAKE,
+    ApiKey.SASL_AUTHENTICATE,
+    ApiKey.WRITE_TXN_MARKERS,
+    ApiKey.INITIALIZE_SHARE_GROUP_STATE,
+    ApiKey.READ_SHARE_GROUP_STATE,
+    ApiKey.WRITE_SHARE_GROUP_STATE,
+    ApiKey.DELETE_SHARE_GROUP_STATE,
+    ApiKey.READ_SHARE_GROUP_STATE_SUMMARY,
+}
 """Parts of a login, and requests of brokers: they are not slowed."""
 
 _NEVER_HELD: Final = {*_EXEMPT, ApiKey.API_VERSIONS}
@@ -159,6 +168,11 @@ class Throttle:
             return False
         self._quotas.give_back(FETCH, self._user, self._client_id, size_bytes)
         return True
+
+    def charge_fetch(self, size_bytes: int) -> None:
+        """Charge an answer that leaves in any case: records that a member has acquired are not held back."""
+        self._charge_time()
+        self._wait(FETCH, self._quotas.charge(FETCH, self._user, self._client_id, size_bytes))
 
     def allows_mutation(self, count: int) -> bool:
         """Whether this many partitions may be created or deleted."""

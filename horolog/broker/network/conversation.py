@@ -176,6 +176,7 @@ class Conversation:
         "is_muted",
         "listener",
         "login",
+        "on_lost",
         "peer_host",
         "principal",
         "state",
@@ -222,6 +223,7 @@ class Conversation:
         self.peer_host = ""
         self.principal = ANONYMOUS
         self.login: Login | None = None
+        self.on_lost: Callable[[], None] | None = None
         self._serve_frame = serve
         self._max_unfinished_bytes = UNBOUNDED
         if handshake is not None:
@@ -432,6 +434,8 @@ class Conversation:
         self._memory.answers.changed(self, 0)
         self._requests.held_bytes -= self.unanswered.abandon()
         self._requests.resume()
+        if self.on_lost is not None:
+            self.on_lost()
 
     @property
     def idle(self) -> bool:

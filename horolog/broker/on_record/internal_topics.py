@@ -19,7 +19,12 @@ def overrides_of(name: str, settings: Settings) -> dict[str, str] | None:
             "segment.bytes": str(settings.transaction_state_log_segment_bytes),
         }
     if name == SHARE_GROUP_STATE:  # its coordinator trims it itself
-        return {"cleanup.policy": "delete", "compression.type": "producer", "retention.ms": "-1"}
+        return {
+            "cleanup.policy": "delete",
+            "compression.type": "producer",
+            "retention.ms": "-1",
+            "segment.bytes": str(settings.share_coordinator_state_topic_segment_bytes),
+        }
     return None
 
 
@@ -28,5 +33,6 @@ def partition_count_of(name: str, settings: Settings) -> int:
     counts = {
         GROUP_OFFSETS: settings.offsets_topic_num_partitions,
         TRANSACTION_STATE: settings.transaction_state_log_num_partitions,
+        SHARE_GROUP_STATE: settings.share_coordinator_state_topic_num_partitions,
     }
     return counts[name]

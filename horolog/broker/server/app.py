@@ -24,7 +24,7 @@ from horolog.broker.base.malloc import LOOKS_EVERY_MS, FreeMemory, keep_free_mem
 from horolog.broker.base.metrics import Metrics
 from horolog.broker.base.own_thread import OwnThread
 from horolog.broker.base.periodic import Periodic
-from horolog.broker.base.topic_names import GROUP_OFFSETS, TRANSACTION_STATE
+from horolog.broker.base.topic_names import GROUP_OFFSETS, SHARE_GROUP_STATE, TRANSACTION_STATE
 from horolog.broker.cluster.cluster import Cluster, Created
 from horolog.broker.cluster.hand_over import HandOvers
 from horolog.broker.cluster.left_folders import NoRoomToMerge
@@ -61,6 +61,8 @@ from horolog.broker.server.hot_path import HOT_PATH
 from horolog.broker.server.process import BrokerProcess, sole
 from horolog.broker.server.start_notes import notes
 from horolog.broker.server.upkeep import Upkeep
+from horolog.broker.share.broker_terms import terms_of_broker
+from horolog.broker.share.shares import Shares
 from horolog.broker.transactions.coordinator import TransactionCoordinator
 from horolog.broker.transactions.joining import Joining
 from horolog.broker.transactions.other_brokers import OtherBrokers
@@ -150,6 +152,7 @@ class Broker:
         self.joining = Joining(self.transactions, others, self.cluster, loop.call_soon)
         self._group_timers = LoopTimers(clock, loop)
         self.groups = GroupCoordinator(self.cluster, self.committer, clock, self._group_timers, expiry_clock)
+        self.shares = Shares(self, process.peers, self._group_timers, lambda _: terms_of_broker(self.settings))
         self.fetch_sessions = FetchSessions(
             settings.max_incremental_fetch_session_cache_slots, clock, settings.horolog_fetch_session_partitions_max
         )
@@ -184,6 +187,7 @@ class Broker:
         self.cluster.open(self.clock.wall_ms())
         await _missing_created(self.cluster, self.settings.horolog_create_topics)
         self._open_transactions()
+        self.shares.states.open()
         self._load_groups(self.groups.load())
         dispatcher = self.dispatcher
         for address in listen_addresses(self.settings):
@@ -301,12 +305,16 @@ class Broker:
             self.groups.shards.gained(shard)
         elif topic == TRANSACTION_STATE:
             self.transactions.gained(shard)
+        elif topic == SHARE_GROUP_STATE:
+            self.shares.states.gained(shard)
 
     def _led_elsewhere(self, topic: str, shard: int) -> None:
         if topic == GROUP_OFFSETS:
             self.groups.shards.lost(shard)
         elif topic == TRANSACTION_STATE:
             self.transactions.lost(shard)
+        elif topic == SHARE_GROUP_STATE:
+            self.shares.states.lost(shard)
 
     def _offsets_ended(self, producer_id: int, committed: bool) -> None:
         """A transaction's marker is in the log of offsets."""

@@ -15,7 +15,7 @@ from typing import Protocol
 from horolog.base.clock import Clock
 from horolog.broker.base.expiry_clock import ExpiryClock
 from horolog.broker.base.periodic import Periodic
-from horolog.broker.base.topic_names import GROUP_OFFSETS
+from horolog.broker.base.topic_names import GROUP_OFFSETS, SHARE_GROUP_STATE
 from horolog.broker.cluster.cluster import Cluster
 from horolog.broker.commit.waiting import Waiting
 from horolog.broker.config.settings import Settings
@@ -27,6 +27,7 @@ from horolog.broker.log.recovery import Presence, Rescanner, Scrub, Task
 from horolog.broker.log.storage import Storage
 from horolog.broker.observability.disk_room import LOOKS_EVERY_MS, RoomWatch
 from horolog.broker.security.tls_listeners import TlsListeners
+from horolog.broker.share.shares import Shares
 from horolog.broker.transactions.coordinator import TransactionCoordinator
 
 log = logging.getLogger(__name__)
@@ -50,6 +51,7 @@ class UpkeepHost(Protocol):
     waiting: Waiting
     groups: GroupCoordinator
     transactions: TransactionCoordinator
+    shares: Shares
     tls: TlsListeners
 
     @property
@@ -186,6 +188,8 @@ class Upkeep:
             self._broker.cluster.reopened(partition)
             if partition.topic == GROUP_OFFSETS:
                 self._broker.groups.shards.reopened(partition.index)
+            elif partition.topic == SHARE_GROUP_STATE:
+                self._broker.shares.states.retry_unread(partition.index)
             self._broker.transactions.reopened(partition)
         self._broker.waiting.changed(reopened)
         for job in jobs:
@@ -245,6 +249,8 @@ class Upkeep:
             self._broker.waiting.changed([task.partition])
             if task.partition.topic == GROUP_OFFSETS:
                 self._broker.groups.shards.rescanned(task.partition.index)
+            elif task.partition.topic == SHARE_GROUP_STATE:
+                self._broker.shares.states.retry_unread(task.partition.index)
 
     def _scrubbed(self, done: asyncio.Future[None]) -> None:
         self._scrubbing = False

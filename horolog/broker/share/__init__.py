@@ -1,6 +1,17 @@
 """Share groups' partitions: which record is whose, what became of it, and where that is kept."""
 
 __all__ = [
+    "acknowledging",
+    "broker_terms",
+    "journal",
+    "leader",
+    "partition",
+    "persister",
     "records",
+    "sessions",
+    "shares",
+    "state",
     "state_batches",
+    "state_keeper",
+    "terms",
 ]

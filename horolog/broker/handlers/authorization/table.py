@@ -187,6 +187,13 @@ NEEDS: Final[Mapping[ApiKey, Needs]] = {
         AnswerChange("DESCRIBE on each topic that is returned", groups.hide_topics_of_transactions),
     ),
     ApiKey.LIST_TRANSACTIONS: needs(listed("transaction_states", ResourceType.TRANSACTIONAL_ID, "transactional_id")),
+    ApiKey.SHARE_FETCH: needs(_ON_GROUP, Special("READ on each topic", topics.checked_later)),
+    ApiKey.SHARE_ACKNOWLEDGE: needs(_ON_GROUP, Special("READ on each topic", topics.checked_later)),
+    ApiKey.INITIALIZE_SHARE_GROUP_STATE: needs(cluster(Operation.CLUSTER_ACTION)),
+    ApiKey.READ_SHARE_GROUP_STATE: needs(cluster(Operation.CLUSTER_ACTION)),
+    ApiKey.WRITE_SHARE_GROUP_STATE: needs(cluster(Operation.CLUSTER_ACTION)),
+    ApiKey.DELETE_SHARE_GROUP_STATE: needs(cluster(Operation.CLUSTER_ACTION)),
+    ApiKey.READ_SHARE_GROUP_STATE_SUMMARY: needs(cluster(Operation.CLUSTER_ACTION)),
     ApiKey.LIST_CONFIG_RESOURCES: needs(cluster(Operation.DESCRIBE_CONFIGS)),
     ApiKey.DESCRIBE_TOPIC_PARTITIONS: needs(
         Special("DESCRIBE on each topic", topics.describable_pages), handle=topics.describe_pages
