@@ -8,6 +8,9 @@ __all__ = [
     "sealed_lines",
     "store_access",
     "store_journal",
+    "wal_fencing",
+    "wal_merging",
     "wal_numbers",
     "wal_object",
+    "wal_writer",
 ]

@@ -1,0 +1,60 @@
+"""Ends the WAL of another broker by an object under its first free number, and finds out whether that number was really free.
+
+Numbers are removed only below a mark. So the fencer reads the newest mark again after its fence is made: if the mark is above the fence by
+then, the number had been in use and was removed, and the fence is void. A fence that holds says nothing yet: the WAL has ended once an
+entry of the journal names the number.
+"""
+
+from __future__ import annotations
+
+from horolog.broker.shared.fence import Fence
+from horolog.broker.shared.mark import WalMark
+from horolog.broker.shared.mark import decode as decode_mark
+from horolog.broker.shared.names import Wal, key, number_of
+from horolog.broker.shared.store_access import StoreAccess
+from horolog.broker.shared.wal_numbers import identify
+from horolog.broker.shared.wal_writer import MAX_UNSAFE
+
+
+async def newest_mark(store: StoreAccess, wal: Wal) -> WalMark | None:
+    """None if nothing of the WAL was removed; raises FormatError."""
+    while True:
+        numbers = [number_of(one.key) for one in await store.list(wal.marks)]
+        number = max((one for one in numbers if one is not None), default=None)
+        if number is None:
+            return None
+        data = await store.read(key(wal.marks, number))
+        if data is not None:
+            return decode_mark(data)
+
+
+async def fence(store: StoreAccess, wal: Wal, by: int, nonce: bytes) -> int:
+    """The number that the WAL ends before; raises FormatError for objects that do not belong there."""
+    while True:
+        number = await _first_to_try(store, wal)
+        while not await _is_fence(store, Fence(wal, number, by, nonce)):
+            number += 1
+        if not await is_void(store, wal, number):
+            return number
+
+
+async def is_void(store: StoreAccess, wal: Wal, number: int) -> bool:
+    """Whether a fence lies under a number that was in use before."""
+    mark = await newest_mark(store, wal)
+    return mark is not None and mark.upto > number
+
+
+async def _first_to_try(store: StoreAccess, wal: Wal) -> int:
+    """The first number that a fence may lie under: a list does not tell fences from data, and a writer ships at most some behind one."""
+    mark = await newest_mark(store, wal)
+    taken = {number_of(one.key) for one in await store.list(wal.folder)}
+    start = number = 0 if mark is None else mark.upto
+    while number in taken:
+        number += 1
+    return max(start, number - MAX_UNSAFE)
+
+
+async def _is_fence(store: StoreAccess, wanted: Fence) -> bool:
+    """Create a fence. That of another broker does as well; data means one number further."""
+    other = await store.create(key(wanted.wal.folder, wanted.number), wanted.encode())
+    return other is None or isinstance(identify(other, wanted.wal, wanted.number), Fence)

@@ -1,0 +1,112 @@
+"""The writer of a WAL, step by step: order, bounds, and the end by a fence."""
+
+import logging
+
+import pytest
+
+from horolog.broker.shared import wal_object
+from horolog.broker.shared.fence import Fence
+from horolog.broker.shared.names import Wal, key
+from horolog.broker.shared.store_access import StoreAccess
+from horolog.broker.shared.wal_object import Identity, NewRun
+from horolog.broker.shared.wal_writer import MAX_UNSAFE, WalWriter
+from horolog.stores.object_store import Created, Outcome
+
+WAL = Wal(2, 17)
+MADE, TAKEN, UNKNOWN = Created(Outcome.MADE), Created(Outcome.TAKEN), Created(Outcome.UNKNOWN, "no answer")
+
+
+class Held:
+    """A store whose creates wait until the test answers them."""
+
+    def __init__(self):
+        self.creates, self.objects, self.sent = {}, {}, []
+
+    def create(self, key, data, done):
+        self.sent.append((key, data))
+        self.creates[key] = done
+
+    def get(self, key, done):
+        done(self.objects.get(key))
+
+    def answer(self, number, created):
+        self.creates.pop(key(WAL.folder, number))(created)
+
+
+class Log:
+    """What the writer says."""
+
+    def __init__(self):
+        self.said = []
+
+    def safe(self, upto):
+        self.said.append(upto)
+
+    def fenced(self, fence):
+        self.said.append(fence)
+
+
+@pytest.fixture
+def setup():
+    store, log, nonces = Held(), Log(), iter(range(100))
+    access = StoreAccess(store, lambda seconds, done: done(None))
+    return store, log, WalWriter(WAL, access, lambda: b"%16d" % next(nonces), log)
+
+
+def shipped(writer):
+    number = writer.next_number
+    return writer.ship([NewRun(b"t" * 16, 0, 1, number, number, number + 1, 0, 0, [b"batch"])])
+
+
+def test_numbers_are_safe_in_order(setup):
+    store, log, writer = setup
+    assert [shipped(writer) for _ in range(MAX_UNSAFE)] == [0, 1, 2, 3]
+    assert not writer.can_ship
+    with pytest.raises(AssertionError):
+        shipped(writer)
+    assert writer.unsafe_bytes == sum(len(data) for _, data in store.sent)
+    store.answer(1, MADE)
+    store.answer(2, MADE)
+    assert log.said == []
+    store.answer(0, MADE)
+    assert (log.said, writer.safe_end, writer.can_ship) == ([3], 3, True)
+    store.answer(3, MADE)
+    assert (log.said, writer.unsafe_bytes) == ([3, 4], 0)
+    assert repr(writer) == "<WalWriter 2-17, safe up to 4 of 4>"
+
+
+def test_a_create_without_an_answer_is_sent_again_with_the_same_bytes(setup):
+    store, log, writer = setup
+    shipped(writer)
+    store.answer(0, UNKNOWN)
+    assert store.sent[0] == store.sent[1]
+    store.objects[key(WAL.folder, 0)] = store.sent[0][1]
+    store.answer(0, TAKEN)
+    assert log.said == [1], "its own bytes are there"
+    identity = wal_object.decode(store.sent[0][1]).identity
+    assert identity == Identity(WAL, 0, 1, b"%16d" % 0)
+
+
+def test_a_fence_ends_the_wal(setup):
+    store, log, writer = setup
+    for _ in range(3):
+        shipped(writer)
+    fence = Fence(WAL, 1, 3, bytes(16))
+    store.objects[key(WAL.folder, 1)] = fence.encode()
+    store.answer(1, TAKEN)
+    store.answer(0, MADE)
+    store.answer(2, MADE)
+    assert log.said == [fence], "what was not safe by then is never said to be"
+    assert (writer.safe_end, writer.can_ship, writer.is_fenced, writer.unsafe_bytes) == (0, False, True, 0)
+    assert repr(writer) == "<WalWriter 2-17, fenced>"
+
+
+@pytest.mark.parametrize("other", [wal_object.encode(Identity(WAL, 0, 1, b"x" * 16), []), b"nonsense"])
+def test_a_number_that_another_process_took_ends_it_as_well(setup, other, caplog):
+    store, log, writer = setup
+    shipped(writer)
+    store.objects[key(WAL.folder, 0)] = other
+    with caplog.at_level(logging.ERROR):
+        store.answer(0, TAKEN)
+    assert (log.said, writer.is_fenced) == ([None], True)
+    assert len(caplog.records) == (other == b"nonsense")
