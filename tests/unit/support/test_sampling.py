@@ -1,7 +1,11 @@
 """Which tests a run leaves out, in which order the others run, and how tests are noted that failed in a search."""
 
+import subprocess
+import sys
+
 import pytest
 
+from tests.support.broker_process import PROJECT
 from tests.support.sampling import Share, found, is_chosen, keep
 
 NAMES = [f"tests/wire/test_prober.py::test_case[{number}]" for number in range(300)]
@@ -57,3 +61,25 @@ def test_a_test_that_failed_is_noted_once_and_stays_so_until_someone_removes_it(
     assert list(found(path)) == NAMES[:2]
     path.write_text(f"{NAMES[2]}  # why\n")
     assert list(found(path)) == [NAMES[2]]
+
+
+def test_a_run_whose_time_is_over_skips_the_rest_and_says_why():
+    command = [
+        "-m",
+        "pytest",
+        "-q",
+        "-rs",
+        "-n",
+        "0",
+        "-p",
+        "no:cacheprovider",
+        "--seconds",
+        "-1",
+        __file__,
+        "-k",
+        "share",
+    ]
+    done = subprocess.run([sys.executable, *command], cwd=PROJECT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "left out: -1 s have gone by" in done.stdout
+    assert " passed" not in done.stdout
