@@ -14,8 +14,23 @@ PAUSE_S = 0.00005
 """Long enough for a thread that waits to take over; a pause of no length may be over before it wakes."""
 
 
+class RunningTimer(Protocol):
+    """What has not called back yet."""
+
+    def cancel(self) -> None: ...
+
+
+Later = Callable[[float, Callable[[], None]], RunningTimer]
+"""Calls back after so many seconds."""
+
+
 class Beside(Protocol):
     """Where work is done."""
+
+    @property
+    def later(self) -> Later:
+        """The timer of those that wait for it."""
+        ...
 
     def run(self, work: Callable[[], Any], done: Callable[[Any], None]) -> None:
         """Do this after what was given before; `done` gets the result, on the thread of the caller."""
@@ -37,8 +52,20 @@ def in_pieces(items: Iterable[T], size: int) -> Iterator[T]:
         yield item
 
 
+class NoTimer:
+    """Of work that is done at once."""
+
+    def cancel(self) -> None:
+        """There is nothing to cancel."""
+
+
 class AtOnce:
     """Does the work before `run` returns: for storage that nobody waits for, as in tests."""
+
+    @staticmethod
+    def later(_seconds: float, _callback: Callable[[], None]) -> NoTimer:
+        """Everything is done by then."""
+        return NoTimer()
 
     def run(self, work: Callable[[], Any], done: Callable[[Any], None]) -> None:
         done(work())
@@ -51,6 +78,7 @@ class OwnThread:
     """A thread beside an event loop. What the work raises is logged by the loop, and `done` is not called."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, name: str) -> None:
+        self.later: Later = loop.call_later
         self._loop = loop
         self._executor = ThreadPoolExecutor(1, thread_name_prefix=name)
 

@@ -4,7 +4,8 @@ A topic exists when the cluster's state says so; its folders follow. Creating fi
 Deleting first keeps the entry (with the topic among those `deleting`) and then removes the folders. After a crash between the two
 the start finishes what was begun (`broker.cluster.cluster_start`).
 
-`done` gets the outcome of a change once the journal has it: later, unless the journal answers at once.
+`done` gets the outcome of a change once the journal has it: later, unless the journal answers at once. If the journal does not know it in
+time, `done` gets REQUEST_TIMED_OUT, and the change is made when it does.
 """
 
 from __future__ import annotations
@@ -13,8 +14,9 @@ import uuid
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
+from horolog.broker.base.own_thread import Later
 from horolog.broker.cluster.change_driver import ChangeDriver
-from horolog.broker.cluster.changes import Failures
+from horolog.broker.cluster.changes import TIMED_OUT, Failures, Outcome
 from horolog.broker.cluster.cluster_start import identify, is_unread, record_of
 from horolog.broker.cluster.cluster_state import (
     BrokerConfigsChanged,
@@ -30,6 +32,7 @@ from horolog.broker.cluster.cluster_state import (
     TopicsFound,
     TopicsWithdrawn,
 )
+from horolog.broker.cluster.late_answers import InTime
 from horolog.broker.cluster.membership import Membership
 from horolog.broker.cluster.new_topics import (
     UNSET,
@@ -183,6 +186,7 @@ class Cluster(ServedTopics):
     ) -> None:
         """Create topics with one entry; `done` gets the result of each in its place."""
         results: Created = []
+        told = InTime[Created](done, [TIMED_OUT] * len(wanted), self._membership.later)
 
         def decide(state: ClusterState) -> Entry | None:
             results[:] = self._planner().topics(state, wanted)
@@ -193,7 +197,7 @@ class Cluster(ServedTopics):
         def made(outcome: Failures | ClusterError) -> None:
             if not isinstance(outcome, ClusterError) and outcome:
                 self.changes.note(TopicsWithdrawn(frozenset(outcome)))
-            done([_outcome_of(one, outcome) if isinstance(one, StoredTopic) else one for one in results])
+            told([_outcome_of(one, outcome) if isinstance(one, StoredTopic) else one for one in results])
 
         self.changes.make(decide, made)
 
@@ -206,6 +210,7 @@ class Cluster(ServedTopics):
             done({})
             return
         found: list[str] = []
+        told = InTime[Failures](done, dict.fromkeys(doomed, TIMED_OUT), self._membership.later)
 
         def decide(state: ClusterState) -> Entry | None:
             known = state.topics
@@ -214,11 +219,11 @@ class Cluster(ServedTopics):
 
         def made(outcome: Failures | ClusterError) -> None:
             if isinstance(outcome, ClusterError):
-                done(dict.fromkeys(doomed, outcome))
+                told(dict.fromkeys(doomed, outcome))
                 return
             if found:
                 self._note_removed({(name, doomed[name]) for name in found if name not in outcome})
-            done({name: unknown_topic(name) for name in doomed.keys() - set(found)})
+            told({name: unknown_topic(name) for name in doomed.keys() - set(found)})
 
         self.changes.make(decide, made)
 
@@ -240,6 +245,7 @@ class Cluster(ServedTopics):
         """Give topics more partitions with one entry; `done` gets those that could not have them."""
         refused: dict[str, ClusterError] = {}
         grown: list[StoredTopic] = []
+        told = InTime[Failures](done, dict.fromkeys((one.name for one in wanted), TIMED_OUT), self._membership.later)
 
         def decide(state: ClusterState) -> Entry | None:
             grown[:], failures = self._planner().growth(state, wanted)
@@ -253,7 +259,7 @@ class Cluster(ServedTopics):
                 outcome = dict.fromkeys((topic.name for topic in grown), outcome)
             elif outcome:
                 self.changes.note(TopicsFound(tuple(record_of(self._logs, self.topics[name]) for name in outcome)))
-            done({**refused, **outcome})
+            told({**refused, **outcome})
 
         self.changes.make(decide, made)
 
@@ -298,7 +304,7 @@ class Cluster(ServedTopics):
                 return error
             return TopicConfigsChanged(changed)
 
-        self.changes.make(decide, lambda outcome: done(_error_of(outcome)))
+        self.changes.make(decide, _in_time(done, self._membership.later))
 
     def check_broker_configs(self, node: str, configs: Mapping[str, str]) -> None:
         """Whether a change may be made; `node` is a broker's number, or empty for all. Raises ClusterError."""
@@ -324,7 +330,7 @@ class Cluster(ServedTopics):
                 return error
             return BrokerConfigsChanged(node, self._configs.encoder.encoded_configs(configs))
 
-        self.changes.make(decide, lambda outcome: done(_error_of(outcome)))
+        self.changes.make(decide, _in_time(done, self._membership.later))
 
     def rules(self, kind: str) -> dict[str, StoredRule]:
         """The rules of a kind, by their keys."""
@@ -344,7 +350,7 @@ class Cluster(ServedTopics):
                 return replace(decided, put=encoder.encoded_beside(decided.put, state.rules))
             return decided
 
-        self.changes.make(decide_encoded, lambda outcome: done(_error_of(outcome)))
+        self.changes.make(decide_encoded, _in_time(done, self._membership.later))
 
     def decoded_rules(self) -> Rules:
         """All rules, with the secrets of users as they are used."""
@@ -353,6 +359,10 @@ class Cluster(ServedTopics):
 
 def _outcome_of(topic: StoredTopic, outcome: Failures | ClusterError) -> StoredTopic | ClusterError:
     return outcome if isinstance(outcome, ClusterError) else outcome.get(topic.name, topic)
+
+
+def _in_time(done: Callable[[ClusterError | None], None], later: Later) -> InTime[Outcome]:
+    return InTime[Outcome](lambda outcome: done(_error_of(outcome)), TIMED_OUT, later)
 
 
 def _error_of(outcome: Failures | ClusterError) -> ClusterError | None:

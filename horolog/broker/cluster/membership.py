@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple, Protocol, Self
 
-from horolog.broker.base.own_thread import Beside
+from horolog.broker.base.own_thread import Beside, Later
 from horolog.broker.cluster.cluster_configs import ClusterConfigs
 from horolog.broker.cluster.cluster_start import Start
 from horolog.broker.cluster.cluster_state import ClusterState
@@ -72,6 +72,8 @@ class Membership(Protocol):
     journal: Journal
     is_shared: bool
     """Whether others change the cluster, too; then each entry counts, and one that is not written has not happened."""
+    later: Later
+    """The timer of callers, who do not wait for ever."""
 
     def start(
         self, logs: LogManager, file: ClusterFile, configs: ClusterConfigs, new_topic_id: Callable[[], bytes]
@@ -107,6 +109,7 @@ class SoleMember:
 
     def __init__(self, node: int, logs: LogManager, file: ClusterFile, beside: Beside) -> None:
         self.members = Members.of_one(node)
+        self.later = beside.later
         self._files = OwnJournal(
             logs.resources.storage, file, lambda: [folder.path for folder in logs.folders.usable()]
         )

@@ -33,6 +33,7 @@ class WorkerMembership:
 
     def __init__(self, context: WorkerContext, link: Link, logs: LogManager, file: ClusterFile, beside: Beside) -> None:
         self.members = Members(context.node, context.nodes, link.live | {context.node})
+        self.later = beside.later
         self._link = link
         self._file = file
         self._found, is_begun = _found(logs, file, context.nodes)

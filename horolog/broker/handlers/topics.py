@@ -4,7 +4,8 @@
   twice in one request is INVALID_REQUEST and not created; v5+ answers carry the configuration, v7+ the topic id.
 - DeleteTopics: by name, v6+ by topic id too; `delete.topic.enable=false` is TOPIC_DELETION_DISABLED (INVALID_REQUEST before v3).
 - CreatePartitions: counts may only grow; given assignments must name this broker.
-- Everything is on the disk before the answer; `timeout_ms` is not used.
+- Everything is on the disk before the answer. If that takes longer than 20 seconds, the answer is REQUEST_TIMED_OUT, and the change is made
+  later; `timeout_ms` is not used.
 - Validate-only requests are checked in full and change nothing.
 """
 

@@ -48,12 +48,15 @@ async def test_a_close_waits_for_what_was_given():
 def test_in_the_same_thread_the_result_is_there_at_once():
     beside, told = AtOnce(), []
     beside.run(lambda: 5, told.append)
+    beside.later(0, lambda: told.append("late")).cancel()
     beside.close()
     assert told == [5]
 
 
 def test_a_result_that_comes_after_the_loop_has_given_up_is_dropped():
     class Loop:
+        call_later = None
+
         def run_in_executor(self, _executor, _work):
             return self
 

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 from horolog.broker.base.own_thread import AtOnce
 from horolog.broker.cluster.cluster import Cluster
+from horolog.broker.cluster.journal import AppendOutcome
 from horolog.broker.cluster.membership import SoleMember
 from horolog.broker.config.settings import Layers, from_layers
 from horolog.broker.log.counters import LogCounters
@@ -243,3 +244,28 @@ class Machine:
     def writes(self):
         """A counter of the file's versions: the bytes as they are now."""
         return self.storage.read_all("/data/horolog-cluster")
+
+
+class SlowJournal:
+    """Others append to `entries`; an entry from here is kept when the test says so."""
+
+    written_count = 0
+
+    def __init__(self):
+        self.entries = []
+        self._asked = []
+
+    def begin(self, state, *, is_news):
+        return True
+
+    def append(self, entry, becomes, done):
+        assert becomes.number == len(self.entries) + 1
+        self._asked.append((entry, done))
+
+    def follow(self, after, done):
+        done(self.entries[after:])
+
+    def answer(self):
+        entry, done = self._asked.pop(0)
+        self.entries.append(entry)
+        done(AppendOutcome.WRITTEN)

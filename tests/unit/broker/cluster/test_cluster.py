@@ -6,7 +6,6 @@ import pytest
 
 from horolog.broker.base.topic_names import KRAFT_METADATA
 from horolog.broker.cluster.cluster_state import PRODUCER_ID_BLOCK_SIZE, Lead, LeadsChanged, RulesChanged
-from horolog.broker.cluster.journal import AppendOutcome
 from horolog.broker.cluster.new_topics import MAX_PARTITIONS_PER_REQUEST, NewPartitions, NewTopic
 from horolog.broker.config.topic_settings import SETTINGS_UNKNOWN
 from horolog.broker.log.partition import SERVING
@@ -17,34 +16,9 @@ from horolog.broker.on_record.stored_rules import StoredRule
 from horolog.protocol.errors import ErrorCode
 from tests.support.at_once import at_once, delete_topic
 from tests.support.members import among
-from tests.unit.broker.cluster.cluster_stand_ins import FakeLogs, FakePartition, Machine
+from tests.unit.broker.cluster.cluster_stand_ins import FakeLogs, FakePartition, Machine, SlowJournal
 
 PATH = f"/data/{FILE_NAME}"
-
-
-class SlowJournal:
-    """Others append to `entries`; an entry from here is kept when the test says so."""
-
-    written_count = 0
-
-    def __init__(self):
-        self.entries = []
-        self._asked = []
-
-    def begin(self, state, *, is_news):
-        return True
-
-    def append(self, entry, becomes, done):
-        assert becomes.number == len(self.entries) + 1
-        self._asked.append((entry, done))
-
-    def follow(self, after, done):
-        done(self.entries[after:])
-
-    def answer(self):
-        entry, done = self._asked.pop(0)
-        self.entries.append(entry)
-        done(AppendOutcome.WRITTEN)
 
 
 @pytest.fixture

@@ -1,0 +1,27 @@
+"""Answers callers whose change takes too long: the journal may not know for a while whether an entry is written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Generic, TypeVar
+
+from horolog.broker.base.own_thread import Later
+
+Outcome = TypeVar("Outcome")
+
+ANSWERED_WITHIN_S = 20.0
+"""Before a client gives up by itself, which by default it does after 30 seconds."""
+
+
+class InTime(Generic[Outcome]):
+    """Calls `done` once: with the outcome, or after a while with `late`. A later outcome is dropped; the change is made all the same."""
+
+    def __init__(self, done: Callable[[Outcome], None], late: Outcome, later: Later) -> None:
+        self._done: Callable[[Outcome], None] | None = done
+        self._timer = later(ANSWERED_WITHIN_S, lambda: self(late))
+
+    def __call__(self, outcome: Outcome) -> None:
+        done, self._done = self._done, None
+        if done is not None:
+            self._timer.cancel()
+            done(outcome)
