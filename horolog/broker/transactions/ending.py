@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from functools import partial
 
 from horolog.base.clock import Clock
+from horolog.broker.base.answers import Answer, run
 from horolog.broker.transactions import decisions
 from horolog.broker.transactions.journal import NotWritten, TransactionJournal
 from horolog.broker.transactions.marking import Marking
@@ -47,55 +49,57 @@ class Ending:
 
     def decide(self, entry: OpenTransaction, prepared: Transaction, done: Done | None = None) -> None:
         """Write the decision to the disk, then carry it out."""
-        failed = done or _nobody_waits
         if done is not None:
             entry.waiting.append(done)
+        run(self._decide(entry, prepared, done or _nobody_waits))
 
-        def not_written(code: ErrorCode, _: Producer | None) -> None:
+    async def _decide(self, entry: OpenTransaction, prepared: Transaction, failed: Done) -> None:
+        code = await self._written(entry, prepared)
+        if code:
             entry.waiting.clear()
             failed(code, None)
-
-        try:
-            self.commit(entry, prepared, lambda: self.mark(entry), not_written)
-        except NotWritten as fault:
-            log.error("%r could not be ended: %s", entry, fault)
-            not_written(fault.code, None)
+        else:
+            await self._mark(entry)
 
     def mark(self, entry: OpenTransaction) -> None:
+        """Carry out a decision that is on the disk."""
+        run(self._mark(entry))
+
+    async def _mark(self, entry: OpenTransaction) -> None:
+        """Markers that are left are retried by `finish_prepared`, or by the id's new coordinator."""
         try:
             epoch = self._journal.partition_of(entry.transaction.id).leader_epoch
         except NotWritten as fault:
             log.error("%r stays as it is: %s", entry, fault)
-            self._answer(entry)
-            return
-        entry.busy = True
-        self._marking.mark(entry.transaction, entry.unmarked, epoch, lambda left: self._marked(entry, left))
-
-    def _marked(self, entry: OpenTransaction, left: frozenset[TopicPartition]) -> None:
-        """Every marker was tried. Those that are left are retried by `finish_prepared`, or by the id's new coordinator."""
-        entry.unmarked = left
-        if entry.is_lost:
-            self._answer(entry)
-        elif left:
-            entry.busy = False
-            log.error("%r: %s partitions have no marker yet", entry, len(left))
-            self._answer(entry)
         else:
-            self._complete(entry)
+            entry.busy = True
+            mark = partial(self._marking.mark, entry.transaction, entry.unmarked, epoch)
+            entry.unmarked = await Answer[frozenset[TopicPartition]](mark)
+            if not entry.is_lost:
+                await self._complete(entry)
+        self._answer(entry)
 
-    def _complete(self, entry: OpenTransaction) -> None:
+    async def _complete(self, entry: OpenTransaction) -> None:
         """Record it on the disk before the next transaction begins: else, after a power cut, its records would get this one's markers."""
-        completed = decisions.complete(entry.transaction, self._clock.wall_ms())
+        if entry.unmarked:
+            log.error("%r: %s partitions have no marker yet", entry, len(entry.unmarked))
+        else:
+            code = await self._written(entry, decisions.complete(entry.transaction, self._clock.wall_ms()))
+            if code:
+                log.error("%r is complete, which could not be written: %s", entry, code.name)
+        entry.busy = False
 
-        def failed(code: ErrorCode, _: Producer | None) -> None:
-            log.error("%r is complete, which could not be written: %s", entry, code.name)
-            self._answer(entry)
+    async def _written(self, entry: OpenTransaction, decision: Transaction) -> ErrorCode:
+        """Write a decision to the disk and apply it; returns why that failed."""
 
-        try:
-            self.commit(entry, completed, lambda: self._answer(entry), failed)
-        except NotWritten as fault:
-            entry.busy = False
-            failed(fault.code, None)
+        def begin(told: Callable[[ErrorCode], None]) -> None:
+            try:
+                self.commit(entry, decision, lambda: told(ErrorCode.NONE), lambda code, _: told(code))
+            except NotWritten as fault:
+                log.error("%r could not be written: %s", entry, fault)
+                told(fault.code)
+
+        return await Answer[ErrorCode](begin)
 
     def _answer(self, entry: OpenTransaction) -> None:
         """Answer without error: the transaction is decided, whatever happens to the markers."""

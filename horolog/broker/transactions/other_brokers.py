@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 
+from horolog.broker.base.answers import Answer, run
 from horolog.broker.base.java_hash import partition_for
 from horolog.broker.base.topic_names import TRANSACTION_STATE
 from horolog.broker.cluster.cluster import Cluster
@@ -48,6 +49,8 @@ _BY_NUMBER = {int(code): code for code in ErrorCode}
 
 Codes = dict[TopicPartition, ErrorCode]
 Left = frozenset[TopicPartition]
+Found = list[tuple[int, Transaction]]
+"""Transactions, each with the node of its coordinator."""
 
 
 class Question:
@@ -162,37 +165,36 @@ class OtherBrokers:
 
     # -- transactions of other coordinators
 
-    def transactions_of(
-        self, producer_ids: Iterable[int], done: Callable[[list[tuple[int, Transaction]] | None], None]
-    ) -> None:
+    def transactions_of(self, producer_ids: Iterable[int], done: Callable[[Found | None], None]) -> None:
         """Every transaction of these producers that others coordinate, with its node; None if one does not answer or is still loading."""
         wanted = sorted(producer_ids)
 
-        def told(found: list[list[tuple[int, Transaction]] | None]) -> None:
+        def told(found: list[Found | None]) -> None:
             known = [one for one in found if one is not None]
             done([one for each in known for one in each] if len(known) == len(found) else None)
 
-        gather([partial(self._transactions_at, node, wanted) for node in self._placement.members.others], told)
+        gather([partial(self._ask_for_transactions, node, wanted) for node in self._placement.members.others], told)
 
-    def _transactions_at(
-        self, node: int, producer_ids: list[int], done: Callable[[list[tuple[int, Transaction]] | None], None]
-    ) -> None:
-        def listed(answer: Message | None) -> None:
-            if not isinstance(answer, ListTransactionsResponse) or answer.error_code:
-                done(None)
-                return
-            ids = [one.transactional_id for one in answer.transaction_states]
-            if not ids:
-                done([])
-                return
-            request = DescribeTransactionsRequest(transactional_ids=ids)
-            self._peers.ask(node, request, DESCRIBE_VERSION, described, SOON_MS)
+    def _ask_for_transactions(self, node: int, producer_ids: list[int], done: Callable[[Found | None], None]) -> None:
+        async def ask() -> None:
+            done(await self._transactions_at(node, producer_ids))
 
-        def described(answer: Message | None) -> None:
-            found = _transactions_in(answer)
-            done(None if found is None else [(node, one) for one in found])
+        run(ask())
 
-        self._peers.ask(node, ListTransactionsRequest(producer_id_filters=producer_ids), LIST_VERSION, listed, SOON_MS)
+    async def _transactions_at(self, node: int, producer_ids: list[int]) -> Found | None:
+        listed = await self._asked(node, ListTransactionsRequest(producer_id_filters=producer_ids), LIST_VERSION)
+        if not isinstance(listed, ListTransactionsResponse) or listed.error_code:
+            return None
+        ids = [one.transactional_id for one in listed.transaction_states]
+        if not ids:
+            return []
+        request = DescribeTransactionsRequest(transactional_ids=ids)
+        found = _transactions_in(await self._asked(node, request, DESCRIBE_VERSION))
+        return None if found is None else [(node, one) for one in found]
+
+    def _asked(self, node: int, request: Message, version: int) -> Answer[Message | None]:
+        """The response of another broker; None if there is none in time."""
+        return Answer(lambda told: self._peers.ask(node, request, version, told, SOON_MS))
 
 
 def _codes_of(answer: Message | None, questions: Sequence[Question]) -> list[Codes]:

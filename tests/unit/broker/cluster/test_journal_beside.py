@@ -8,9 +8,16 @@ from pathlib import Path
 
 import pytest
 
+from horolog.broker.base import own_thread
 from horolog.broker.base.own_thread import OwnThread
+from horolog.broker.cluster.change_driver import ChangeDriver
+from horolog.broker.cluster.cluster_state import ClusterState, TopicsCreated
+from horolog.broker.cluster.journal_beside import JournalBeside
 from horolog.broker.cluster.new_topics import NewTopic
+from horolog.broker.cluster.own_journal import OwnJournal
 from horolog.broker.log.storage import RealStorage
+from horolog.broker.on_record import cluster_file
+from horolog.broker.on_record.cluster_file import ClusterFile, StoredTopic
 from tests.support.crew import Crew
 
 NODES = tuple(range(1, 9))
@@ -88,3 +95,38 @@ async def test_a_follower_trusts_what_its_writer_has_announced(crew, monkeypatch
     await asyncio.wait_for(done, 60)
     await until(lambda: all_have(crew, before + 1))
     assert len(disk.seen) == 1, "the writer's sync"
+
+
+MANY = 20_000
+
+
+async def test_a_broker_alone_with_many_topics_writes_them_in_another_thread_and_in_pieces(tmp_path, monkeypatch):
+    """No event loop stands for longer than a piece takes, whether it is a line or the whole state that is written."""
+    loop, storage = asyncio.get_running_loop(), RealStorage()
+    record = ClusterFile(storage, str(tmp_path))
+    files = OwnJournal(storage, record, lambda: [str(tmp_path)])
+    changes = ChangeDriver(
+        JournalBeside(files, OwnThread(loop, "journal"), files),
+        1,
+        lambda _: {},
+        lambda _, done: done(),
+        is_shared=False,
+    )
+    topics = [StoredTopic(f"topic-{number}", number.to_bytes(16), 1, {}) for number in range(MANY)]
+    changes.begin(ClusterState.of(topics, nodes=(1,)), is_news=True)
+    disk, encoders, pauses = SlowSyncs(monkeypatch), [], []
+    encode, pause = cluster_file.encode, time.sleep
+    monkeypatch.setattr(
+        cluster_file, "encode", lambda *a, **k: (encoders.append(threading.current_thread()), encode(*a, **k))[1]
+    )
+    monkeypatch.setattr(own_thread.time, "sleep", lambda seconds: (pauses.append(seconds), pause(seconds)))
+    for number in range(3):
+        made, new = loop.create_future(), StoredTopic(f"new-{number}", (MANY + number).to_bytes(16), 1, {})
+        changes.make(lambda _, new=new: TopicsCreated((new,)), made.set_result)
+        assert await asyncio.wait_for(made, 60) == {}
+    assert (disk.of(threading.current_thread()), threading.current_thread() in encoders) == ([], False)
+    assert len(encoders) == 2, "the journal and the record are begun"
+    pieces = MANY // cluster_file.TOPICS_AT_ONCE
+    assert pauses.count(own_thread.PAUSE_S) >= len(encoders) * 2 * pieces
+    changes.close()
+    assert len(ClusterFile(storage, str(tmp_path)).load().topics) == MANY + 3
