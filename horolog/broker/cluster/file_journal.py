@@ -247,20 +247,24 @@ def encode_whole(state: ClusterState) -> bytes:
 
 
 def find(storage: Storage, data_dirs: Iterable[str]) -> FoundJournal | None:
-    """The newest journal of these folders: one in a folder that was away is older. Raises StorageFault and NewerJournal.
-
-    A broker alone has a copy in each of them: one that can be read counts, even if the others are damaged.
-    """
-    found = [parse(path, data) for path, data in _journals_in(storage, data_dirs)]
-    copies = [one for one in found if one.head.is_of_one]
-    return max(copies or found, key=_how_new, default=None)
+    """The newest journal of these folders: one in a folder that was away is older. Raises StorageFault and NewerJournal."""
+    return max(find_all(storage, data_dirs), key=_how_new, default=None)
 
 
-def _journals_in(storage: Storage, data_dirs: Iterable[str]) -> Iterator[tuple[str, bytes]]:
+def find_all(storage: Storage, data_dirs: Iterable[str]) -> list[FoundJournal]:
+    """The journals of these folders. Raises StorageFault and NewerJournal."""
+    found = []
     for data_dir in data_dirs:
         path = f"{data_dir}/{JOURNAL}"
         with contextlib.suppress(FileMissing):
-            yield path, storage.read_all(path)
+            found.append(parse(path, storage.read_all(path)))
+    return found
+
+
+def continuing(journals: Sequence[FoundJournal], record: int) -> FoundJournal | None:
+    """The newest of these journals. A broker alone has copies: one that continues this record counts, even if others cannot be read."""
+    copies = [one for one in journals if one.head.is_of_one and one.head.base >= record]
+    return max(copies or journals, key=_how_new, default=None)
 
 
 def _how_new(found: FoundJournal) -> tuple[int, int, bool]:

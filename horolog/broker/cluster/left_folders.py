@@ -69,10 +69,12 @@ def merged_for_one(storage: Storage, data_dirs: Sequence[str]) -> Storage:
     except StorageFault as fault:
         from horolog.broker.cluster import file_journal
 
-        found = file_journal.find(storage, data_dirs)
-        if found is None or not found.head.is_of_one:
+        journals = file_journal.find_all(storage, data_dirs)
+        if not any(one.head.is_of_one for one in journals):
             raise
-        log.error("the changes in %s cannot be put on record, and the broker goes on from there: %s", found.path, fault)
+        log.error(
+            "the changes since the last start cannot be put on record, and the broker goes on from there: %s", fault
+        )
         return as_left(storage, data_dirs)
     return storage
 

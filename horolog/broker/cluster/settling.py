@@ -123,11 +123,11 @@ class _Folder(NamedTuple):
 
 def merge(storage: Storage, data_dirs: Sequence[str]) -> bool:
     """Whether every worker has ended well, and the folders say so. Raises StorageFault."""
-    found = file_journal.find(storage, data_dirs)
+    journals = file_journal.find_all(storage, data_dirs)
     file = ClusterFile(storage, data_dirs[0], lambda: data_dirs)
-    own_base = found.head.base if found is not None and found.head.is_of_one else None
+    own_base = max((one.head.base for one in journals if one.head.is_of_one), default=None)
     stored = load_record(file, storage, data_dirs, own_base)
-    written = file.number
+    found, written = file_journal.continuing(journals, stored.number), file.number
     if (found is None or _is_outlived(found, stored)) and _had_journal(storage, data_dirs, stored):
         found = file_journal.lost(f"{data_dirs[0]}/{JOURNAL}", "it is missing")
     folders = [

@@ -6,6 +6,7 @@ import pytest
 
 from horolog.broker.cluster import file_journal, settling
 from horolog.broker.cluster.cluster_state import ClusterState, ProducerIdsReserved, TopicsCreated, TopicsFound
+from horolog.broker.cluster.entry_lines import Head, encode_head
 from horolog.broker.cluster.journal import AppendOutcome
 from horolog.broker.cluster.own_journal import OwnJournal
 from horolog.broker.log.files import log_starts
@@ -193,6 +194,21 @@ class TestFolders:
         again.storage.remove("/a/horolog-journal")
         again.storage.write_atomically("/b/horolog-journal", old)
         assert merged(again.storage, (A, B)).rules_in_doubt
+
+
+def test_an_old_copy_is_not_taken_for_the_journal_of_workers():
+    """It lies in a folder that was away."""
+    broker = Broker(folders=(A, B))
+    broker.reserve()
+    old = broker.storage.read_all("/b/horolog-journal")
+    broker.end()
+    broker.storage.write_atomically("/b/horolog-journal", old)
+    for left in (encode_head(Head(broker.record.next_number, (1, 2))), b"nonsense"):
+        broker.storage.write_atomically("/a/horolog-journal", left)
+        found = file_journal.find(broker.storage, [A, B])
+        assert found.path == "/a/horolog-journal"
+        stored = broker.record.load()
+        assert file_journal.continuing(file_journal.find_all(broker.storage, [A, B]), stored.number).path == found.path
 
 
 def test_a_fact_that_could_not_be_written_is_there_with_the_next_change():
