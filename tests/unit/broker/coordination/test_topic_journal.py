@@ -38,6 +38,37 @@ def test_the_topic_is_made_on_first_use_as_kafka_makes_it(world, topic, count):
     assert world.cluster.topics[topic].overrides["cleanup.policy"] == "compact"
 
 
+class Later:
+    """Creates topics when a test says so."""
+
+    def __init__(self, cluster, monkeypatch):
+        self.begun = []
+        self._create = cluster.create_topics
+        monkeypatch.setattr(cluster, "create_topics", lambda *given: self.begun.append(given))
+
+    def go_on(self):
+        for given in self.begun:
+            self._create(*given)
+
+
+def test_who_asks_for_the_topic_waits_until_it_is_made(world, monkeypatch):
+    journal, later, told = journal_of(world), Later(world.cluster, monkeypatch), []
+    for _ in range(2):
+        journal.when_made(lambda refusal: told.append((refusal, len(journal.led_here))))
+    assert (told, len(later.begun)) == ([], 2)
+    later.go_on()
+    assert told == [(None, 3)] * 2, "another one has made it for the second"
+    journal.when_made(lambda refusal: told.append((refusal, len(journal.led_here))))
+    assert (len(told), len(later.begun)) == (3, 2)
+
+
+def test_who_asks_for_a_topic_that_cannot_be_made_gets_the_reason(world):
+    world.storage.fail("sync", "horolog-journal")
+    told = []
+    journal_of(world).when_made(told.append)
+    assert [one.code for one in told] == [ErrorCode.KAFKA_STORAGE_ERROR]
+
+
 def test_a_name_stays_in_its_partition_whatever_the_settings_say_later(world):
     journal = journal_of(world)
     before = journal.shard_of("group")
