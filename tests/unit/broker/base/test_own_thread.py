@@ -3,7 +3,10 @@
 import asyncio
 import threading
 
-from horolog.broker.base.own_thread import AtOnce, OwnThread
+import pytest
+
+from horolog.broker.base import own_thread
+from horolog.broker.base.own_thread import AtOnce, OwnThread, in_pieces
 
 
 async def test_work_is_done_in_order_in_another_thread_and_told_in_this_one():
@@ -71,3 +74,11 @@ def test_a_result_that_comes_after_the_loop_has_given_up_is_dropped():
     beside.run(lambda: 5, told.append)
     beside.close()
     assert told == []
+
+
+@pytest.mark.parametrize(("count", "pauses"), [(0, 0), (1, 0), (3, 0), (4, 1), (7, 2)])
+def test_others_may_go_on_between_pieces(monkeypatch, count, pauses):
+    seen = []
+    monkeypatch.setattr(own_thread.time, "sleep", seen.append)
+    assert list(in_pieces(range(count), 3)) == list(range(count))
+    assert seen == [own_thread.PAUSE_S] * pauses

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from horolog.broker.base import own_thread
-from horolog.broker.base.own_thread import OwnThread
+from horolog.broker.base.own_thread import AtOnce, OwnThread
 from horolog.broker.cluster.change_driver import ChangeDriver
 from horolog.broker.cluster.cluster_state import ClusterState, TopicsCreated
-from horolog.broker.cluster.journal_beside import JournalBeside
+from horolog.broker.cluster.journal_beside import JournalBeside, KeptBySettling
 from horolog.broker.cluster.new_topics import NewTopic
 from horolog.broker.cluster.own_journal import OwnJournal
 from horolog.broker.log.storage import RealStorage
@@ -130,3 +130,42 @@ async def test_a_broker_alone_with_many_topics_writes_them_in_another_thread_and
     assert pauses.count(own_thread.PAUSE_S) >= len(encoders) * 2 * pieces
     changes.close()
     assert len(ClusterFile(storage, str(tmp_path)).load().topics) == MANY + 3
+
+
+class Files:
+    """The files of a journal, and who keeps the record."""
+
+    written_count = 3
+
+    def __init__(self):
+        self.done = []
+
+    def begin(self, state, *, is_news):
+        self.done.append(("begin", state, is_news))
+        return False
+
+    def check(self, state):
+        self.done.append(("check", state))
+
+    def end(self, state):
+        self.done.append(("end", state))
+
+
+def test_the_start_and_the_stop_wait_for_the_record():
+    files, state = Files(), ClusterState()
+    journal = JournalBeside(files, AtOnce(), files)
+    assert not journal.begin(state, is_news=True)
+    journal.check(state)
+    journal.close(None)
+    assert files.done == [("begin", state, True), ("check", state)], "a start that failed leaves the disk as it is"
+    journal.close(state)
+    assert files.done[2:] == [("end", state)]
+    assert (journal.written_count, repr(journal).startswith("<JournalBeside of ")) == (3, True)
+
+
+def test_the_record_of_workers_is_the_settlings():
+    files = Files()
+    journal = JournalBeside(files, AtOnce(), KeptBySettling())
+    assert journal.begin(ClusterState(), is_news=True)
+    journal.close(ClusterState())
+    assert files.done == []

@@ -11,6 +11,7 @@ from horolog.broker.cluster.left_folders import (
     NoRoomToMerge,
     as_left,
     merge_what_workers_left,
+    merged_for_one,
     remove_sockets,
     topics_left,
 )
@@ -19,6 +20,7 @@ from horolog.broker.log.storage import MemoryStorage, RealStorage, StorageFault
 from horolog.broker.on_record.cluster_file import FILE_NAME, JOURNAL, parse
 from tests.support.at_once import at_once
 from tests.support.crew import Crew
+from tests.support.crew_records import Alone
 from tests.support.style import PROJECT
 
 
@@ -133,3 +135,31 @@ def test_sockets_that_killed_workers_left_are_removed(tmp_path, caplog):
     (data / SOCKETS / "somebody's").mkdir(parents=True)
     remove_sockets(RealStorage(), [str(data)])
     assert "the sockets of workers stay: " in caplog.text
+
+
+class TestForOneBroker:
+    @pytest.fixture
+    def alone(self):
+        """What a broker alone has left that was killed."""
+        crew = Crew((1,))
+        one = Alone(crew)
+        one.cluster.create_topic("orders", 2, {})
+        one.logs.abandon()
+        return crew
+
+    def test_folders_are_merged_on_the_disk(self, alone):
+        assert merged_for_one(alone.storage, alone.folders) is alone.storage
+        assert JOURNAL not in files(alone)
+        assert topics_in(alone.storage, "/data") == {"orders"}
+
+    def test_or_in_memory_where_the_disk_takes_nothing(self, alone, caplog):
+        alone.storage.fail("create", FILE_NAME, times=100)
+        merged = merged_for_one(alone.storage, alone.folders)
+        assert topics_in(merged, "/data") == {"orders"}
+        assert JOURNAL in files(alone)
+        assert "cannot be put on record" in caplog.text
+
+    def test_what_workers_have_left_is_theirs_to_serve_then(self, crew):
+        crew.storage.capacity_bytes = crew.storage.used_bytes()
+        with pytest.raises(NoRoomToMerge):
+            merged_for_one(crew.storage, crew.folders)
