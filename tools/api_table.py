@@ -27,13 +27,6 @@ NOT_SERVED = {
         "RemoveRaftVoter",
     ),
     "clients' own metrics are not collected": ("GetTelemetrySubscriptions", "PushTelemetry"),
-    "no share groups": (
-        "ShareGroupHeartbeat",
-        "ShareGroupDescribe",
-        "DescribeShareGroupOffsets",
-        "AlterShareGroupOffsets",
-        "DeleteShareGroupOffsets",
-    ),
     "no streams groups: Kafka Streams uses the classic protocol": ("StreamsGroupHeartbeat", "StreamsGroupDescribe"),
 }
 """The APIs that clients and tools may ask for, by the reason why they are not served."""

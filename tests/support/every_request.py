@@ -23,6 +23,7 @@ from horolog.protocol.messages import (
     reassignments,
     scram,
     share_fetch,
+    share_groups,
     topics,
     transactions,
 )
@@ -366,6 +367,35 @@ def _describe_members(world: World, version: int) -> Message:
     return consumer_groups.ConsumerGroupDescribeRequest(group_ids=["new", *NAMES], include_authorized_operations=True)
 
 
+def _share_member(world: World, version: int) -> Message:
+    return share_groups.ShareGroupHeartbeatRequest(
+        group_id="shared", member_id="m", member_epoch=0, subscribed_topic_names=[OPEN, SECRET]
+    )
+
+
+def _describe_share_members(world: World, version: int) -> Message:
+    return share_groups.ShareGroupDescribeRequest(group_ids=["shared", *NAMES], include_authorized_operations=True)
+
+
+def _share_offsets(world: World, version: int) -> Message:
+    topics = [share_groups.DescribeShareGroupOffsetsRequestTopic(topic_name=name, partitions=[0]) for name in NAMES]
+    groups = [share_groups.DescribeShareGroupOffsetsRequestGroup(group_id=name, topics=topics) for name in NAMES]
+    return share_groups.DescribeShareGroupOffsetsRequest(groups=groups)
+
+
+def _alter_share_offsets(world: World, version: int) -> Message:
+    partition = share_groups.AlterShareGroupOffsetsRequestPartition(partition_index=0, start_offset=0)
+    topics = [
+        share_groups.AlterShareGroupOffsetsRequestTopic(topic_name=name, partitions=[partition]) for name in NAMES
+    ]
+    return share_groups.AlterShareGroupOffsetsRequest(group_id="shared", topics=topics)
+
+
+def _delete_share_offsets(world: World, version: int) -> Message:
+    topics = [share_groups.DeleteShareGroupOffsetsRequestTopic(topic_name=name) for name in NAMES]
+    return share_groups.DeleteShareGroupOffsetsRequest(group_id="shared", topics=topics)
+
+
 def _producers(world: World, version: int) -> Message:
     request = API[ApiKey.DESCRIBE_PRODUCERS].request
     topic = _element(request, "topics")
@@ -454,6 +484,11 @@ BUILDERS: Mapping[ApiKey, Callable[[World, int], Message]] = {
     ApiKey.DESCRIBE_CLUSTER: _describe_cluster,
     ApiKey.CONSUMER_GROUP_HEARTBEAT: _member,
     ApiKey.CONSUMER_GROUP_DESCRIBE: _describe_members,
+    ApiKey.SHARE_GROUP_HEARTBEAT: _share_member,
+    ApiKey.SHARE_GROUP_DESCRIBE: _describe_share_members,
+    ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS: _share_offsets,
+    ApiKey.ALTER_SHARE_GROUP_OFFSETS: _alter_share_offsets,
+    ApiKey.DELETE_SHARE_GROUP_OFFSETS: _delete_share_offsets,
     ApiKey.DESCRIBE_PRODUCERS: _producers,
     ApiKey.DESCRIBE_TRANSACTIONS: _transactions,
     ApiKey.LIST_TRANSACTIONS: _empty(ApiKey.LIST_TRANSACTIONS),

@@ -13,5 +13,6 @@ __all__ = [
     "offsets",
     "records",
     "registry",
+    "share",
     "topic_patterns",
 ]

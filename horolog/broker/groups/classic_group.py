@@ -129,6 +129,8 @@ class Supported:
 class ClassicGroup:
     """The state of one group; `subscribed` is None if the subscriptions cannot be read."""
 
+    type_name = "classic"
+
     __slots__ = (
         "generation",
         "held",

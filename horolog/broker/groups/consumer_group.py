@@ -153,6 +153,7 @@ class ConsumerGroup:
     )
 
     protocol_type = "consumer"
+    type_name = "consumer"
 
     def __init__(self, group_id: str, shard: int, offsets: GroupOffsets, now_ms: int) -> None:
         self.id = group_id
@@ -302,11 +303,7 @@ class ConsumerGroup:
         return entry(ConsumerGroupMemberMetadataKey(group_id=self.id, member_id=member.id), value)
 
     def target_entry(self, member: ConsumerMember) -> Entry:
-        topics = [
-            TargetPartitions(topic_id=topic_id, partitions=sorted(indexes))
-            for topic_id, indexes in member.target.items()
-        ]
-        value = ConsumerGroupTargetAssignmentMemberValue(topic_partitions=topics)
+        value = ConsumerGroupTargetAssignmentMemberValue(topic_partitions=stored_target(member.target))
         return entry(ConsumerGroupTargetAssignmentMemberKey(group_id=self.id, member_id=member.id), value)
 
     def current_entry(self, member: ConsumerMember) -> Entry:
@@ -315,8 +312,8 @@ class ConsumerGroup:
             member_epoch=current.epoch,
             previous_member_epoch=current.previous_epoch,
             state=int(current.state),
-            assigned_partitions=_stored(current.assigned),
-            partitions_pending_revocation=_stored(current.revoking),
+            assigned_partitions=stored_current(current.assigned),
+            partitions_pending_revocation=stored_current(current.revoking),
         )
         return entry(ConsumerGroupCurrentMemberAssignmentKey(group_id=self.id, member_id=member.id), value)
 
@@ -344,7 +341,11 @@ def _places(current: Current) -> Iterable[tuple[bytes, int]]:
                 yield topic_id, index
 
 
-def _stored(assignment: Assignment) -> list[CurrentPartitions]:
+def stored_target(assignment: Assignment) -> list[TargetPartitions]:
+    return [TargetPartitions(topic_id=topic_id, partitions=sorted(indexes)) for topic_id, indexes in assignment.items()]
+
+
+def stored_current(assignment: Assignment) -> list[CurrentPartitions]:
     return [
         CurrentPartitions(topic_id=topic_id, partitions=sorted(indexes)) for topic_id, indexes in assignment.items()
     ]

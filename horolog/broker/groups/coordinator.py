@@ -38,6 +38,8 @@ from horolog.broker.groups.offset_fetch import OffsetFetch
 from horolog.broker.groups.registry import Group, Registry
 from horolog.broker.groups.runner import Runner
 from horolog.broker.groups.shards import Shards
+from horolog.broker.groups.share.share_coordinator import ShareCoordinator
+from horolog.broker.groups.share.share_group import ShareGroup
 from horolog.broker.groups.topic_patterns import MayDescribe
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.messages.consumer_groups import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
@@ -81,6 +83,7 @@ class GroupCoordinator:
         self.commits = Commits(cluster, clock, self._journal, self.registry, self._runner.committed)
         self._offset_fetch = OffsetFetch(cluster, self._journal, self.registry, self.commits)
         self._expiry = GroupExpiry(cluster, expiry_clock or clock, self._journal, self.registry, self.commits)
+        self.share = ShareCoordinator(cluster, known, self._journal, self.registry, self._runner, self._held)
         self.shards = Shards(self.registry, self._journal, Loader(self.registry, clock), timers, self._runner)
 
     def __repr__(self) -> str:
@@ -220,8 +223,9 @@ class GroupCoordinator:
         self.commits.delete(request, done)
 
     def expire_offsets(self) -> None:
-        """Remove expired offsets, and groups with nothing left."""
+        """Remove expired offsets, and groups with nothing left; delete the states of topics that are deleted."""
         self._expiry.run()
+        self.share.sweep()
 
     def ensure_topic(self, done: Callable[[ErrorCode], None]) -> None:
         """Create the topic of offsets if it is missing; clients look up their coordinator before anything else."""
@@ -266,9 +270,20 @@ class GroupCoordinator:
         code = group.check_delete()
         if code:
             done(code)
+        elif isinstance(group, ShareGroup):
+            self.share.delete_states(group, partial(_states_deleted, self._expiry, group, done))
         else:
             self._expiry.delete(group, partial(_deleted, done))
 
 
 def _deleted(done: Callable[[ErrorCode], None], code: ErrorCode) -> None:
     done(ErrorCode.COORDINATOR_NOT_AVAILABLE if code else ErrorCode.NONE)
+
+
+def _states_deleted(expiry: GroupExpiry, group: ShareGroup, done: Callable[[ErrorCode], None], code: ErrorCode) -> None:
+    """The persister has deleted the states of the group, or not; a member may have joined meanwhile."""
+    code = code or group.check_delete()
+    if code:
+        done(code)
+    else:
+        expiry.delete(group, partial(_deleted, done))

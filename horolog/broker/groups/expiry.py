@@ -18,6 +18,7 @@ from horolog.broker.groups.journal import GroupJournal
 from horolog.broker.groups.offsets import tombstone
 from horolog.broker.groups.records import OLD_OFFSET
 from horolog.broker.groups.registry import Group, Registry
+from horolog.broker.groups.share.share_group import ShareGroup
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.records.batch import Entry
 from horolog.protocol.topic_partition import TopicPartition
@@ -57,6 +58,8 @@ class GroupExpiry:
                 del self._registry.old_offsets[group_id]
 
     def _expire(self, group: Group, now_ms: int) -> None:
+        if isinstance(group, ShareGroup):
+            return  # such groups stay until they are deleted
         retention_ms = self._cluster.settings.offsets_retention_minutes * MINUTE_MS
         outlived = group.offsets.expired(now_ms, retention_ms, group.expiry_starts)
         expired = list(dict.fromkeys((*outlived, *self._without_topic(group))))

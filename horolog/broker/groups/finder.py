@@ -14,6 +14,7 @@ from horolog.broker.groups.migration import to_consumer
 from horolog.broker.groups.offsets import GroupOffsets
 from horolog.broker.groups.registry import Group, Registry
 from horolog.broker.groups.runner import Runner
+from horolog.broker.groups.share.share_group import ShareGroup
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.messages.consumer_groups import ConsumerGroupHeartbeatRequest
 from horolog.protocol.messages.groups import JoinGroupRequest
@@ -43,6 +44,8 @@ class Finder:
         group = self._registry.groups.get(request.group_id)
         if isinstance(group, ConsumerGroup):
             return self._to_classic(group) if group.is_empty else group
+        if isinstance(group, ShareGroup):
+            return ErrorCode.INCONSISTENT_GROUP_PROTOCOL
         if group is not None:
             return group
         if request.member_id:
@@ -72,7 +75,7 @@ class Finder:
         group = self._registry.groups.get(request.group_id)
         if isinstance(group, ConsumerGroup):
             return group
-        if request.member_epoch == 0:
+        if request.member_epoch == 0 and not isinstance(group, ShareGroup):
             if group is None and self._is_full:
                 return HeartbeatRefusal(ErrorCode.GROUP_MAX_SIZE_REACHED, "This broker keeps no more groups.")
             if group is None or (group.is_empty and not group.pending):

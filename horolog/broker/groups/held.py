@@ -14,6 +14,7 @@ from horolog.broker.groups.member_bytes import OwnedBytes, Owner
 from horolog.broker.groups.registry import Group, Registry
 from horolog.protocol.messages.consumer_groups import ConsumerGroupHeartbeatRequest
 from horolog.protocol.messages.groups import JoinGroupRequest, SyncGroupRequest
+from horolog.protocol.messages.share_groups import ShareGroupHeartbeatRequest
 
 LOOK_AGAIN_S = 1.0
 
@@ -54,6 +55,12 @@ class HeldByGroups:
     def takes_heartbeat(self, group: Group, request: ConsumerGroupHeartbeatRequest, client: Client) -> bool:
         share = OwnedBytes(bytes_of_heartbeat(request) + len(client.id), client.principal)
         return self._takes(group, share, _of(group, request.member_id, request.instance_id))
+
+    def takes_share_heartbeat(self, group: Group, request: ShareGroupHeartbeatRequest, client: Client) -> bool:
+        told = len(request.rack_id or "") + sum(map(len, request.subscribed_topic_names or ()))
+        return self._takes(
+            group, OwnedBytes(told + len(client.id), client.principal), _of(group, request.member_id, None)
+        )
 
     def takes_sync(self, group: Group, request: SyncGroupRequest, owner: Owner) -> bool:
         """Whether a leader's assignments may have this size, in place of the previous ones."""

@@ -84,7 +84,7 @@ def refresh(step: ConsumerStep, *, bump: bool) -> None:
     metadata_hash = group.metadata_hash
     if topics != group.topics:
         group.topics, group.subscribed = topics, frozenset(topics)
-        metadata_hash = _hash(topics)
+        metadata_hash = hash_of(topics)
     if bump or metadata_hash != group.metadata_hash:
         group.metadata_hash = metadata_hash
         group.epoch += 1
@@ -150,7 +150,7 @@ def _wish(member: ConsumerMember, known: Known) -> tuple[object, ...]:
     return member.topics, member.regex
 
 
-def _hash(topics: Mapping[str, tuple[bytes, int]]) -> int:
+def hash_of(topics: Mapping[str, tuple[bytes, int]]) -> int:
     """A hash that changes when a topic is added, removed, created again or gets more partitions."""
     digest = blake2b(digest_size=8)
     for name, (topic_id, count) in sorted(topics.items()):

@@ -7,9 +7,10 @@ from collections.abc import Callable, Iterator
 from horolog.broker.groups.classic_group import ClassicGroup
 from horolog.broker.groups.consumer_group import ConsumerGroup
 from horolog.broker.groups.offsets import GroupOffsets
+from horolog.broker.groups.share.share_group import ShareGroup
 from horolog.protocol.errors import ErrorCode
 
-Group = ClassicGroup | ConsumerGroup
+Group = ClassicGroup | ConsumerGroup | ShareGroup
 
 
 class Registry:

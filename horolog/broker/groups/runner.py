@@ -15,6 +15,8 @@ from horolog.broker.groups.decision import Decision, GroupTimer, unbound
 from horolog.broker.groups.journal import GroupJournal
 from horolog.broker.groups.known import Known
 from horolog.broker.groups.registry import Group, Registry
+from horolog.broker.groups.share.share_decisions import decide_share
+from horolog.broker.groups.share.share_group import ShareGroup
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.messages.groups import HeartbeatRequest
 
@@ -43,6 +45,8 @@ class Runner:
         decision: Decision[Any]
         if isinstance(group, ClassicGroup):
             decision = classic.decide(group, event, self._known.settings, now_ms)
+        elif isinstance(group, ShareGroup):
+            decision = decide_share(group, event, self._known, now_ms)
         else:
             decision = kip848.decide(group, event, self._known, now_ms)
         self.act(decision)

@@ -125,4 +125,9 @@ HANDLERS: dict[ApiKey, Handler] = {
     ApiKey.WRITE_SHARE_GROUP_STATE: Handler(0, 1, "share_state:write"),
     ApiKey.DELETE_SHARE_GROUP_STATE: Handler(0, 0, "share_state:delete"),
     ApiKey.READ_SHARE_GROUP_STATE_SUMMARY: Handler(0, 1, "share_state:read_summary"),
+    ApiKey.SHARE_GROUP_HEARTBEAT: Handler(1, 1, "share_groups:heartbeat"),
+    ApiKey.SHARE_GROUP_DESCRIBE: Handler(1, 1, "share_groups:describe"),
+    ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS: Handler(0, 1, "share_groups:describe_offsets"),
+    ApiKey.ALTER_SHARE_GROUP_OFFSETS: Handler(0, 0, "share_groups:alter_offsets"),
+    ApiKey.DELETE_SHARE_GROUP_OFFSETS: Handler(0, 0, "share_groups:delete_offsets"),
 }

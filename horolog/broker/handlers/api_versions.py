@@ -26,7 +26,7 @@ from horolog.protocol.messages.api_versions import (
 FIRST_VERSION_WITH_SOFTWARE_NAME = 3
 FIRST_VERSION_WITH_LEVEL_0 = 4
 MAX_SOFTWARE_NAME_LENGTH = 255
-FEATURES = {"group.version": 1, "transaction.version": 2}
+FEATURES = {"group.version": 1, "share.version": 1, "transaction.version": 2}
 FEATURES_EPOCH = 0
 """Features never change here."""
 

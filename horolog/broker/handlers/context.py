@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from horolog.broker.config.settings import Settings
     from horolog.broker.coordination.keyed_queue import KeyedQueue, RetryGuard
     from horolog.broker.groups.coordinator import GroupCoordinator
+    from horolog.broker.groups.share.share_offsets import ShareOffsets
     from horolog.broker.handlers.fetch_sessions import FetchSessions
     from horolog.broker.handlers.throttling import Throttle
     from horolog.broker.log.manager import LogManager
@@ -116,6 +117,7 @@ class BrokerView(Protocol):
     groups: GroupCoordinator
     transactions: TransactionCoordinator
     shares: Shares
+    share_offsets: ShareOffsets
     joining: Joining
     placement: Placement
     quotas: ClientQuotas

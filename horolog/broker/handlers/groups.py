@@ -100,7 +100,7 @@ def list_groups(
     types = {kind.lower() for kind in request.types_filter}
     listed: list[ListedGroup] = []
     for number, group in enumerate(broker.groups.groups()):
-        if (not states or group.state_name.lower() in states) and (not types or _type_of(group) in types):
+        if (not states or group.state_name.lower() in states) and (not types or group.type_name in types):
             listed.append(_listed(group))
         if number % GROUPS_AT_ONCE == GROUPS_AT_ONCE - 1:
             yield
@@ -112,12 +112,8 @@ def _listed(group: Group) -> ListedGroup:
         group_id=group.id,
         protocol_type=group.protocol_type or "",
         group_state=group.state_name,
-        group_type=_type_of(group),
+        group_type=group.type_name,
     )
-
-
-def _type_of(group: Group) -> str:
-    return "classic" if isinstance(group, ClassicGroup) else "consumer"
 
 
 def describe(broker: BrokerView, request: DescribeGroupsRequest, context: RequestContext) -> DescribeGroupsResponse:

@@ -14,7 +14,7 @@ from horolog.broker.handlers import produce
 from horolog.protocol.apis import API, ApiKey
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.flat import value_of, values_of, with_structs
-from horolog.protocol.messages import consumer_groups, groups
+from horolog.protocol.messages import consumer_groups, groups, share_groups
 from horolog.protocol.messages.metadata import MetadataResponseTopic
 from horolog.protocol.messages.offsets import (
     OffsetCommitResponseTopic,
@@ -69,7 +69,13 @@ NUMBERS = ("offset", "watermark", "timestamp", "_epoch", "generation_id", "leade
 """Endings of the names of fields that hold -1 where they have no value."""
 NO_NUMBER = -1
 
-HOLDING_ZERO = {TransactionState, consumer_groups.ConsumerGroupHeartbeatResponse, consumer_groups.DescribedGroup}
+HOLDING_ZERO = {
+    TransactionState,
+    consumer_groups.ConsumerGroupHeartbeatResponse,
+    consumer_groups.DescribedGroup,
+    share_groups.DescribedShareGroup,
+    share_groups.ShareGroupHeartbeatResponse,
+}
 """Answers and parts in which such fields are 0."""
 
 NOTES = {"metadata"}
@@ -119,6 +125,8 @@ DENIALS_AS_KAFKA: dict[type[Struct], str | None] = {
     DescribeUserScramCredentialsResult: None,
     consumer_groups.ConsumerGroupHeartbeatResponse: None,
     consumer_groups.DescribedGroup: None,
+    share_groups.DescribedShareGroup: None,
+    share_groups.ShareGroupHeartbeatResponse: None,
     groups.Coordinator: "",
     groups.DescribedGroup: None,
     PartitionProduceResponse: None,

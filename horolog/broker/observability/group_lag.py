@@ -12,6 +12,7 @@ from functools import lru_cache
 from horolog.broker.cluster.topic import Topic
 from horolog.broker.groups.classic_group import CONSUMER_PROTOCOL, ClassicGroup
 from horolog.broker.groups.consumer_group import ConsumerGroup
+from horolog.broker.groups.registry import Group
 from horolog.broker.log.partition import OffsetOutOfRange, Partition
 from horolog.broker.log.storage import StorageFault
 from horolog.protocol.errors import DecodeError
@@ -40,7 +41,7 @@ def lag_records(partition: Partition, committed: int) -> int:
 
 
 def uncommitted_records(
-    group: ClassicGroup | ConsumerGroup,
+    group: Group,
     partitions: Mapping[TopicPartition, Partition],
     topics: Mapping[bytes, Topic],
 ) -> int:
@@ -49,13 +50,13 @@ def uncommitted_records(
     return sum(lag_records(partitions[key], 0) for key in asked if key in partitions and group.offsets.get(key) is None)
 
 
-def _read_by_members(group: ClassicGroup | ConsumerGroup, topics: Mapping[bytes, Topic]) -> Iterator[TopicPartition]:
+def _read_by_members(group: Group, topics: Mapping[bytes, Topic]) -> Iterator[TopicPartition]:
     if isinstance(group, ConsumerGroup):
         for one in group.members.values():
             for topic_id, indexes in one.current.assigned.items():
                 if topic_id in topics:
                     yield from ((topics[topic_id].name, index) for index in indexes)
-    elif group.protocol_type == CONSUMER_PROTOCOL:
+    elif isinstance(group, ClassicGroup) and group.protocol_type == CONSUMER_PROTOCOL:
         for member in group.members.values():
             data = bytes(member.assignment)
             yield from _assigned(data) if len(data) <= SHORT_BYTES else _assigned.__wrapped__(data)

@@ -12,9 +12,8 @@ from dataclasses import fields
 from itertools import islice
 
 from horolog.broker.base.metrics import Described, Kind, Samples
-from horolog.broker.groups.classic_group import ClassicGroup
-from horolog.broker.groups.consumer_group import ConsumerGroup
 from horolog.broker.groups.offsets import Committed
+from horolog.broker.groups.registry import Group
 from horolog.broker.log.counters import LogCounters
 from horolog.broker.log.partition import Partition
 from horolog.broker.observability import disk_room, kept_damage
@@ -235,7 +234,7 @@ class StateMetrics:
 
     def _groups(self, limit: int, left_out: list[tuple[tuple[str, ...], float]]) -> Iterator[CollectedMetric]:
         groups = list(self._broker.groups.registry.groups.values())
-        kinds = Counter((_protocol(one), one.state_name) for one in groups)
+        kinds = Counter((one.type_name, one.state_name) for one in groups)
         yield GROUPS, [(kind, count) for kind, count in sorted(kinds.items())]
         yield MEMBERS, [((one.id,), len(one.members)) for one in groups[:limit]]
         shown = list(islice(self._committed(groups), limit))
@@ -246,9 +245,7 @@ class StateMetrics:
         left_out.append((("group",), max(0, len(groups) - limit)))
         left_out.append((("group_partition",), sum(len(one.offsets) for one in groups) - len(shown)))
 
-    def _committed(
-        self, groups: list[ClassicGroup | ConsumerGroup]
-    ) -> Iterator[tuple[tuple[str, str, str], Partition, Committed]]:
+    def _committed(self, groups: list[Group]) -> Iterator[tuple[tuple[str, str, str], Partition, Committed]]:
         partitions = self._broker.logs.partitions
         for group in groups:
             for key, committed in group.offsets.items():
@@ -279,7 +276,3 @@ def _state(partition: Partition) -> str:
 
 def _newest_ms(partition: Partition) -> int:
     return max((segment.max_timestamp for segment in partition.segments), default=-1)
-
-
-def _protocol(group: ClassicGroup | ConsumerGroup) -> str:
-    return "classic" if isinstance(group, ClassicGroup) else "consumer"

@@ -40,6 +40,8 @@ from horolog.broker.config.settings import Settings
 from horolog.broker.coordination.keyed_queue import KeyedQueue, RetryGuard
 from horolog.broker.coordination.timers import LoopTimers
 from horolog.broker.groups.coordinator import GroupCoordinator
+from horolog.broker.groups.share.latest_offsets import LatestOffsets
+from horolog.broker.groups.share.share_offsets import ShareOffsets
 from horolog.broker.handlers.fetch_sessions import FetchSessions
 from horolog.broker.log.integrity import BeingRescanned
 from horolog.broker.log.manager import LogManager
@@ -61,7 +63,6 @@ from horolog.broker.server.hot_path import HOT_PATH
 from horolog.broker.server.process import BrokerProcess, sole
 from horolog.broker.server.start_notes import notes
 from horolog.broker.server.upkeep import Upkeep
-from horolog.broker.share.broker_terms import terms_of_broker
 from horolog.broker.share.shares import Shares
 from horolog.broker.transactions.coordinator import TransactionCoordinator
 from horolog.broker.transactions.joining import Joining
@@ -112,6 +113,8 @@ class AdvertisedEndpoints:
 class Broker:
     """Every part of a running broker; what handlers see is `handlers.context.BrokerView`."""
 
+    share_offsets: ShareOffsets
+
     def __init__(
         self,
         settings: Settings,
@@ -152,7 +155,7 @@ class Broker:
         self.joining = Joining(self.transactions, others, self.cluster, loop.call_soon)
         self._group_timers = LoopTimers(clock, loop)
         self.groups = GroupCoordinator(self.cluster, self.committer, clock, self._group_timers, expiry_clock)
-        self.shares = Shares(self, process.peers, self._group_timers, lambda _: terms_of_broker(self.settings))
+        self.shares = Shares(self, process.peers, self._group_timers, self.groups.share.settings)
         self.fetch_sessions = FetchSessions(
             settings.max_incremental_fetch_session_cache_slots, clock, settings.horolog_fetch_session_partitions_max
         )
@@ -188,6 +191,7 @@ class Broker:
         await _missing_created(self.cluster, self.settings.horolog_create_topics)
         self._open_transactions()
         self.shares.states.open()
+        self._serve_share_groups()
         self._load_groups(self.groups.load())
         dispatcher = self.dispatcher
         for address in listen_addresses(self.settings):
@@ -315,6 +319,12 @@ class Broker:
             self.transactions.lost(shard)
         elif topic == SHARE_GROUP_STATE:
             self.shares.states.lost(shard)
+
+    def _serve_share_groups(self) -> None:
+        """The coordinator of share groups works with the persister, which stands above it."""
+        self.groups.share.persister = self.shares.persister
+        ends = LatestOffsets(self.cluster, self.placement, self._process.peers)
+        self.share_offsets = ShareOffsets(self.groups.share, ends)
 
     def _offsets_ended(self, producer_id: int, committed: bool) -> None:
         """A transaction's marker is in the log of offsets."""

@@ -2,7 +2,6 @@
 
 __all__ = [
     "acknowledging",
-    "broker_terms",
     "journal",
     "leader",
     "partition",

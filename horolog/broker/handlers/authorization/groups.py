@@ -21,6 +21,15 @@ from horolog.protocol.messages.offsets import (
     OffsetFetchResponsePartitions,
     OffsetFetchResponseTopics,
 )
+from horolog.protocol.messages.share_groups import (
+    DescribedShareGroup,
+    DescribeShareGroupOffsetsRequestGroup,
+    DescribeShareGroupOffsetsRequestTopic,
+    DescribeShareGroupOffsetsResponse,
+    DescribeShareGroupOffsetsResponsePartition,
+    DescribeShareGroupOffsetsResponseTopic,
+    ShareGroupDescribeResponse,
+)
 from horolog.protocol.messages.transactions import AddPartitionsToTxnResponse, DescribeTransactionsResponse
 from horolog.protocol.records.head import NO_OFFSET
 
@@ -50,7 +59,8 @@ def coordinators(asked: AuthorizedRequest) -> ErrorCode | None:
 
 
 def own_group_operations(
-    asked: AuthorizedRequest, answer: DescribeGroupsResponse | ConsumerGroupDescribeResponse
+    asked: AuthorizedRequest,
+    answer: DescribeGroupsResponse | ConsumerGroupDescribeResponse | ShareGroupDescribeResponse,
 ) -> None:
     for group in answer.groups:
         group.authorized_operations = own_operations(
@@ -70,6 +80,20 @@ def hide_assignments(asked: AuthorizedRequest, answer: ConsumerGroupDescribeResp
         one
         if all(asked.may_topic(Operation.DESCRIBE, name) for name in _assigned(one))
         else DescribedGroup(group_id=one.group_id, error_code=DENIED, error_message=HIDDEN_TOPICS)
+        for one in answer.groups
+    ]
+
+
+def hide_share_assignments(asked: AuthorizedRequest, answer: ShareGroupDescribeResponse) -> None:
+    """A group with a topic that may not be described is refused."""
+    answer.groups = [
+        one
+        if all(
+            asked.may_topic(Operation.DESCRIBE, topic.topic_name)
+            for member in one.members
+            for topic in member.assignment.topic_partitions
+        )
+        else DescribedShareGroup(group_id=one.group_id, error_code=DENIED, error_message=HIDDEN_TOPICS)
         for one in answer.groups
     ]
 
@@ -132,6 +156,51 @@ def _committed_of_groups(asked: AuthorizedRequest) -> None:
                 group.topics += topics
 
     asked.then(told)
+
+
+def share_offsets(asked: AuthorizedRequest) -> ErrorCode | None:
+    """DESCRIBE on each group, and on each topic; a request for all topics gets those that the principal may describe."""
+    kept: list[DescribeShareGroupOffsetsRequestGroup] = []
+    refused: list[DescribeShareGroupOffsetsRequestGroup] = []
+    hidden: list[list[DescribeShareGroupOffsetsResponseTopic]] = []
+    for group in asked.request.groups:
+        if not asked.may(Operation.DESCRIBE, ResourceType.GROUP, group.group_id):
+            refused.append(group)
+            continue
+        kept.append(group)
+        topics = group.topics or ()
+        hidden.append([_hidden_share(one) for one in topics if not asked.may_topic(Operation.DESCRIBE, one.topic_name)])
+        if hidden[-1]:
+            asked.hides_something()
+            group.topics = [one for one in topics if asked.may_topic(Operation.DESCRIBE, one.topic_name)]
+    asked.leave_out("groups", kept, refused, ErrorCode.GROUP_AUTHORIZATION_FAILED)
+    every = [group.topics is None for group in kept]
+
+    def told(answer: DescribeShareGroupOffsetsResponse) -> None:
+        for group, topics, all_topics in zip(answer.groups, hidden, every, strict=True):
+            if all_topics:
+                group.topics = [one for one in group.topics if asked.may_topic(Operation.DESCRIBE, one.topic_name)]
+            elif not group.error_code:
+                group.topics += topics
+
+    asked.then(told)
+    return None
+
+
+def _hidden_share(topic: DescribeShareGroupOffsetsRequestTopic) -> DescribeShareGroupOffsetsResponseTopic:
+    return DescribeShareGroupOffsetsResponseTopic(
+        topic_name=topic.topic_name,
+        partitions=[
+            DescribeShareGroupOffsetsResponsePartition(
+                partition_index=index,
+                start_offset=NO_OFFSET,
+                leader_epoch=-1,
+                error_code=DENIED,
+                error_message=DENIED.message,
+            )
+            for index in topic.partitions
+        ],
+    )
 
 
 def _is_known(asked: AuthorizedRequest, topic: Any) -> bool:

@@ -181,6 +181,23 @@ NEEDS: Final[Mapping[ApiKey, Needs]] = {
         AnswerChange("DESCRIBE on all topics assigned in a group", groups.hide_assignments),
         AnswerChange("the response has the principal's own operations", groups.own_group_operations),
     ),
+    ApiKey.SHARE_GROUP_HEARTBEAT: needs(_ON_GROUP, Special("DESCRIBE on all topics subscribed to", groups.subscribed)),
+    ApiKey.SHARE_GROUP_DESCRIBE: needs(
+        OnEach(Operation.DESCRIBE, ResourceType.GROUP, "group_ids", None),
+        AnswerChange("DESCRIBE on all topics assigned in a group", groups.hide_share_assignments),
+        AnswerChange("the response has the principal's own operations", groups.own_group_operations),
+    ),
+    ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS: needs(
+        Special("DESCRIBE on each group; DESCRIBE on each topic", groups.share_offsets)
+    ),
+    ApiKey.ALTER_SHARE_GROUP_OFFSETS: needs(
+        _ON_GROUP, OnEach(Operation.READ, ResourceType.TOPIC, "topics", "topic_name")
+    ),
+    ApiKey.DELETE_SHARE_GROUP_OFFSETS: needs(
+        OnOne(Operation.DELETE, ResourceType.GROUP, "group_id"),
+        OnEach(Operation.READ, ResourceType.TOPIC, "topics", "topic_name", asks_in_any_case=True),
+        changes=ChangingApi(Operation.DELETE, changes.forgotten_offsets),
+    ),
     ApiKey.DESCRIBE_PRODUCERS: needs(OnEach(Operation.READ, ResourceType.TOPIC, "topics")),
     ApiKey.DESCRIBE_TRANSACTIONS: needs(
         OnEach(Operation.DESCRIBE, ResourceType.TRANSACTIONAL_ID, "transactional_ids", None),

@@ -2,7 +2,7 @@
 
 import pytest
 
-from horolog.broker.groups.iso_durations import is_duration
+from horolog.broker.groups.iso_durations import duration_ms, is_duration
 
 
 @pytest.mark.parametrize("text", ["P1D", "PT1H", "P1DT2H3M4.5S", "pt0s", "PT90M"])
@@ -15,3 +15,11 @@ def test_what_is_one(text):
 )
 def test_what_is_none(text):
     assert not is_duration(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "found_ms"),
+    [("P1D", 86_400_000), ("PT1H", 3_600_000), ("pt2m3s", 123_000), ("PT4.5S", 4_500), ("PT0.0009S", 0), ("PT0S", 0)],
+)
+def test_its_length(text, found_ms):
+    assert duration_ms(text) == found_ms

@@ -239,9 +239,9 @@ async def test_what_retention_has_removed_is_not_delivered(broker):
 
 
 async def test_records_of_aborted_transactions_are_delivered_to_nobody_where_the_group_wants_none(broker):
-    from horolog.broker.share.broker_terms import terms_of_broker
+    from horolog.broker.groups.share.share_settings import share_settings
 
-    terms = terms_of_broker(broker.broker.settings)._replace(read_committed=True)
+    terms = share_settings({}, broker.broker.settings)._replace(read_committed=True)
     broker.broker.shares.leader.terms_of = lambda _: terms
     log = broker.broker.cluster.topics["t"].find(0)
     await put(broker, 2)

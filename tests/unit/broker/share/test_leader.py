@@ -4,9 +4,9 @@ import asyncio
 
 import pytest
 
+from horolog.broker.groups.share.share_settings import ShareReset, share_settings
 from horolog.broker.log.storage import MemoryStorage, StorageFault
 from horolog.broker.share import leader as leader_module
-from horolog.broker.share.broker_terms import Reset, terms_of_broker
 from horolog.broker.share.leader import OpenShare, limits_of
 from horolog.broker.share.partition import SharePartition
 from horolog.broker.share.persister import SharePersister
@@ -18,7 +18,7 @@ from tests.support.share_broker import Member, initialize, opened, partition, pu
 
 
 def begin_at(broker, kind, before_ms=0):
-    terms = terms_of_broker(broker.broker.settings)._replace(reset=Reset(kind, before_ms))
+    terms = share_settings({}, broker.broker.settings)._replace(reset=ShareReset(kind, before_ms))
     broker.broker.shares.leader.terms_of = lambda _: terms
 
 
@@ -136,7 +136,7 @@ async def test_what_was_accepted_is_not_delivered_after_a_kill():
 def test_limits_follow_the_terms():
     from tests.support.logs import broker_settings
 
-    terms = terms_of_broker(broker_settings())
+    terms = share_settings({}, broker_settings())
     assert limits_of(terms) == (30.0, 5, 2_000, True)
 
 
