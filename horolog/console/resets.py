@@ -100,19 +100,19 @@ async def plan(
     from horolog.client.admin.admin import Admin
 
     admin = Admin(visit.client)
-    described, committed, first, last = await asyncio.gather(
-        admin.describe_groups([name]),
-        admin.group_offsets(name),
+    described = (await admin.describe_groups([name]))[name]
+    positions, first, last = await asyncio.gather(
+        admin.positions_of(described),
         ends(visit.client, dict.fromkeys(places, EARLIEST)),
         ends(visit.client, dict.fromkeys(places, LATEST)),
     )
-    if described[name].state == DEAD and not committed:
+    if described.state == DEAD and not positions:
         raise Refused(f"there is no group {name!r}", 404)
     found = {} if to_ms is None else await targets(visit.client, places, max(0, to_ms))
-    before = {place: known.offset for place in places if (known := committed.get(place))}
+    before = {place: known.offset for place in places if (known := positions.get(place)) and known.offset is not None}
     times = await next_timestamps(visit.client, {place: max(at, first[place]) for place, at in before.items()}, last)
     steps = [_step(place, before.get(place), found.get(place), (first[place], last[place])) for place in places]
-    return described[name], steps, [time for time in times.values() if time is not None]
+    return described, steps, [time for time in times.values() if time is not None]
 
 
 def _step(
@@ -150,16 +150,16 @@ async def _applied(visit: Visit, form: Mapping[str, str]) -> Response:
     if not wanted or any(len(pair) != 2 for pair in wanted.values()):
         raise Refused("the form has no offsets")
     admin = Admin(visit.client)
-    state = (await admin.describe_groups([name]))[name].state
-    if state not in IDLE:
-        raise Refused(f"group {name} is {state}: it has members; stop them first", 409)
-    committed = await admin.group_offsets(name)
+    described = (await admin.describe_groups([name]))[name]
+    if described.state not in IDLE:
+        raise Refused(f"group {name} is {described.state}: it has members; stop them first", 409)
+    positions = await admin.positions_of(described)
     for index, (before, _) in wanted.items():
-        known = committed.get(TopicPartition(topic, index))
-        if (known.offset if known else -1) != before:
+        known = positions.get(TopicPartition(topic, index))
+        if (-1 if known is None or known.offset is None else known.offset) != before:
             raise Refused(f"partition {index} has moved since the page was shown; this is how it is now", 409)
     after = {TopicPartition(topic, index): target for index, (_, target) in wanted.items()}
-    await admin.alter_group_offsets(name, after)
+    await admin.move_group(described, after)
     user = visit.session.user or "-"
     said = ", ".join(f"{index}: {before} to {target}" for index, (before, target) in sorted(wanted.items()))
     _log.warning("%s reset group %r of %s, topic %r: %s", user, name, visit.cluster.name, topic, said)

@@ -575,6 +575,22 @@ def test_groups_are_listed_described_and_deleted(run, hourly):
     assert run("groups", "reset", group).code == 2
 
 
+def test_a_share_group_is_reset_before_it_has_members(run, hourly):
+    group = unique("share")
+    reset = run("groups", "reset", group, "--share", "--topic", hourly, "--to", f"@{TIMES[3]}ms", "-o", "json").json
+    assert [(each["from"], each["to"]) for each in reset] == [(None, 3)]
+    assert {each["group"]: each["kind"] for each in run("groups", "list", "-o", "json").json}[group] == "share"
+    described = run("groups", "describe", group, "-o", "json").json[0]
+    assert (described["state"], described["protocol_type"]) == ("Empty", "share")
+    (lag,) = run("groups", "lag", group, "-o", "json").json
+    assert (lag["committed"], lag["lag_records"], lag["lag_seconds"] > 0) == (3, len(TIMES) - 3, True)
+    assert run("groups", "reset", group, "--by=-1", "-o", "json").json[0]["to"] == 2
+    assert run("groups", "delete", group, "--topic", hourly, "--yes").code == 0
+    assert run("groups", "describe", group).code == 0
+    assert run("groups", "delete", group, "--yes").code == 0
+    assert run("groups", "describe", group).code == 4
+
+
 # -- health and bench
 
 

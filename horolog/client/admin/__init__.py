@@ -5,6 +5,7 @@ __all__ = [
     "admin_cluster",
     "admin_configs",
     "admin_groups",
+    "admin_share_groups",
     "admin_topics",
     "admin_users",
     "commits",

@@ -5,7 +5,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from horolog.client.admin.admin_base import AdminBase, collect
+from horolog.client.admin.admin_base import collect
+from horolog.client.admin.admin_share_groups import SHARE_PROTOCOL, GroupPosition, ShareGroupAdmin
 from horolog.client.values.errors import check, first
 from horolog.client.values.types import Committed, TopicPartition
 from horolog.client.wire.group_wire import decode_assignment, decode_subscription
@@ -40,7 +41,7 @@ class GroupListing:
     group: str
     protocol_type: str
     state: str  # empty: the broker is too old to say
-    kind: str  # "Classic", "Consumer"; empty: the broker is too old to say
+    kind: str  # "Classic", "Consumer", "Share"; empty: the broker is too old to say
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +63,7 @@ class GroupDescription:
     members: tuple[GroupMember, ...]
 
 
-class GroupAdmin(AdminBase):
+class GroupAdmin(ShareGroupAdmin):
     async def list_groups(self, states: Iterable[str] = ()) -> list[GroupListing]:
         """The groups of all brokers."""
         wanted = list(states)
@@ -94,7 +95,7 @@ class GroupAdmin(AdminBase):
         )
         each = first(response.groups, "groups")
         if each.error_code == ErrorCode.GROUP_ID_NOT_FOUND or (not each.error_code and each.group_state == "Dead"):
-            newer = await self._describe_consumer_group(group)
+            newer = await self._describe_consumer_group(group) or await self._describe_share_group(group)
             return newer or GroupDescription(group, "Dead", "", "", ())
         check(each.error_code, each.error_message, group=group)
         members = tuple(
@@ -140,6 +141,27 @@ class GroupAdmin(AdminBase):
         )
         return GroupDescription(group, each.group_state, CONSUMER_PROTOCOL, each.assignor_name, members)
 
+    async def _describe_share_group(self, group: str) -> GroupDescription | None:
+        each = await self.share_group_of(group)
+        if each is None:
+            return None
+        members = tuple(
+            GroupMember(
+                member.member_id,
+                None,
+                member.client_id,
+                member.client_host,
+                tuple(member.subscribed_topic_names),
+                tuple(
+                    TopicPartition(topic.topic_name, index)
+                    for topic in member.assignment.topic_partitions
+                    for index in topic.partitions
+                ),
+            )
+            for member in each.members
+        )
+        return GroupDescription(group, each.group_state, SHARE_PROTOCOL, each.assignor_name, members)
+
     async def delete_groups(self, groups: Iterable[str]) -> None:
         results: list[tuple[str, int, str | None, None]] = []
         for group in groups:
@@ -152,6 +174,22 @@ class GroupAdmin(AdminBase):
         collect(results)
 
     # Offsets
+
+    async def positions_of(self, described: GroupDescription) -> dict[TopicPartition, GroupPosition]:
+        """Where a group of any type continues, in all partitions that it has read."""
+        if described.protocol_type == SHARE_PROTOCOL:
+            return await self.share_group_offsets(described.group)
+        return {
+            place: GroupPosition(None if found is None else found.offset)
+            for place, found in (await self.group_offsets(described.group)).items()
+        }
+
+    async def move_group(self, described: GroupDescription, offsets: Mapping[TopicPartition, int]) -> None:
+        """Set where a group of any type continues; it must have no members."""
+        if described.protocol_type == SHARE_PROTOCOL:
+            await self.alter_share_group_offsets(described.group, offsets)
+        else:
+            await self.alter_group_offsets(described.group, offsets)
 
     async def group_offsets(
         self, group: str, partitions: Iterable[TopicPartition] | None = None, *, stable: bool = False

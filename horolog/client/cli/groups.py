@@ -13,6 +13,7 @@ from horolog.commands.online.looked_at import NO_COMMIT, require_looked_at, why_
 
 if TYPE_CHECKING:
     from horolog.client.admin.admin import Admin
+    from horolog.client.admin.admin_groups import GroupDescription
     from horolog.client.moments.lagging import Lag
     from horolog.client.values.times import Moment
     from horolog.client.values.types import TopicPartition
@@ -225,6 +226,7 @@ def _reset_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--to", metavar="TIME", help="continue at the first record at or after it; earliest, latest")
     parser.add_argument("--to-offset", type=whole_number, metavar="N", help="continue at this offset")
     parser.add_argument("--by", metavar="N", help="so many offsets forward, or back: --by=-100")
+    parser.add_argument("--share", action="store_true", help="a group that does not exist yet becomes a share group")
     parser.add_argument("-n", "--dry-run", action="store_true", help="only show the new offsets")
     add_zone(parser)
 
@@ -237,18 +239,17 @@ async def _reset(arguments: argparse.Namespace, console: Console) -> ExitCode:
         raise UsageError("where to go is said once", "give one of --to, --to-offset and --by")
     moment = _moment_to_go_to(arguments, console)
     async with admin_of(arguments) as admin:
-        state = await _state_to_reset(admin, arguments)
-        committed = await admin.group_offsets(arguments.group)
-        before = {place: found.offset for place, found in committed.items() if found}
-        places = await _places(admin, arguments, list(committed))
+        group = await _group_to_reset(admin, arguments)
+        before = {place: found.offset for place, found in (await admin.positions_of(group)).items()}
+        places = await _places(admin, arguments, list(before))
         if moment is not None:
             after = await targets(admin.client, places, moment.ms)
         else:
             after = await _where_to(admin, arguments, places, before, console)
         if not arguments.dry_run and after:
-            await admin.alter_group_offsets(arguments.group, {place: offset for place, (offset, _) in after.items()})
-    if state not in IDLE_STATES:
-        console.warn(f"the group is {state}: its offsets can only be set while it has no members")
+            await admin.move_group(group, {place: offset for place, (offset, _) in after.items()})
+    if group.state not in IDLE_STATES:
+        console.warn(f"the group is {group.state}: its offsets can only be set while it has no members")
     _show_reset(arguments.group, places, before, after, console)
     if arguments.dry_run:
         console.note("nothing was changed (--dry-run)")
@@ -272,16 +273,20 @@ def _moment_to_go_to(arguments: argparse.Namespace, console: Console) -> "Moment
     return moment
 
 
-async def _state_to_reset(admin: "Admin", arguments: argparse.Namespace) -> str:
-    """The group's state; one that does not exist may be reset if topics are named: then it begins at the given place."""
-    state = (await admin.describe_groups([arguments.group]))[arguments.group].state
-    if state not in IDLE_STATES and not arguments.dry_run:
+async def _group_to_reset(admin: "Admin", arguments: argparse.Namespace) -> "GroupDescription":
+    """The group; one that does not exist may be reset if topics are named: then it begins at the given place."""
+    from dataclasses import replace
+
+    group = (await admin.describe_groups([arguments.group]))[arguments.group]
+    if group.state not in IDLE_STATES and not arguments.dry_run:
         raise CommandError(
-            f"group {arguments.group} is {state}: it has members", "stop them first, or look with --dry-run"
+            f"group {arguments.group} is {group.state}: it has members", "stop them first, or look with --dry-run"
         )
-    if state == DEAD and not arguments.topic:
+    if group.state != DEAD:
+        return group
+    if not arguments.topic:
         await _require(admin, arguments.group)
-    return state
+    return replace(group, protocol_type="share") if arguments.share else group
 
 
 async def _places(
@@ -301,7 +306,7 @@ async def _where_to(
     admin: "Admin",
     arguments: argparse.Namespace,
     places: "list[TopicPartition]",
-    before: "dict[TopicPartition, int]",
+    before: "dict[TopicPartition, int | None]",
     console: Console,
 ) -> "dict[TopicPartition, tuple[int, int | None]]":
     """The offset for each partition, for resets by offset."""
@@ -315,7 +320,7 @@ async def _where_to(
         wanted = dict.fromkeys(places, arguments.to_offset)
     else:
         step = _step(arguments.by)
-        wanted = {place: before[place] + step for place in places if place in before}
+        wanted = {place: at + step for place in places if (at := before.get(place)) is not None}
     return {place: (offset, None) for place, offset in within(first, last, wanted, console).items()}
 
 
@@ -329,7 +334,7 @@ def _step(text: str) -> int:
 def _show_reset(
     group: str,
     places: "list[TopicPartition]",
-    before: "dict[TopicPartition, int]",
+    before: "dict[TopicPartition, int | None]",
     after: "dict[TopicPartition, tuple[int, int | None]]",
     console: Console,
 ) -> None:
@@ -384,7 +389,15 @@ async def _delete(arguments: argparse.Namespace, console: Console) -> ExitCode:
         if not await confirmed(arguments, console, f"deleting {what} {', '.join(arguments.groups)}"):
             return ExitCode.FAILED
         if arguments.topic:
+            shares = {
+                each.group
+                for each in (await admin.describe_groups(arguments.groups)).values()
+                if each.protocol_type == "share"
+            }
             for group in arguments.groups:
+                if group in shares:
+                    await admin.delete_share_group_offsets(group, arguments.topic)
+                    continue
                 places = [place for place in await admin.group_offsets(group) if place.topic in arguments.topic]
                 await admin.delete_group_offsets(group, places)
         else:

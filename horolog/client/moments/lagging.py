@@ -16,6 +16,8 @@ from horolog.protocol.records.entries import iter_records
 
 if TYPE_CHECKING:
     from horolog.client.admin.admin import Admin
+    from horolog.client.admin.admin_groups import GroupDescription
+    from horolog.client.admin.admin_share_groups import GroupPosition
     from horolog.client.wire.client import Client
 
 FIRST_LOOK_BYTES = 64 << 10
@@ -50,22 +52,41 @@ async def lag_of(admin: "Admin", group: str, now_ms: int, topics: Sequence[str] 
     """Every partition that the group has committed or currently reads, in order."""
     client = admin.client
     described = (await admin.describe_groups([group]))[group]
-    member_of = {partition: member.client_id for member in described.members for partition in member.assignment}
-    committed = await admin.group_offsets(group)
+    member_of = _readers(described)
+    positions_of = await admin.positions_of(described)
+    committed = {place: found.offset for place, found in positions_of.items()}
     places = sorted({*committed, *member_of})
     places = [place for place in places if not topics or place.topic in topics]
     known = (await client.metadata(list({place.topic for place in places}))).topics if places else {}
     places = [place for place in places if place.topic in known and place.partition in known[place.topic].partitions]
     last = await ends(client, dict.fromkeys(places, LATEST)) if places else {}
     first = await ends(client, dict.fromkeys(places, EARLIEST)) if places else {}
-    offsets = {place: found.offset for place in places if (found := committed.get(place))}
+    offsets = {place: found for place in places if (found := committed.get(place)) is not None}
     positions = {place: max(offsets.get(place, 0), first[place]) for place in places}
     times = await next_timestamps(client, positions, last)
     lags = []
     for place in places:
         lag = Lag(group, place, None, last[place], None, None, None, member_of.get(place))
-        lags.append(_measured(lag, offsets.get(place), positions[place], times.get(place), now_ms))
+        measured = _measured(lag, offsets.get(place), positions[place], times.get(place), now_ms)
+        lags.append(_shared(measured, positions_of.get(place)))
     return lags
+
+
+def _readers(described: "GroupDescription") -> dict[TopicPartition, str]:
+    """The clients that read each partition; those of a share group may be several."""
+    readers: dict[TopicPartition, list[str]] = {}
+    for member in described.members:
+        for partition in member.assignment:
+            readers.setdefault(partition, []).append(member.client_id)
+    return {partition: " ".join(sorted(set(clients))) for partition, clients in readers.items()}
+
+
+def _shared(lag: Lag, position: "GroupPosition | None") -> Lag:
+    """A share group has delivered some records after its first one: these are not behind."""
+    if position is None or position.lag is None or lag.committed is None:
+        return lag
+    records = max(0, position.lag)
+    return lag._replace(records=records, seconds=lag.seconds if records else 0.0)
 
 
 def _measured(lag: Lag, committed: int | None, position: int, time_ms: int | None, now_ms: int) -> Lag:

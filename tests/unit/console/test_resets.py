@@ -133,3 +133,16 @@ async def test_a_group_with_members_is_left_alone():
                 "p0": "2:0",
             }
             assert (await page.post("/group/reset", data=data, headers=ORIGIN)).status_code == 409
+
+
+async def test_a_share_group_is_reset_too():
+    async with shown(allow_changes=True) as (page, client, broker), Admin(client) as admin:
+        now = await behind(client, broker)
+        await admin.alter_share_group_offsets("s", {PLACE: 2})
+        assert "Stable" not in (await page.get("/groups")).text
+        shown_page = (await page.get(f"/group/reset?name=s&topic=t&to={now - 4 * HOUR}")).text
+        assert "Read again</dt><dd>2" in shown_page
+        done = await page.post("/group/reset", data={**fields_of(shown_page), "confirm": "s"}, headers=ORIGIN)
+        assert done.status_code == 303
+        assert (await admin.share_group_offsets("s"))[PLACE].offset == 0
+        assert "/group?name=s" in (await page.get("/groups")).text

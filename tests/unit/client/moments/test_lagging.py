@@ -1,5 +1,9 @@
 """A group's lag in records and in seconds, the offsets of a reset, and what nobody knows."""
 
+import asyncio
+
+import pytest
+
 from horolog import Admin, TopicPartition
 from horolog.client.consuming.consumer import Consumer
 from horolog.client.moments.lagging import (
@@ -11,7 +15,9 @@ from horolog.client.moments.lagging import (
     of_unknown_length,
     targets,
 )
+from horolog.client.values.errors import KafkaError
 from tests.support.console_browser import shown, topic_with
+from tests.support.share_dialogue import beat
 
 HOUR = 3_600_000
 PLACES = [TopicPartition("t", 0), TopicPartition("t", 1)]
@@ -80,3 +86,52 @@ async def test_a_member_that_has_not_committed_is_not_up_to_date():
         assert (waiting.committed, waiting.records, waiting.seconds) == (None, None, None)
         assert (waiting.most_records, waiting.most_seconds, waiting.lacks_commit) == (2, 7200.0, True)
         assert (empty.committed, empty.records, empty.seconds, empty.lacks_commit) == (None, 0, 0.0, False)
+
+
+async def test_a_share_group_is_behind_by_what_it_has_not_delivered():
+    async with shown() as (_, client, broker), Admin(client) as admin:
+        now = broker.clock.wall_ms()
+        await topic_with(client, "t", [(now - at * HOUR, b"x") for at in (4, 3, 2, 1)], 2)
+        await admin.alter_share_group_offsets("s", {PLACES[0]: 1, PLACES[1]: 2})
+        described = (await admin.describe_groups(["s"]))["s"]
+        assert (described.state, described.protocol_type, described.assignor) == ("Empty", "share", "simple")
+        assert [each.kind for each in await admin.list_groups()] == ["share"]
+        behind, ended = await lag_of(admin, "s", now)
+        assert (behind.committed, behind.records, behind.seconds) == (1, 1, 7200.0)
+        assert (ended.committed, ended.records, ended.seconds) == (2, 0, 0.0)
+        await admin.move_group(described, {PLACES[0]: 0})
+        positions = await admin.positions_of(described)
+        assert (positions[PLACES[0]].offset, positions[PLACES[0]].lag) == (0, 2)
+        assert set(await admin.share_group_offsets("s", [PLACES[0]])) == {PLACES[0]}
+        await admin.delete_share_group_offsets("s", ["t"])
+        assert await admin.positions_of(described) == {}
+        with pytest.raises(KafkaError):
+            await admin.delete_share_group_offsets("s", ["t"])
+        await admin.delete_groups(["s"])
+        assert (await admin.describe_groups(["s"]))["s"].state == "Dead"
+
+
+async def test_members_of_a_share_group_are_named_beside_what_they_read():
+    async with shown() as (_, client, broker), Admin(client) as admin:
+        now = broker.clock.wall_ms()
+        await topic_with(client, "t", [(now - HOUR, b"x")], 1)
+        for member in ("m1", "m2"):
+            await join(client, member)
+        (lag,) = await lag_of(admin, "s", now)
+        assert (lag.member, lag.lacks_commit, lag.most_records) == (client.client_id, True, 1)
+        members = (await admin.describe_groups(["s"]))["s"].members
+        assert [(one.member_id, one.topics, one.assignment) for one in members] == [
+            ("m1", ("t",), (PLACES[0],)),
+            ("m2", ("t",), (PLACES[0],)),
+        ]
+
+
+async def join(client, member):
+    """Join a share group, until the member has partitions."""
+    epoch, assigned = 0, False
+    async with asyncio.timeout(10):
+        while not assigned:
+            heartbeat = beat("s", member, epoch, ["t"])
+            response = await client.attempt(heartbeat, coordinator_of=("group", "s"))
+            epoch, assigned = response.member_epoch, bool(response.assignment.topic_partitions)
+            await asyncio.sleep(0.001)
