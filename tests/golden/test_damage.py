@@ -113,7 +113,7 @@ VARIANTS: dict[str, Damage] = {
 }
 
 
-@pytest.mark.one_in(5)
+@pytest.mark.one_in(8)
 @pytest.mark.parametrize("clean", [True, False], ids=["clean shutdown", "crash"])
 @pytest.mark.parametrize("variant", VARIANTS)
 @pytest.mark.parametrize("case", CASES, indirect=True)

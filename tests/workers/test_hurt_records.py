@@ -115,7 +115,7 @@ def journal(broker: BrokerProcess) -> Path:
     return broker.data / "horolog-journal"
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(6)
 @pytest.mark.parametrize("where", PLACES)
 def test_all_are_killed_and_one_bit_flips(broker: BrokerProcess, where: str) -> None:
     ids = begun(broker)
@@ -141,7 +141,7 @@ def test_all_are_killed_and_one_bit_flips(broker: BrokerProcess, where: str) -> 
     assert broker.stop() == 0
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(6)
 @pytest.mark.parametrize("where", PLACES)
 def test_workers_run_and_one_bit_flips(broker: BrokerProcess, where: str) -> None:
     """They know everything: changes go on, one that is killed comes back, and a clean stop loses nothing."""
@@ -163,7 +163,7 @@ def test_workers_run_and_one_bit_flips(broker: BrokerProcess, where: str) -> Non
     assert broker.stop() == 0
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(6)
 @pytest.mark.parametrize("workers", ["1", "2"])
 @pytest.mark.parametrize("left", [None, b""], ids=["missing", "empty"])
 def test_the_record_is_gone_and_somebody_goes_by_an_access_list(

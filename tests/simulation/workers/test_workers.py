@@ -27,7 +27,7 @@ from tests.simulation.workers.themes import (
 from tools import compiled
 
 RUN = ["-q", "-n", "0", "-p", "no:cacheprovider"]
-SEEDS = 8
+SEEDS = 4
 STEPS = 100
 PARTS = 4
 SEEDS_FOR_A_PLANTED_BUG = 300
