@@ -1,4 +1,4 @@
-"""Tells the time: wall time for records and retention, monotonic time for waiting, and a clock that tests set by hand."""
+"""The time: wall time for records and retention, monotonic time for waiting, and a clock that tests set by hand."""
 
 import time
 from typing import Protocol
@@ -28,7 +28,7 @@ class SystemClock:
 
 
 class ManualClock:
-    """Stands still until it is told to move."""
+    """Stands still until a test moves it."""
 
     __slots__ = ("_monotonic", "_wall_ms")
 

@@ -17,7 +17,7 @@ def this_place() -> str:
 
 
 def beginning_of(pid: int) -> str:
-    """When a process began: tells it from a later one with the same pid. Empty if there is none, or it is a zombie."""
+    """When a process began, which distinguishes it from a later one with the same pid. Empty if there is none, or it is a zombie."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_text()
     except FileNotFoundError:

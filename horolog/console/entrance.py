@@ -1,7 +1,7 @@
 """Bounds browsers' connections: how many there are, in all and from one address, and how long one may be silent.
 
 A new connection is always accepted. To make room, the oldest idle one of the address with the most is closed: a client that holds
-idle connections keeps nobody out. A request has to begin and to be complete within a timeout, TLS included.
+idle connections keeps no other out. A request has to begin and to be complete within a timeout, TLS included.
 """
 
 import asyncio

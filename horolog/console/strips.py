@@ -1,6 +1,6 @@
 """Lays out a topic's segments below its timeline: where each lies in time, and which are late, ahead or due for deletion; pure.
 
-Positions are in thousandths of the timeline's width. Neighbours too narrow to be told apart are drawn as one.
+Positions are in thousandths of the timeline's width. Neighbours too narrow to be distinguished are drawn as one.
 """
 
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ from horolog.client.segments.segments import PartitionSegments, Segment, TopicSe
 
 WIDTH = 1000
 NARROWEST = 3
-"""Of a drawn segment; a quarter of it is left free on the right, so that neighbours are told apart."""
+"""Of a drawn segment; a quarter of it is left free on the right, so that neighbours are distinguished."""
 ROWS_AT_MOST = 8
 LISTED_AT_MOST = 200
 

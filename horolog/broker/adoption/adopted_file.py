@@ -1,7 +1,7 @@
 """Keeps the state of a folder's KRaft controller at the takeover, in the file `horolog-adopted` next to `horolog-cluster`.
 
-If Kafka uses the folder again, its later changes can be told from changes made here. The format is the one of `horolog-cluster`,
-a checksum before each line:
+If Kafka uses the folder again, its later changes can be distinguished from changes made here. The format is the one of
+`horolog-cluster`, a checksum before each line:
 
     {"version": 1, "lines": <number of other lines>, "end_offset": ..., "epoch": ..., "written": "<the log's fingerprint>"}
     {"topic": "<name>", "id": "<topic id>", "partitions": <count>, "configs": {"<key>": "<value>"}}

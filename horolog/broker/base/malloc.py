@@ -24,7 +24,7 @@ TOP_PAD: Final = -2
 MMAP_THRESHOLD: Final = -3
 _LEAST_MMAP_THRESHOLD: Final = 128 * 2**10  # glibc's own; with less, small blocks would be mapped one by one
 _LARGEST_MMAP_THRESHOLD: Final = 32 * 2**20  # glibc refuses more: half of what a thread's heap may be
-_LARGEST_TOP_PAD: Final = 2**20  # the steps in which the heap grows; pages that nobody has written to take no memory
+_LARGEST_TOP_PAD: Final = 2**20  # the steps in which the heap grows; pages without a write take no memory
 LOOKS_EVERY_MS: Final = 15_000
 GROWN_BYTES: Final = 4 * 2**20
 """The growth since free memory was last given back that makes it worth looking for more."""

@@ -60,7 +60,7 @@ class NoTimer:
 
 
 class AtOnce:
-    """Does the work before `run` returns: for storage that nobody waits for, as in tests."""
+    """Does the work before `run` returns: for storage without waits, as in tests."""
 
     @staticmethod
     def later(_seconds: float, _callback: Callable[[], None]) -> NoTimer:

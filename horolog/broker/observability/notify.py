@@ -1,4 +1,4 @@
-"""Tells systemd how the broker is doing: the messages of sd_notify, sent to the socket that NOTIFY_SOCKET names."""
+"""Reports the broker's state to systemd: the messages of sd_notify, sent to the socket that NOTIFY_SOCKET names."""
 
 import contextlib
 import socket

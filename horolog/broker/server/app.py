@@ -1,7 +1,7 @@
 """The broker as a whole: builds every part in one place, starts and stops them in order. Periodic jobs are in `upkeep`.
 
-Start: data folder, topics, listeners, then the line that says we are ready. Stop: no new connections and no more requests, what was
-appended is written, synced and answered, peers take their answers and close, the log is closed cleanly.
+Start: data folder, topics, listeners, then the line that says that the broker is ready. Stop: no new connections and no more
+requests, what was appended is written, synced and answered, peers take their answers and close, the log is closed cleanly.
 """
 
 from __future__ import annotations

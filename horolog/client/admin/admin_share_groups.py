@@ -35,7 +35,7 @@ class GroupPosition:
     offset: int | None
     """The first record that it has not read, or for share groups, that may still be delivered. None: as it is set to begin."""
     lag: int | None = None
-    """Of share groups: the records that wait or are being delivered. Kafka tells it from 4.2 on."""
+    """Of share groups: the records that wait or are being delivered. Kafka returns it from 4.2 on."""
 
 
 class ShareGroupAdmin(AdminBase):

@@ -136,7 +136,7 @@ def guarded(run: Callable[[], ExitCode], console: Console) -> ExitCode:
         try:
             return run()
         finally:
-            console.out.flush()  # while a broken pipe can still be told from a bug
+            console.out.flush()  # while a broken pipe can still be distinguished from a bug
     except CommandError as error:
         console.error(str(error))
         return error.code
@@ -161,7 +161,7 @@ def _about(error: OSError) -> str:
 
 
 def _forget_output() -> None:
-    """Discard the rest of the buffer, which nobody reads; without this Python would report an error at exit."""
+    """Discard the rest of the buffer, which has no reader; without this Python would report an error at exit."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, sys.stdout.fileno())
 

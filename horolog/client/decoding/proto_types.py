@@ -21,7 +21,7 @@ class Field:
     oneof: int
     """-1: of none."""
     fills: bool
-    """Whether an absent field has its default, since the two cannot be told apart."""
+    """Whether an absent field has its default, since the two look alike."""
     message: "Message | None" = None
     names: Mapping[int, str] = field(default_factory=dict)
     """Of the values of an enum."""

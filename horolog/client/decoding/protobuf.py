@@ -1,8 +1,8 @@
 """Reads Protobuf by the messages of a .proto file or a descriptor set.
 
-Fields have the names of the file. An absent field is left out, or has its default if the two cannot be told
-apart (proto3 without `optional`). Enums become names; unknown fields stay, under their numbers.
-Google's well-known types become what they stand for: times, numbers, objects.
+Fields have the names of the file. An absent field is left out, or has its default if the two look alike (proto3 without
+`optional`). Enums become names; unknown fields stay, under their numbers. Google's well-known types become what they stand for:
+times, numbers, objects.
 """
 
 from base64 import b64decode

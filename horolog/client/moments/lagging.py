@@ -2,7 +2,7 @@
 
 The lag in seconds is now minus the time of the first unread record, so a group that has read everything is 0 s
 behind however old the last record is. A record without a time gives no seconds. A group without a commit begins where its clients say, at the
-earliest record or at the latest: how far behind it is nobody knows, but how far it is at most.
+earliest record or at the latest: its exact lag is unknown, but not the largest possible one.
 """
 
 import asyncio

@@ -310,7 +310,7 @@ def pace_of(arguments: argparse.Namespace, until_ms: int | None) -> Pace | None:
 
 
 def run(job: "Job", pace: Pace, arguments: argparse.Namespace, console: Console) -> ExitCode:
-    """A line for each round, and the summary when the job was told to end."""
+    """A line for each round, and the summary when the job was asked to end."""
     with ending_when_told() as ending:
 
         def progress(records: int) -> JobProgress:

@@ -159,7 +159,7 @@ class Load:
     shares: list[Share]
     outlook: Outlook
     gaps: list[Gap] = field(default_factory=list)
-    """Told before the rest is sent."""
+    """Reported before the rest is sent."""
     held: ExitStack = field(default_factory=ExitStack)
     """Open until they are sent: pins of the files that they are read from."""
 

@@ -104,7 +104,7 @@ _listening: Notebook | None = None
 
 
 def listen(folder: Callable[[], str]) -> Notebook | None:
-    """Begin to show things, if this is a notebook, before Spark starts: its processes are told of the socket by the environment."""
+    """Begin to show things, if this is a notebook, before Spark starts: its processes find the socket in the environment."""
     global _listening  # noqa: PLW0603 - one for each process, as its shell is
     shell = shell_of_notebook()
     if shell is None or os.name != "posix":

@@ -27,7 +27,7 @@ _KEY = "s3.access-key-id"
 _LIBRARIES = {
     "pyiceberg", "pyarrow", "requests", "urllib3", "sqlalchemy", "sqlite3", "psycopg2", "botocore", "boto3", "thrift", "pydantic_core",
 }  # fmt: skip
-"""Whose errors are told as the catalogue's."""
+"""Libraries whose errors are raised as the catalogue's."""
 _HADOOP_NAMES = {
     _KEY: "fs.s3a.access.key",
     "s3.secret-access-key": "fs.s3a.secret.key",

@@ -91,7 +91,7 @@ class DeltaFolder:
         return self._table()
 
     def recover(self) -> None:
-        """A commit is whole or not there; files that no commit names are what `vacuum` is for."""
+        """A commit is whole or not there; `vacuum` removes files that no commit names."""
 
     def offsets(self) -> Offsets:
         self._seen = self._refreshed()

@@ -147,7 +147,7 @@ class Folders:
 
 
 def in_any_zone(rows: "DataFrame", since_ms: int | None, until_ms: int | None) -> "DataFrame":
-    """Rows of a range of times whose folders are of a zone that nobody knows: its dates are those of UTC, and one beside them."""
+    """Rows of a range of times whose folders are of an unknown zone: its dates are those of UTC, and one beside them."""
     from pyspark.sql import functions as f
 
     if since_ms is not None:

@@ -169,7 +169,7 @@ class Lock:
 
 @contextmanager
 def writing(table: "Table", wait_ms: int = 0, tell: Callable[[str], None] = lambda _: None) -> Iterator[Lock]:
-    """Hold the table's lock, once what a crash has left is recovered; told whose it was, if that one is dead."""
+    """Hold the table's lock, once what a crash has left is recovered; `tell` gets the owner before, if that one is dead."""
     with table.lock.held(wait_ms) as lock:
         table.recover()
         if lock.taken_from is not None:

@@ -22,7 +22,7 @@ from horolog.pipeline.writing.transacting import Cluster
 T = TypeVar("T")
 
 QUERY, BATCH = "sql.streaming.queryId", "streaming.sql.batchId"
-"""Local properties by which Spark tells the tasks of a stream which one they are of."""
+"""Local properties in which the tasks of a stream find its query and its batch."""
 UNNAMED = "horolog-write-"
 _NOBODY = Owner(-1, -1)
 
@@ -139,5 +139,5 @@ def _asked(options: WriteOptions, question: Callable[[Client, Cluster], Awaitabl
 
 
 def _place(wanted: Transactional) -> TopicPartition | None:
-    """Where offsets are noted; the groups are told apart by their names, so one partition is enough."""
+    """Where offsets are noted; the groups have different names, so one partition is enough."""
     return TopicPartition(wanted.notes_topic, 0) if wanted.notes_topic is not None else None

@@ -1,4 +1,4 @@
-"""Tells the cleaner which batches belong to aborted transactions and which markers are no longer needed.
+"""For the cleaner: which batches belong to aborted transactions, and which markers are no longer needed.
 
 A marker is needed as long as records of its transaction are in the log. The log is walked in order, so at a marker it is known
 whether records came before it. A marker without records is not removed at once: as with tombstones, a reader may be in the

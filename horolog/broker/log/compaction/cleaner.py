@@ -43,7 +43,7 @@ class CleaningRefused(Exception):
 
 
 class CleaningStopped(Exception):
-    """The worker was told to stop."""
+    """The worker has to stop."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -61,7 +61,7 @@ def _last_up_to(entries: Entries, value: i64, at: i64) -> i64:
     """The number of the last entry whose field at a place is not greater than a value; -1 if there is none."""
     low: i64 = 0
     high: i64 = len(entries) // _ENTRY_BYTES
-    while low < high:  # `bisect` would be told of each entry by a call of its own
+    while low < high:  # `bisect` would need a call for each entry
         middle: i64 = (low + high) // 2
         if _read_int(entries, middle * _ENTRY_BYTES + at)[0] <= value:
             low = middle + 1

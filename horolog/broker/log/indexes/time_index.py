@@ -7,7 +7,7 @@ File `<base offset, 20 digits>.timeindex`, entries of 12 bytes, big-endian, both
 
 An entry is considered whenever an offset index entry is written, after it, and includes the bytes being appended just
 then; it is added only if its timestamp is greater than the last one's. On roll and on close the largest timestamp is
-added in the same way, so that the last entry of a closed segment tells it. The offset is that of the record itself in
+added in the same way, so that the last entry of a closed segment has it. The offset is that of the record itself in
 plain v0 and v1 sets (the first one among equals), of a compressed set or a v2 batch its last offset. Records without a time,
 transaction markers and batches that the cleaner has emptied add nothing; a segment of such has an empty file.
 
@@ -68,7 +68,7 @@ def first_at_or_after(entries: Entries, timestamp: int) -> tuple[int, int, int] 
     """The first entry (its number, timestamp, relative offset) that is not before `timestamp`."""
     low: i64 = 0
     high: i64 = len(entries) // _ENTRY_BYTES
-    while low < high:  # `bisect` would be told of each entry by a call of its own
+    while low < high:  # `bisect` would need a call for each entry
         middle: i64 = (low + high) // 2
         if _read_timestamp(entries, middle * _ENTRY_BYTES)[0] < timestamp:
             low = middle + 1

@@ -9,9 +9,9 @@ in the segment, in the order of the markers:
     last offset         int64   of the abort marker, in this segment
     last stable offset  int64   when the transaction was complete: the first offset not yet decided
 
-Last offsets grow from entry to entry; the last stable offset of an entry is at least that of the one before. It tells a
-reader when to stop: transactions aborted later began at or behind it. There is no checksum, so `decode` checks these
-rules, and what fails them is rebuilt from the log.
+Last offsets grow from entry to entry; the last stable offset of an entry is at least that of the one before. A reader stops by
+it: transactions aborted later began at or behind it. There is no checksum, so `decode` checks these rules, and what fails them is
+rebuilt from the log.
 """
 
 import struct

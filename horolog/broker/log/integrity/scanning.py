@@ -1,4 +1,4 @@
-"""Reads a log file from end to end and tells good batches from damage, without deciding what to do about damage.
+"""Reads a log file from end to end and separates good batches from damage, without deciding what to do about damage.
 
 `scan` is pure except for its `read`: it yields `Batch` for every batch or message whose checksum is right and whose place
 fits its neighbours, and `Damage` for every range between them. Memory is bounded by one chunk or one batch. These are

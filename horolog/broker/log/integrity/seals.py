@@ -26,12 +26,12 @@ log is on the disk first.
 
 **Trust.** On opening, a segment whose log has the sealed size is not read. If its mtime is the sealed one too, nothing more is
 checked; after a copy, when every mtime is new, the ends of the log are checked against the fingerprint. If the log is longer than
-sealed and begins with the sealed bytes, only the added part is read: sealed bytes never change in place. A log whose seal was made
-while it grew (mtime -1) is treated like this even if nothing was added. If the log is shorter, the seal still tells up to where
-offsets have been given out. The index files are checked against size and crc on first use: thousands of partitions open without
-reading one. The log's blocks are verified against their sums when they are first read, and repeatedly by the scrub. Everything
-that does not fit — no file, a damaged one, a segment without a line, another fingerprint — is scanned, its indexes are rebuilt
-from the log, and it is sealed again.
+sealed and begins with the sealed bytes, only the added part is read: sealed bytes never change in place. A log whose seal was
+made while it grew (mtime -1) is treated like this even if nothing was added. If the log is shorter, the seal still has the end of
+the offsets that were given out. The index files are checked against size and crc on first use: thousands of partitions open
+without reading one. The log's blocks are verified against their sums when they are first read, and repeatedly by the scrub.
+Everything that does not fit — no file, a damaged one, a segment without a line, another fingerprint — is scanned, its indexes are
+rebuilt from the log, and it is sealed again.
 """
 
 from collections.abc import Sequence

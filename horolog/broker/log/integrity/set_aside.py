@@ -1,12 +1,11 @@
 """Keeps damaged bytes of a log in separate files, so that no decision of a recovery loses anything for good.
 
-A file in the partition's folder holds the very bytes of the damaged range, nothing else, and its name tells the rest (`aside_names`).
+A file in the partition's folder holds the very bytes of the damaged range, nothing else, and its name has the rest (`aside_names`).
 
-`damaged`: good batches lie behind the
-range, or it is known that there were records: the offsets are those that nothing good is left for. `torn`: a tail with
-nothing good behind it, which has been cut off the log. Such a file is written aside, synced, renamed and the folder
-synced before the log is changed. It is never removed by itself; a range that has its file already is not copied again, which the
-name tells. Kafka leaves files with such names alone.
+`damaged`: good batches lie behind the range, or it is known that there were records: the offsets are those that nothing good is
+left for. `torn`: a tail with nothing good behind it, which has been cut off the log. Such a file is written aside, synced,
+renamed and the folder synced before the log is changed. It is never removed by itself; a range that has its file already, by the
+name, is not copied again. Kafka leaves files with such names alone.
 
 Torn tails are what crashes leave, so they are bounded: zeros only (preallocated space) are not kept, and no more than
 `MAX_TORN_BYTES` of a partition in all. Damage is kept whatever its size.

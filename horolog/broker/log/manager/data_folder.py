@@ -1,9 +1,9 @@
 """One data folder: its lock, the files that describe it, and the partitions whose folders lie in it.
 
-A data folder holds one folder per partition, named `topic-N`, and these files: `.lock`, `meta.properties`, the offset
-checkpoints and, only between a clean stop and the next start, `.kafka_cleanshutdown` (see `identity`, `folder_checkpoints`). Whoever
-wrote the folders, they are used unchanged. Other names are left alone; `<topic>-N.<id>-delete` is the rest of a deleted
-partition and is removed. If one partition cannot be opened, only that one is offline, with the reason.
+A data folder holds one folder per partition, named `topic-N`, and these files: `.lock`, `meta.properties`, the offset checkpoints
+and, only between a clean stop and the next start, `.kafka_cleanshutdown` (see `identity`, `folder_checkpoints`). They are used
+unchanged, whichever broker wrote them. Other names are left alone; `<topic>-N.<id>-delete` is the rest of a deleted partition and
+is removed. If one partition cannot be opened, only that one is offline, with the reason.
 
 Everything but the jobs that `checkpoints.job` and `removal_jobs` return belongs to one thread.
 """

@@ -39,7 +39,7 @@ class UnreadableBytes(Exception):
 
 def job(partition: Partition) -> Callable[[], None]:
     """A job that lets a stopped partition take appends again once its disk works; raises StorageFault; may run in a worker."""
-    with suppress(StorageFault):  # which the next flush tells; the job cuts off what was queued and is not written now
+    with suppress(StorageFault):  # the next flush reports it; the job cuts off what was queued and is not written now
         partition.write_pending()
     write_all = partition.durability.rewrite_job(partition.segments, partition.segments[-1], partition.high_watermark)
 

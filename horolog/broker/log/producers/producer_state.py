@@ -1,4 +1,4 @@
-"""Knows what each producer last wrote to a partition: tells new batches from repeated, missing and fenced ones, and which
+"""Knows what each producer last wrote to a partition: distinguishes new batches from repeated, missing and fenced ones, and which
 transactions are open.
 
 Per producer id: its epoch, its last five batches, the epoch of the coordinator that wrote its last marker, and where its open

@@ -180,7 +180,7 @@ class _Opening:
         bases = sorted(leftovers.base_of(name) for name in names if leftovers.is_segment_file(name, LOG_SUFFIX))
         if self.known.was_clean:
             known_end = max(known_end, self.known.recovery_point)
-        if seals.SEALS not in names:  # the folder of a Kafka, whose word is all there is
+        if seals.SEALS not in names:  # a folder that Kafka wrote: there is no other source
             self.synced_up_to = self.known.recovery_point
         segments = self._open_segments(bases, sealed, known_end)
         start_offset = max(segments[0].base_offset, min(self.known.log_start_offset, segments[-1].next_offset))

@@ -1,6 +1,6 @@
 """Brackets the first record at or after a time between two places of a segment, from its two indexes alone.
 
-A time entry is considered at every entry of the offset index and tells the largest time up to and with the batch named there (see
+A time entry is considered at every entry of the offset index and has the largest time up to and with the batch named there (see
 `indexes.time_index`). So with (T, O) the first time entry that is not before the target, the record is at O or before it; and the
 last offset entry before O, like all before that, names a batch whose records are all earlier. `Bracket` is that as offsets and bytes.
 """

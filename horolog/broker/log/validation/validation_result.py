@@ -45,7 +45,7 @@ class Validated(NamedTuple):
     size_bytes: int
     first_offset: int
     last_offset: int
-    count: int  # type: ignore[assignment]  # hides tuple.count, which nobody misses here
+    count: int  # type: ignore[assignment]  # hides tuple.count, which is not used here
     max_timestamp: int
     max_timestamp_offset: int
     first_timestamp: int
@@ -75,7 +75,7 @@ class AppendResult(NamedTuple):
     last_offset: int
     append_time: int
     log_start_offset: int
-    count: int  # type: ignore[assignment]  # hides tuple.count, which nobody misses here
+    count: int  # type: ignore[assignment]  # hides tuple.count, which is not used here
 
 
 def too_large(size_bytes: int, segment_bytes: int) -> RefusedSet:

@@ -37,7 +37,7 @@ Later = Callable[[float, Callable[[], None]], Cancellable]
 
 @dataclass(frozen=True, slots=True)
 class SaslDoor:
-    """`mechanisms` are those that are enabled, in the order in which peers are told of them."""
+    """`mechanisms` are those that are enabled, in the order in which peers learn of them."""
 
     listener: str
     mechanisms: Mapping[str, Callable[[], Mechanism]]

@@ -1,6 +1,6 @@
 """The login of one connection, step by step: which request is allowed next, and who the peer is.
 
-    begin -> versions told -> mechanism chosen -> known        failed: from anywhere, and for good
+    begin -> versions sent -> mechanism chosen -> known        failed: from anywhere, and for good
                                    ^                |
                                    +-- again -------+          where logins end by themselves
 
