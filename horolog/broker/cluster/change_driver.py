@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Callable, Sequence
 
@@ -35,6 +36,7 @@ class ChangeDriver:
         self._announce = announce
         self._applied = applied
         self._has_begun = False
+        self._at_rest: asyncio.Event | None = None
 
     def __repr__(self) -> str:
         return f"<ChangeDriver of {self._changes!r}>"
@@ -66,6 +68,12 @@ class ChangeDriver:
         """Apply the changes of others."""
         self._act(self._changes.hear())
 
+    async def drain(self) -> None:
+        """Wait until all changes that were asked for are made here."""
+        if not self._changes.is_at_rest:
+            self._at_rest = self._at_rest or asyncio.Event()
+            await self._at_rest.wait()
+
     def close(self) -> None:
         """Wait until the journal has taken what was given to it. A failed start leaves the disk as it is."""
         self._journal.close(self.state if self._has_begun else None)
@@ -93,6 +101,9 @@ class ChangeDriver:
             self._journal.append(*ready.append, self._appended)
         elif ready.follow:
             self._journal.follow(self.state.number, self._followed)
+        if self._at_rest is not None and self._changes.is_at_rest:
+            self._at_rest.set()
+            self._at_rest = None
 
     def _appended(self, outcome: AppendOutcome) -> None:
         ready = self._changes.appended(outcome)

@@ -261,14 +261,19 @@ class Broker:
         if self.audit is not None:
             self.audit.flush()
         try:
-            await asyncio.wait_for(self.committer.drain(), STOP_GRACE_S)
+            await asyncio.wait_for(self._drain(), STOP_GRACE_S)
         except TimeoutError:
             log.error(
-                "the disk did not take everything within %s s; unsynced records stay unacknowledged", STOP_GRACE_S
+                "the disk did not take everything within %s s; what is unsynced stays unacknowledged", STOP_GRACE_S
             )
         if any(listener.holds_back_answers for listener in listeners):
             self.waiting.expire_all()
         await asyncio.gather(*(listener.part() for listener in listeners))
+
+    async def _drain(self) -> None:
+        """Wait until the disk has all records and changes that were taken."""
+        await self.committer.drain()
+        await self.cluster.changes.drain()
 
     def _open_transactions(self) -> None:
         """Segments found damaged on the way are rescanned at once: nothing else has begun, and nothing may begin without this."""

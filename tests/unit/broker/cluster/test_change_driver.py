@@ -1,5 +1,7 @@
 """The way to change a cluster: one decision after the other, made again where another broker was first."""
 
+import asyncio
+
 import pytest
 
 from horolog.broker.cluster.change_driver import ChangeDriver
@@ -260,3 +262,16 @@ def test_a_broker_alone_may_look_for_changes(bench):
     bench.journal.entries = [TopicsCreated((U,))]
     bench.changes.catch_up()
     assert bench.steps == [Make(U, (0,))]
+
+
+async def test_a_stop_waits_for_changes_that_are_under_way(bench):
+    await bench.changes.drain()
+    bench.make(lambda _: TopicsCreated((T,)))
+    bench.make(lambda _: TopicsCreated((U,)))
+    drained = asyncio.ensure_future(bench.changes.drain())
+    for _ in range(2):
+        await asyncio.sleep(0)
+        assert not drained.done()
+        bench.journal.answer()
+    await asyncio.wait_for(drained, 60)
+    assert bench.outcomes == [{}, {}]
