@@ -1,10 +1,9 @@
-"""A bounded soak, and proof that its checks of times, memory, descriptors and starts can fail. `HOROLOG_SOAK_SECONDS` makes it longer, `HOROLOG_SOAK_SEED` repeats it."""
+"""A bounded soak, and proof that its checks of times, memory, descriptors and starts can fail. `HOROLOG_SOAK_SECONDS` makes it longer, `HOROLOG_SOAK_SEED` chooses other moments."""
 
 from __future__ import annotations
 
 import gc
 import os
-import random
 import subprocess
 import sys
 import time
@@ -41,7 +40,7 @@ def collect_what_clients_left() -> None:
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_nothing_is_lost_doubled_changed_or_seen_too_early(tmp_path: Path) -> None:
-    seed = int(os.environ.get("HOROLOG_SOAK_SEED", random.randrange(2**32)))
+    seed = int(os.environ.get("HOROLOG_SOAK_SEED", "1"))
     print(f"seed {seed}")
     soak, _, problems = run(tmp_path, SECONDS, seed)
     collect_what_clients_left()
@@ -58,7 +57,7 @@ def test_nothing_is_lost_doubled_changed_or_seen_too_early(tmp_path: Path) -> No
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_nothing_is_lost_or_doubled_while_workers_are_killed(tmp_path: Path) -> None:
     """Transactions over four partitions on two workers are carried through exactly once."""
-    seed = int(os.environ.get("HOROLOG_SOAK_SEED", random.randrange(2**32)))
+    seed = int(os.environ.get("HOROLOG_SOAK_SEED", "1"))
     print(f"seed {seed}")
     soak, problems = workers.run(tmp_path, WORKER_KILLS, seed)
     collect_what_clients_left()

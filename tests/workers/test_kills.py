@@ -1,6 +1,7 @@
 """Workers that are killed again and again under load: nothing acknowledged is lost, a worker is back soon, and the other one goes on.
 
-`HOROLOG_KILLS` says how often in all. A supervisor gives a worker up that ends too often in a minute, so it is started again in between.
+`HOROLOG_KILLS` says how often in all, `HOROLOG_SEED` chooses other victims and moments.
+A supervisor gives a worker up that ends too often in a minute, so it is started again in between.
 """
 
 from __future__ import annotations
@@ -127,7 +128,7 @@ def lives(kills: int) -> Iterator[int]:
 
 
 def test_nothing_acknowledged_is_lost(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    seed = int(os.environ.get("HOROLOG_SEED", random.randrange(2**32)))
+    seed = int(os.environ.get("HOROLOG_SEED", "1"))
     chance, figures = random.Random(seed), Figures()
     settings = {"horolog.workers": WORKERS, "horolog.worker.ports": free_range(WORKERS), "log.segment.bytes": 1048576}
     broker = BrokerProcess(tmp_path / "data", {key: str(value) for key, value in settings.items()})
