@@ -264,7 +264,8 @@ class Broker:
             await asyncio.wait_for(self._drain(), STOP_GRACE_S)
         except TimeoutError:
             log.error(
-                "the disk did not take everything within %s s; what is unsynced stays unacknowledged", STOP_GRACE_S
+                "the disk did not take everything within %s s; unsynced records and changes stay unacknowledged",
+                STOP_GRACE_S,
             )
         if any(listener.holds_back_answers for listener in listeners):
             self.waiting.expire_all()
