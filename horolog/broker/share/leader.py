@@ -136,19 +136,16 @@ class ShareLeader:
     def find(self, key: SharePartitionKey) -> OpenShare | ErrorCode:
         """An open share partition; LEADER_NOT_AVAILABLE if it has to be opened."""
         topic = self._cluster.by_id.get(key.topic_id)
-        if topic is None:
-            return ErrorCode.UNKNOWN_TOPIC_ID
-        log = topic.find(key.partition)
+        log = ErrorCode.UNKNOWN_TOPIC_ID if topic is None else topic.find(key.partition)
+        share = self._open.get(key)
+        if share is not None and (share.log is not log or share.leader_epoch != share.log.leader_epoch):
+            self._close(share)
+            share = None
         if isinstance(log, ErrorCode):
             return log
         if log.condition.fault is not None:
             return ErrorCode.KAFKA_STORAGE_ERROR
-        share = self._open.get(key)
-        if share is not None and share.log is log and share.leader_epoch == log.leader_epoch:
-            return share
-        if share is not None:
-            self._close(share)
-        return ErrorCode.LEADER_NOT_AVAILABLE
+        return ErrorCode.LEADER_NOT_AVAILABLE if share is None else share
 
     def open(self, key: SharePartitionKey, done: Opened) -> None:
         """Open a share partition, unless it is open; `done` may be called at once."""
