@@ -6,6 +6,9 @@ from tests.model.planted import BUGS, planted
 from tests.model.world import World
 from tests.support.simulated_store import CALM
 
+KEPT = (3958,)
+"""Seeds that found something: a fence that arrived for the second time, under a number that had been removed meanwhile."""
+
 QUICK = (
     "taken_is_mine",
     "ack_out_of_order",
@@ -34,6 +37,11 @@ def broken_in(seeds):
 
 def test_no_seed_breaks_a_promise():
     assert broken_in(range(100)) == {}
+
+
+@pytest.mark.parametrize("seed", KEPT)
+def test_seeds_that_broke_one_do_so_no_more(seed):
+    assert World(seed).run() == ""
 
 
 @pytest.mark.slow
