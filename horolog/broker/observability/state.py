@@ -16,7 +16,7 @@ from horolog.broker.groups.offsets import Committed
 from horolog.broker.groups.registry import Group
 from horolog.broker.log.counters import LogCounters
 from horolog.broker.log.partition import Partition
-from horolog.broker.observability import disk_room, kept_damage
+from horolog.broker.observability import disk_room, kept_damage, share_metrics
 from horolog.broker.observability.group_lag import FirstUnread, lag_records, uncommitted_records
 from horolog.broker.observability.phase import Phase
 from horolog.broker.observability.watched import Watched
@@ -157,6 +157,7 @@ FAMILIES = (
     *(AGE, AHEAD, APPENDED, RECORDS, GROUPS, MEMBERS, LAG_RECORDS, LAG_SECONDS, UNCOMMITTED, TRANSACTIONS, LEFT_OUT),
     *disk_room.FAMILIES,
     *kept_damage.FAMILIES,
+    *share_metrics.FAMILIES,
     *LOG_FAMILIES.values(),
 )
 
@@ -176,6 +177,7 @@ class StateMetrics:
         yield from self._groups(limit, left_out)
         yield from disk_room.collect(self._broker)
         yield from kept_damage.collect(self._broker.logs)
+        yield from share_metrics.collect(self._broker.shares.leader)
         states = Counter(each.state.title for each in self._broker.transactions)
         yield TRANSACTIONS, [((state,), count) for state, count in sorted(states.items())]
         counters = self._broker.logs.resources.counters

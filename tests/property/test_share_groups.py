@@ -1,0 +1,112 @@
+"""Histories of a share group on a broker that is killed: what was accepted is not delivered again, and all else is delivered.
+
+The power may fail at any moment: unsynced writes are lost, whole or in part. What was answered holds.
+"""
+
+import asyncio
+import random
+
+import pytest
+
+from horolog.broker.log.storage import MemoryStorage
+from tests.support.share_broker import Member, initialize, put, share_broker
+
+DELIVERIES = 5
+ACCEPT, RELEASE, REJECT = 1, 2, 3
+
+
+class History:
+    """What members were told; `held` are records of open sessions, with their delivery counts."""
+
+    def __init__(self, seed):
+        self.chance = random.Random(seed)
+        self.storage = MemoryStorage()
+        self.written = self.names = 0
+        self.settled = set()
+        self.least = {}
+        self.broker = None
+        self.members = []
+
+    async def start(self):
+        self.broker = share_broker(self.storage, share_coordinator_snapshot_update_records_per_snapshot=3)
+        await self.broker.__aenter__()
+        self.members = []
+
+    async def kill(self):
+        """The answers that have arrived are all that is known of it."""
+        for listener in self.broker.broker.listeners:
+            await listener.stop_accepting()
+        self.broker.broker.logs.abandon()
+        self.storage.crash(self.chance)
+        await self.start()
+
+    async def produce(self):
+        counts = [self.chance.randint(1, 6) for _ in range(2)]
+        await put(self.broker, *counts)
+        self.written += sum(counts)
+
+    async def fetch(self):
+        if not self.members or self.chance.random() < 0.2:
+            self.names += 1
+            self.members.append((Member(self.broker, f"m{self.names}"), {}))
+            assert not (await self.members[-1][0].fetch(max_records=0)).error_code
+        member, held = self.chance.choice(self.members)
+        strict = self.chance.random() < 0.3
+        acquired = await member.acquire(max_records=self.chance.choice((1, 4, 50)), share_acquire_mode=int(strict))
+        for first, last, count in acquired:
+            for offset in range(first, last + 1):
+                assert offset < self.written
+                assert offset not in self.settled, "its delivery was complete"
+                assert self.least.get(offset, 0) < count <= DELIVERIES
+                assert all(offset not in other for _, other in self.members), "another member has it"
+                held[offset] = count
+
+    async def acknowledge(self):
+        holders = [one for one in self.members if one[1]]
+        if not holders:
+            return
+        member, held = self.chance.choice(holders)
+        offset = self.chance.choice(sorted(held))
+        kind = self.chance.choice((ACCEPT, ACCEPT, RELEASE, REJECT))
+        assert await member.code((offset, offset, [kind])) == 0
+        self.least[offset] = held.pop(offset)
+        if kind != RELEASE or self.least[offset] >= DELIVERIES:
+            self.settled.add(offset)
+
+    async def leave(self):
+        if self.members:
+            member, held = self.members.pop(self.chance.randrange(len(self.members)))
+            assert not (await member.fetch(epoch=-1)).error_code
+            for offset, count in held.items():
+                self.least[offset] = count
+                if count >= DELIVERIES:
+                    self.settled.add(offset)
+
+    async def finish(self):
+        """Every record that is not settled is delivered to a last member."""
+        while self.members:
+            await self.leave()
+        member = Member(self.broker, "last")
+        self.members.append((member, {}))
+        seen = set()
+        for _ in range(500):
+            acquired = await member.acquire()
+            if not acquired:
+                break
+            for first, last, _ in acquired:
+                seen |= set(range(first, last + 1))
+        assert seen == set(range(self.written)) - self.settled
+
+
+@pytest.mark.parametrize("seed", range(25))
+async def test_what_was_answered_survives_a_kill(seed):
+    history = History(seed)
+    await history.start()
+    history.broker.topic("t", 1)
+    await initialize(history.broker)
+    steps = [History.produce] * 2 + [History.fetch] * 4 + [History.acknowledge] * 5 + [History.leave, History.kill]
+    async with asyncio.timeout(30):
+        for _ in range(60):
+            await history.chance.choice(steps)(history)
+        await history.finish()
+    await history.broker.__aexit__()
