@@ -136,7 +136,7 @@ def _describe(step: ShareStep, member: ShareGroupMember, event: ShareHeartbeat) 
     if request.rack_id is not None:
         member.rack_id = request.rack_id
     if request.subscribed_topic_names is not None:
-        member.topics = tuple(sorted(set(request.subscribed_topic_names)))
+        step.group.subscribe(member, tuple(sorted(set(request.subscribed_topic_names))))
     if not is_new and member.description == before:
         return False
     member.is_new = False
@@ -152,8 +152,10 @@ def _refresh(step: ShareStep, *, bump: bool) -> None:
     """Begin a new epoch if members or topics have changed, and compute its target assignment."""
     group = step.group
     topics = _topics_of(group, step.known)
-    group.subscribed = frozenset(topics)
-    metadata_hash = hash_of(topics)
+    metadata_hash = group.metadata_hash
+    if topics != group.topics:
+        group.topics, group.subscribed = topics, frozenset(topics)
+        metadata_hash = hash_of(topics)
     if bump or metadata_hash != group.metadata_hash:
         group.metadata_hash = metadata_hash
         group.epoch += 1
@@ -164,20 +166,23 @@ def _refresh(step: ShareStep, *, bump: bool) -> None:
 
 def _topics_of(group: ShareGroup, known: Known) -> dict[str, tuple[bytes, int]]:
     """Id and partition count of every existing topic that the group reads."""
-    names = {name for member in group.members.values() for name in member.topics}
-    return {name: (topic.id, topic.partition_count) for name in names if (topic := known.topics.get(name)) is not None}
+    found = ((name, known.topics.get(name)) for name in group.names)
+    return {name: (topic.id, topic.partition_count) for name, topic in found if topic is not None}
 
 
 def _lacks_assignments(group: ShareGroup, known: Known) -> bool:
     """Whether partitions that may be assigned are not: states have begun since the last assignment."""
-    if not group.members or not group.tracked.initialized:
+    if group.tracked.initialized is group.assigned_of or not group.members:
         return False
     assignable = group.tracked.assignable(dict(_topics_of(group, known).values()))
     targets = [member.target for member in group.members.values()]
-    return any(
+    lacks = any(
         not indexes <= frozenset().union(*(target.get(topic_id, frozenset()) for target in targets))
         for topic_id, indexes in assignable.items()
     )
+    if not lacks:
+        group.assigned_of = group.tracked.initialized
+    return lacks
 
 
 def _assign(step: ShareStep, topics: Mapping[str, tuple[bytes, int]]) -> None:
@@ -191,6 +196,7 @@ def _assign(step: ShareStep, topics: Mapping[str, tuple[bytes, int]]) -> None:
         if member.target != target[member.id]:
             member.target = target[member.id]
             step.entries.append(group.target_entry(member))
+    group.assigned_of = group.tracked.initialized
     group.assignment_epoch, group.assigned_ms = group.epoch, step.now_ms
     step.entries.append(group.assignment_entry())
 
@@ -220,9 +226,9 @@ def _ask_for_states(step: ShareStep, event: ShareHeartbeat) -> None:
 def _missing_states(group: ShareGroup, known: Known, now_ms: int) -> dict[bytes, TrackedTopic]:
     missing = {}
     for name, (topic_id, count) in _topics_of(group, known).items():
-        partitions = frozenset(range(count)) - group.tracked.known(topic_id, now_ms - ASK_AGAIN_MS)
-        if partitions:
-            missing[topic_id] = TrackedTopic(name, partitions, now_ms)
+        there = group.tracked.known(topic_id, now_ms - ASK_AGAIN_MS)
+        if len(there) < count:
+            missing[topic_id] = TrackedTopic(name, frozenset(range(count)) - there, now_ms)
     return missing
 
 
@@ -263,7 +269,7 @@ def _remove(step: ShareStep, member: ShareGroupMember) -> None:
     group.remove(member)
     step.entries += group.member_tombstones(member.id)
     group.epoch += 1
-    topics = _topics_of(group, step.known)
+    group.topics = topics = _topics_of(group, step.known)
     group.subscribed, group.metadata_hash = frozenset(topics), hash_of(topics)
     step.entries.append(group.group_entry())
 

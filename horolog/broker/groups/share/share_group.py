@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Mapping
+
 from horolog.broker.base.principal import Principal
 from horolog.broker.groups.assignors import NOTHING, Assignment
 from horolog.broker.groups.consumer_group import stored_current, stored_target
@@ -10,7 +13,7 @@ from horolog.broker.groups.member_bytes import MemberBytes
 from horolog.broker.groups.offsets import Committed, GroupOffsets
 from horolog.broker.groups.records import entry
 from horolog.broker.groups.share.share_events import ShareOverdue
-from horolog.broker.groups.share.tracked_topics import NOTHING_TRACKED, TrackedTopics
+from horolog.broker.groups.share.tracked_topics import NOTHING_TRACKED, Tracked, TrackedTopics
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.messages.coordinator_records import (
     ShareGroupCurrentMemberAssignmentKey,
@@ -97,7 +100,13 @@ class ShareGroup:
         self.statics: dict[str, str] = {}
         """Share groups have no static members."""
         self.subscribed: frozenset[str] = frozenset()
+        self.names: Counter[str] = Counter()
+        """How many members want each topic."""
+        self.topics: Mapping[str, tuple[bytes, int]] | None = None
+        """The existing ones of them, as of the last heartbeat: id and number of partitions."""
         self.tracked: TrackedTopics = NOTHING_TRACKED
+        self.assigned_of: Tracked | None = None
+        """The initialized partitions that the targets are known to cover."""
         self.held = MemberBytes()
 
     def __repr__(self) -> str:
@@ -113,11 +122,25 @@ class ShareGroup:
 
     def add(self, member: ShareGroupMember) -> None:
         self.members[member.id] = member
+        self.names.update(member.topics)
         self.held.set(member.id, member.held_bytes, member.principal)
 
     def remove(self, member: ShareGroupMember) -> None:
         del self.members[member.id]
+        self._forget(member.topics)
         self.held.drop(member.id)
+
+    def subscribe(self, member: ShareGroupMember, topics: tuple[str, ...]) -> None:
+        """Change the topics that a member wants."""
+        self._forget(member.topics)
+        member.topics = topics
+        self.names.update(topics)
+
+    def _forget(self, topics: tuple[str, ...]) -> None:
+        self.names.subtract(topics)
+        for name in topics:
+            if not self.names[name]:
+                del self.names[name]
 
     # -- offsets, which such groups do not commit
 
