@@ -31,8 +31,12 @@ from horolog.protocol.wire import NO_UUID, Message, Struct
 from tests.support.log_model import encode
 
 OPEN, SECRET, ABSENT = "open", "secret", "absent"
-NAMES = (OPEN, SECRET, ABSENT)
+THERE = (OPEN, SECRET)
+NAMES = (*THERE, ABSENT)
+"""Real brokers fail at a ShareFetch for an unknown topic, and delete no state of a topic that is gone."""
 UNKNOWN_ID = b"no topic has it!"
+READER = "AAAAAAAAAAAAAAAAAAAAAQ"
+"""A member of a share group: real brokers read its id as a UUID."""
 NO_RECORDS = encode(2, 0, [1_700_000_000_000], [b"v"])
 
 
@@ -412,15 +416,15 @@ def _topic_partitions(world: World, version: int) -> Message:
 
 def _share_fetch(world: World, version: int) -> Message:
     partition = share_fetch.ShareFetchPartition(partition_index=0)
-    wanted = [share_fetch.ShareFetchTopic(topic_id=world.id_of(name), partitions=[partition]) for name in NAMES]
-    return share_fetch.ShareFetchRequest(group_id=OPEN, member_id="m", max_bytes=1, max_records=1, topics=wanted)
+    wanted = [share_fetch.ShareFetchTopic(topic_id=world.id_of(name), partitions=[partition]) for name in THERE]
+    return share_fetch.ShareFetchRequest(group_id=OPEN, member_id=READER, max_bytes=1, max_records=1, topics=wanted)
 
 
 def _share_acknowledge(world: World, version: int) -> Message:
     batch = share_fetch.AcknowledgementBatch(acknowledge_types=[1])
     partition = share_fetch.AcknowledgePartition(partition_index=0, acknowledgement_batches=[batch])
-    given = [share_fetch.AcknowledgeTopic(topic_id=world.id_of(name), partitions=[partition]) for name in NAMES]
-    return share_fetch.ShareAcknowledgeRequest(group_id=OPEN, member_id="m", share_session_epoch=1, topics=given)
+    given = [share_fetch.AcknowledgeTopic(topic_id=world.id_of(name), partitions=[partition]) for name in THERE]
+    return share_fetch.ShareAcknowledgeRequest(group_id=OPEN, member_id=READER, share_session_epoch=1, topics=given)
 
 
 def _share_state(key: ApiKey) -> Callable[[World, int], Message]:
@@ -428,7 +432,8 @@ def _share_state(key: ApiKey) -> Callable[[World, int], Message]:
         request = API[key].request
         topic = _element(request, "topics")
         partition = _element(topic, "partitions")
-        topics = [topic(topic_id=world.id_of(name), partitions=[partition()]) for name in NAMES]
+        names = THERE if key is ApiKey.DELETE_SHARE_GROUP_STATE else NAMES
+        topics = [topic(topic_id=world.id_of(name), partitions=[partition()]) for name in names]
         return request(group_id=OPEN, topics=topics)  # type: ignore[return-value]
 
     return build

@@ -191,7 +191,7 @@ NEEDS: Final[Mapping[ApiKey, Needs]] = {
         Special("DESCRIBE on each group; DESCRIBE on each topic", groups.share_offsets)
     ),
     ApiKey.ALTER_SHARE_GROUP_OFFSETS: needs(
-        _ON_GROUP, OnEach(Operation.READ, ResourceType.TOPIC, "topics", "topic_name")
+        _ON_GROUP, OnEach(Operation.READ, ResourceType.TOPIC, "topics", "topic_name", asks_in_any_case=True)
     ),
     ApiKey.DELETE_SHARE_GROUP_OFFSETS: needs(
         OnOne(Operation.DELETE, ResourceType.GROUP, "group_id"),
