@@ -18,10 +18,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from typing import NamedTuple
 
+from horolog.broker.base.answers import Answer, run
 from horolog.broker.log.partition import Partition
 from horolog.broker.transactions.marking import Marking
 from horolog.broker.transactions.open_transaction import OpenTransaction
-from horolog.broker.transactions.other_brokers import Codes, OtherBrokers, Question
+from horolog.broker.transactions.other_brokers import Codes, Found, OtherBrokers, Question
 from horolog.broker.transactions.states import Producer, Transaction
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.topic_partition import TopicPartition
@@ -111,8 +112,7 @@ class Strays:
         known = self._record_again()
         wanted = {one.producer.id for one in self._rounds} - known
         if wanted and not self._is_asking and self._knows_its_own():
-            self._is_asking = True
-            self._others.transactions_of(wanted, partial(self._told, wanted))
+            run(self._ask(wanted))
 
     def _forget_ended(self) -> None:
         still_open = set(self._open())
@@ -138,7 +138,10 @@ class Strays:
             return ErrorCode.NONE
         return self._join(entry, suspect.producer, [place], transaction.client_version)
 
-    def _told(self, wanted: Iterable[int], elsewhere: list[tuple[int, Transaction]] | None) -> None:
+    async def _ask(self, wanted: Iterable[int]) -> None:
+        """Ask all other coordinators about producers that are unknown here, and judge by their answers."""
+        self._is_asking = True
+        elsewhere = await Answer[Found | None](partial(self._others.transactions_of, wanted))
         self._is_asking = False
         if elsewhere is None or not self._knows_its_own():
             return
@@ -146,22 +149,18 @@ class Strays:
         claims = {transaction.producer_id: (node, transaction) for node, transaction in elsewhere}
         unknown_here = set(wanted).difference(one.transaction.producer_id for one in self._entries.values())
         for suspect in [one for one in self._rounds if one.producer.id in unknown_here]:
-            self._judge(suspect, claims)
+            run(self._judge(suspect, claims))
 
-    def _judge(self, suspect: Suspect, claims: Claims) -> None:
+    async def _judge(self, suspect: Suspect, claims: Claims) -> None:
         node, transaction = claims.get(suspect.producer.id, (None, None))
         if transaction is None or node is None:
             self._not_known(suspect)
         elif suspect.place in transaction.partitions:
             del self._rounds[suspect]
         elif not transaction.state.is_prepared:
-            self._ask_to_record(suspect, node, transaction)
-
-    def _ask_to_record(self, suspect: Suspect, node: int, transaction: Transaction) -> None:
-        def told(found: list[Codes]) -> None:
+            question = Question(transaction.id, suspect.producer, [suspect.place], adds=True)
+            found = await Answer[list[Codes]](partial(self._others.ask, node, [question]))
             self._judged(suspect, found[0][suspect.place])
-
-        self._others.ask(node, [Question(transaction.id, suspect.producer, [suspect.place], adds=True)], told)
 
     def _judged(self, suspect: Suspect, code: ErrorCode) -> None:
         if code == ErrorCode.NONE:
