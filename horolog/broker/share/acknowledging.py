@@ -73,24 +73,24 @@ def _against(partition: SharePartition, member: str, one: Acknowledgement, limit
     if one.last < partition.start:
         return None  # it has become of no interest
     if not partition.runs:
-        reason = "AcquiredBatch record not found. The request batch offsets are not found in the cache."
+        reason = "No record is in flight at these offsets."
         return Refused(ErrorCode.INVALID_RECORD_STATE, reason)
     if one.first >= partition.end:
-        reason = "AcquiredBatch record not found. The first offset in request is past acquired records."
+        reason = "The acknowledgement begins beyond the records in flight."
         return Refused(ErrorCode.INVALID_REQUEST, reason)
     if one.last >= partition.end:
-        reason = "AcquiredBatch record not found. The last offset in request is past acquired records."
+        reason = "The acknowledgement ends beyond the records in flight."
         return Refused(ErrorCode.INVALID_REQUEST, reason)
     if not limits.may_renew and AcknowledgeType.RENEW in one.types:
-        return Refused(ErrorCode.INVALID_RECORD_STATE, "Renewing acquisition locks is not enabled for the group.")
+        return Refused(ErrorCode.INVALID_RECORD_STATE, "The group does not allow locks to be renewed.")
     return _against_runs(partition.runs.between(max(one.first, partition.start), one.last), member)
 
 
 def _against_runs(runs: Sequence[OffsetRun], member: str) -> Refused | None:
     for run in runs:
         if not run.is_acquired:
-            reason = "The batch cannot be acknowledged. The batch is not in the acquired state."
+            reason = "A record is not acquired, or it is acknowledged already."
             return Refused(ErrorCode.INVALID_RECORD_STATE, reason)
         if run.member != member:
-            return Refused(ErrorCode.INVALID_RECORD_STATE, "Member is not the owner of batch record")
+            return Refused(ErrorCode.INVALID_RECORD_STATE, "The member is not the owner of a record.")
     return None

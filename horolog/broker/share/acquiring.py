@@ -33,7 +33,7 @@ def portions_from(limits: Limits) -> int:
 class Acquiring:
     """One acquisition by one member."""
 
-    __slots__ = ("_deadline", "_found", "_left", "_limits", "_member", "_partition", "_wish")
+    __slots__ = ("_batches", "_deadline", "_found", "_left", "_limits", "_member", "_partition", "_wish")
 
     def __init__(self, partition: SharePartition, member: str, wish: Wish, limits: Limits, deadline: float) -> None:
         self._partition = partition
@@ -43,12 +43,14 @@ class Acquiring:
         self._deadline = deadline
         self._left = wish.max_records
         self._found: list[Acquired] = []
+        self._batches: Sequence[tuple[int, int]] = ()
 
     def __repr__(self) -> str:
         return f"<Acquiring for {self._member}: {len(self._found)} found, {self._left} left>"
 
     def acquire(self, fetched: Fetched) -> list[Acquired]:
         partition = self._partition
+        self._batches = fetched.batches
         if not fetched.batches or fetched.batches[-1][1] < partition.start:
             return []
         last = self._bound(fetched.offset, fetched.batches[-1][1])
@@ -58,7 +60,7 @@ class Acquiring:
         if fetched.offset < first:  # compaction has left nothing there
             partition.archive(fetched.offset, first - 1)
         if self._acquire_again(max(first, partition.start), last) and self._left > 0 and last >= partition.end:
-            self._acquire_new(max(first, partition.start, partition.end), last, fetched.batches)
+            self._acquire_new(max(first, partition.start, partition.end), last)
         return self._without(fetched.aborted)
 
     def _bound(self, offset: int, last: int) -> int:
@@ -84,13 +86,26 @@ class Acquiring:
             comes_in_portions = bool(counts) and max(counts) >= portions_from(self._limits)
             if comes_in_portions and self._found:
                 return False
-            if comes_in_portions or self._wish.is_strict:
+            if counts and not max(counts):
+                self._take_as_new(available, first, last)
+            elif comes_in_portions or self._wish.is_strict:
                 self._take_portion(available, batch, first, last)
             else:
                 self._take_all(available, first, last)
             if comes_in_portions:
                 return False
         return True
+
+    def _take_as_new(self, available: Sequence[OffsetRun], first: int, last: int) -> None:
+        """Records without a persisted delivery: they have no batches yet."""
+        for run in available:
+            begin, end = max(run.first, first), min(run.last, last)
+            if self._left <= 0:
+                return
+            for batch in self._cut(begin, min(end, self._last_new(begin, end))):
+                for one in self._partition.runs.isolate(*batch):
+                    one.batch = batch
+                self._take(*batch)
 
     def _take_all(self, available: Sequence[OffsetRun], first: int, last: int) -> None:
         for run in available:
@@ -130,18 +145,30 @@ class Acquiring:
 
     # -- new records
 
-    def _acquire_new(self, first: int, last: int, batches: Sequence[tuple[int, int]]) -> None:
+    def _acquire_new(self, first: int, last: int) -> None:
         partition = self._partition
         partition.fill(first, DeliveryState.ARCHIVED)  # the log has nothing there
-        if last - first + 1 > self._left:
-            last = first + self._left - 1
-            if not self._wish.is_strict:
-                last = next(end for _, end in batches if end >= last)
-        for begin, end in (
-            [(first, last)] if self._wish.is_strict else _cut(first, last, batches, self._wish.batch_size)
-        ):
-            partition.add(begin, end, AcquiredBatch(begin, end), self._member, self._deadline)
-            self._note(begin, end, 1)
+        for batch in self._cut(first, self._last_new(first, last)):
+            partition.add(batch.first, batch.last, batch, self._member, self._deadline)
+            self._note(batch.first, batch.last, 1)
+
+    def _last_new(self, first: int, last: int) -> int:
+        """The last of new records: within the limit, or with the rest of a batch of the log."""
+        if last - first + 1 <= self._left:
+            return last
+        last = first + self._left - 1
+        return last if self._wish.is_strict else next(end for _, end in self._batches if end >= last)
+
+    def _cut(self, first: int, last: int) -> Iterator[AcquiredBatch]:
+        """Pieces of about the size that was asked for, each of whole batches of the log."""
+        begin, size = first, max(self._wish.batch_size, 1)
+        for base, _ in self._batches if not self._wish.is_strict else ():
+            if base > last:
+                break
+            if base - begin >= size:
+                yield AcquiredBatch(begin, base - 1)
+                begin = base
+        yield AcquiredBatch(begin, last)
 
     # -- aborted transactions
 
@@ -153,18 +180,6 @@ class Acquiring:
                 self._partition.archive(max(one.first, first), min(one.last, last), self._member)
             found = [rest for one in found for rest in _rests(one, first, last)]
         return found
-
-
-def _cut(first: int, last: int, batches: Sequence[tuple[int, int]], size: int) -> Iterator[tuple[int, int]]:
-    """Pieces of about a size, each of whole batches of the log."""
-    begin = first
-    for base, _ in batches:
-        if base > last:
-            break
-        if base - begin >= max(size, 1):
-            yield begin, base - 1
-            begin = base
-    yield begin, last
 
 
 def _rests(one: Acquired, first: int, last: int) -> Iterator[Acquired]:

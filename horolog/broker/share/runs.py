@@ -1,4 +1,4 @@
-"""OffsetRuns of consecutive offsets that share one state: what a share partition has in flight, in order and without holes (pure).
+"""Runs of consecutive offsets that share one state: what a share partition has in flight, in order and without holes (pure).
 
 A record on its own costs no object: a run is divided only where a part of it changes, and parts that are alike again are joined. Every
 run remembers the batch that it was acquired in, which is how records are handed out again.
@@ -87,7 +87,7 @@ class OffsetRun:
         return made
 
     def is_like(self, other: OffsetRun) -> bool:
-        """OffsetRuns in change are not: each may be part of a change of its own."""
+        """Runs in change are not: each may be part of a change of its own."""
         return (
             self.before is None
             and other.before is None

@@ -97,3 +97,11 @@ def test_records_of_aborted_transactions_are_nobodys():
     partition = SharePartition(0)
     assert acquire(partition, aborted=[(0, 4), (10, 19)], wish=Wish(10, 500)) == [Acquired(5, 9, 1)]
     assert partition.start == 5
+
+
+def test_what_was_acquired_before_a_restart_and_not_persisted_is_as_new():
+    partition = SharePartition(0, [StateBatch(19, 19, 2, 1)])
+    assert acquire(partition, wish=Wish(7, 5)) == [Acquired(0, 4, 1), Acquired(5, 9, 1)]
+    assert acquire(partition, wish=Wish(2, 5, is_strict=True)) == [Acquired(10, 11, 1)]
+    assert acquire(partition) == [Acquired(12, 18, 1)]
+    assert partition.next_offset == partition.end == 20

@@ -53,6 +53,7 @@ class Model:
         read = [one for one in self.batches if one[1] >= offset][: self.chance.randint(1, 4)]
         wish = Wish(self.chance.choice((1, 3, 10)), self.chance.choice((1, 5, 100)), self.chance.random() < 0.4)
         in_flight, member = partition.in_flight, self.chance.choice(MEMBERS)
+        whole = max((run.batch.last - run.batch.first + 1 for run in partition.runs.all), default=0)
         is_possible = partition.may_acquire(self.limits)
         fetched = Fetched(offset, read, [one for one in read if one in self.aborted])
         found = partition.acquire(member, fetched, wish, self.limits, self.now)
@@ -64,7 +65,8 @@ class Model:
         if wish.is_strict:
             assert len(taken) <= wish.max_records
         largest = max((last - first + 1 for first, last in self.batches), default=1)
-        assert len(taken) < wish.max_records + largest + wish.batch_size + 7
+        records = [offset for offset in taken if any(first <= offset <= last for first, last in self.batches)]
+        assert len(records) < wish.max_records + max(whole, largest) + 1, "the last batch is whole"
         assert partition.in_flight <= max(self.limits.locks + 2 * largest + 30, in_flight)
         if read and is_possible and not fetched.aborted:
             assert taken or partition.next_offset > offset, "there was something to acquire"

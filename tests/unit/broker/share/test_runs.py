@@ -1,4 +1,4 @@
-"""OffsetRuns are divided where a part changes, and joined where parts are alike again."""
+"""Runs are divided where a part changes, and joined where parts are alike again."""
 
 import pytest
 
