@@ -9,6 +9,8 @@ import pytest
 from benchmarks import kafka
 from tests.support.broker_process import PROJECT, BrokerProcess
 from tests.support.names import unique
+from tests.support.raw_wire import RawWire
+from tests.support.share_dialogue import Dialogue, altered
 
 pytestmark = [pytest.mark.kafka_jars, pytest.mark.java, pytest.mark.timeout(300)]
 
@@ -116,7 +118,10 @@ def test_records_are_written_and_read_alike(session_broker: BrokerProcess, topic
 
 @pytest.mark.long
 def test_groups_are_shown_and_reset_alike(session_broker: BrokerProcess, topic: str) -> None:
-    group = unique("group")
+    group, share = unique("group"), unique("share")
+    with RawWire(session_broker.address) as wire:
+        Dialogue(wire).wait(altered(share, topic, {0: 0}), 0, lambda response: not response.error_code)
+    assert ours(session_broker, "kafka-consumer-groups", "--describe", "--group", share)[0] == 1
     ours(session_broker, "kafka-console-producer", "--topic", topic, stdin="a\nb\nc\n")
     reads = ("--topic", topic, "--group", group, "--from-beginning", "--max-messages", "3", "--timeout-ms", "20000")
     code, read = ours(session_broker, "kafka-console-consumer", *reads)

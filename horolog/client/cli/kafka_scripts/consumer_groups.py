@@ -13,11 +13,12 @@ from horolog.commands.online.connecting import admin_of, partitions_of
 
 if TYPE_CHECKING:
     from horolog.client.admin.admin import Admin
-    from horolog.client.admin.admin_groups import GroupDescription
+    from horolog.client.admin.admin_groups import GroupDescription, GroupListing
     from horolog.client.values.types import TopicPartition
 
 ACTIONS = ("list", "describe", "reset-offsets", "delete", "delete-offsets")
 NO_GROUP = "Dead"
+SHARE = "share"
 IDLE = ("Empty", "Dead")
 MISSING = "-"
 OFFSET_HEADINGS = (
@@ -52,7 +53,7 @@ async def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
 
     async with admin_of(arguments) as admin:
         if arguments.action == "list":
-            for listed in sorted(await admin.list_groups(), key=lambda each: each.group):
+            for listed in await _listed(admin):
                 console.print(f"{listed.group}\t{listed.state}" if arguments.shown == "state" else listed.group)
             return ExitCode.OK
         groups = await _groups(admin, arguments)
@@ -70,12 +71,18 @@ async def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
 async def _groups(admin: "Admin", arguments: argparse.Namespace) -> list[str]:
     if bool(arguments.group) == arguments.all_groups:
         raise UsageError(f"--{arguments.action} needs --group or --all-groups")
-    return arguments.group or sorted(listed.group for listed in await admin.list_groups())
+    return arguments.group or [listed.group for listed in await _listed(admin)]
+
+
+async def _listed(admin: "Admin") -> "list[GroupListing]":
+    """All groups but share groups, for which Kafka has another script, by name."""
+    return [listed for listed in await admin.list_groups() if listed.protocol_type != SHARE]
 
 
 async def _must_exist(admin: "Admin", group: str, action: str) -> None:
     described = (await admin.describe_groups([group]))[group]
-    if described.state == NO_GROUP and action != "reset-offsets" and not await admin.group_offsets(group):
+    is_other = described.protocol_type == SHARE
+    if is_other or (described.state == NO_GROUP and action != "reset-offsets" and not await admin.group_offsets(group)):
         raise NotFoundError(f"Consumer group '{group}' does not exist.")
 
 
