@@ -111,7 +111,7 @@ def test_kafkas_tool(start_broker: BrokerStarter, tmp_path: Path) -> None:
     assert tool(broker, "--list").split() == [name]
     assert "Empty" in tool(broker, "--describe", "--group", name, "--state")
     assert tool(broker, "--describe", "--group", name).split()[-5:] == [name, name, "0", "20", "0"]
-    # the persisted start stays where it was; what is complete after it is not behind
+    # the start that is kept does not follow at once; records after it that are complete are not behind
     tool(broker, "--reset-offsets", "--group", name, "--topic", name, "--to-earliest", "--execute")
     assert tool(broker, "--describe", "--group", name).split()[-5:] == [name, name, "0", "0", "25"]
     tool(broker, "--delete-offsets", "--group", name, "--topic", name)
