@@ -85,8 +85,9 @@ def _shared(lag: Lag, position: "GroupPosition | None") -> Lag:
     """A share group has delivered some records after its first one: these are not behind."""
     if position is None or position.lag is None or lag.committed is None:
         return lag
-    records = max(0, position.lag)
-    return lag._replace(records=records, seconds=lag.seconds if records else 0.0)
+    if position.lag > 0:
+        return lag._replace(records=position.lag)
+    return lag._replace(records=0, seconds=0.0, next_timestamp_ms=None)
 
 
 def _measured(lag: Lag, committed: int | None, position: int, time_ms: int | None, now_ms: int) -> Lag:

@@ -5,9 +5,11 @@ import asyncio
 import pytest
 
 from horolog import Admin, TopicPartition
+from horolog.client.admin.admin_share_groups import GroupPosition
 from horolog.client.consuming.consumer import Consumer
 from horolog.client.moments.lagging import (
     Lag,
+    _shared,
     as_json,
     lag_of,
     longest,
@@ -99,6 +101,9 @@ async def test_a_share_group_is_behind_by_what_it_has_not_delivered():
         behind, ended = await lag_of(admin, "s", now)
         assert (behind.committed, behind.records, behind.seconds) == (1, 1, 7200.0)
         assert (ended.committed, ended.records, ended.seconds) == (2, 0, 0.0)
+        delivered = GroupPosition(1, 0)
+        assert _shared(behind, delivered) == behind._replace(records=0, seconds=0.0, next_timestamp_ms=None)
+        assert _shared(behind, GroupPosition(1)) is behind, "Kafka before 4.2 does not tell the lag"
         await admin.move_group(described, {PLACES[0]: 0})
         positions = await admin.positions_of(described)
         assert (positions[PLACES[0]].offset, positions[PLACES[0]].lag) == (0, 2)
