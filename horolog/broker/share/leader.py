@@ -137,15 +137,15 @@ class ShareLeader:
         """An open share partition; LEADER_NOT_AVAILABLE if it has to be opened."""
         topic = self._cluster.by_id.get(key.topic_id)
         log = ErrorCode.UNKNOWN_TOPIC_ID if topic is None else topic.find(key.partition)
-        share = self._open.get(key)
-        if share is not None and (share.log is not log or share.leader_epoch != share.log.leader_epoch):
-            self._close(share)
-            share = None
+        known = self._open.get(key)
+        if known is not None and (known.log is not log or known.leader_epoch != known.log.leader_epoch):
+            self._close(known)
+            known = None
         if isinstance(log, ErrorCode):
             return log
         if log.condition.fault is not None:
             return ErrorCode.KAFKA_STORAGE_ERROR
-        return ErrorCode.LEADER_NOT_AVAILABLE if share is None else share
+        return ErrorCode.LEADER_NOT_AVAILABLE if known is None else known
 
     def open(self, key: SharePartitionKey, done: Opened) -> None:
         """Open a share partition, unless it is open; `done` may be called at once."""
@@ -153,9 +153,8 @@ class ShareLeader:
         if found is not ErrorCode.LEADER_NOT_AVAILABLE:
             done(found)
             return
-        others = self._opening.get(key)
-        if others is not None:
-            others.append(done)
+        if key in self._opening:
+            self._opening[key].append(done)
             return
         self._opening[key] = [done]
         log = self._cluster.by_id[key.topic_id].find(key.partition)
