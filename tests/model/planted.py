@@ -6,9 +6,9 @@ from types import SimpleNamespace
 from unittest.mock import patch
 
 from horolog.broker.base.answers import Answer
-from horolog.broker.shared import wal_fencing, wal_merging
-from horolog.broker.shared.store_access import StoreAccess
-from horolog.broker.shared.wal_writer import WalWriter
+from horolog.broker.bucket import wal_fencing, wal_merging
+from horolog.broker.bucket.store_access import StoreAccess
+from horolog.broker.bucket.wal_writer import WalWriter
 from horolog.stores.object_store import Outcome
 from tests.model.world import World
 

@@ -1,4 +1,4 @@
-"""The machines of `broker.shared` in a simulated store, under the promises of the model: brokers that lead one partition in turn.
+"""The machines of `broker.bucket` in a simulated store, under the promises of the model: brokers that lead one partition in turn.
 
 Each broker ships records to its WAL, merges, follows the journal, fences the leader or is given the lead, and takes over from the WALs of
 the lineage alone. It may die, or stand still at any moment for any time. After every change in the store, `Observer` checks that a leader
@@ -10,16 +10,16 @@ import random
 from functools import lru_cache
 
 from horolog.broker.base.answers import Answer, run
-from horolog.broker.shared import mark as marks
-from horolog.broker.shared import wal_object
-from horolog.broker.shared.fence import Fence
-from horolog.broker.shared.names import LOG, Wal, key, number_of
-from horolog.broker.shared.store_access import StoreAccess
-from horolog.broker.shared.wal_fencing import fence, newest_mark
-from horolog.broker.shared.wal_merging import merge
-from horolog.broker.shared.wal_numbers import identify
-from horolog.broker.shared.wal_object import NewRun
-from horolog.broker.shared.wal_writer import WalWriter
+from horolog.broker.bucket import mark as marks
+from horolog.broker.bucket import wal_object
+from horolog.broker.bucket.fence import Fence
+from horolog.broker.bucket.names import LOG, Wal, key, number_of
+from horolog.broker.bucket.store_access import StoreAccess
+from horolog.broker.bucket.wal_fencing import fence, newest_mark
+from horolog.broker.bucket.wal_merging import merge
+from horolog.broker.bucket.wal_numbers import identify
+from horolog.broker.bucket.wal_object import NewRun
+from horolog.broker.bucket.wal_writer import WalWriter
 from tests.model.state import FENCE, Broken, Entry, lineage
 from tests.support.simulated_store import Schedule, SimulatedStore
 

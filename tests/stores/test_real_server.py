@@ -12,10 +12,10 @@ import pytest
 pytest.importorskip("obstore")
 
 from horolog.base.clock import SystemClock
+from horolog.broker.bucket.store_access import StoreAccess
+from horolog.broker.bucket.store_journal import StoreJournal
 from horolog.broker.cluster.cluster_state import ClusterState, ProducerIdsReserved
 from horolog.broker.cluster.journal import AppendOutcome
-from horolog.broker.shared.store_access import StoreAccess
-from horolog.broker.shared.store_journal import StoreJournal
 from horolog.stores.faults import StoreError
 from horolog.stores.object_store import Outcome
 from horolog.stores.opening import open_store

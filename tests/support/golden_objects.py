@@ -1,8 +1,8 @@
-"""Objects of a shared store as format 1 has them, in tests/data/shared: fence-1, mark-1, wal-1, merged-1, entry-1, snapshot-1."""
+"""Objects of a shared store as format 1 has them, in tests/data/bucket: fence-1, mark-1, wal-1, merged-1, entry-1, snapshot-1."""
 
 from tests.support.style import PROJECT
 
-FOLDER = PROJECT / "tests" / "data" / "shared"
+FOLDER = PROJECT / "tests" / "data" / "bucket"
 
 
 def read(name):

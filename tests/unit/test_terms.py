@@ -53,7 +53,7 @@ def test_a_class_name_stands_once_in_a_package(package):
 
 PLAIN = ("base", "broker", "client", "commands", "console", "pipeline", "protocol", "stores", "testing")
 """Packages whose docstrings and comments name the caller, the client, the message or the reason instead of using these phrases."""
-NOT_READ_AGAIN = ("broker/share", "broker/shared")
+NOT_READ_AGAIN = ("broker/share", "broker/bucket")
 VAGUE = re.compile(
     r"\b(?:whoever|nobody|somebody|told|tells|by\s+whom|is\s+said|what\s+is|what\s+becomes\s+of|of\s+a\s+Kafka|finds?\s+out\s+who|he|we)\b",
     re.IGNORECASE,

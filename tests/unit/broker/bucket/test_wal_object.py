@@ -7,10 +7,10 @@ from crc32c import crc32c
 from hypothesis import given
 from hypothesis import strategies as st
 
-from horolog.broker.shared import wal_object
-from horolog.broker.shared.names import Wal
-from horolog.broker.shared.sealed_lines import FormatError, NewerFormat
-from horolog.broker.shared.wal_object import HEAD_SIZE, TAIL_SIZE, Identity, NewRun
+from horolog.broker.bucket import wal_object
+from horolog.broker.bucket.names import Wal
+from horolog.broker.bucket.sealed_lines import FormatError, NewerFormat
+from horolog.broker.bucket.wal_object import HEAD_SIZE, TAIL_SIZE, Identity, NewRun
 from tests.support import golden_objects
 from tests.support.damage import cuts, flips
 

@@ -12,12 +12,12 @@ from collections.abc import Callable, Iterable
 from typing import Protocol
 
 from horolog.broker.base.answers import run
-from horolog.broker.shared.fence import Fence
-from horolog.broker.shared.names import Wal, key
-from horolog.broker.shared.sealed_lines import FormatError
-from horolog.broker.shared.store_access import StoreAccess
-from horolog.broker.shared.wal_numbers import identify
-from horolog.broker.shared.wal_object import Identity, NewRun, encode
+from horolog.broker.bucket.fence import Fence
+from horolog.broker.bucket.names import Wal, key
+from horolog.broker.bucket.sealed_lines import FormatError
+from horolog.broker.bucket.store_access import StoreAccess
+from horolog.broker.bucket.wal_numbers import identify
+from horolog.broker.bucket.wal_object import Identity, NewRun, encode
 
 log = logging.getLogger(__name__)
 

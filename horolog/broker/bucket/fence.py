@@ -7,9 +7,9 @@ It lies under a number of the WAL as data does. The WAL ends before it, once the
 
 from dataclasses import dataclass
 
-from horolog.broker.shared import sealed_lines
-from horolog.broker.shared.names import Wal
-from horolog.broker.shared.sealed_lines import FormatError, Sealed, number_in
+from horolog.broker.bucket import sealed_lines
+from horolog.broker.bucket.names import Wal
+from horolog.broker.bucket.sealed_lines import FormatError, Sealed, number_in
 
 KIND = "fence"
 

@@ -7,8 +7,8 @@ from crc32c import crc32c
 from hypothesis import given
 from hypothesis import strategies as st
 
-from horolog.broker.shared import sealed_lines
-from horolog.broker.shared.sealed_lines import FormatError, NewerFormat, Sealed, number_in, parse_nonce
+from horolog.broker.bucket import sealed_lines
+from horolog.broker.bucket.sealed_lines import FormatError, NewerFormat, Sealed, number_in, parse_nonce
 from tests.support.damage import cuts, flips
 
 NONCE = bytes(range(16))

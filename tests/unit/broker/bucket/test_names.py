@@ -2,7 +2,7 @@
 
 import pytest
 
-from horolog.broker.shared.names import LOG, Wal, key, number_of
+from horolog.broker.bucket.names import LOG, Wal, key, number_of
 
 
 def test_keys_of_a_wal():

@@ -3,13 +3,13 @@
 import pytest
 
 from horolog.broker.base.answers import run
-from horolog.broker.shared import mark, wal_object
-from horolog.broker.shared.mark import WalMark
-from horolog.broker.shared.names import Wal, key
-from horolog.broker.shared.store_access import StoreAccess
-from horolog.broker.shared.wal_merging import merge
-from horolog.broker.shared.wal_object import NewRun
-from horolog.broker.shared.wal_writer import WalWriter
+from horolog.broker.bucket import mark, wal_object
+from horolog.broker.bucket.mark import WalMark
+from horolog.broker.bucket.names import Wal, key
+from horolog.broker.bucket.store_access import StoreAccess
+from horolog.broker.bucket.wal_merging import merge
+from horolog.broker.bucket.wal_object import NewRun
+from horolog.broker.bucket.wal_writer import WalWriter
 from tests.support.simulated_store import CALM, Schedule, SimulatedStore
 
 WAL = Wal(2, 17)

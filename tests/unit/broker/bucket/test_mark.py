@@ -2,10 +2,10 @@
 
 import pytest
 
-from horolog.broker.shared import mark, sealed_lines
-from horolog.broker.shared.mark import WalMark
-from horolog.broker.shared.names import Wal
-from horolog.broker.shared.sealed_lines import FormatError, Sealed
+from horolog.broker.bucket import mark, sealed_lines
+from horolog.broker.bucket.mark import WalMark
+from horolog.broker.bucket.names import Wal
+from horolog.broker.bucket.sealed_lines import FormatError, Sealed
 from tests.support import golden_objects
 from tests.support.damage import cuts, flips
 

@@ -2,12 +2,12 @@
 
 import pytest
 
-from horolog.broker.shared import wal_object
-from horolog.broker.shared.fence import Fence
-from horolog.broker.shared.names import Wal
-from horolog.broker.shared.sealed_lines import FormatError
-from horolog.broker.shared.wal_numbers import ShippedData, identify
-from horolog.broker.shared.wal_object import Identity
+from horolog.broker.bucket import wal_object
+from horolog.broker.bucket.fence import Fence
+from horolog.broker.bucket.names import Wal
+from horolog.broker.bucket.sealed_lines import FormatError
+from horolog.broker.bucket.wal_numbers import ShippedData, identify
+from horolog.broker.bucket.wal_object import Identity
 
 NONCE = bytes(range(16))
 WAL = Wal(2, 17)

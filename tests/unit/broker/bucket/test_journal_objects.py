@@ -4,6 +4,15 @@ import random
 
 import pytest
 
+from horolog.broker.bucket import sealed_lines
+from horolog.broker.bucket.journal_objects import (
+    NumberedEntry,
+    decode_log_entry,
+    decode_snapshot,
+    encode_log_entry,
+    encode_snapshot,
+)
+from horolog.broker.bucket.sealed_lines import FormatError, Sealed
 from horolog.broker.cluster.cluster_state import (
     BrokerConfigsChanged,
     ClusterState,
@@ -16,15 +25,6 @@ from horolog.broker.cluster.cluster_state import (
 )
 from horolog.broker.cluster.entry_lines import encode_entry
 from horolog.broker.on_record.cluster_file import StoredTopic
-from horolog.broker.shared import sealed_lines
-from horolog.broker.shared.journal_objects import (
-    NumberedEntry,
-    decode_log_entry,
-    decode_snapshot,
-    encode_log_entry,
-    encode_snapshot,
-)
-from horolog.broker.shared.sealed_lines import FormatError, Sealed
 from tests.support import golden_objects
 from tests.support.damage import cuts, flips
 

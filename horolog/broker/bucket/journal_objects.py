@@ -10,13 +10,13 @@ brokers write the same bytes, and its nonce is zero.
 
 from typing import NamedTuple
 
+from horolog.broker.bucket import sealed_lines
+from horolog.broker.bucket.names import NONCE_SIZE
+from horolog.broker.bucket.sealed_lines import FormatError, Sealed, number_in
 from horolog.broker.cluster.cluster_state import ClusterState, Entry
 from horolog.broker.cluster.entry_lines import DAMAGE, decode_entry, encode_entry
 from horolog.broker.on_record import cluster_file
 from horolog.broker.on_record.cluster_file import Standing, StoredCluster
-from horolog.broker.shared import sealed_lines
-from horolog.broker.shared.names import NONCE_SIZE
-from horolog.broker.shared.sealed_lines import FormatError, Sealed, number_in
 
 ENTRY, SNAPSHOT = "entry", "snapshot"
 

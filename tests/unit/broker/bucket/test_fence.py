@@ -4,10 +4,10 @@ import dataclasses
 
 import pytest
 
-from horolog.broker.shared import fence, sealed_lines
-from horolog.broker.shared.fence import Fence
-from horolog.broker.shared.names import Wal
-from horolog.broker.shared.sealed_lines import FormatError, Sealed
+from horolog.broker.bucket import fence, sealed_lines
+from horolog.broker.bucket.fence import Fence
+from horolog.broker.bucket.names import Wal
+from horolog.broker.bucket.sealed_lines import FormatError, Sealed
 from tests.support import golden_objects
 from tests.support.damage import cuts, flips
 

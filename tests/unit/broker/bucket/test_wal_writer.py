@@ -4,12 +4,12 @@ import logging
 
 import pytest
 
-from horolog.broker.shared import wal_object
-from horolog.broker.shared.fence import Fence
-from horolog.broker.shared.names import Wal, key
-from horolog.broker.shared.store_access import StoreAccess
-from horolog.broker.shared.wal_object import Identity, NewRun
-from horolog.broker.shared.wal_writer import MAX_UNSAFE, WalWriter
+from horolog.broker.bucket import wal_object
+from horolog.broker.bucket.fence import Fence
+from horolog.broker.bucket.names import Wal, key
+from horolog.broker.bucket.store_access import StoreAccess
+from horolog.broker.bucket.wal_object import Identity, NewRun
+from horolog.broker.bucket.wal_writer import MAX_UNSAFE, WalWriter
 from horolog.stores.object_store import Created, Outcome
 
 WAL = Wal(2, 17)

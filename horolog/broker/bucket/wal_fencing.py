@@ -7,13 +7,13 @@ entry of the journal names the number.
 
 from __future__ import annotations
 
-from horolog.broker.shared.fence import Fence
-from horolog.broker.shared.mark import WalMark
-from horolog.broker.shared.mark import decode as decode_mark
-from horolog.broker.shared.names import Wal, key, number_of
-from horolog.broker.shared.store_access import StoreAccess
-from horolog.broker.shared.wal_numbers import identify
-from horolog.broker.shared.wal_writer import MAX_UNSAFE
+from horolog.broker.bucket.fence import Fence
+from horolog.broker.bucket.mark import WalMark
+from horolog.broker.bucket.mark import decode as decode_mark
+from horolog.broker.bucket.names import Wal, key, number_of
+from horolog.broker.bucket.store_access import StoreAccess
+from horolog.broker.bucket.wal_numbers import identify
+from horolog.broker.bucket.wal_writer import MAX_UNSAFE
 
 
 async def newest_mark(store: StoreAccess, wal: Wal) -> WalMark | None:

@@ -24,8 +24,8 @@ from typing import NamedTuple
 
 from crc32c import crc32c
 
-from horolog.broker.shared.names import NONCE_SIZE, Wal
-from horolog.broker.shared.sealed_lines import FormatError, NewerFormat
+from horolog.broker.bucket.names import NONCE_SIZE, Wal
+from horolog.broker.bucket.sealed_lines import FormatError, NewerFormat
 
 FORMAT = 1
 MAX_BYTES = 1 << 30

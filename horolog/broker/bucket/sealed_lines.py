@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from crc32c import crc32c
 
-from horolog.broker.shared.names import NONCE_SIZE
+from horolog.broker.bucket.names import NONCE_SIZE
 
 FORMAT = 1
 MAX_LINE_BYTES = 1 << 20

@@ -14,19 +14,19 @@ import logging
 from collections.abc import Callable, Sequence
 
 from horolog.broker.base.answers import run
-from horolog.broker.cluster.cluster_state import ClusterState, Entry
-from horolog.broker.cluster.journal import AppendOutcome, Journal
-from horolog.broker.on_record.cluster_file import StoredCluster
-from horolog.broker.shared.journal_objects import (
+from horolog.broker.bucket.journal_objects import (
     NumberedEntry,
     decode_log_entry,
     decode_snapshot,
     encode_log_entry,
     encode_snapshot,
 )
-from horolog.broker.shared.names import LOG, SNAPSHOTS, key, number_of
-from horolog.broker.shared.sealed_lines import FormatError
-from horolog.broker.shared.store_access import StoreAccess
+from horolog.broker.bucket.names import LOG, SNAPSHOTS, key, number_of
+from horolog.broker.bucket.sealed_lines import FormatError
+from horolog.broker.bucket.store_access import StoreAccess
+from horolog.broker.cluster.cluster_state import ClusterState, Entry
+from horolog.broker.cluster.journal import AppendOutcome, Journal
+from horolog.broker.on_record.cluster_file import StoredCluster
 
 log = logging.getLogger(__name__)
 

@@ -2,10 +2,10 @@
 
 from typing import NamedTuple
 
-from horolog.broker.shared import fence, wal_object
-from horolog.broker.shared.fence import Fence
-from horolog.broker.shared.names import Wal
-from horolog.broker.shared.sealed_lines import FormatError
+from horolog.broker.bucket import fence, wal_object
+from horolog.broker.bucket.fence import Fence
+from horolog.broker.bucket.names import Wal
+from horolog.broker.bucket.sealed_lines import FormatError
 
 
 class ShippedData(NamedTuple):

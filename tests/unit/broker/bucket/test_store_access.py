@@ -3,7 +3,7 @@
 import pytest
 
 from horolog.broker.base.answers import run
-from horolog.broker.shared.store_access import LONGEST_PAUSE_S, StoreAccess
+from horolog.broker.bucket.store_access import LONGEST_PAUSE_S, StoreAccess
 from horolog.stores.faults import StoreError
 from horolog.stores.object_store import Created, Outcome
 

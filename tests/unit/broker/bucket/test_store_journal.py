@@ -6,12 +6,12 @@ from functools import partial
 import pytest
 
 from horolog.broker.base.answers import Answer
+from horolog.broker.bucket import store_journal
+from horolog.broker.bucket.names import LOG, SNAPSHOTS, key
+from horolog.broker.bucket.store_access import StoreAccess
+from horolog.broker.bucket.store_journal import StoreJournal
 from horolog.broker.cluster.cluster_state import ClusterState, ProducerIdsReserved
 from horolog.broker.cluster.journal import AppendOutcome
-from horolog.broker.shared import store_journal
-from horolog.broker.shared.names import LOG, SNAPSHOTS, key
-from horolog.broker.shared.store_access import StoreAccess
-from horolog.broker.shared.store_journal import StoreJournal
 from horolog.stores.object_store import Outcome
 from tests.support.simulated_store import CALM, Schedule, SimulatedStore, Weather
 

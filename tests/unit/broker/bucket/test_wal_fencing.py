@@ -3,13 +3,13 @@
 import pytest
 
 from horolog.broker.base.answers import run
-from horolog.broker.shared import wal_fencing, wal_object
-from horolog.broker.shared.fence import Fence, decode
-from horolog.broker.shared.mark import WalMark
-from horolog.broker.shared.names import Wal, key
-from horolog.broker.shared.sealed_lines import FormatError
-from horolog.broker.shared.store_access import StoreAccess
-from horolog.broker.shared.wal_object import Identity
+from horolog.broker.bucket import wal_fencing, wal_object
+from horolog.broker.bucket.fence import Fence, decode
+from horolog.broker.bucket.mark import WalMark
+from horolog.broker.bucket.names import Wal, key
+from horolog.broker.bucket.sealed_lines import FormatError
+from horolog.broker.bucket.store_access import StoreAccess
+from horolog.broker.bucket.wal_object import Identity
 from tests.support.simulated_store import CALM, Schedule, SimulatedStore
 
 WAL = Wal(2, 17)

@@ -8,9 +8,9 @@ the mark's word counts: what lies in the merged objects, oldest first.
 
 from dataclasses import dataclass
 
-from horolog.broker.shared import sealed_lines
-from horolog.broker.shared.names import Wal
-from horolog.broker.shared.sealed_lines import FormatError, Sealed, number_in, parse_nonce
+from horolog.broker.bucket import sealed_lines
+from horolog.broker.bucket.names import Wal
+from horolog.broker.bucket.sealed_lines import FormatError, Sealed, number_in, parse_nonce
 
 KIND = "mark"
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from horolog.broker.shared.mark import WalMark, decode
-from horolog.broker.shared.names import key
-from horolog.broker.shared.store_access import StoreAccess
-from horolog.broker.shared.wal_object import Identity, NewRun, encode
-from horolog.broker.shared.wal_writer import WalWriter
+from horolog.broker.bucket.mark import WalMark, decode
+from horolog.broker.bucket.names import key
+from horolog.broker.bucket.store_access import StoreAccess
+from horolog.broker.bucket.wal_object import Identity, NewRun, encode
+from horolog.broker.bucket.wal_writer import WalWriter
 
 
 async def merge(
