@@ -91,7 +91,6 @@ class ShareCoordinator:
         else:
             self.keep(group)
             self._runner.run(group, ShareHeartbeat(request, client, answer, partial(self._begin_states, group)))
-            self._drop_if_unused(group)
 
     def _group_of(self, request: ShareGroupHeartbeatRequest) -> ShareGroup | ShareRefusal:
         found = self.find(request.group_id)
@@ -102,14 +101,10 @@ class ShareCoordinator:
         return self.new(request.group_id)
 
     def new(self, group_id: str) -> ShareGroup | ShareRefusal:
-        """A group that is kept once it has a member or topics."""
+        """A group that is kept for a member that joins, or for offsets that are set."""
         if len(self._registry.groups) >= self.known.settings.horolog_groups_max:
             return ShareRefusal(ErrorCode.GROUP_MAX_SIZE_REACHED, "This broker keeps no more groups.")
         return ShareGroup(group_id, self._journal.shard_of(group_id), self.known.now_ms())
-
-    def _drop_if_unused(self, group: ShareGroup) -> None:
-        if group.is_empty and group.tracked.is_empty and self._registry.groups.get(group.id) is group:
-            del self._registry.groups[group.id]
 
     # -- what others ask
 

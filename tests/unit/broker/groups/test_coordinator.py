@@ -23,6 +23,7 @@ from horolog.protocol.messages.transactions import (
 from tests.support.at_once import at_once
 from tests.support.group_members import ClassicClient, ConsumerClient, commit, committed, first_error, stabilise
 from tests.support.group_world import CLIENT, GroupWorld
+from tests.support.share_world import ShareWorld
 
 LOADING = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
 UNKNOWN = ErrorCode.UNKNOWN_MEMBER_ID
@@ -216,3 +217,21 @@ def test_a_lost_write_has_the_groups_read_again():
     assert ConsumerClient(world, "b").join().error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE
     found = world.coordinator.find("g")
     assert (set(found.members), found.epoch) == ({"a"}, epoch)
+
+
+def test_a_share_group_is_deleted_once_the_persister_has_deleted_its_states():
+    world = ShareWorld()
+    world.topic("t", 1)
+    world.join()
+    world.beat("m1", -1)
+    codes = []
+    world.persister.refusal = ErrorCode.COORDINATOR_NOT_AVAILABLE
+    world.coordinator.delete_group("g", codes.append)
+    world.tick()
+    world.persister.refusal = ErrorCode.NONE
+    world.coordinator.delete_group("g", codes.append)
+    world.tick()
+    assert codes == [ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.NONE]
+    assert world.coordinator.groups() == []
+    world.coordinator.delete_group("g", codes.append)
+    assert codes[-1] == ErrorCode.GROUP_ID_NOT_FOUND

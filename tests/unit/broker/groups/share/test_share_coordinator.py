@@ -162,3 +162,58 @@ def test_a_deletion_that_did_not_end_is_forgotten_with_its_topic(world):
     world.coordinator.expire_offsets()
     world.tick()
     assert world.group().tracked.is_empty
+
+
+def test_a_group_that_is_new_is_free_until_it_is_kept(world):
+    assert world.share.is_free(GROUP)
+    assert world.beat(epoch=3).error_message == f"Share group {GROUP} not found."
+    group = world.share.new(GROUP)
+    world.share.keep(group)
+    assert not world.share.is_free(GROUP)
+    assert world.share.find(GROUP) is group
+
+
+def test_what_is_tracked_changes_for_a_group_that_is_kept_alone(world):
+    world.join()
+    codes = []
+    stranger = world.share.new(GROUP)
+    world.share.track(stranger, lambda tracked: tracked, codes.append)
+    world.share.track(world.group(), lambda tracked: tracked, codes.append)
+    assert codes == [ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, ErrorCode.NONE]
+
+
+def test_states_that_the_persister_refuses_are_reported(world, caplog):
+    world.persister.refusal = ErrorCode.COORDINATOR_NOT_AVAILABLE
+    world.beat(topics=["t"])
+    assert "the states of 2 partitions could not be begun" in caplog.text
+
+
+def test_an_answer_for_a_group_that_was_read_again_changes_nothing(world):
+    world.persister.holds_back = True
+    world.beat(topics=["t"])
+    world.coordinator.shards.reload(world.group().shard)
+    world.persister.answer()
+    world.tick()
+    assert not world.group().tracked.initialized
+
+
+def test_states_that_were_begun_after_the_deletion_began_are_deleted_too(world):
+    world.join()
+    world.beat("m1", -1)
+    world.persister.refusal = ErrorCode.COORDINATOR_NOT_AVAILABLE
+    deleted(world)
+    world.persister.refusal = ErrorCode.NONE
+    world.join("m2")
+    world.beat("m2", -1)
+    assert not world.group().tracked.deleting
+    assert deleted(world) == [ErrorCode.NONE]
+    assert world.persister.states == {}
+
+
+def test_an_empty_group_stays_when_a_member_is_refused(world):
+    """A group whose topics do not exist has no states either."""
+    world.beat(topics=["missing"])
+    world.beat("m1", -1)
+    assert world.group().tracked.is_empty
+    assert world.beat("m2", 7).error_code == ErrorCode.UNKNOWN_MEMBER_ID
+    assert world.group().is_empty

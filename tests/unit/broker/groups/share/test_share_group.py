@@ -21,6 +21,7 @@ def test_states():
     group, member = group_with_a_member()
     assert group.state_name == "Stable"
     assert repr(group) == "<ShareGroup g Stable in epoch 1, 1 members>"
+    assert member.description == ("r", "c", "/h", ("t",))
     assert repr(member) == "<ShareGroupMember m1 in epoch 0>"
     assert group.check_delete() == ErrorCode.NON_EMPTY_GROUP
     group.subscribed = frozenset({"t"})
@@ -57,3 +58,16 @@ def test_every_record_has_a_tombstone():
     tombstones = group.tombstones()
     assert {key for key, _ in tombstones} == {key for key, _ in entries}
     assert {value for _, value in tombstones} == {None}
+
+
+def test_a_member_that_changes_its_topics_leaves_those_of_others():
+    group, member = group_with_a_member()
+    other = ShareGroupMember("m2")
+    other.topics = ("t", "u")
+    group.add(other)
+    assert group.names == {"t": 2, "u": 1}
+    group.subscribe(member, ("v",))
+    assert (member.topics, group.names) == (("v",), {"t": 1, "u": 1, "v": 1})
+    group.remove(other)
+    assert group.names == {"v": 1}
+    assert not group.is_empty
