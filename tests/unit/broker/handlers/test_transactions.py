@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from horolog.broker.handlers import transactions
 from horolog.broker.handlers.transactional_produce import FIRST_VERSION_THAT_ADDS
 from horolog.broker.log.partition import log_start
 from horolog.protocol.errors import ErrorCode
@@ -421,3 +422,46 @@ async def test_transactions_are_found_again_wherever_the_pieces_end_in_which_the
         before = {one.id: one for one in memory.broker.transactions}
     async with MemoryBroker(memory.storage, **SETTINGS) as again:
         assert {one.id for one in again.broker.transactions} == set(before)
+
+
+async def test_requests_without_a_transactional_id_are_refused() -> None:
+    async with MemoryBroker(**SETTINGS) as memory:
+        memory.topic()
+        wire = memory.connect()
+        topics = [AddPartitionsToTxnTopic(name="t", partitions=[0])]
+        request = AddPartitionsToTxnRequest(
+            v3_and_below_transactional_id="",
+            v3_and_below_producer_id=1,
+            v3_and_below_producer_epoch=0,
+            v3_and_below_topics=topics,
+        )
+        (topic,) = (await wire.ask(request, 3)).results_by_topic_v3_and_below
+        assert topic.results_by_partition[0].partition_error_code == ErrorCode.INVALID_REQUEST
+        offsets = AddOffsetsToTxnRequest(transactional_id="", producer_id=1, producer_epoch=0, group_id="g")
+        assert (await wire.ask(offsets, 3)).error_code == ErrorCode.INVALID_REQUEST
+
+
+async def test_offsets_of_topics_that_do_not_exist_leave_the_transaction_alone() -> None:
+    async with MemoryBroker(**SETTINGS) as memory:
+        place = TxnOffsetCommitRequestPartition(partition_index=0, committed_offset=1)
+        request = TxnOffsetCommitRequest(
+            transactional_id="x",
+            group_id="g",
+            producer_id=1,
+            producer_epoch=0,
+            topics=[TxnOffsetCommitRequestTopic(name="gone", partitions=[place])],
+        )
+        (topic,) = (await memory.connect().ask(request, 3)).topics
+        assert topic.partitions[0].error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+
+async def test_where_something_is_denied_nothing_is_added() -> None:
+    async with MemoryBroker(**SETTINGS) as memory:
+        memory.topic()
+        topics = [AddPartitionsToTxnTopic(name=name, partitions=[0]) for name in ("t", "secret", "gone")]
+        results = transactions.none_added(memory.broker.cluster, topics, {"secret"})
+        assert {one.name: one.results_by_partition[0].partition_error_code for one in results} == {
+            "t": ErrorCode.OPERATION_NOT_ATTEMPTED,
+            "secret": ErrorCode.TOPIC_AUTHORIZATION_FAILED,
+            "gone": ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+        }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import uuid
 from typing import Any
 
@@ -19,6 +20,15 @@ from horolog.protocol.messages.offsets import (
     OffsetFetchRequestGroup,
     OffsetFetchRequestTopics,
 )
+from horolog.protocol.messages.share_groups import (
+    AlterShareGroupOffsetsRequest,
+    AlterShareGroupOffsetsRequestPartition,
+    AlterShareGroupOffsetsRequestTopic,
+    DescribeShareGroupOffsetsRequest,
+    DescribeShareGroupOffsetsRequestGroup,
+    DescribeShareGroupOffsetsRequestTopic,
+    ShareGroupDescribeRequest,
+)
 from horolog.protocol.messages.transactions import (
     DescribeTransactionsRequest,
     InitProducerIdRequest,
@@ -26,6 +36,7 @@ from horolog.protocol.messages.transactions import (
 )
 from tests.support.every_request import ABSENT, OPEN, SECRET, UNKNOWN_ID, World, request_of
 from tests.support.guarded_broker import GuardedBroker, acl
+from tests.support.share_dialogue import beat
 
 DENIED = ErrorCode.TOPIC_AUTHORIZATION_FAILED
 GROUP, CLUSTER = ErrorCode.GROUP_AUTHORIZATION_FAILED, ErrorCode.CLUSTER_AUTHORIZATION_FAILED
@@ -264,3 +275,51 @@ async def test_the_cluster_and_its_folders() -> None:
             answer = await memory.wire("bob").ask(DescribeLogDirsRequest(topics=None), version)
             assert answer.results == []
         assert answer.error_code == CLUSTER
+
+
+async def test_a_share_group_hides_members_that_read_what_may_not_be_described() -> None:
+    async with GuardedBroker() as memory:
+        world_of(memory)
+        memory.put(acl("alice", "DESCRIBE", "GROUP", OPEN), acl("alice", "DESCRIBE", name=OPEN))
+        admin, describe = memory.wire("admin"), ShareGroupDescribeRequest(group_ids=[OPEN])
+        epoch = (await admin.ask(beat(OPEN, "m", 0, [OPEN, SECRET]), 1)).member_epoch
+        read: set[str] = set()
+        async with asyncio.timeout(10):
+            while read != {OPEN, SECRET}:
+                epoch = (await admin.ask(beat(OPEN, "m", epoch), 1)).member_epoch
+                (whole,) = (await admin.ask(describe, 1)).groups
+                read = {one.topic_name for one in whole.members[0].assignment.topic_partitions}
+                await asyncio.sleep(0.001)
+        (hidden,) = (await memory.wire().ask(describe, 1)).groups
+        assert (hidden.group_id, hidden.error_code, hidden.members) == (OPEN, DENIED, [])
+        memory.put(acl("alice", "DESCRIBE", name=SECRET))
+        (shown,) = (await memory.wire().ask(describe, 1)).groups
+        assert (shown.error_code, len(shown.members)) == (OK, 1)
+
+
+async def test_offsets_of_share_groups_are_those_of_what_may_be_described() -> None:
+    async with GuardedBroker() as memory:
+        world_of(memory)
+        memory.put(acl("alice", "DESCRIBE", "GROUP", OPEN), acl("alice", "DESCRIBE", name=OPEN))
+        place = AlterShareGroupOffsetsRequestPartition(partition_index=0, start_offset=0)
+        for group in (OPEN, SECRET):
+            topics = [
+                AlterShareGroupOffsetsRequestTopic(topic_name=name, partitions=[place]) for name in (OPEN, SECRET)
+            ]
+            request = AlterShareGroupOffsetsRequest(group_id=group, topics=topics)
+            assert (await memory.wire("admin").ask(request, 0)).error_code == OK
+
+        async def described(*groups: str, topics: tuple[str, ...] | None) -> list[tuple[int, dict[str, int]]]:
+            named = [DescribeShareGroupOffsetsRequestTopic(topic_name=one, partitions=[0]) for one in topics or ()]
+            wanted = None if topics is None else named
+            request = DescribeShareGroupOffsetsRequest(
+                groups=[DescribeShareGroupOffsetsRequestGroup(group_id=group, topics=wanted) for group in groups]
+            )
+            return [
+                (one.error_code, {topic.topic_name: topic.partitions[0].error_code for topic in one.topics})
+                for one in (await memory.wire().ask(request, 0)).groups
+            ]
+
+        assert await described(OPEN, SECRET, topics=None) == [(OK, {OPEN: OK}), (GROUP, {})]
+        assert await described(OPEN, topics=(OPEN, SECRET)) == [(OK, {OPEN: OK, SECRET: DENIED})]
+        assert await described(OPEN, topics=(OPEN,)) == [(OK, {OPEN: OK})]
