@@ -43,6 +43,8 @@ WITH_OTHERS = {"container", "hostile", "interop", "performance", "pipeline", "so
 os.environ.setdefault(FLAGS_VARIABLE, "-XX:TieredStopAtLevel=1")
 
 COLLECTIONS = 5
+BEFORE = pytest.StashKey[Path]()
+"""The file of the test before."""
 
 STYLE = "style"
 TOLD = pytest.StashKey[str]()
@@ -115,14 +117,14 @@ def is_with_others(path: Path) -> bool:
     return path.is_relative_to(here) and path.relative_to(here).parts[0] in WITH_OTHERS
 
 
-@pytest.fixture(autouse=True, scope="module")
-def collected(request: pytest.FixtureRequest) -> Iterator[None]:
-    """A client that is cancelled while it stops leaves connections: without this, Python reports them in a later test.
+def collect_what_others_left(item: pytest.Item) -> None:
+    """Clients that are cancelled while they stop leave connections, which the log of their test holds until its end.
 
-    One object's finalizer frees the next, so one collection is not enough.
+    Python would report them in a test of another module. One object's finalizer frees the next, so one collection is not enough.
     """
-    yield
-    if is_with_others(request.path):
+    before = item.config.stash.get(BEFORE, item.path)
+    item.config.stash[BEFORE] = item.path
+    if before != item.path and is_with_others(before):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ResourceWarning)
             for _ in range(COLLECTIONS):
@@ -158,6 +160,7 @@ def leave_out(config: pytest.Config, items: list[pytest.Item]) -> None:
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """Before anything is made for a test: whether there is time for it."""
+    collect_what_others_left(item)
     seconds = item.config.getoption("--seconds")
     if seconds is not None and time.monotonic() > item.config.stash[BEGAN] + seconds:
         pytest.skip(f"left out: {seconds:.0f} s have gone by")
