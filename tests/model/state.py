@@ -189,7 +189,7 @@ class State:
     # -- clients
 
     def tell(self, broker):
-        """A client is told of everything below the high watermark."""
+        """A client learns of everything below the high watermark."""
         for offset in range(broker.high_watermark):
             was = self.told.get(offset)
             if was is None:

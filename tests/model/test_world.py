@@ -63,7 +63,7 @@ def test_each_planted_bug_is_found(bug):
 
 
 def test_in_a_calm_store_everything_ships():
-    """With no accidents of brokers either, every record is told to a client."""
+    """With no accidents of brokers either, every record is acknowledged to a client."""
     world = World(1, weather=CALM)
     world.chance = type("NoAccidents", (type(world.chance),), {"random": lambda self: 0.5})(1)
     assert world.run() == ""

@@ -1,4 +1,4 @@
-"""Tests on several workers: how many workers a broker gets, and how one that does not start is told."""
+"""Tests on several workers: how many workers a broker gets, and how it reports one that does not start."""
 
 import pytest
 

@@ -38,7 +38,7 @@ class Timers:
 
 
 class TestAnOutcomeThatIsNotKnownYet:
-    """The journal takes longer than a caller waits: the caller is told so, once, and the change is made all the same."""
+    """The journal takes longer than a caller waits: the caller gets one error, and the change is made all the same."""
 
     @pytest.fixture
     def journal(self):
