@@ -227,7 +227,7 @@ def field(
 
 @dataclass_transform(kw_only_default=True)
 class StructMeta(type):
-    """Turns the `field(...)` lines of a class body into slots and into the table `FIELDS`."""
+    """Turns the `field(...)` lines of a class body into slots and into the table `FIELDS`, after the fields of its base class."""
 
     def __new__(
         cls,
@@ -242,7 +242,10 @@ class StructMeta(type):
             declared.name = key
             del namespace[key]
         namespace["__slots__"] = tuple(fields)
-        namespace["FIELDS"] = fields
+        inherited = {key: value for base in bases for key, value in getattr(base, "FIELDS", {}).items()}
+        if inherited:  # else the base's own constructor, once it has one, would build this class too
+            namespace["__init__"] = Struct.__init__
+        namespace["FIELDS"] = {**inherited, **fields}
         if versions != "none":
             namespace["VERSIONS"] = versions_of(versions)
             namespace["FLEXIBLE"] = versions_of(flexible)

@@ -100,11 +100,11 @@ class _Line(asyncio.Protocol):
             done(None)
             return
 
-        def told(answer: Message | None) -> None:
+        def finish(answer: Message | None) -> None:
             timer.cancel()
             done(answer)
 
-        number, frame = self._questions.put(request, version, told)
+        number, frame = self._questions.put(request, version, finish)
         timer = self._loop.call_later(timeout_ms / 1000, self._questions.give_up, number)
         if self._wire is not None:
             self._wire.write(frame)

@@ -133,7 +133,7 @@ def gather(
     """Ask every question; `then` gets the answers in the order of the questions, once all of them are there."""
     answers: dict[int, Answer] = {}
 
-    def told(place: int, answer: Answer) -> None:
+    def collect(place: int, answer: Answer) -> None:
         assert place not in answers, "a question is answered once"
         answers[place] = answer
         if len(answers) == len(questions):
@@ -142,4 +142,4 @@ def gather(
     if not questions:
         then([])
     for place, question in enumerate(questions):
-        question(partial(told, place))
+        question(partial(collect, place))

@@ -5,12 +5,12 @@ Each step changes the group and adds records and timers to the decision, the `Co
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from hashlib import blake2b
+from collections.abc import Sequence
 
 from horolog.broker.groups.assignors import ASSIGNORS, Assignment, Subscriber
 from horolog.broker.groups.consumer_group import ClassicPart, ConsumerGroup, ConsumerMember
 from horolog.broker.groups.decision import Decision, GroupTimer
+from horolog.broker.groups.group_epochs import TopicsRead, begin_epoch
 from horolog.broker.groups.group_settings import SESSION_TIMEOUT
 from horolog.broker.groups.kip848_events import NOT_COME_BACK, NOT_GIVEN_BACK, Overdue
 from horolog.broker.groups.known import Known
@@ -79,17 +79,8 @@ def remove(step: ConsumerStep, members: Sequence[ConsumerMember]) -> None:
 
 def refresh(step: ConsumerStep, *, bump: bool) -> None:
     """Begin a new epoch if members or topics have changed, and compute its target assignment."""
-    group = step.group
-    topics = topics_of(group, step.known)
-    metadata_hash = group.metadata_hash
-    if topics != group.topics:
-        group.topics, group.subscribed = topics, frozenset(topics)
-        metadata_hash = hash_of(topics)
-    if bump or metadata_hash != group.metadata_hash:
-        group.metadata_hash = metadata_hash
-        group.epoch += 1
-        step.entries.append(group.group_entry())
-    if group.epoch > group.assignment_epoch:
+    topics = topics_of(step.group, step.known)
+    if begin_epoch(step, topics, bump=bump):
         _assign(step, topics)
 
 
@@ -107,7 +98,7 @@ def topics_of(group: ConsumerGroup, known: Known) -> dict[str, tuple[bytes, int]
     return found
 
 
-def _assign(step: ConsumerStep, topics: Mapping[str, tuple[bytes, int]]) -> None:
+def _assign(step: ConsumerStep, topics: TopicsRead) -> None:
     group = step.group
     wanted: dict[object, frozenset[bytes]] = {}
     subscribers = {}
@@ -148,14 +139,6 @@ def _wish(member: ConsumerMember, known: Known) -> tuple[object, ...]:
     if member.regex is not None and known.settings.authorizer_class_name:
         return member.topics, member.regex, member.id
     return member.topics, member.regex
-
-
-def hash_of(topics: Mapping[str, tuple[bytes, int]]) -> int:
-    """A hash that changes when a topic is added, removed, created again or gets more partitions."""
-    digest = blake2b(digest_size=8)
-    for name, (topic_id, count) in sorted(topics.items()):
-        digest.update(b"%s\x00%s%d\x00" % (name.encode(), topic_id, count))
-    return int.from_bytes(digest.digest(), "big", signed=True) if topics else 0
 
 
 def reconcile(step: ConsumerStep, member: ConsumerMember, owned: Assignment | None) -> None:

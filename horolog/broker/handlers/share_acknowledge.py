@@ -61,7 +61,7 @@ def acknowledge(
         return _refusal(session)
     member = ShareMember(*key, request.is_renew_ack)
 
-    def told(results: dict[Place, Persisted]) -> None:
+    def finish(results: dict[Place, Persisted]) -> None:
         def reply() -> None:
             context.reply(_response(broker, context, key[0], results))
 
@@ -70,7 +70,7 @@ def acknowledge(
         else:
             reply()
 
-    acknowledge_all(broker, context, member, acknowledged_in(request.topics), told)
+    acknowledge_all(broker, context, member, acknowledged_in(request.topics), finish)
     return None
 
 
@@ -98,20 +98,20 @@ def acknowledge_all(
     """`done` gets the outcome of every partition once the last one is persisted."""
     places = list(acknowledgements)
 
-    def ask(place: Place, told: Callable[[Persisted], None]) -> None:
+    def ask(place: Place, answer: Callable[[Persisted], None]) -> None:
         given = acknowledgements[place]
         refusal = refusal_of(broker, context, place)
         if refusal:
-            told(Persisted(refusal))
+            answer(Persisted(refusal))
         elif _is_malformed(given, member):
-            told(Persisted(ErrorCode.INVALID_REQUEST))
+            answer(Persisted(ErrorCode.INVALID_REQUEST))
         else:
-            broker.shares.leader.acknowledge(SharePartitionKey(member.group, *place), member.id, given, told)
+            broker.shares.leader.acknowledge(SharePartitionKey(member.group, *place), member.id, given, answer)
 
-    def told(results: list[Persisted]) -> None:
+    def collect(results: list[Persisted]) -> None:
         done(dict(zip(places, results, strict=True)))
 
-    gather([partial(ask, place) for place in places], told)
+    gather([partial(ask, place) for place in places], collect)
 
 
 def _is_malformed(given: Sequence[Acknowledgement], member: ShareMember) -> bool:

@@ -118,16 +118,16 @@ def _assignment(broker: BrokerView, assignment: Assignment) -> ShareAssignmentBy
 
 
 def describe_offsets(broker: BrokerView, request: DescribeShareGroupOffsetsRequest, context: RequestContext) -> None:
-    def told(groups: list[DescribeShareGroupOffsetsResponseGroup]) -> None:
+    def reply(groups: list[DescribeShareGroupOffsetsResponseGroup]) -> None:
         context.reply(DescribeShareGroupOffsetsResponse(groups=groups))
 
-    gather([partial(_offsets_of, broker, group) for group in request.groups], told)
+    gather([partial(_offsets_of, broker, group) for group in request.groups], reply)
 
 
 def _offsets_of(broker: BrokerView, asked: DescribeShareGroupOffsetsRequestGroup, done: Replying) -> None:
     group_id, offsets = asked.group_id, broker.share_offsets
 
-    def told(found: OffsetsTold) -> None:
+    def pick_wanted(found: OffsetsTold) -> None:
         wanted = found if asked.topics is None else dict.fromkeys(named)
         done(_told_group(group_id, {place: found.get(place) for place in wanted}))
 
@@ -136,10 +136,10 @@ def _offsets_of(broker: BrokerView, asked: DescribeShareGroupOffsetsRequestGroup
     elif code := broker.groups.share.load_error(group_id):
         done(_refused_group(group_id, code))
     elif asked.topics is None:
-        offsets.tell_all(group_id, told)
+        offsets.tell_all(group_id, pick_wanted)
     else:
         named = [(topic.topic_name, index) for topic in asked.topics for index in topic.partitions]
-        offsets.tell(group_id, named, told)
+        offsets.tell(group_id, named, pick_wanted)
 
 
 def _refused_group(group_id: str, code: ErrorCode) -> DescribeShareGroupOffsetsResponseGroup:

@@ -91,10 +91,10 @@ def _answer(request: Any, ask: Ask, reply: Callable[[list[tuple[bytes, Any]]], N
         for one in topic.partitions
     ]
 
-    def told(results: list[Any]) -> None:
+    def collect(results: list[Any]) -> None:
         reply([(key.topic_id, result) for (key, _), result in zip(keys, results, strict=True)])
 
-    gather([partial(ask, key, one) for key, one in keys], told)
+    gather([partial(ask, key, one) for key, one in keys], collect)
 
 
 def _reply(context: RequestContext, response: Any, topic: Any, results: Iterable[tuple[bytes, Any]]) -> None:

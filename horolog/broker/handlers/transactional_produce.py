@@ -80,15 +80,15 @@ def _check(
         done(ErrorCode.NOT_ENOUGH_REPLICAS)
         return
 
-    def told(code: ErrorCode) -> None:
+    def finish(code: ErrorCode) -> None:
         if is_first and code in _TO_BE_TRIED_AGAIN:
             broker.sent_back.note((producer, place), sequence)
         done(code if code == ErrorCode.NONE else _for_version(code, version))
 
     if version >= FIRST_VERSION_THAT_ADDS:
-        broker.joining.add(transactional_id, producer, [place], VERSION_2, told)
+        broker.joining.add(transactional_id, producer, [place], VERSION_2, finish)
     else:
-        broker.joining.verify(transactional_id, producer, place, told)
+        broker.joining.verify(transactional_id, producer, place, finish)
 
 
 def _for_version(code: ErrorCode, version: int) -> ErrorCode:

@@ -23,7 +23,6 @@ from horolog.broker.share.state_keeper import StateKeeper
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.messages.share_state import (
     DeleteShareGroupStateRequest,
-    DeleteStatePartition,
     DeleteStateTopic,
     InitializeShareGroupStateRequest,
     InitializeStatePartition,
@@ -33,6 +32,7 @@ from horolog.protocol.messages.share_state import (
     ReadStatePartition,
     ReadStateTopic,
     ShareStateBatch,
+    StatePartition,
     WriteShareGroupStateRequest,
     WriteStatePartition,
     WriteStateTopic,
@@ -112,7 +112,7 @@ class SharePersister:
 
     def delete(self, place: tuple[str, bytes, int], done: Callable[[ErrorCode], None]) -> None:
         key = SharePartitionKey(*place)
-        topics = [DeleteStateTopic(topic_id=key.topic_id, partitions=[DeleteStatePartition(partition=key.partition)])]
+        topics = [DeleteStateTopic(topic_id=key.topic_id, partitions=[StatePartition(partition=key.partition)])]
         self._ask(
             key,
             lambda: self._keeper.delete(key, done),

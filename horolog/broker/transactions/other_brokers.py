@@ -169,11 +169,11 @@ class OtherBrokers:
         """Every transaction of these producers that others coordinate, with its node; None if one does not answer or is still loading."""
         wanted = sorted(producer_ids)
 
-        def told(found: list[Found | None]) -> None:
+        def merge(found: list[Found | None]) -> None:
             known = [one for one in found if one is not None]
             done([one for each in known for one in each] if len(known) == len(found) else None)
 
-        gather([partial(self._ask_for_transactions, node, wanted) for node in self._placement.members.others], told)
+        gather([partial(self._ask_for_transactions, node, wanted) for node in self._placement.members.others], merge)
 
     def _ask_for_transactions(self, node: int, producer_ids: list[int], done: Callable[[Found | None], None]) -> None:
         async def ask() -> None:

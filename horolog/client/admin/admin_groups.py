@@ -13,7 +13,10 @@ from horolog.client.wire.group_wire import decode_assignment, decode_subscriptio
 from horolog.client.wire.versions import Versioned
 from horolog.protocol.apis import ApiKey
 from horolog.protocol.errors import DecodeError, ErrorCode
-from horolog.protocol.messages.consumer_groups import ConsumerGroupDescribeRequest
+from horolog.protocol.messages.consumer_groups import (
+    ConsumerGroupDescribeRequest,
+    ConsumerGroupDescribeResponseAssignment,
+)
 from horolog.protocol.messages.groups import DeleteGroupsRequest, DescribeGroupsRequest, ListGroupsRequest
 from horolog.protocol.messages.offsets import (
     OffsetCommitRequest,
@@ -27,6 +30,7 @@ from horolog.protocol.messages.offsets import (
     OffsetFetchRequestTopic,
     OffsetFetchRequestTopics,
 )
+from horolog.protocol.messages.share_groups import ShareAssignmentByName
 from horolog.protocol.topic_partition import by_topic
 from horolog.protocol.wire import Message
 
@@ -131,11 +135,7 @@ class GroupAdmin(ShareGroupAdmin):
                 member.client_id,
                 member.client_host,
                 tuple(member.subscribed_topic_names),
-                tuple(
-                    TopicPartition(topic.topic_name, index)
-                    for topic in member.assignment.topic_partitions
-                    for index in topic.partitions
-                ),
+                _named_partitions(member.assignment),
             )
             for member in each.members
         )
@@ -152,11 +152,7 @@ class GroupAdmin(ShareGroupAdmin):
                 member.client_id,
                 member.client_host,
                 tuple(member.subscribed_topic_names),
-                tuple(
-                    TopicPartition(topic.topic_name, index)
-                    for topic in member.assignment.topic_partitions
-                    for index in topic.partitions
-                ),
+                _named_partitions(member.assignment),
             )
             for member in each.members
         )
@@ -322,6 +318,15 @@ def _topics(metadata: bytes, protocol_type: str) -> tuple[str, ...]:
         return tuple(decode_subscription(metadata).topics)
     except DecodeError:
         return ()
+
+
+def _named_partitions(
+    assignment: ConsumerGroupDescribeResponseAssignment | ShareAssignmentByName,
+) -> tuple[TopicPartition, ...]:
+    """The partitions of a member of a group whose assignments the broker makes."""
+    return tuple(
+        TopicPartition(topic.topic_name, index) for topic in assignment.topic_partitions for index in topic.partitions
+    )
 
 
 def _assigned(assignment: bytes, protocol_type: str) -> tuple[TopicPartition, ...]:

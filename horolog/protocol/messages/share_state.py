@@ -12,7 +12,7 @@ class ShareStateBatch(Struct):
 
 
 class ShareStateCode(Struct):
-    """The outcome for one partition, where it is only an error or none."""
+    """The outcome for one partition: all of it, or what precedes the state that was read."""
 
     partition: int = field(int32)
     error_code: int = field(int16)
@@ -24,8 +24,11 @@ class ShareStateCodes(Struct):
     partitions: list[ShareStateCode] = field(array(ShareStateCode))
 
 
-class InitializeStatePartition(Struct):
+class StatePartition(Struct):
     partition: int = field(int32)
+
+
+class InitializeStatePartition(StatePartition):
     state_epoch: int = field(int32)
     # -1: where the group's settings say, once it is first read
     start_offset: int = field(int64)
@@ -45,8 +48,7 @@ class InitializeShareGroupStateResponse(Message, versions="0", flexible="0+"):
     results: list[ShareStateCodes] = field(array(ShareStateCodes))
 
 
-class ReadStatePartition(Struct):
-    partition: int = field(int32)
+class ReadStatePartition(StatePartition):
     leader_epoch: int = field(int32)
 
 
@@ -60,10 +62,7 @@ class ReadShareGroupStateRequest(Message, versions="0", flexible="0+"):
     topics: list[ReadStateTopic] = field(array(ReadStateTopic))
 
 
-class ReadStateResult(Struct):
-    partition: int = field(int32)
-    error_code: int = field(int16)
-    error_message: str | None = field(string, nullable="0+")
+class ReadStateResult(ShareStateCode):
     state_epoch: int = field(int32)
     start_offset: int = field(int64)
     state_batches: list[ShareStateBatch] = field(array(ShareStateBatch))
@@ -78,8 +77,7 @@ class ReadShareGroupStateResponse(Message, versions="0", flexible="0+"):
     results: list[ReadStateTopicResult] = field(array(ReadStateTopicResult))
 
 
-class WriteStatePartition(Struct):
-    partition: int = field(int32)
+class WriteStatePartition(StatePartition):
     state_epoch: int = field(int32)
     leader_epoch: int = field(int32)
     # -1: as it was
@@ -104,13 +102,9 @@ class WriteShareGroupStateResponse(Message, versions="0-1", flexible="0+"):
     results: list[ShareStateCodes] = field(array(ShareStateCodes))
 
 
-class DeleteStatePartition(Struct):
-    partition: int = field(int32)
-
-
 class DeleteStateTopic(Struct):
     topic_id: bytes = field(uuid)
-    partitions: list[DeleteStatePartition] = field(array(DeleteStatePartition))
+    partitions: list[StatePartition] = field(array(StatePartition))
 
 
 class DeleteShareGroupStateRequest(Message, versions="0", flexible="0+"):
@@ -127,10 +121,7 @@ class ReadShareGroupStateSummaryRequest(Message, versions="0-1", flexible="0+"):
     topics: list[ReadStateTopic] = field(array(ReadStateTopic))
 
 
-class StateSummary(Struct):
-    partition: int = field(int32)
-    error_code: int = field(int16)
-    error_message: str | None = field(string, nullable="0+")
+class StateSummary(ShareStateCode):
     state_epoch: int = field(int32)
     leader_epoch: int = field(int32)
     start_offset: int = field(int64)

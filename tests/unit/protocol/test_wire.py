@@ -188,3 +188,17 @@ def test_a_tagged_struct_is_absent_by_default() -> None:
 def test_a_message_knows_its_versions_and_a_struct_inside_of_one_has_none() -> None:
     assert (versions_of("0-5"), versions_of("3+")) == (Outer.VERSIONS, Outer.FLEXIBLE)
     assert not hasattr(Inner, "VERSIONS")
+
+
+def test_a_struct_begins_with_the_fields_of_its_base():
+    class Base(Struct):
+        number: int = field(int32)
+
+    class Longer(Base):
+        name: str = field(string)
+
+    assert repr(Base(number=1)) == "Base(number=1)", "builds the constructor of the base first"
+    longer = Longer(number=1, name="x")
+    assert (list(Base.FIELDS), list(Longer.FIELDS)) == (["number"], ["number", "name"])
+    assert (longer.number, longer.name, Longer().name) == (1, "x", "")
+    assert longer != Base(number=1)

@@ -51,18 +51,18 @@ class LatestOffsets:
                 elsewhere.setdefault(self._placement.lead(topic.id, index).node, []).append((name, index))
             ends[name, index] = found if isinstance(found, ErrorCode) else found.high_watermark
 
-        def told(more: list[Ends]) -> None:
+        def merge(more: list[Ends]) -> None:
             for one in more:
                 ends.update(one)
             done(ends)
 
-        gather([partial(self._ask, node, there) for node, there in elsewhere.items()], told)
+        gather([partial(self._ask, node, there) for node, there in elsewhere.items()], merge)
 
     def _ask(self, node: int, places: Sequence[TopicPartition], done: Callable[[Ends], None]) -> None:
-        def told(answer: Message | None) -> None:
+        def finish(answer: Message | None) -> None:
             done(_ends(answer, places))
 
-        self._peers.ask(node, _request(places), VERSION, told, TIMEOUT_MS)
+        self._peers.ask(node, _request(places), VERSION, finish, TIMEOUT_MS)
 
 
 def _request(places: Sequence[TopicPartition]) -> ListOffsetsRequest:

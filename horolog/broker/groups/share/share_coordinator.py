@@ -138,7 +138,7 @@ class ShareCoordinator:
         if asked is None:
             return
 
-        def told(codes: dict[SharePlace, ErrorCode]) -> None:
+        def note_begun(codes: dict[SharePlace, ErrorCode]) -> None:
             refused = {place for place, code in codes.items() if code}
             if refused:
                 log.warning("group %s: the states of %s partitions could not be begun", group.id, len(refused))
@@ -147,7 +147,7 @@ class ShareCoordinator:
                 self._runner.run(group, StatesBegun(_only(asked.topics, good), _only(asked.topics, refused)))
 
         begins = dict.fromkeys(places_of(group.id, asked.topics), UNINITIALIZED)
-        self.begin(begins, asked.state_epoch, told)
+        self.begin(begins, asked.state_epoch, note_begun)
 
     def begin(
         self, offsets: dict[SharePlace, int], state_epoch: int, done: Callable[[dict[SharePlace, ErrorCode]], None]
@@ -188,14 +188,14 @@ class ShareCoordinator:
         """Delete the states of a group that is about to be deleted."""
         topics = self._with_states(group)
 
-        def told(codes: dict[SharePlace, ErrorCode]) -> None:
+        def finish(codes: dict[SharePlace, ErrorCode]) -> None:
             done(next((code for code in codes.values() if code), ErrorCode.NONE))
 
         def written(code: ErrorCode) -> None:
             if code:
                 done(code)
             else:
-                self.delete(places_of(group.id, topics), told)
+                self.delete(places_of(group.id, topics), finish)
 
         names = {topic_id: one.name for topic_id, one in topics.items()}
         self.track(group, lambda tracked: tracked.delete(topics, names), written)
@@ -223,11 +223,11 @@ class ShareCoordinator:
                     self._sweep(group, gone, [*gone, *lost])
 
     def _sweep(self, group: ShareGroup, gone: Tracked, topic_ids: list[bytes]) -> None:
-        def told(codes: dict[SharePlace, ErrorCode]) -> None:
+        def forget(codes: dict[SharePlace, ErrorCode]) -> None:
             if not any(codes.values()):
                 self.track(group, lambda tracked: tracked.forget(topic_ids), _tried_again)
 
-        self.delete(places_of(group.id, gone), told)
+        self.delete(places_of(group.id, gone), forget)
 
 
 def places_of(group_id: str, topics: Tracked) -> list[SharePlace]:

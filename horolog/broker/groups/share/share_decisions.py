@@ -8,14 +8,14 @@ the log. Pure but for the group itself, which only this module changes.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, Final
 
 from horolog.broker.groups.assignors import Assignment, Subscriber
 from horolog.broker.groups.classic_events import GroupLoaded, Killed, LeaveGroup, SyncGroup
 from horolog.broker.groups.decision import Decision
+from horolog.broker.groups.group_epochs import TopicsRead, begin_epoch
 from horolog.broker.groups.group_settings import SHARE_HEARTBEAT_INTERVAL, SHARE_SESSION_TIMEOUT
-from horolog.broker.groups.kip848_steps import hash_of
 from horolog.broker.groups.known import Known
 from horolog.broker.groups.share.share_events import (
     ShareHeartbeat,
@@ -73,10 +73,12 @@ def _heartbeat(step: ShareStep, event: ShareHeartbeat) -> None:
         return
     before = member.assigned
     wants_others = _describe(step, member, event)
-    _refresh(step, bump=wants_others or _lacks_assignments(group, step.known))
+    topics = _topics_of(group, step.known)
+    if begin_epoch(step, topics, bump=wants_others or _lacks_assignments(group, topics)):
+        _assign(step, topics)
     _reconcile(step, member)
     _start_session(step, member)
-    _ask_for_states(step, event)
+    _ask_for_states(step, event, topics)
     is_full = request.member_epoch == JOIN_EPOCH or request.subscribed_topic_names is not None
     interval_ms = step.known.group_setting(group.id, SHARE_HEARTBEAT_INTERVAL)
     response = _response(member, interval_ms, with_assignment=is_full or member.assigned != before)
@@ -148,33 +150,17 @@ def _describe(step: ShareStep, member: ShareGroupMember, event: ShareHeartbeat) 
 # -- epochs and targets
 
 
-def _refresh(step: ShareStep, *, bump: bool) -> None:
-    """Begin a new epoch if members or topics have changed, and compute its target assignment."""
-    group = step.group
-    topics = _topics_of(group, step.known)
-    metadata_hash = group.metadata_hash
-    if topics != group.topics:
-        group.topics, group.subscribed = topics, frozenset(topics)
-        metadata_hash = hash_of(topics)
-    if bump or metadata_hash != group.metadata_hash:
-        group.metadata_hash = metadata_hash
-        group.epoch += 1
-        step.entries.append(group.group_entry())
-    if group.epoch > group.assignment_epoch:
-        _assign(step, topics)
-
-
 def _topics_of(group: ShareGroup, known: Known) -> dict[str, tuple[bytes, int]]:
     """Id and partition count of every existing topic that the group reads."""
     found = ((name, known.topics.get(name)) for name in group.names)
     return {name: (topic.id, topic.partition_count) for name, topic in found if topic is not None}
 
 
-def _lacks_assignments(group: ShareGroup, known: Known) -> bool:
+def _lacks_assignments(group: ShareGroup, topics: TopicsRead) -> bool:
     """Whether partitions that may be assigned are not: states have begun since the last assignment."""
     if group.tracked.initialized is group.assigned_of or not group.members:
         return False
-    assignable = group.tracked.assignable(dict(_topics_of(group, known).values()))
+    assignable = group.tracked.assignable(dict(topics.values()))
     targets = [member.target for member in group.members.values()]
     lacks = any(
         not indexes <= frozenset().union(*(target.get(topic_id, frozenset()) for target in targets))
@@ -185,7 +171,7 @@ def _lacks_assignments(group: ShareGroup, known: Known) -> bool:
     return lacks
 
 
-def _assign(step: ShareStep, topics: Mapping[str, tuple[bytes, int]]) -> None:
+def _assign(step: ShareStep, topics: TopicsRead) -> None:
     group = step.group
     subscribers = {
         member.id: Subscriber(frozenset(topics[name][0] for name in member.topics if name in topics), member.target)
@@ -213,19 +199,19 @@ def _reconcile(step: ShareStep, member: ShareGroupMember) -> None:
 # -- the states of partitions
 
 
-def _ask_for_states(step: ShareStep, event: ShareHeartbeat) -> None:
+def _ask_for_states(step: ShareStep, event: ShareHeartbeat, topics: TopicsRead) -> None:
     """Ask the persister for the states of partitions that have none, once this is written."""
     group = step.group
-    missing = _missing_states(group, step.known, step.now_ms)
+    missing = _missing_states(group, topics, step.now_ms)
     if missing:
         group.tracked = group.tracked.begin(missing)
         step.entries.append(group.tracked_entry())
         step.promise(event.initialize, StatesToBegin(missing, group.epoch), None)
 
 
-def _missing_states(group: ShareGroup, known: Known, now_ms: int) -> dict[bytes, TrackedTopic]:
+def _missing_states(group: ShareGroup, topics: TopicsRead, now_ms: int) -> dict[bytes, TrackedTopic]:
     missing = {}
-    for name, (topic_id, count) in _topics_of(group, known).items():
+    for name, (topic_id, count) in topics.items():
         there = group.tracked.known(topic_id, now_ms - ASK_AGAIN_MS)
         if len(there) < count:
             missing[topic_id] = TrackedTopic(name, frozenset(range(count)) - there, now_ms)
@@ -268,10 +254,7 @@ def _remove(step: ShareStep, member: ShareGroupMember) -> None:
     step.stop(member.session)
     group.remove(member)
     step.entries += group.member_tombstones(member.id)
-    group.epoch += 1
-    group.topics = topics = _topics_of(group, step.known)
-    group.subscribed, group.metadata_hash = frozenset(topics), hash_of(topics)
-    step.entries.append(group.group_entry())
+    begin_epoch(step, _topics_of(group, step.known), bump=True)
 
 
 # -- time, and the group as a whole
@@ -336,11 +319,11 @@ def _response(member: ShareGroupMember, interval_ms: int, *, with_assignment: bo
         member_id=member.id,
         member_epoch=member.epoch,
         heartbeat_interval_ms=interval_ms,
-        assignment=_told(member.assigned) if with_assignment else None,
+        assignment=_by_id(member.assigned) if with_assignment else None,
     )
 
 
-def _told(assignment: Assignment) -> ShareAssignmentById:
+def _by_id(assignment: Assignment) -> ShareAssignmentById:
     return ShareAssignmentById(
         topic_partitions=[
             SharePartitionsById(topic_id=topic_id, partitions=sorted(indexes))

@@ -119,7 +119,7 @@ class ShareOffsets:
             return
         topics = self._tracked(begun)
 
-        def told(codes: dict[SharePlace, ErrorCode]) -> None:
+        def complete(codes: dict[SharePlace, ErrorCode]) -> None:
             failed = {begun[place]: code for place, code in codes.items() if code}
             for partition, code in failed.items():
                 outcomes[partition] = outcomes[partition]._replace(code=code, message=code.message)
@@ -135,7 +135,7 @@ class ShareOffsets:
                 done(ShareRefusal(code, code.message))
             else:
                 asked = {place: offsets[partition] for place, partition in begun.items()}
-                self._coordinator.begin(asked, group.epoch, told)
+                self._coordinator.begin(asked, group.epoch, complete)
 
         self._coordinator.keep(group)
         self._coordinator.track(group, lambda tracked: tracked.begin(topics), written)
@@ -198,7 +198,7 @@ class ShareOffsets:
     ) -> None:
         names = {topic_id: one.name for topic_id, one in topics.items()}
 
-        def told(codes: dict[SharePlace, ErrorCode]) -> None:
+        def forget(codes: dict[SharePlace, ErrorCode]) -> None:
             for place, code in codes.items():
                 if code:
                     outcomes[names[place.topic_id]] = TopicOutcome(place.topic_id, code, code.message)
@@ -211,7 +211,7 @@ class ShareOffsets:
             if code:
                 done(ShareRefusal(code, code.message))
             else:
-                self._coordinator.delete(places_of(group.id, topics), told)
+                self._coordinator.delete(places_of(group.id, topics), forget)
 
         self._coordinator.track(group, lambda tracked: tracked.delete(topics, names), written)
 

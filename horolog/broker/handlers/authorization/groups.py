@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from horolog.base.acl_types import Operation, ResourceType
@@ -17,12 +18,12 @@ from horolog.protocol.messages.metadata import DescribeClusterResponse
 from horolog.protocol.messages.offsets import (
     OffsetFetchRequestGroup,
     OffsetFetchResponse,
-    OffsetFetchResponseGroup,
     OffsetFetchResponsePartitions,
     OffsetFetchResponseTopics,
 )
 from horolog.protocol.messages.share_groups import (
     DescribedShareGroup,
+    DescribedShareMember,
     DescribeShareGroupOffsetsRequestGroup,
     DescribeShareGroupOffsetsRequestTopic,
     DescribeShareGroupOffsetsResponse,
@@ -74,37 +75,35 @@ def subscribed(asked: AuthorizedRequest) -> ErrorCode | None:
     return None if all(asked.may_topic(Operation.DESCRIBE, name) for name in names) else DENIED
 
 
-def hide_assignments(asked: AuthorizedRequest, answer: ConsumerGroupDescribeResponse) -> None:
+def hide_assignments(
+    asked: AuthorizedRequest, answer: ConsumerGroupDescribeResponse | ShareGroupDescribeResponse
+) -> None:
     """A group with a topic that may not be described is refused."""
-    answer.groups = [
+    groups: Any = [
         one
         if all(asked.may_topic(Operation.DESCRIBE, name) for name in _assigned(one))
-        else DescribedGroup(group_id=one.group_id, error_code=DENIED, error_message=HIDDEN_TOPICS)
+        else type(one)(group_id=one.group_id, error_code=DENIED, error_message=HIDDEN_TOPICS)
         for one in answer.groups
     ]
+    answer.groups = groups
 
 
-def hide_share_assignments(asked: AuthorizedRequest, answer: ShareGroupDescribeResponse) -> None:
-    """A group with a topic that may not be described is refused."""
-    answer.groups = [
-        one
-        if all(
-            asked.may_topic(Operation.DESCRIBE, topic.topic_name)
-            for member in one.members
-            for topic in member.assignment.topic_partitions
-        )
-        else DescribedShareGroup(group_id=one.group_id, error_code=DENIED, error_message=HIDDEN_TOPICS)
-        for one in answer.groups
-    ]
-
-
-def _assigned(group: DescribedGroup) -> set[str]:
+def _assigned(group: DescribedGroup | DescribedShareGroup) -> set[str]:
     return {
         topic.topic_name
         for member in group.members
-        for assignment in (member.assignment, member.target_assignment)
+        for assignment in _assignments(member)
         for topic in assignment.topic_partitions
     }
+
+
+def _assignments(member: Any) -> tuple[Any, ...]:
+    """Members of share groups have no other target than their assignment."""
+    return (
+        (member.assignment,)
+        if isinstance(member, DescribedShareMember)
+        else (member.assignment, member.target_assignment)
+    )
 
 
 # -- offsets
@@ -125,8 +124,12 @@ def committed(asked: AuthorizedRequest) -> ErrorCode | None:
     return None
 
 
-def _keep_known(asked: AuthorizedRequest, answer: OffsetFetchResponse | OffsetFetchResponseGroup) -> None:
-    answer.topics = [each for each in answer.topics if asked.may_topic(Operation.DESCRIBE, each.name)]  # type: ignore[assignment]
+def _keep_known(asked: AuthorizedRequest, answer: Any) -> None:
+    answer.topics = [each for each in answer.topics if asked.may_topic(Operation.DESCRIBE, _name_of(each))]
+
+
+def _name_of(topic: Any) -> str:
+    return str(topic.topic_name if isinstance(topic, DescribeShareGroupOffsetsResponseTopic) else topic.name)
 
 
 def _committed_of_groups(asked: AuthorizedRequest) -> None:
@@ -146,16 +149,22 @@ def _committed_of_groups(asked: AuthorizedRequest) -> None:
                 asked.hides_something()
             group.topics = [each for each in group.topics if _is_known(asked, each)]
     asked.leave_out("groups", kept, refused, ErrorCode.GROUP_AUTHORIZATION_FAILED)
+    _show_known(asked, kept, hidden)
+
+
+def _show_known(asked: AuthorizedRequest, kept: Sequence[Any], hidden: Sequence[Sequence[Any]]) -> None:
+    """Groups that were asked for all topics get those that may be described, the others a refusal for each hidden topic."""
     every = [group.topics is None for group in kept]
 
-    def told(answer: OffsetFetchResponse) -> None:
-        for group, topics, all_topics in zip(answer.groups, hidden, every, strict=True):
+    def merge(answer: OffsetFetchResponse | DescribeShareGroupOffsetsResponse) -> None:
+        group: Any
+        for group, refused, all_topics in zip(answer.groups, hidden, every, strict=True):
             if all_topics:
                 _keep_known(asked, group)
             elif not group.error_code:
-                group.topics += topics
+                group.topics += refused
 
-    asked.then(told)
+    asked.then(merge)
 
 
 def share_offsets(asked: AuthorizedRequest) -> ErrorCode | None:
@@ -174,16 +183,7 @@ def share_offsets(asked: AuthorizedRequest) -> ErrorCode | None:
             asked.hides_something()
             group.topics = [one for one in topics if asked.may_topic(Operation.DESCRIBE, one.topic_name)]
     asked.leave_out("groups", kept, refused, ErrorCode.GROUP_AUTHORIZATION_FAILED)
-    every = [group.topics is None for group in kept]
-
-    def told(answer: DescribeShareGroupOffsetsResponse) -> None:
-        for group, topics, all_topics in zip(answer.groups, hidden, every, strict=True):
-            if all_topics:
-                group.topics = [one for one in group.topics if asked.may_topic(Operation.DESCRIBE, one.topic_name)]
-            elif not group.error_code:
-                group.topics += topics
-
-    asked.then(told)
+    _show_known(asked, kept, hidden)
     return None
 
 

@@ -184,7 +184,7 @@ NEEDS: Final[Mapping[ApiKey, Needs]] = {
     ApiKey.SHARE_GROUP_HEARTBEAT: needs(_ON_GROUP, Special("DESCRIBE on all topics subscribed to", groups.subscribed)),
     ApiKey.SHARE_GROUP_DESCRIBE: needs(
         OnEach(Operation.DESCRIBE, ResourceType.GROUP, "group_ids", None),
-        AnswerChange("DESCRIBE on all topics assigned in a group", groups.hide_share_assignments),
+        AnswerChange("DESCRIBE on all topics assigned in a group", groups.hide_assignments),
         AnswerChange("the response has the principal's own operations", groups.own_group_operations),
     ),
     ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS: needs(

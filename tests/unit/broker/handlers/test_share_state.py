@@ -6,7 +6,6 @@ from horolog.protocol.errors import ErrorCode
 from horolog.protocol.messages.groups import FindCoordinatorRequest
 from horolog.protocol.messages.share_state import (
     DeleteShareGroupStateRequest,
-    DeleteStatePartition,
     DeleteStateTopic,
     InitializeShareGroupStateRequest,
     InitializeStatePartition,
@@ -16,6 +15,7 @@ from horolog.protocol.messages.share_state import (
     ReadStatePartition,
     ReadStateTopic,
     ShareStateBatch,
+    StatePartition,
     WriteShareGroupStateRequest,
     WriteStatePartition,
     WriteStateTopic,
@@ -58,7 +58,7 @@ class Asker:
 
     async def delete(self, partition=0, **more):
         return await self.ask(
-            DeleteShareGroupStateRequest, DeleteStateTopic, DeleteStatePartition, 0, partition=partition, **more
+            DeleteShareGroupStateRequest, DeleteStateTopic, StatePartition, 0, partition=partition, **more
         )
 
 
