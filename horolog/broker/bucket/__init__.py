@@ -3,9 +3,11 @@
 __all__ = [
     "fence",
     "journal_objects",
+    "lease",
     "mark",
     "names",
     "sealed_lines",
+    "seams",
     "store_access",
     "store_journal",
     "wal_fencing",
