@@ -36,7 +36,7 @@ EXPRESSIONS = "no program: read by tests/unit/docs/test_conditions.py"
 PICTURES = frozenset({"mermaid"})
 READ_AS_SETTINGS = "settings, read by tests/unit/docs/test_operations.py"
 MADE_OF_PROFILES = "profiles, read by tests/unit/docs/test_security.py"
-GUARDED = "needs a broker with an authorizer: tests/cli/test_acls.py"
+GUARDED = "needs a broker with an authorizer: tests/unit/client/cli/test_acls.py"
 MADE_OF_SETTINGS = "settings, read by tests/unit/docs/test_security.py"
 KAFKAS_TOOL = "needs a tool of Kafka's: tests/interop/test_kafka_tools.py"
 

@@ -2,6 +2,8 @@
 
 import json
 
+import pytest
+
 from horolog.client.cli.main import main
 
 
@@ -35,3 +37,13 @@ def run_typed(capsys, *words):
         code = ended.code
     captured = capsys.readouterr()
     return Ended(code, captured.out, captured.err)
+
+
+@pytest.fixture
+def horolog(capsys):
+    """Run the command line with these words."""
+
+    def run(*words):
+        return run_typed(capsys, *words)
+
+    return run

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support import golden
 from tests.support.broker_process import TARGET_SETTINGS, BrokerProcess
 
 BrokerStarter = Callable[..., BrokerProcess]
@@ -45,3 +46,9 @@ def session_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerP
     running = BrokerProcess(tmp_path_factory.mktemp("session-broker") / "data", TARGET_SETTINGS).start()
     yield running
     running.stop()
+
+
+@pytest.fixture(scope="session")
+def golden_root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folders that Kafka wrote."""
+    return golden.unpacked(tmp_path_factory)

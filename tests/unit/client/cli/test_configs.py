@@ -1,11 +1,14 @@
 """`horolog configs set` and `unset` show what holds afterwards, also where the broker hears of it a moment later."""
 
 import asyncio
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
 from horolog.client.admin.admin_configs import Config, own_source
 from horolog.client.cli import configs
+from tests.support.online_commands import until
 
 DEFAULT = 5
 
@@ -44,3 +47,68 @@ def test_a_secret_and_a_setting_that_is_not_listed_any_more_are_known():
 def test_a_broker_that_never_shows_the_change_is_not_waited_for_for_ever(monkeypatch):
     monkeypatch.setattr(configs, "KNOWN_WITHIN_SECONDS", 0.0)
     assert once_known(Late([Config("a", "1", DEFAULT)]), {"a": "2"})["a"].value == "1"
+
+
+# -- on our broker and on a real Kafka
+
+
+SET_BY_KAFKA_ITSELF = "min.insync.replicas"
+"""A controller with eligible leader replicas sets it for all brokers, a moment after its start."""
+
+
+def until_it_is(value: str, look: Callable[[], Any]) -> Any:
+    """The found one, once it has this value."""
+    found: dict[str, Any] = {}
+
+    def has_come() -> bool:
+        found.update(look())
+        return bool(found["value"] == value)
+
+    until(has_come)
+    return found
+
+
+def set_on_the_topic(run, topic):
+    """Not what the broker's own settings make of it."""
+    listed = run("configs", "list", "topic", topic, "-o", "json").json
+    return [(each["key"], each["value"]) for each in listed if each["source"] == "topic"]
+
+
+def test_settings_are_shown_with_where_they_come_from_and_changed(run, topic):
+    changed = run("configs", "set", "topic", topic, "retention.ms=5000000", "-o", "json").json
+    assert changed[0]["to"] == "5000000"
+    until(lambda: set_on_the_topic(run, topic) == [("retention.ms", "5000000")])
+    assert "1 hour 23 minutes 20 seconds" in run("configs", "list", "topic", topic).out
+    assert run("configs", "unset", "topic", topic, "retention.ms").code == 0
+    until(lambda: set_on_the_topic(run, topic) == [])
+    explained = run("configs", "list", "topic", topic, "retention.ms", "--explain").out
+    assert "WHAT IT IS" in explained
+    assert run("configs", "list", "topic", topic, "no.such.key").code == 4
+    assert run("configs", "set", "topic", topic, "retention.ms=7d", "-o", "json").json[0]["to"] == "604800000"
+    assert run("configs", "set", "topic", topic, "retention.ms=soon").code == 2
+    assert run("configs", "set", "topic", topic, "cleanup.policy=soon").code == 1
+    assert run("configs", "list", "broker", "somewhere").code == 2
+
+
+def test_settings_of_all_brokers_are_found_set_for_all_or_not(run):
+    found = {each["key"]: each for each in run("configs", "list", "broker", "all", "log.*.ms", "-o", "json").json}
+    found = found["log.segment.delete.delay.ms"]
+    assert found["value"] == "60000"
+    assert run("configs", "set", "broker", "all", "log.segment.delete.delay.ms=50000").code == 0
+    try:
+        found = until_it_is(
+            "50000", lambda: run("configs", "list", "broker", "all", found["key"], "-o", "json").json[0]
+        )
+        assert found["source"] == "all brokers, dynamic"
+        set_for_all = {each["key"] for each in run("configs", "list", "broker", "all", "-o", "json").json}
+        assert set_for_all - {SET_BY_KAFKA_ITSELF} == {found["key"]}
+    finally:
+        assert run("configs", "unset", "broker", "all", "log.segment.delete.delay.ms").code == 0
+    assert len(run("configs", "list", "broker", "all", "--all", "-o", "json").json) > 50
+    assert run("configs", "list", "broker", "all", "no.such.*").code == 4
+
+
+def test_a_broker_that_is_not_there_is_not_waited_for(run):
+    ended = run("configs", "list", "broker", "4711")
+    assert ended.code == 4
+    assert "there is no broker 4711; there is: " in ended.err

@@ -9,6 +9,7 @@ from horolog.client.producing.producer import Producer
 from horolog.commands.errors import UsageError
 from horolog.testing import broker_in_thread
 from tests.support.command import run_typed
+from tests.support.online_commands import HOUR_MS, TIMES
 
 DAY_MS = 86_400_000
 NOW_MS = 1_790_000_000_000
@@ -52,15 +53,12 @@ def place(tmp_path_factory):
 
 
 @pytest.fixture
-def setup(capsys, place):
-    return Setup(capsys, *place)
-
-
-@pytest.fixture(autouse=True)
-def at_that_time(monkeypatch):
+def setup(capsys, place, monkeypatch):
+    """The same, at that time."""
     from horolog.commands import console
 
     monkeypatch.setattr(console.Console.__init__, "__defaults__", (None, None, None, None, lambda: NOW_MS))
+    return Setup(capsys, *place)
 
 
 def test_a_broker_tells_bounds(setup):
@@ -151,3 +149,16 @@ def test_sizes_and_times_of_settings():
     assert retention.changes_of(None) == {}
     with pytest.raises(UsageError):
         retention.changes_of(["retention.bytes=5 days"])
+
+
+# -- on our broker and on a real Kafka
+
+
+def test_retention_tells_what_goes_next_and_what_other_settings_would_leave(run, hourly):
+    (found,) = run("retention", hourly, "--with", "retention.ms=150m", "-o", "json").json["partitions"]
+    assert (found["first_timestamp"], found["largest_timestamp"]) == (TIMES[0], TIMES[4])
+    assert (found["next"]["cause"], found["next"]["from_timestamp"]) == ("time", TIMES[0] + 7 * 24 * HOUR_MS)
+    assert found["next"]["until_timestamp"] == TIMES[4] + 7 * 24 * HOUR_MS
+    assert (found["left"]["records"], found["left"]["first_timestamp"]) == (2, TIMES[3])
+    shown = run("retention", hourly, "--with", "retention.ms=150m")
+    assert (shown.code, "kept 1w (retention.ms)" in shown.out) == (0, True)

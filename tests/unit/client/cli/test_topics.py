@@ -1,4 +1,4 @@
-"""`horolog topics describe` shows size per day, of a broker that tells its segments and of the folder that it writes."""
+"""`horolog topics` as a user types it; `describe` shows size per day, of a broker and of the folder that it writes."""
 
 import asyncio
 
@@ -7,13 +7,15 @@ import pytest
 from horolog.client.producing.producer import Producer
 from horolog.testing import broker_in_thread
 from tests.support.command import run_typed
+from tests.support.names import unique
+from tests.support.online_commands import TIMES, values
 
 DAY_MS = 86_400_000
 NOW_MS = 1_790_000_000_000
 
 
 @pytest.fixture(scope="module")
-def place(tmp_path_factory):
+def written(tmp_path_factory):
     """Records of ten days, larger from day to day; address and folder."""
     folder = tmp_path_factory.mktemp("data")
 
@@ -29,11 +31,13 @@ def place(tmp_path_factory):
         yield broker.bootstrap, str(folder)
 
 
-@pytest.fixture(autouse=True)
-def at_that_time(monkeypatch):
+@pytest.fixture
+def place(written, monkeypatch):
+    """The same, at that time."""
     from horolog.commands import console
 
     monkeypatch.setattr(console.Console.__init__, "__defaults__", (None, None, None, None, lambda: NOW_MS))
+    return written
 
 
 def described(capsys, *words):
@@ -70,3 +74,63 @@ def test_what_makes_no_sense_is_refused(capsys, place, words, code):
     given = [place[0] if one == "x" else one for one in words]
     assert run_typed(capsys, "topics", "describe", "t", *given).code == code
     assert run_typed(capsys, "topics", "describe", "nothing", "--dir", place[1]).code == 4
+
+
+# -- on our broker and on a real Kafka
+
+
+def test_topics_are_created_described_altered_trimmed_and_deleted(run, hourly):
+    assert hourly in {each["topic"] for each in run("topics", "list", "-o", "json").json}
+    assert run("topics", "alter", hourly, "--config", "retention.ms=1d", "--partitions", "3").code == 0
+    (described,) = run("topics", "describe", hourly, "-o", "json").json
+    assert described["configs"]["retention.ms"] == "86400000"
+    assert "retention.ms=1 day" in run("topics", "describe", hourly).out
+    first = described["partitions"][0]
+    assert (len(described["partitions"]), first["end_offset"], first["records"]) == (3, 5, 5)
+    assert (first["first_timestamp"], first["largest_timestamp"]) == (TIMES[0], TIMES[4])
+    assert first["bytes_a_day"] == first["bytes"]  # all of them came within a day
+    assert sum(each["records"] for each in described["days"]) == 5
+    assert any(one in described["bytes_by_day"] for one in ("no HTTP port", "a Kafka tells nothing"))
+    shown = run("topics", "describe", hourly, "--tz", "UTC")
+    assert "\nDAY " in shown.out
+    assert "bytes by day are estimated by the mean record" in shown.err
+    assert "\nDAY " not in run("topics", "describe", hourly, "--days", "0").out
+    assert first["largest_timestamp"] == TIMES[4]
+    trim = ["topics", "trim", hourly, "--before", f"@{TIMES[2]}ms", "--partition", "0"]
+    assert run(*trim, "--dry-run", "-o", "json").json == [{"topic": hourly, "partition": 0, "from": 0, "to": 2}]
+    assert values(run("consume", hourly, "-o", "json")) == [f"v{n}" for n in range(5)]
+    assert run(*trim, "--yes").code == 0
+    assert values(run("consume", hourly, "-o", "json")) == ["v2", "v3", "v4"]
+    assert run("topics", "delete", hourly, "--yes").code == 0
+    assert run("topics", "describe", hourly).code == 4
+
+
+def test_topics_refuse_what_cannot_be(run, topic):
+    again = run("topics", "create", topic, unique("new"), "-o", "json")
+    assert (again.code, [each["done"] for each in again.json]) == (1, [False, True])
+    assert run("topics", "create", topic, "--if-not-exists").code == 0
+    assert run("topics", "create", unique("bad"), "--config", "retention.ms=soon").code == 2
+    assert run("topics", "create", unique("bad"), "--config", "cleanup.policy=soon").code == 1
+    assert run("topics", "create", unique("bad"), "--config", "retention.ms").code == 2
+    assert run("topics", "alter", topic).code == 2
+    assert run("topics", "trim", topic).code == 2
+    dry = unique("dry")
+    assert run("topics", "create", dry, "--dry-run").code == 0
+    assert run("topics", "describe", dry).code == 4
+
+
+def test_create_says_which_topics_were_there(run, topic):
+    new = unique("new")
+    ended = run("topics", "create", topic, new, "--if-not-exists")
+    assert (ended.code, ended.out.splitlines()) == (0, [f"{topic}: exists already", f"{new}: created"])
+    ended = run("topics", "create", topic, unique("new"), "--if-not-exists", "-o", "json")
+    assert [(each["done"], each["existed"]) for each in ended.json] == [(True, True), (True, False)]
+    ended = run("topics", "create", topic, unique("new"), "--if-not-exists", "--dry-run")
+    assert [line.partition(": ")[2] for line in ended.out.splitlines()] == ["exists already", "could be created"]
+
+
+def test_nothing_is_deleted_without_a_yes_where_nobody_can_be_asked(run, topic):
+    ended = run("topics", "delete", topic)
+    assert ended.code == 2
+    assert "--yes" in ended.err
+    assert run("topics", "describe", topic).code == 0

@@ -96,3 +96,16 @@ def test_who_has_said_who_he_is_may_have_been_asked(security: Security | None, *
     view = ClusterView(nodes={1: Node(1, "127.0.0.1", 9092, None), 2: Node(2, "10.0.0.5", 9092, None)})
     told = "no authentication at 10.0.0.5:9092, which other machines can reach"
     assert openness_warnings(view, security) == [told] * warns
+
+
+# -- on our broker and on a real Kafka
+
+
+def test_health(run, horolog, topic):
+    ended = run("health", "-o", "json")
+    assert (ended.code, ended.json["healthy"], ended.json["offline"]) == (0, True, [])
+    assert ended.json["topics"] >= 1
+    nobody = horolog("health", "--bootstrap", "127.0.0.1:1", "--timeout", "200ms")
+    assert (nobody.code, nobody.out) == (5, "")
+    assert "is the broker running there?" in nobody.err
+    assert horolog("health", "--bootstrap", "127.0.0.1:http").code == 2

@@ -1,0 +1,81 @@
+"""`horolog produce` as a user types it: lines become records, and a refused line is named."""
+
+import subprocess
+import sys
+
+import pytest
+
+from tests.support.names import unique
+from tests.support.online_commands import HOUR_MS, NOW_MS, TIMES, values
+from tests.support.style import PROJECT
+
+
+def test_lines_become_records_with_keys_headers_and_times(run, topic, tmp_path):
+    path = tmp_path / "lines"
+    path.write_bytes(b"a:1\r\nb:2:3\nc:\nd:4")
+    options = ["--key-separator", ":", "-H", "from=test", "--timestamp", f"@{TIMES[0]}", "--codec", "gzip"]
+    ended = run("produce", topic, path, *options)
+    assert (ended.code, ended.out) == (0, "")
+    assert "4 written, 0 refused" in ended.err
+    records = run("consume", topic, "-o", "json").lines
+    assert [(each["key"], each["value"]) for each in records] == [("a", "1"), ("b", "2:3"), ("c", ""), ("d", "4")]
+    assert {each["timestamp"] for each in records} == {TIMES[0]}
+    assert records[0]["headers"] == [{"key": "from", "value": "test"}]
+
+
+def test_what_consume_writes_as_json_can_be_produced_again(run, topic, tmp_path):
+    original = tmp_path / "original"
+    original.write_text(
+        '{"value": {"nested": [1, null]}, "key": "ä"}\n'
+        '{"value_base64": "/wA=", "headers": [{"key": "h", "value": null}, {"key": "h", "value_base64": "/w=="}]}\n'
+        '{"value": null, "key": "gone", "timestamp": 1000}\n'
+    )
+    assert run("produce", topic, original, "--format", "json").code == 0
+    first = run("consume", topic, "-o", "json")
+    assert first.lines[0]["value"] == '{"nested":[1,null]}'
+    assert first.lines[1]["value_base64"] == "/wA="
+    copy = tmp_path / "copy"
+    copy.write_text(first.out)
+    again = unique("again")
+    assert run("topics", "create", again).code == 0
+    assert run("produce", again, copy, "--format", "json").code == 0
+    second = run("consume", again, "-o", "json")
+    assert [{**each, "topic": topic} for each in second.lines] == first.lines
+
+
+@pytest.mark.parametrize("on_error", ["stop", "continue"])
+def test_a_refused_line_is_named_with_its_reason(run, tmp_path, on_error):
+    name = unique("bounded")
+    config = "message.timestamp.before.max.ms=3600000"
+    assert run("topics", "create", name, "--config", config).code == 0
+    path = tmp_path / "lines"
+    now = NOW_MS - 1000
+    path.write_text(
+        "".join(f'{{"value": "{n}", "timestamp": {now - (n == 2) * 9 * HOUR_MS}}}\n' for n in range(5)) + "?\n"
+    )
+    ended = run("produce", name, path, "--format", "json", "--on-error", on_error, "-o", "json")
+    assert ended.code == 1
+    refused = {each["line"]: each["reason"] for each in ended.json["refused"]}
+    assert "no JSON" in refused[6]
+    assert ended.json["written"] == 4
+    assert "timestamp" in refused[3].lower()
+    assert values(run("consume", name, "-o", "json")) == ["0", "1", "3", "4"]
+
+
+def test_stopping_at_a_bad_line_sends_nothing_behind_it(run, topic, tmp_path):
+    path = tmp_path / "lines"
+    path.write_text('{"value": "first"}\nbad\n{"value": "behind"}\n')
+    ended = run("produce", topic, path, "--format", "json")
+    assert ended.code == 1
+    assert f"{path}, line 2: it is no JSON" in ended.err
+    assert "later lines were not sent" in ended.err
+    assert values(run("consume", topic, "-o", "json")) == ["first"]
+
+
+def test_standard_input_and_output_of_a_real_process(address, topic):
+    command = [sys.executable, "-m", "horolog"]
+    settings = {"cwd": PROJECT, "capture_output": True, "timeout": 60}
+    data = b"".join(b"line %d \xff\n" % number for number in range(20_000))
+    subprocess.run([*command, "produce", topic, "-b", address], input=data, check=True, **settings)
+    read = subprocess.run([*command, "consume", topic, "--format", "raw", "-b", address], check=True, **settings)
+    assert read.stdout == data
