@@ -13,6 +13,7 @@ from itertools import product
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from horolog.base.acl_types import EVERYBODY, Operation, PatternType, Permission, ResourceType
+from horolog.broker.cluster.late_answers import ANSWERED_WITHIN_S
 from horolog.broker.log.storage.memory_disk import PowerCut
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.messages.acls import (
@@ -241,6 +242,9 @@ class RuleAdministrator(Actor):
         super().__init__(simulation, "rules")
         self._access = access
         self._waiting = False
+        self._asked_s = 0.0
+        self._may_be_under_way = False
+        """Whether a change that was not answered for may still be made."""
 
     def step(self) -> None:
         if self._waiting:
@@ -251,14 +255,17 @@ class RuleAdministrator(Actor):
         changes, request, version = self._change()
         self.world.note("change access", *changes.items())
         self._access.asked(changes)
-        self._waiting = True
+        self._waiting, self._asked_s = True, self.world.clock.monotonic()
         self.client.send(request, version, lambda answer: self._answered(changes, answer))
         if self.chance.random() < END_CHANCE:
             self.world.note("ends before the answer")
             raise PowerCut
 
     def _look(self) -> None:
-        """What nobody has answered for is in force or not."""
+        """What nobody has answered for is in force or not, once it is no longer under way."""
+        if self._may_be_under_way:
+            self.simulation.let_changes_end()
+            self._may_be_under_way = False
         if self.simulation.rules_hold_since(self.world.clock.monotonic()):
             self.world.note("looks at access")
             self._access.reconcile(has_started=False)
@@ -302,8 +309,15 @@ class RuleAdministrator(Actor):
         self.world.note("access changed", *sorted(codes or ()), answer is not None)
         if codes is not None and codes <= {ErrorCode.NONE, ErrorCode.RESOURCE_NOT_FOUND}:
             self._access.acknowledged(changes)
-        elif codes is not None and not self.simulation.may_fail(None):
+        elif codes is None or self._is_late(codes):
+            self._may_be_under_way = True
+        elif not self.simulation.may_fail(None):
             self.simulation.fail(f"{changes} is refused: {answer}")
+
+    def _is_late(self, codes: set[int]) -> bool:
+        """Whether the answer is that a change takes too long, and it does: it may be made or not, as in Kafka."""
+        waited_s = self.world.clock.monotonic() - self._asked_s
+        return ErrorCode.REQUEST_TIMED_OUT in codes and waited_s >= ANSWERED_WITHIN_S
 
 
 def _results(answer: Any) -> Iterable[Any]:

@@ -88,6 +88,10 @@ class Simulation:
         """Whether what was acknowledged before has been in force everywhere since then."""
         return True
 
+    def let_changes_end(self) -> None:
+        """Wait until changes that are under way are made, or fail."""
+        self.world.loop.settle()
+
     def make_theme(self) -> Theme:
         return theme_of(self.seed)
 

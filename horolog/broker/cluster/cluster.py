@@ -44,7 +44,7 @@ from horolog.broker.cluster.new_topics import (
     unknown_topic,
 )
 from horolog.broker.cluster.producer_ids import ProducerIds
-from horolog.broker.cluster.served_topics import ServedTopics, folders_of, topic_id_of
+from horolog.broker.cluster.served_topics import ServedTopics, are_gone, folders_of, topic_id_of
 from horolog.broker.cluster.topic import Topic
 from horolog.broker.config.settings import Settings
 from horolog.broker.log.manager import LogManager
@@ -196,7 +196,7 @@ class Cluster(ServedTopics):
 
         def made(outcome: Failures | ClusterError) -> None:
             if not isinstance(outcome, ClusterError) and outcome:
-                self.changes.note(TopicsWithdrawn(frozenset(outcome)))
+                self.changes.note(_not_made(self._logs, outcome))
             told([_outcome_of(one, outcome) if isinstance(one, StoredTopic) else one for one in results])
 
         self.changes.make(decide, made)
@@ -355,6 +355,11 @@ class Cluster(ServedTopics):
     def decoded_rules(self) -> Rules:
         """All rules, with the secrets of users as they are used."""
         return self._configs.encoder.decoded_rules(self.state.rules)
+
+
+def _not_made(logs: LogManager, topics: Collection[str]) -> Entry:
+    """Folders that may be left are removed by the next start, as those of deleted topics are: else it finds topics in them."""
+    return TopicsWithdrawn(frozenset(topics)) if are_gone(logs, topics) else TopicsDeleted(tuple(topics))
 
 
 def _outcome_of(topic: StoredTopic, outcome: Failures | ClusterError) -> StoredTopic | ClusterError:

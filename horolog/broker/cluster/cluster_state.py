@@ -169,7 +169,7 @@ class TopicsCreated:
 
 @dataclass(frozen=True, slots=True)
 class TopicsWithdrawn:
-    """Topics whose folders could not be made: they are not there, and leave nothing to be removed."""
+    """Topics whose folders could not be made, and of which nothing is left to be removed."""
 
     names: frozenset[str]
 

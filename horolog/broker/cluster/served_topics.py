@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
 from horolog.broker.cluster.changes import Failures
 from horolog.broker.cluster.cluster_configs import ClusterConfigs
@@ -231,6 +231,19 @@ def folders_of(logs: LogManager) -> Iterator[tuple[str, int, str]]:
     for folder in logs.folders.usable():
         for name, index in folder.keys():  # noqa: SIM118 - no mapping
             yield name, index, f"{folder.path}/{name}-{index}"
+
+
+def are_gone(logs: LogManager, topics: Collection[str]) -> bool:
+    """Whether no folder of these topics is left, and a power cut brings none back. False while the disk cannot be read or synced."""
+    try:
+        if any(name in topics for name, _, _ in folders_of(logs)):
+            return False
+        for folder in logs.folders.usable():
+            logs.resources.storage.sync_dir(folder.path)
+    except StorageFault as fault:
+        log.error("topics that were not made may have folders: %s", fault)
+        return False
+    return True
 
 
 def topic_id_of(storage: Storage, directory: str) -> bytes | None:

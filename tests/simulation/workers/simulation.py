@@ -171,6 +171,12 @@ class WorkersSimulation(Simulation):
     def rules_hold_since(self, moment_s: float) -> bool:
         return self.workers_world.is_undisturbed_since(moment_s)
 
+    def let_changes_end(self) -> None:
+        super().let_changes_end()
+        self.world.loop.advance(KNOWN_EVERYWHERE_MS)
+        if self.workers_world.has_lost_power:
+            raise PowerCut
+
     def disk_is_failing(self) -> None:
         self._chaos.active = True
 

@@ -129,6 +129,9 @@ class FakeFolder:
         self.partitions = partitions
         self.space = (1000, 400)
 
+    def keys(self):
+        return list(self.partitions)
+
     def disk_space(self):
         if self.space is None:
             raise StorageFault("the system does not say")

@@ -1,6 +1,7 @@
 """The registry of topics over the real log, in memory: what the stand-ins of the other tests promise is so."""
 
 import contextlib
+import random
 
 import pytest
 
@@ -93,6 +94,36 @@ def test_a_full_disk_refuses_and_leaves_nothing(machine):
     machine.storage.heal()
     assert not machine.start().topics
     assert machine.start().create_topic("t", 3)
+
+
+@pytest.mark.parametrize("fault", [("write", "t-0/"), ("create", "t-1/"), ("make", "t-1"), ("sync_dir", "/data")])
+def test_a_power_cut_brings_back_nothing_of_a_topic_that_could_not_be_made(fault):
+    """The removal of a folder is not durable at once; some of its files may be, and say whose it is."""
+    for seed in range(12):
+        machine = Machine()
+        cluster = machine.start()
+        cluster.create_topic("before", 1)
+        machine.storage.fail(*fault)
+        if fault[0] == "sync_dir":
+            machine.storage.fail("make", "t-1")
+        (result,) = at_once(cluster.create_topics, [NewTopic("t", 2)])
+        assert result.code == ErrorCode.KAFKA_STORAGE_ERROR
+        machine.storage.crash(random.Random(seed))
+        assert set(machine.start().topics) == {"before"}
+
+
+@pytest.mark.parametrize("fault", [("rename", "/data/t-0"), ("list", "/data")])
+def test_what_cannot_be_removed_of_a_topic_that_could_not_be_made_is_removed_by_the_next_start(machine, fault):
+    cluster = machine.start()
+    machine.storage.fail("make", "t-1")
+    machine.storage.fail(*fault)
+    (result,) = at_once(cluster.create_topics, [NewTopic("t", 2)])
+    assert result.code == ErrorCode.KAFKA_STORAGE_ERROR
+    again = machine.start_as_it_is()
+    assert not again.topics
+    assert not again.state.deleting
+    assert "t-0" not in machine.storage.list_dir("/data")
+    assert again.create_topic("t", 2)
 
 
 def test_folders_without_the_file_keep_their_ids(machine):

@@ -4,7 +4,7 @@ import pytest
 
 from horolog.broker.cluster.cluster_state import Lead, LeadsChanged, RulesChanged, TopicsFound
 from horolog.broker.cluster.new_topics import NewPartitions, NewTopic
-from horolog.broker.cluster.served_topics import folders_of, topic_id_of
+from horolog.broker.cluster.served_topics import are_gone, folders_of, topic_id_of
 from horolog.broker.log.partition import closing
 from horolog.broker.on_record.cluster_errors import ClusterError
 from horolog.broker.on_record.stored_rules import StoredRule
@@ -150,3 +150,12 @@ class TestWithFolders:
         assert "cannot be removed" in caplog.text
         cluster.remove_withdrawn(partition)
         assert not storage.exists(partition.directory)
+
+    def test_topics_are_gone_once_the_disk_says_so(self, crew, caplog):
+        self.led(crew)
+        logs, storage = crew.logs[1], crew.storage
+        assert not are_gone(logs, {"t", "other"})
+        storage.fail("sync_dir", "/data")
+        assert not are_gone(logs, {"other"})
+        assert "may have folders" in caplog.text
+        assert are_gone(logs, {"other"})
