@@ -224,6 +224,7 @@ async def test_aiokafka_comes_in_or_does_not(
     assert await by_aiokafka(door.closed, mechanism, user, password, door.ca) == outcome
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.skipif(KCAT is None, reason="kcat is not installed")
 @pytest.mark.parametrize(("mechanism", "user", "password", "outcome"), CASES)
 def test_kcat_comes_in_or_does_not(door: Door, mechanism: str | None, user: str, password: str, outcome: str) -> None:
