@@ -21,7 +21,6 @@ NOT_SERVED = {
         "DescribeDelegationToken",
     ),
     "one broker: no quorum and no other broker to change": (
-        "UpdateFeatures",
         "UnregisterBroker",
         "AddRaftVoter",
         "RemoveRaftVoter",

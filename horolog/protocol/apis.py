@@ -186,6 +186,7 @@ API: Final[dict[int, Api]] = {
         Api(ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS, "scram", (0, 0), 0),
         Api(ApiKey.ALTER_USER_SCRAM_CREDENTIALS, "scram", (0, 0), 0),
         Api(ApiKey.DESCRIBE_QUORUM, "quorum", (0, 2), 0),
+        Api(ApiKey.UPDATE_FEATURES, "features", (0, 2), 0),
         Api(ApiKey.DESCRIBE_CLUSTER, "metadata", (0, 2), 0),
         Api(ApiKey.DESCRIBE_PRODUCERS, "transactions", (0, 0), 0),
         Api(ApiKey.DESCRIBE_TRANSACTIONS, "transactions", (0, 0), 0),

@@ -23,10 +23,19 @@ GROUPS = f"{TOOLS}.consumer.group.ConsumerGroupCommand"
 TOPICS = f"{TOOLS}.TopicCommand"
 CONFIGS = "kafka.admin.ConfigCommand"
 OFFSETS = f"{TOOLS}.GetOffsetShell"
+FEATURES = {
+    "eligible.leader.replicas.version": ("0", "1"),
+    "group.version": ("0", "1"),
+    "kraft.version": ("0", "1"),
+    "metadata.version": ("3.3-IV3", "4.3-IV0"),
+    "share.version": ("0", "1"),
+    "transaction.version": ("0", "2"),
+}
+"""The lowest and the newest level of each, as Kafka 4.3.1 describes them."""
 
 
-def tool(broker: BrokerProcess, main: str, *arguments: str) -> str:
-    """What a tool prints; it must end well."""
+def tool(broker: BrokerProcess, main: str, *arguments: str, code: int = 0) -> str:
+    """What a tool prints; it must end well, or with this code."""
     try:
         jars = kafka.libs(RELEASE)
     except kafka.MissingJarsError as error:
@@ -34,7 +43,7 @@ def tool(broker: BrokerProcess, main: str, *arguments: str) -> str:
     java = ["java", "-Xmx192m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-cp", f"{jars}/*"]
     command = [*java, main, "--bootstrap-server", broker.address, *arguments]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.returncode == code, done.stdout + done.stderr
     return done.stdout
 
 
@@ -114,6 +123,22 @@ def test_offsets_by_time_and_deleted_records(session_broker: BrokerProcess, topi
     told = tool(session_broker, f"{TOOLS}.DeleteRecordsCommand", "--offset-json-file", str(wanted))
     assert f"partition: {topic}-0\tlow_watermark: 150" in told
     assert tool(session_broker, OFFSETS, "--topic", topic, "--time", "earliest").strip() == f"{topic}:0:150"
+
+
+@pytest.mark.long
+def test_features(session_broker: BrokerProcess) -> None:
+    features = f"{TOOLS}.FeatureCommand"
+    described = tool(session_broker, features, "describe")
+    levels = re.findall(
+        r"Feature: (\S+)\s+SupportedMinVersion: (\S+)\s+SupportedMaxVersion: (\S+)\s+FinalizedVersionLevel: (\S+)",
+        described,
+    )
+    assert {name: (lowest, newest) for name, lowest, newest, _ in levels}.items() >= FEATURES.items()
+    assert all(newest == used for _, _, newest, used in levels)
+    upgraded = tool(session_broker, features, "upgrade", "--feature", "group.version=1")
+    assert upgraded.strip() == "group.version was upgraded to 1."
+    refused = tool(session_broker, features, "downgrade", "--metadata", "4.0", code=1)
+    assert "Unsupported metadata.version downgrade from 30 to 25." in refused
 
 
 def reset_to(told: str, topic: str) -> int:

@@ -11,6 +11,7 @@ from horolog.protocol.messages import (
     acls,
     configs,
     consumer_groups,
+    features,
     fetch,
     groups,
     list_offsets,
@@ -352,6 +353,11 @@ def _quorum(world: World, version: int) -> Message:
     return quorum.DescribeQuorumRequest(topics=[topic])
 
 
+def _update_features(world: World, version: int) -> Message:
+    asked = features.FeatureUpdateKey(feature="group.version", max_version_level=1)
+    return features.UpdateFeaturesRequest(feature_updates=[asked])
+
+
 def _describe_cluster(world: World, version: int) -> Message:
     return metadata.DescribeClusterRequest(include_cluster_authorized_operations=True)
 
@@ -486,6 +492,7 @@ BUILDERS: Mapping[ApiKey, Callable[[World, int], Message]] = {
     ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS: _describe_users,
     ApiKey.ALTER_USER_SCRAM_CREDENTIALS: _alter_users,
     ApiKey.DESCRIBE_QUORUM: _quorum,
+    ApiKey.UPDATE_FEATURES: _update_features,
     ApiKey.DESCRIBE_CLUSTER: _describe_cluster,
     ApiKey.CONSUMER_GROUP_HEARTBEAT: _member,
     ApiKey.CONSUMER_GROUP_DESCRIBE: _describe_members,

@@ -110,6 +110,7 @@ HANDLERS: dict[ApiKey, Handler] = {
     ApiKey.ALTER_USER_SCRAM_CREDENTIALS: Handler(0, 0, "users:alter"),
     ApiKey.OFFSET_DELETE: Handler(0, 0, "offsets:delete"),
     ApiKey.DESCRIBE_QUORUM: Handler(0, 2, "quorum:handle"),
+    ApiKey.UPDATE_FEATURES: Handler(0, 2, "features:update"),
     ApiKey.DESCRIBE_CLUSTER: Handler(0, 2, "cluster:handle"),
     ApiKey.CONSUMER_GROUP_HEARTBEAT: Handler(0, 1, "consumer_groups:heartbeat"),
     ApiKey.CONSUMER_GROUP_DESCRIBE: Handler(0, 1, "consumer_groups:describe"),

@@ -3,8 +3,8 @@
 - v3+: a client's name and version must look like one (letters, digits, '.' and '-'), else INVALID_REQUEST, as in Kafka.
 - A version that is not served is answered with UNSUPPORTED_VERSION in a v0 body that names only the range of ApiVersions, so that
   the client can retry on the same connection (`handle_unsupported`; the dispatcher calls it).
-- v3+: the features that clients decide by: `transaction.version` 2 has them take a new epoch with every transaction (KIP-890). v3
-  cannot say that a feature begins at level 0 and leaves it out of those supported, as real brokers do.
+- v3+: the features, each at the newest level of Kafka 4.3. Clients decide by `transaction.version` 2 to take a new epoch with every
+  transaction (KIP-890). v3 cannot say that a feature begins at level 0 and leaves it out of those supported, as real brokers do.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import re
 
 from horolog.broker.handlers import HANDLERS
 from horolog.broker.handlers.context import BrokerView, RequestContext
+from horolog.broker.handlers.features import FEATURES, FEATURES_EPOCH
 from horolog.protocol.apis import ApiKey
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.messages.api_versions import (
@@ -26,9 +27,6 @@ from horolog.protocol.messages.api_versions import (
 FIRST_VERSION_WITH_SOFTWARE_NAME = 3
 FIRST_VERSION_WITH_LEVEL_0 = 4
 MAX_SOFTWARE_NAME_LENGTH = 255
-FEATURES = {"group.version": 1, "share.version": 1, "transaction.version": 2}
-FEATURES_EPOCH = 0
-"""Features never change here."""
 
 _SOFTWARE_NAME = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9.-]*[a-zA-Z0-9])?")
 
@@ -37,9 +35,13 @@ _SERVED = [
     for key, handler in sorted(HANDLERS.items())
 ]
 
-_SUPPORTED = [SupportedFeatureKey(name=name, min_version=0, max_version=level) for name, level in FEATURES.items()]
+_SUPPORTED = [
+    SupportedFeatureKey(name=name, min_version=one.lowest, max_version=one.newest) for name, one in FEATURES.items()
+]
+_SUPPORTED_ABOVE_0 = [one for one in _SUPPORTED if one.min_version]
 _FINALIZED = [
-    FinalizedFeatureKey(name=name, min_version_level=level, max_version_level=level) for name, level in FEATURES.items()
+    FinalizedFeatureKey(name=name, min_version_level=one.newest, max_version_level=one.newest)
+    for name, one in FEATURES.items()
 ]
 
 
@@ -51,7 +53,7 @@ def handle(broker: BrokerView, request: ApiVersionsRequest, context: RequestCont
     return ApiVersionsResponse(
         error_code=ErrorCode.NONE,
         api_keys=_SERVED,
-        supported_features=_SUPPORTED if context.version >= FIRST_VERSION_WITH_LEVEL_0 else [],
+        supported_features=_SUPPORTED if context.version >= FIRST_VERSION_WITH_LEVEL_0 else _SUPPORTED_ABOVE_0,
         finalized_features_epoch=FEATURES_EPOCH,
         finalized_features=_FINALIZED,
     )

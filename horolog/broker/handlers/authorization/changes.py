@@ -149,6 +149,12 @@ def _listed(words: list[str]) -> str:
     return ", ".join(words[:SHOWN_NAMES])
 
 
+def feature_levels(request: Any, answer: Any) -> Iterator[Part]:
+    """All features of a request are refused for the same reason, or none is."""
+    for each in request.feature_updates:
+        yield Part(f"feature:{each.feature}", answer.error_code, f"level {each.max_version_level}")
+
+
 # -- rules
 
 

@@ -170,6 +170,9 @@ NEEDS: Final[Mapping[ApiKey, Needs]] = {
         cluster(Operation.ALTER), changes=ChangingApi(Operation.ALTER, changes.users)
     ),
     ApiKey.DESCRIBE_QUORUM: needs(cluster(Operation.DESCRIBE)),
+    ApiKey.UPDATE_FEATURES: needs(
+        cluster(Operation.ALTER), changes=ChangingApi(Operation.ALTER, changes.feature_levels)
+    ),
     ApiKey.DESCRIBE_CLUSTER: needs(
         AnswerChange("nothing; DESCRIBE on the cluster to see operations", groups.own_operations_on_cluster)
     ),

@@ -9,7 +9,18 @@ import pytest
 from horolog.broker.handlers.authorization import changes
 from horolog.broker.security.audit import Part
 from horolog.protocol.errors import ErrorCode
-from horolog.protocol.messages import acls, configs, groups, offsets, quotas, reassignments, scram, topics, transactions
+from horolog.protocol.messages import (
+    acls,
+    configs,
+    features,
+    groups,
+    offsets,
+    quotas,
+    reassignments,
+    scram,
+    topics,
+    transactions,
+)
 
 DENIED = ErrorCode.POLICY_VIOLATION
 
@@ -239,3 +250,13 @@ def test_the_parts_of_an_entity_may_be_told_in_any_order() -> None:
     )
     request, answer = quotas.AlterClientQuotasRequest(entries=[entry]), quotas.AlterClientQuotasResponse(entries=[told])
     assert list(changes.quotas(request, answer)) == [Part("quota:client-id=app,user=ann", 0, "producer_byte_rate=10.0")]
+
+
+def test_levels_of_features_share_one_outcome() -> None:
+    asked = [features.FeatureUpdateKey(feature=name, max_version_level=1) for name in ("group.version", "x")]
+    answer = features.UpdateFeaturesResponse(error_code=ErrorCode.INVALID_UPDATE_VERSION)
+    told = list(changes.feature_levels(features.UpdateFeaturesRequest(feature_updates=asked), answer))
+    assert told == [
+        Part("feature:group.version", ErrorCode.INVALID_UPDATE_VERSION, "level 1"),
+        Part("feature:x", ErrorCode.INVALID_UPDATE_VERSION, "level 1"),
+    ]
