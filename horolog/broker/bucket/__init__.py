@@ -8,6 +8,7 @@ __all__ = [
     "names",
     "sealed_lines",
     "seams",
+    "shipped_partition",
     "store_access",
     "store_journal",
     "wal_fencing",

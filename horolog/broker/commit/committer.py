@@ -1,8 +1,9 @@
 """The end of a loop tick: what was appended is written, synced where asked, and only then answered.
 
 Appends of one tick reach a partition's file in one write. Requests that wait for the disk (`durable`) are gathered per partition
-while it is being made safe, and all share the next round: group commit. `broker.commit.safety` defines what safe means. Everything
-here runs on the loop's thread, so no partition needs a lock.
+while it is being made safe, and all share the next round: group commit. `broker.commit.safety` defines what safe means; if it holds
+all commits, each of them waits, at most as long as its client does. Everything here runs on the loop's thread, so no partition needs
+a lock.
 """
 
 from __future__ import annotations
@@ -14,9 +15,10 @@ from functools import partial
 from typing import Final, Protocol
 
 from horolog.broker.base.metrics import Described, Kind, Metrics
-from horolog.broker.commit.safety import Failures, Safety
+from horolog.broker.commit.safety import Failures, NotSafe, Safety
 from horolog.broker.log.partition import Partition
 from horolog.broker.log.storage import StorageFault
+from horolog.protocol.errors import ErrorCode
 
 log = logging.getLogger(__name__)
 
@@ -42,16 +44,22 @@ class Commit(Protocol):
     def partitions(self) -> Sequence[Partition]: ...
     @property
     def durable(self) -> bool: ...
+    @property
+    def timeout_ms(self) -> int:
+        """How long the client waits for an answer; 0 if that does not end it."""
+        ...
+
     def finish(self, failures: Failures) -> Answerable | None: ...
 
 
 class InternalCommit:
     """Batches of the broker's own that are appended but not yet written; `done` gets what failed."""
 
-    __slots__ = ("_done", "durable", "partitions")
+    __slots__ = ("_done", "durable", "partitions", "timeout_ms")
 
     def __init__(self, partitions: Sequence[Partition], done: Callable[[Failures], None], *, durable: bool) -> None:
         self.partitions = partitions
+        self.timeout_ms = 0
         self.durable = durable
         self._done = done
 
@@ -60,14 +68,15 @@ class InternalCommit:
 
 
 class _SyncWait:
-    """A durable commit and how many of its partitions are not yet on the disk."""
+    """A commit that waits, and how many of its partitions are not yet safe."""
 
-    __slots__ = ("commit", "failures", "remaining")
+    __slots__ = ("commit", "failures", "remaining", "timer")
 
     def __init__(self, commit: Commit, failures: Failures) -> None:
         self.commit = commit
         self.failures = dict(failures)
         self.remaining = 0
+        self.timer: asyncio.TimerHandle | None = None
 
 
 class Committer:
@@ -83,6 +92,7 @@ class Committer:
     ) -> None:
         self._loop = loop
         self._safety = safety
+        self._holds_all = safety.holds_all
         self._on_written = on_written
         self._monotonic = monotonic
         self._ticks = 0
@@ -90,6 +100,8 @@ class Committer:
         self._queued: list[Commit] = []
         self._sync_waits: dict[Partition, list[_SyncWait]] = {}
         self._syncing: set[Partition] = set()
+        self._calls = 0
+        """Of `make_safe`, that are under way."""
         self._idle: asyncio.Event | None = None
         """Made by `drain`, to wait until everything is done."""
 
@@ -122,7 +134,7 @@ class Committer:
             self._write_seconds.observe(self._monotonic() - began)
         told: dict[Answerable | None, None] = {}
         for commit in queued:
-            if not commit.durable or not self._waits_for_sync(commit, failures):
+            if not (commit.durable or self._holds_all) or not self._waits_for_sync(commit, failures):
                 told[commit.finish(failures)] = None
         _tell(told)
         self._on_written(written)
@@ -133,21 +145,33 @@ class Committer:
     # -- group commit
 
     def _waits_for_sync(self, commit: Commit, failures: Failures) -> bool:
-        """Whether anything of a durable commit was written; it is finished when that is safe."""
+        """Whether anything of a commit was written; it is finished when that is safe."""
         wait = _SyncWait(commit, failures)
         for partition in commit.partitions:
             if partition not in failures:
                 wait.remaining += 1
                 self._sync_waits.setdefault(partition, []).append(wait)
+        if wait.remaining and self._holds_all and commit.timeout_ms > 0:
+            wait.timer = self._loop.call_later(commit.timeout_ms / 1000, self._expired, wait)
         return wait.remaining > 0
+
+    def _expired(self, wait: _SyncWait) -> None:
+        """The client waits no longer. Its records stay, and become safe when they do."""
+        wait.remaining = 0
+        late = NotSafe("its records are not safe in time", ErrorCode.REQUEST_TIMED_OUT)
+        unsafe: dict[Partition, StorageFault] = dict.fromkeys(wait.commit.partitions, late)
+        _tell({wait.commit.finish({**unsafe, **wait.failures}): None})
 
     def _start_syncs(self) -> None:
         for partition in [p for p in self._sync_waits if p not in self._syncing]:
             waits = self._sync_waits.pop(partition)
-            self._syncing.add(partition)
+            self._calls += 1
+            if not self._holds_all:
+                self._syncing.add(partition)
             self._safety.make_safe((partition,), partial(self._made_safe, partition, waits))
 
     def _made_safe(self, partition: Partition, waits: list[_SyncWait], failures: Failures) -> None:
+        self._calls -= 1
         self._syncing.discard(partition)
         fault = failures.get(partition)
         told: dict[Answerable | None, None] = {}
@@ -155,7 +179,9 @@ class Committer:
             if fault is not None:
                 wait.failures[partition] = fault
             wait.remaining -= 1
-            if not wait.remaining:
+            if not wait.remaining:  # it is below 0 for one that has expired
+                if wait.timer is not None:
+                    wait.timer.cancel()
                 told[wait.commit.finish(wait.failures)] = None
         _tell(told)
         self._start_syncs()
@@ -163,7 +189,7 @@ class Committer:
 
     @property
     def _is_idle(self) -> bool:
-        return not self._queued and not self._sync_waits and not self._syncing
+        return not self._queued and not self._sync_waits and not self._calls
 
     def _note_idle(self) -> None:
         if self._idle is not None and self._is_idle:
@@ -173,7 +199,7 @@ class Committer:
     @property
     def waiting_for_sync(self) -> int:
         """Partitions with requests that wait for the disk."""
-        return len(self._sync_waits) + len(self._syncing)
+        return len(self._sync_waits) + self._calls
 
     async def drain(self) -> None:
         """Wait until everything submitted is written, synced and answered."""

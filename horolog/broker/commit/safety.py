@@ -1,4 +1,7 @@
-"""Makes written records safe, which is what `acks=all` waits for: here a sync of the partition's files in a worker thread."""
+"""Makes written records safe, which is what `acks=all` waits for: here a sync of the partition's files in a worker thread.
+
+Another `Safety` may hold all commits, whatever their acks: its records count once they lie in a place that other brokers share.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +15,7 @@ from typing import NamedTuple, Protocol
 from horolog.broker.base.metrics import Described, Kind, Metrics
 from horolog.broker.log.partition import Partition
 from horolog.broker.log.storage import StorageFault
+from horolog.protocol.errors import ErrorCode
 
 log = logging.getLogger(__name__)
 
@@ -31,8 +35,21 @@ Done = Callable[[Failures], None]
 """Called on the event loop with what could not be made safe."""
 
 
+class NotSafe(StorageFault):
+    """Records are written here and no client may count on them; `error` is what its producer gets."""
+
+    def __init__(self, message: str, error: ErrorCode) -> None:
+        super().__init__(message)
+        self.error = error
+
+
 class Safety(Protocol):
-    """Makes safe what was written before the call; a partition is in one call at a time."""
+    """Makes safe what was written before the call."""
+
+    @property
+    def holds_all(self) -> bool:
+        """Whether every commit waits, and readers until then. Else durable ones wait, and a partition is in one call at a time."""
+        ...
 
     def make_safe(self, partitions: Sequence[Partition], done: Done) -> None: ...
 
@@ -65,6 +82,8 @@ def _sync(partition: Partition, monotonic: Callable[[], float]) -> _Synced:
 
 class LocalSafety:
     """Records are safe once a disk of this machine has confirmed them."""
+
+    holds_all = False
 
     def __init__(
         self, loop: asyncio.AbstractEventLoop, workers: Executor, metrics: Metrics, monotonic: Callable[[], float]

@@ -2,6 +2,7 @@
 
 - v0-v2 carry message sets of magic 0 and 1 (a v2 batch inside is accepted as 3.9 does), v3+ exactly one v2 batch per partition.
 - acks=0 gets no answer, and a closed connection if anything was refused; acks=1 is answered after the write, acks=-1 after the sync.
+  Where the committer holds all commits, each waits for that, and a producer whose timeout has passed gets REQUEST_TIMED_OUT.
 - A topic named twice in one request is answered once, with the partitions of both; a partition named twice counts once, the
   last one. Both as real brokers do.
 - The error message is null except for records that are refused one by one and for batches outside of their transaction.
@@ -18,7 +19,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
 from horolog.broker.base.topic_names import INTERNAL_TOPICS
-from horolog.broker.commit.safety import Failures
+from horolog.broker.commit.safety import Failures, NotSafe
 from horolog.broker.handlers import transactional_produce
 from horolog.broker.handlers.context import BrokerView, ClientConnection, RequestContext
 from horolog.broker.handlers.lookup import storage_error_for
@@ -57,11 +58,12 @@ REFUSED_WITHOUT_ANSWER: Final = "a Produce with acks=0 was refused, and closing 
 class Produced:
     """A request whose records are appended but not yet written: the committer finishes it."""
 
-    __slots__ = ("acks", "answers", "context", "durable", "partitions")
+    __slots__ = ("acks", "answers", "context", "durable", "partitions", "timeout_ms")
 
-    def __init__(self, context: RequestContext, acks: int) -> None:
+    def __init__(self, context: RequestContext, acks: int, timeout_ms: int) -> None:
         self.context = context
         self.acks = acks
+        self.timeout_ms = timeout_ms
         self.answers: list[TopicAnswer] = []
         self.partitions: list[Partition] = []  # one for each answer without an error, in their order
         self.durable = False
@@ -77,11 +79,12 @@ class Produced:
         return self.context.connection
 
     def _refuse_failed(self, failures: Failures) -> None:
-        code = storage_error_for(self.context.version, FIRST_VERSION_WITH_STORAGE_ERROR)
+        storage_error = storage_error_for(self.context.version, FIRST_VERSION_WITH_STORAGE_ERROR)
         partitions = iter(self.partitions)
         for _, _, answers in self.answers:
             for place, (index, error, _, _, log_start, _, _, _) in enumerate(answers):
-                if not error and next(partitions) in failures:
+                if not error and (fault := failures.get(next(partitions))) is not None:
+                    code = fault.error if isinstance(fault, NotSafe) else storage_error
                     answers[place] = _refusal(index, code, log_start)
 
 
@@ -103,7 +106,7 @@ class _Verdicts(dict[Partition, ErrorCode]):
 
 
 def handle(broker: BrokerView, request: ProduceRequest, context: RequestContext) -> None:
-    transactional_id, acks, _, topics = request
+    transactional_id, acks, timeout_ms, topics = request
     if not -1 <= acks <= 1:
         refuse_all(request, context, ErrorCode.INVALID_REQUIRED_ACKS)
         return
@@ -113,13 +116,13 @@ def handle(broker: BrokerView, request: ProduceRequest, context: RequestContext)
     if len(topics) > 1:
         topics = _each_topic_once(topics)
     if transactional_id is None:
-        _serve(broker, topics, acks, context, NONE_REFUSED)
+        _serve(broker, topics, acks, timeout_ms, context, NONE_REFUSED)
     else:
         found = _partitions_to_verify(broker, topics, context.version)
         asked = frozenset(partition for partition, _ in found)
 
         def serve(refused: Mapping[Partition, ErrorCode]) -> None:
-            _serve(broker, topics, acks, context, _Verdicts(asked, refused))
+            _serve(broker, topics, acks, timeout_ms, context, _Verdicts(asked, refused))
 
         transactional_produce.verify(broker, transactional_id, found, context.version, serve)
 
@@ -128,12 +131,13 @@ def _serve(
     broker: BrokerView,
     topics: Sequence[TopicData],
     acks: int,
+    timeout_ms: int,
     context: RequestContext,
     refused: Mapping[Partition, ErrorCode],
 ) -> None:
     """Append the records that are not refused, and answer once they are written."""
     version = context.version
-    produced = Produced(context, acks)
+    produced = Produced(context, acks, timeout_ms)
     partitions = produced.partitions
     now_ms = broker.clock.wall_ms()
     led = broker.cluster.partition_cache

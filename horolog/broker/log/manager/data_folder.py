@@ -19,7 +19,7 @@ from horolog.base.clock import Clock
 from horolog.broker.config.topic_settings import TopicConfig
 from horolog.broker.log.manager.identity import FolderIdentity, FolderUnusable
 from horolog.broker.log.manager.share import Share
-from horolog.broker.log.partition import Partition, Resources, closing
+from horolog.broker.log.partition import Partition, Resources, closing, made
 from horolog.broker.log.recovery import (
     Circumstances,
     PartitionFolder,
@@ -185,7 +185,7 @@ class DataFolder:
     ) -> Partition:
         place = place_in(self.path, key)
         try:
-            return Partition(open_readable(place, config, resources, known))
+            return made(open_readable(place, config, resources, known))
         except StorageFault as fault:
             log.error("%s-%s cannot be opened and is offline: %s", *key, fault)
             return offline_partition(place, config, resources, str(fault), known.log_start_offset)

@@ -39,8 +39,15 @@ class LogManager:
     """One process's share of the data folders, without one all of them, locked while this object lives."""
 
     def __init__(
-        self, data_dirs: list[str], storage: Storage, clock: Clock, settings: Settings, share: Share | None = None
+        self,
+        data_dirs: list[str],
+        storage: Storage,
+        clock: Clock,
+        settings: Settings,
+        share: Share | None = None,
+        kind: type[Partition] | None = None,
     ) -> None:
+        """`kind`: the class of partitions, if it is a subclass."""
         may_make = not settings.horolog_read_only
         self.share = share or whole(settings.node_id)
         self.folders = DataFolders(data_dirs, storage, clock, self.share.owner, self.share, may_make=may_make)
@@ -58,6 +65,7 @@ class LogManager:
             settings.producer_id_expiration_ms,
             Random().random,  # noqa: S311 - jitter, no secret
             converted=ConvertedChunks(settings.horolog_fetch_upconversion_cache_bytes),
+            kind=kind,
         )
         self._retries = Retries(clock.monotonic, self.open_again)
         try:

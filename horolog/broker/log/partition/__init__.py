@@ -6,7 +6,7 @@ from horolog.broker.log.partition.exchange import replace_segments
 from horolog.broker.log.partition.inventory import HeldSegment, Inventory
 from horolog.broker.log.partition.markers import append_marker
 from horolog.broker.log.partition.opened import OpenedPartition, Resources
-from horolog.broker.log.partition.partition import OffsetOutOfRange, Partition
+from horolog.broker.log.partition.partition import OffsetOutOfRange, Partition, made
 from horolog.broker.log.partition.progress import note_progress
 from horolog.broker.log.partition.rare_changes import RareChanges
 
@@ -24,6 +24,7 @@ __all__ = [
     "closing",
     "log_start",
     "lookups",
+    "made",
     "note_progress",
     "replace_segments",
     "retention",

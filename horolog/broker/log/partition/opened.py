@@ -1,7 +1,10 @@
 """The result of opening a partition, and the resources that all partitions of a broker share."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from horolog.broker.config.topic_settings import TopicConfig
 from horolog.broker.log.counters import LogCounters
@@ -14,6 +17,9 @@ from horolog.broker.log.partition.time_watch import TimeWatch
 from horolog.broker.log.producers import ProducerStates
 from horolog.broker.log.segments import ConvertedChunks, Segment, SegmentFolder, TimesCache
 from horolog.broker.log.storage import SharedSyncs, Storage
+
+if TYPE_CHECKING:
+    from horolog.broker.log.partition.partition import Partition
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +36,8 @@ class Resources:
     watch: TimeWatch = field(default_factory=TimeWatch)
     converted: ConvertedChunks = field(default_factory=ConvertedChunks)
     changes: RareChanges = field(default_factory=RareChanges)
+    kind: type[Partition] | None = None
+    """The class of the broker's partitions, if it is a subclass."""
     folders: SharedSyncs = field(init=False)
 
     def __post_init__(self) -> None:

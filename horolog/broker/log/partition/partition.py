@@ -2,8 +2,9 @@
 
 One thread calls everything but `sync`; nothing waits, so nothing is locked. The life of an append: `append` checks and
 queues it, `flush` writes the queue with one write, `sync` (in a worker thread) syncs it. `log_end_offset` includes queued
-records, `high_watermark` only written ones: readers see the log up to there. When a write fails, everything since the
-last flush is rolled back, in the files and in memory, and the partition goes on. If the roll-back or a sync fails, the
+records, `written_end` only written ones. Readers see the log up to the `high_watermark`: the same, unless records count
+only once another place has them, which a subclass knows (`Resources.kind`). When a write fails, everything since the last
+flush is rolled back, in the files and in memory, and the partition goes on. If the roll-back or a sync fails, the
 partition becomes read only: it takes no appends until the job of `rewrite.job` has succeeded. An offline partition serves
 nothing until its folder has been opened again (`replace_log`). See `condition`.
 
@@ -84,6 +85,7 @@ class Partition:
         "times",
         "topic",
         "topic_id",
+        "written_end",
     )
 
     def __init__(self, opened: OpenedPartition) -> None:
@@ -104,7 +106,7 @@ class Partition:
         self.log_start_offset = opened.log_start_offset
         self.resources = resources
         self._active = opened.segments[-1]
-        self.log_end_offset = self.high_watermark = self._active.next_offset
+        self.log_end_offset = self.written_end = self.high_watermark = self._active.next_offset
         self.producers = opened.producers
         self.epochs = opened.epochs
         self.aborted = AbortedTransactions(resources.storage, self.directory, self.segments, opened.aborted)
@@ -284,7 +286,7 @@ class Partition:
         except StorageFault as fault:
             self._take_back(fault)
             raise
-        self.high_watermark = self.log_end_offset
+        self.written_end = self.high_watermark = self.log_end_offset
         if self.producers.unwritten:
             self.producers.written()
         if not active.sync.is_due:  # checked here too: every request comes this way
@@ -295,13 +297,13 @@ class Partition:
     def _take_back(self, fault: StorageFault) -> None:
         """Roll back to the state after the last flush."""
         self.resources.counters.write_failures.value += 1
-        log.error("%s-%s: appends from %s on taken back: %s", self.topic, self.index, self.high_watermark, fault)
+        log.error("%s-%s: appends from %s on taken back: %s", self.topic, self.index, self.written_end, fault)
         try:
             self._active.roll_back()
             self.sync_state.segment_written(self._active)  # else a power cut after a clean stop restores the bytes
         except StorageFault as second:
             self.condition.stop(f"{fault}; then {second}")
-        self.log_end_offset = self.high_watermark
+        self.log_end_offset = self.written_end
         self.producers.undo_unwritten()
         self.aborted.waiting.clear()
 
@@ -318,7 +320,7 @@ class Partition:
             raise self.condition.error(self.directory)
         try:
             self.aborted.flush()
-            self.durability.sync(self.segments, self.high_watermark)
+            self.durability.sync(self.segments, self.written_end)
         except StorageFault as fault:
             if not self.condition.is_deleted:
                 self.resources.counters.sync_failures.value += 1
@@ -353,8 +355,8 @@ class Partition:
         `at_least_one`; otherwise its beginning is returned, or nothing if `cuts_first` is false. Nothing at or behind
         `upto`, a batch boundary, is returned. `upconvert`: v0 and v1 as v2.
         """
-        written, believed = self.high_watermark, self.is_believed
-        end_offset = written if upto is None or upto > written else upto
+        shown, believed = self.high_watermark, self.is_believed
+        end_offset = shown if upto is None or upto > shown else upto
         if not self.log_start_offset <= offset < end_offset:
             if self.log_start_offset <= offset <= self.log_end_offset:
                 return b""
@@ -363,7 +365,13 @@ class Partition:
         if upconvert is not None:
             upconvert.epoch_of = self.epochs.epoch_of
         data = self.reader.read(
-            offset, end_offset, written, max_bytes, at_least_one=at_least_one, cuts_first=cuts_first, upconvert=up
+            offset,
+            end_offset,
+            self.written_end,
+            max_bytes,
+            at_least_one=at_least_one,
+            cuts_first=cuts_first,
+            upconvert=up,
         )
         if believed:
             return data
@@ -374,19 +382,22 @@ class Partition:
 
     def unread(self, offset: int, max_bytes: int, upto: int) -> Unread | None:
         """The result of `read` as a slice to send without reading it here; None if the caller has to use `read`."""
-        written = self.high_watermark
-        end_offset = min(upto, written)
+        end_offset = min(upto, self.high_watermark)
         if not self.is_believed or not self.log_start_offset <= offset < end_offset:
             return None
-        return self.reader.unread(offset, end_offset, written, max_bytes)
+        return self.reader.unread(offset, end_offset, self.written_end, max_bytes)
 
     def bytes_ahead(self, offset: int, upto: int) -> int:
         """The bytes to read before `upto`, a batch boundary; if the segment ends before it, more than any request's limit."""
-        written = self.high_watermark
-        end_offset = min(upto, written)
+        end_offset = min(upto, self.high_watermark)
         if not self.log_start_offset <= offset < end_offset:
             return 0
-        return self.reader.bytes_ahead(offset, end_offset, written)
+        return self.reader.bytes_ahead(offset, end_offset, self.written_end)
+
+
+def made(opened: OpenedPartition) -> Partition:
+    """The partition that an opening has found, of the kind that the broker's partitions have."""
+    return (opened.resources.kind or Partition)(opened)
 
 
 def _check_producers(producers: ProducerStates, batches: Iterable[ProducerBatch]) -> Duplicate | None:

@@ -41,7 +41,7 @@ def job(partition: Partition) -> Callable[[], None]:
     """A job that lets a stopped partition take appends again once its disk works; raises StorageFault; may run in a worker."""
     with suppress(StorageFault):  # the next flush reports it; the job cuts off what was queued and is not written now
         partition.write_pending()
-    write_all = partition.durability.rewrite_job(partition.segments, partition.segments[-1], partition.high_watermark)
+    write_all = partition.durability.rewrite_job(partition.segments, partition.segments[-1], partition.written_end)
 
     def rewrite_log() -> None:
         try:

@@ -105,14 +105,15 @@ _UNKNOWN: Final = KnownProducer(-1, (), -1, -1, -1, 0)
 class ProducerStates:
     """The producers of one partition, longest idle first."""
 
-    __slots__ = ("_completed", "_max_producers", "_open", "_producers", "expiration_ms", "unwritten")
+    __slots__ = ("_max_producers", "_open", "_producers", "completed", "expiration_ms", "unwritten")
 
     def __init__(self, expiration_ms: int, max_producers: int = MAX_PRODUCERS) -> None:
         self.expiration_ms = expiration_ms
         self._max_producers = max_producers
         self._producers: dict[int, KnownProducer] = {}
         self._open: dict[int, int] = {}  # producer id -> first offset of its open transaction, ascending
-        self._completed: list[Completed] = []  # whose markers have not been written yet
+        self.completed: list[Completed] = []
+        """The transactions whose markers have not been written yet."""
         self.unwritten: list[tuple[int, KnownProducer | None]] = []
         """The producers changed since the last `written`, with their states before."""
 
@@ -180,7 +181,7 @@ class ProducerStates:
             not marker.committed,
             next(iter(self._open.values()), batch.last_offset + 1),
         )
-        self._completed.append(completed)
+        self.completed.append(completed)
         return completed
 
     def _evict_longest_idle(self) -> None:
@@ -193,7 +194,7 @@ class ProducerStates:
     def first_undecided_offset(self) -> int | None:
         """The start of the earliest transaction that is open, or whose end is not written yet; None if there is none."""
         first = next(iter(self._open.values()), None)
-        for completed in self._completed:
+        for completed in self.completed:
             if first is None or completed.first_offset < first:
                 first = completed.first_offset
         return first
@@ -201,7 +202,7 @@ class ProducerStates:
     def written(self) -> None:
         """Everything recorded so far has been written to the log."""
         self.unwritten.clear()
-        self._completed.clear()
+        self.completed.clear()
 
     def undo_unwritten(self) -> None:
         """Roll back every update since the last `written`: the appends failed."""
@@ -210,7 +211,7 @@ class ProducerStates:
             self._producers.pop(producer_id, None)
             if before is not None:
                 self._producers[producer_id] = before
-        self._completed.clear()
+        self.completed.clear()
         self._find_open()
 
     def _find_open(self) -> None:

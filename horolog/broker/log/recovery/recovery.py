@@ -34,7 +34,7 @@ from horolog.broker.log.integrity import (
     scan,
     seals,
 )
-from horolog.broker.log.partition import OpenedPartition, Partition, Resources, rewrite
+from horolog.broker.log.partition import OpenedPartition, Partition, Resources, made, rewrite
 from horolog.broker.log.producers import ProducerStates
 from horolog.broker.log.recovery import leftovers
 from horolog.broker.log.recovery.epochs_of_batches import epochs_of
@@ -61,7 +61,7 @@ def open_partition(
     place: PartitionFolder, config: TopicConfig, resources: Resources, known: Circumstances
 ) -> Partition:
     """Open the partition in an existing folder. Raises StorageFault if its files cannot be read or recovered."""
-    return Partition(open_log(place, config, resources, known))
+    return made(open_log(place, config, resources, known))
 
 
 def open_log(
@@ -100,7 +100,7 @@ def create_partition(
     segment = Segment.create(folder, 0, config, now_ms)
     producers = ProducerStates(resources.producer_expiration_ms)
     new_files = [f"{directory}/{name}" for name in small_files]
-    return Partition(
+    return made(
         OpenedPartition(
             topic, index, topic_id, config, resources, folder, [segment], producers, epochs, 0, 0, new_files=new_files
         )
@@ -121,7 +121,7 @@ def offline_partition(
     producers = ProducerStates(resources.producer_expiration_ms)
     topic_id = _topic_id_if_readable(resources.storage, directory)
     epochs = LeaderEpochs()
-    partition = Partition(
+    partition = made(
         OpenedPartition(
             topic, index, topic_id, config, resources, folder, [segment], producers, epochs, 0, log_start_offset
         )

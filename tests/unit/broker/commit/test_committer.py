@@ -11,10 +11,11 @@ import pytest
 from horolog.base.clock import ManualClock
 from horolog.broker.base.metrics import Metrics
 from horolog.broker.commit.committer import Committer
-from horolog.broker.commit.safety import Failures, LocalSafety
+from horolog.broker.commit.safety import Failures, LocalSafety, NotSafe
 from horolog.broker.log.partition import Partition
 from horolog.broker.log.partition.sync_state import SyncState
 from horolog.broker.log.storage import StorageFault
+from horolog.protocol.errors import ErrorCode
 
 
 class FakePartition(Partition):
@@ -46,9 +47,10 @@ class FakePartition(Partition):
 
 
 class FakeCommit:
-    def __init__(self, partitions: Sequence[Any], *, durable: bool = False) -> None:
+    def __init__(self, partitions: Sequence[Any], *, durable: bool = False, timeout_ms: int = 0) -> None:
         self.partitions = partitions
         self.durable = durable
+        self.timeout_ms = timeout_ms
         self.failures: Failures | None = None
         self.finished = asyncio.Event()
 
@@ -136,3 +138,54 @@ async def test_a_failed_sync_is_told_to_all_who_waited_for_it(workers) -> None:
         c.submit(commit)
     await asyncio.wait_for(c.drain(), 60)
     assert all(commit.failures is not None and partition in commit.failures for commit in commits)
+
+
+class HoldingSafety:
+    """Holds every commit until the test makes its partition safe."""
+
+    holds_all = True
+
+    def __init__(self):
+        self.calls = []
+
+    def make_safe(self, partitions, done):
+        self.calls.append(done)
+
+
+def holding() -> tuple[Committer, HoldingSafety]:
+    safety = HoldingSafety()
+    return Committer(asyncio.get_running_loop(), safety, lambda _: None, Metrics(), ManualClock().monotonic), safety
+
+
+async def test_a_safety_that_holds_all_commits_gets_each_tick_at_once() -> None:
+    (c, safety), partition = holding(), FakePartition()
+    first, second = FakeCommit([partition]), FakeCommit([partition], durable=True)
+    for commit in (first, second):
+        c.submit(commit)
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+    assert len(safety.calls) == c.waiting_for_sync == 2
+    assert partition.flushes == 2
+    assert first.failures is None
+    safety.calls[0]({})
+    assert (first.failures, second.failures) == ({}, None)
+    safety.calls[1]({})
+    await asyncio.wait_for(c.drain(), 60)
+    assert second.failures == {}
+
+
+async def test_a_client_that_waits_too_long_is_answered_without_its_records_being_safe() -> None:
+    (c, safety), slow, gone = holding(), FakePartition(), FakePartition()
+    gone.fail_flush = True
+    commit, patient = FakeCommit([slow, gone], timeout_ms=1), FakeCommit([slow], timeout_ms=60_000)
+    c.submit(commit)
+    c.submit(patient)
+    await asyncio.wait_for(commit.finished.wait(), 60)
+    late, fault = commit.failures[slow], commit.failures[gone]
+    assert isinstance(late, NotSafe)
+    assert late.error == ErrorCode.REQUEST_TIMED_OUT
+    assert not isinstance(fault, NotSafe)
+    assert patient.failures is None
+    safety.calls[0]({slow: NotSafe("fenced", ErrorCode.NOT_LEADER_OR_FOLLOWER)})
+    assert patient.failures[slow].error == ErrorCode.NOT_LEADER_OR_FOLLOWER
+    await asyncio.wait_for(c.drain(), 60)

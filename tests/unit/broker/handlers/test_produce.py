@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
+from horolog.broker.base.metrics import Metrics
+from horolog.broker.commit.committer import Committer
+from horolog.broker.commit.safety import NotSafe
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from tests.support import raw_records as raw
@@ -60,6 +65,38 @@ async def test_acks_zero_gets_no_answer() -> None:
         assert answer.base_offset == 1
         assert client.answers() == 0
         assert topic.find(0).high_watermark == 2
+
+
+class NeverSafe:
+    """Holds all commits, and refuses each of them at the word of the test."""
+
+    holds_all = True
+
+    def __init__(self):
+        self.calls, self.second = [], asyncio.Event()
+
+    def make_safe(self, partitions, done):
+        self.calls.append((partitions, done))
+        if len(self.calls) == 2:
+            self.second.set()
+
+
+async def test_records_that_are_not_safe_are_refused_with_the_error_of_the_reason() -> None:
+    async with MemoryBroker() as memory:
+        memory.topic()
+        broker, safety = memory.broker, NeverSafe()
+        broker.committer = Committer(
+            asyncio.get_running_loop(), safety, broker.waiting.changed, Metrics(), memory.clock.monotonic
+        )
+        sent, client = request(("t", 0, V2)), memory.connect()
+        sent.timeout_ms = 1
+        assert only(await client.ask(sent, 9)).error_code == ErrorCode.REQUEST_TIMED_OUT
+        sent.timeout_ms = 60_000
+        client.send(sent, 9)
+        await asyncio.wait_for(safety.second.wait(), 60)
+        for partitions, done in safety.calls:
+            done(dict.fromkeys(partitions, NotSafe("fenced", ErrorCode.NOT_LEADER_OR_FOLLOWER)))
+        assert only(await client.take(sent, 9)).error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
 
 
 async def test_a_refusal_with_acks_zero_closes_the_connection() -> None:

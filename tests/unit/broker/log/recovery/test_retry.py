@@ -18,7 +18,7 @@ class Stand:
     def __init__(self, *, fault=None, stopped=None):
         self.condition = Condition("t-0", PartitionState(fault, stopped))
         self.folder = SimpleNamespace(storage=None)
-        self.segments, self.high_watermark = [None], 0
+        self.segments, self.written_end = [None], 0
         self.durability = SimpleNamespace(rewrite_job=lambda *_: self._write_again)
         self.broken = True
         self.repairs = 0

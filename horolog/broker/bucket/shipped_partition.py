@@ -1,0 +1,51 @@
+"""A partition whose records count once they are shipped: readers see them then, and markers end transactions then.
+
+The local log is a copy. It is written first, and what it holds behind the high watermark may end with this broker, so no reader, group or
+producer learns of it. A local log that comes back from a fault with another end than it had cannot be trusted: runs of it may be on their
+way. It stays offline until the partition is opened from the store.
+"""
+
+from __future__ import annotations
+
+import logging
+
+from horolog.broker.log.partition import OpenedPartition, Partition
+from horolog.broker.log.producers import Completed
+
+log = logging.getLogger(__name__)
+
+
+class ShippedPartition(Partition):
+    """A partition of a broker that shares a store: at first, all that it holds is shipped."""
+
+    __slots__ = ("_unshipped",)
+
+    def __init__(self, opened: OpenedPartition) -> None:
+        self._unshipped: list[Completed] = []
+        super().__init__(opened)
+
+    @property
+    def last_stable_offset(self) -> int:
+        stable = super().last_stable_offset
+        first = min((one.first_offset for one in self._unshipped), default=stable)
+        return min(max(first, self.log_start_offset), stable)
+
+    def _write(self) -> None:
+        shown, ended = self.high_watermark, list(self.producers.completed)
+        super()._write()
+        self.high_watermark = shown
+        self._unshipped += ended
+
+    def shipped(self, end_offset: int) -> None:
+        """Everything before this offset counts from now on."""
+        assert self.high_watermark <= end_offset <= self.written_end, f"{self!r}: shipped up to {end_offset}"
+        self.high_watermark = end_offset
+        self._unshipped = [one for one in self._unshipped if one.last_offset >= end_offset]
+
+    def replace_log(self, opened: OpenedPartition) -> None:
+        shown, written = self.high_watermark, self.written_end
+        super().replace_log(opened)
+        if self.written_end != written:
+            self.condition.go_offline(f"its local log ended at {written} and ends at {self.written_end} now")
+            log.error("%r", self)
+        self.high_watermark = min(shown, self.written_end)

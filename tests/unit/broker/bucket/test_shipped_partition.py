@@ -1,0 +1,128 @@
+"""A partition whose records count once they are shipped: what readers see until then, and what a fault of the disk leaves."""
+
+import pytest
+
+from horolog.broker.bucket.shipped_partition import ShippedPartition
+from horolog.broker.log.partition import OffsetOutOfRange, Resources, append_marker, lookups
+from horolog.broker.log.recovery import Circumstances, PartitionFolder, create_partition, open_log
+from horolog.broker.log.storage import StorageFault
+from horolog.protocol.records.control import Marker
+from tests.support.log_model import DIRECTORY, NEW, NOW_MS, encode, new_storage, small_config
+from tests.support.transactional import batch
+
+PLACE = PartitionFolder("t", 0, DIRECTORY)
+
+
+@pytest.fixture
+def resources():
+    return Resources(new_storage(), kind=ShippedPartition)
+
+
+@pytest.fixture
+def partition(resources):
+    return create_partition(PLACE, None, small_config(), resources, NOW_MS)
+
+
+def append(partition, *timestamps):
+    for timestamp in timestamps:
+        partition.append(encode(2, 0, [timestamp], [b"v" * 40]), NOW_MS, produce_version=NEW)
+    partition.flush()
+
+
+def test_readers_see_what_is_shipped(partition):
+    append(partition, 5, 6, 7)
+    assert isinstance(partition, ShippedPartition)
+    assert (partition.written_end, partition.high_watermark) == (3, 0)
+    assert partition.read(0, 1 << 20) == b""
+    assert partition.bytes_ahead(0, 3) == 0
+    assert lookups.largest_timestamp(partition) is None
+    partition.shipped(2)
+    whole = partition.read(0, 1 << 20)
+    assert len(whole) == partition.bytes_ahead(0, 3)
+    assert lookups.largest_timestamp(partition).offset == 1
+    assert lookups.first_at_or_after(partition, 7) is None
+    partition.shipped(3)
+    assert len(partition.read(0, 1 << 20)) == 3 * len(whole) // 2
+    with pytest.raises(OffsetOutOfRange):
+        partition.read(4, 100)
+
+
+def test_a_reader_at_the_end_of_what_is_shipped_goes_on_there(partition):
+    append(partition, 5, 6)
+    partition.shipped(1)
+    assert partition.read(0, 1 << 20)
+    assert partition.read(1, 1 << 20) == b""
+    partition.shipped(2)
+    assert partition.read(1, 1 << 20)[:8] == (1).to_bytes(8, "big")
+
+
+def test_only_what_is_written_can_be_shipped(partition):
+    append(partition, 5)
+    with pytest.raises(AssertionError, match="shipped up to 2"):
+        partition.shipped(2)
+
+
+@pytest.mark.parametrize("committed", [True, False])
+def test_a_marker_ends_a_transaction_when_it_is_shipped(partition, committed):
+    partition.append(batch([b"v"], 7, 0, 0, timestamp=NOW_MS), NOW_MS, produce_version=NEW)
+    partition.flush()
+    partition.shipped(1)
+    assert partition.last_stable_offset == 0
+    append_marker(partition, 7, 0, Marker(committed, 3), NOW_MS)
+    append(partition, 5)
+    assert partition.written_end == 3
+    assert partition.last_stable_offset == 0
+    partition.shipped(1)
+    assert partition.last_stable_offset == 0
+    partition.shipped(2)
+    assert partition.last_stable_offset == 2
+
+
+def test_a_transaction_that_is_open_keeps_the_stable_offset_whatever_else_has_ended(partition):
+    for producer in (7, 8):
+        partition.append(batch([b"v"], producer, 0, 0, timestamp=NOW_MS), NOW_MS, produce_version=NEW)
+    append_marker(partition, 8, 0, Marker(True, 0), NOW_MS)
+    partition.flush()
+    partition.shipped(3)
+    assert partition.last_stable_offset == 0
+    append_marker(partition, 7, 0, Marker(True, 0), NOW_MS)
+    partition.flush()
+    partition.shipped(4)
+    assert partition.last_stable_offset == 4
+
+
+def test_a_failed_write_takes_back_what_is_not_written_and_no_more(partition, resources):
+    append(partition, 5, 6)
+    partition.shipped(1)
+    partition.append(encode(2, 0, [7], [b"lost"]), NOW_MS, produce_version=NEW)
+    resources.storage.fail("write")
+    with pytest.raises(StorageFault):
+        partition.flush()
+    assert (partition.log_end_offset, partition.written_end, partition.high_watermark) == (2, 2, 1)
+    append(partition, 8)
+    partition.shipped(3)
+    assert len(partition.read(2, 1 << 20)) > 0
+
+
+def opened_again(partition, resources):
+    known = Circumstances(was_clean=False, log_start_offset=0, now_ms=NOW_MS)
+    partition.replace_log(open_log(PLACE, partition.config, resources, known))
+
+
+def test_a_log_that_is_opened_again_shows_what_was_shipped(partition, resources):
+    append(partition, 5, 6)
+    partition.shipped(1)
+    opened_again(partition, resources)
+    assert (partition.written_end, partition.high_watermark) == (2, 1)
+    assert partition.condition.fault is None
+
+
+def test_a_log_that_has_lost_its_end_stays_offline(partition, resources):
+    append(partition, 5, 6)
+    partition.shipped(2)
+    path = partition.segments[0].log.path
+    file = resources.storage.open(path)
+    file.truncate(file.size() // 2)
+    opened_again(partition, resources)
+    assert "ended at 2 and ends at 1" in partition.condition.fault
+    assert partition.high_watermark == 1
