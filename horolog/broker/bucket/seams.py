@@ -80,7 +80,7 @@ class LogSide(Protocol):
         ...
 
     def stop(self, *, is_fenced: bool) -> None:
-        """Ship nothing from now on. After a fence, what is not safe by now is never safe: requests that wait for it are refused."""
+        """Ship nothing from now on. After a fence, records that are not safe by now never are: requests that wait for them are refused."""
         ...
 
 
@@ -99,5 +99,5 @@ class ClusterSide(Protocol):
         ...
 
     def lineages(self) -> Mapping[Place, Lineage]:
-        """Where the records of all partitions lie, as far as the journal was read: a mark keeps what is named here."""
+        """Where the records of all partitions lie, as far as the journal was read: a mark keeps the records that are named here."""
         ...
