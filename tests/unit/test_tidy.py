@@ -106,6 +106,7 @@ def test_arguments_are_counted():
 CLOCK_OWNERS = {
     "base/clock.py": "the clock that everything is given",
     "broker/base/malloc.py": "it compares the processor's time of the process with the machine's",
+    "broker/bucket/lease.py": "a lease is counted on the clock that goes on while the machine sleeps",
     "broker/log/storage/storage.py": "the file system dates files by the machine's clock",
     "broker/observability/logs.py": "lines are logged before there is a broker with a clock",
     "broker/observability/loop_lag.py": "it measures the event loop by the loop's own clock",
