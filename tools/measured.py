@@ -18,6 +18,7 @@ CHOSEN = "HOROLOG_MEASURED_TESTS"
 PACKAGES = (
     "horolog.base",
     "horolog.broker",
+    "horolog.commands",
     "horolog.console",
     "horolog.protocol",
     "horolog.stores",

@@ -26,13 +26,13 @@ async def _until_told_to_end(command: Coroutine[Any, Any, ExitCode]) -> ExitCode
         return await command
     loop = asyncio.get_running_loop()
     running = asyncio.current_task()
+    assert running is not None, "a coroutine runs in a task"
     told: list[ExitCode] = []
 
     def end(number: int, code: ExitCode) -> None:
         told.append(code)
         _give_back(loop, number)
-        if running is not None:
-            running.cancel()
+        running.cancel()
 
     taken = [(number, code) for number, code in ENDS if not interrupts.is_ignored(number)]
     for number, code in taken:

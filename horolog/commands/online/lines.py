@@ -73,8 +73,8 @@ async def _chunks(read: Callable[[], bytes]) -> AsyncIterator[bytes]:
                 result = read()
             except OSError as error:
                 result = error
-            except ValueError:  # closed, because no more is wanted
-                return
+            except ValueError:  # closed: there is nothing more to read
+                result = b""
             try:
                 loop.call_soon_threadsafe(queue.put_nowait, result)
             except RuntimeError:  # the loop has ended meanwhile

@@ -40,3 +40,43 @@ def test_durations_are_read_by_the_one_grammar():
     assert arguments.duration("1h30m") == 5_400_000
     with pytest.raises(argparse.ArgumentTypeError, match="unit"):
         arguments.duration("5")
+
+
+def test_a_choice_that_is_not_there_is_answered_with_the_likely_one(capsys):
+    parser = arguments.Parser(prog="trial")
+    arguments.add_output(parser)
+    for word, said in (("jsno", "there is no 'jsno'; do you mean 'json'?"), ("xyz", "one of text, json is expected")):
+        with pytest.raises(SystemExit):
+            parser.parse_args(["-o", word])
+        assert said in capsys.readouterr().err
+    assert parser.parse_args(["-o", "json"]).output == "json"
+
+
+def test_help_shows_the_examples_as_they_are_typed():
+    parser = arguments.Parser(prog="trial")
+    arguments.describe(parser, "Does nothing.", "trial one", "trial two  'quoted'")
+    assert parser.format_help().endswith("examples:\n  trial one\n  trial two  'quoted'\n")
+    assert "Does nothing.\n" in parser.format_help()
+
+
+def test_the_zone_may_come_from_the_environment(monkeypatch):
+    for zone in ("Asia/Tokyo", ""):
+        monkeypatch.setenv(arguments.ZONE_VARIABLE, zone)
+        parser = arguments.Parser()
+        arguments.add_zone(parser)
+        assert parser.parse_args([]).tz == zone
+        assert parser.parse_args(["--tz", "UTC"]).tz == "UTC"
+
+
+def test_options_of_brokers_folders_and_transactions():
+    one, several = arguments.Parser(), arguments.Parser()
+    for parser, is_for_several in ((one, False), (several, True)):
+        arguments.add_broker(parser, several_clusters=is_for_several)
+        arguments.add_data_folders(parser)
+        arguments.add_isolation(parser)
+    words = ["-b", "a:1", "-b", "b:1", "--data", "x", "--data", "y"]
+    assert one.parse_args(words).__dict__ == {"bootstrap": "b:1", "data": ["x", "y"], "isolation": "read_committed"}
+    assert several.parse_args(words).bootstrap == ["a:1", "b:1"]
+    assert several.parse_args([]).bootstrap is one.parse_args([]).bootstrap is None
+    with pytest.raises(SystemExit):
+        one.parse_args(["--isolation", "serializable"])

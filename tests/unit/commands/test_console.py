@@ -1,13 +1,17 @@
 """Results go to one stream and remarks to the other; colours, bars and cuts appear only where a terminal is."""
 
+import fcntl
 import io
 import json
+import os
+import pty
+import struct
+import termios
 
 import pytest
 
-from horolog.commands.console import Console
+from horolog.commands.console import FALLBACK_WIDTH, Console, is_terminal
 from horolog.commands.errors import UsageError
-from horolog.commands.progress import Progress, progress_line
 
 
 class Terminal(io.StringIO):
@@ -76,14 +80,6 @@ def test_a_time_or_zone_that_cannot_be_read_is_a_wrong_usage():
         one.show_time(0)
 
 
-def test_a_bar_is_drawn_on_a_terminal_and_cleared():
-    stream = Terminal()
-    with Progress("records", 10, stream, 80) as bar:
-        bar.advance(5)
-    assert "50%" in stream.getvalue()
-    assert stream.getvalue().endswith("\r\x1b[K")
-
-
 def test_without_a_terminal_there_is_no_bar():
     errors = io.StringIO()
     with console(err=errors).progress("records", 10) as bar:
@@ -92,13 +88,62 @@ def test_without_a_terminal_there_is_no_bar():
     assert bar.done == 5
 
 
-def test_what_a_bar_says():
-    assert progress_line("records", 50, 200, 2.0).split("  ") == [
-        f"{'█' * 6}{'░' * 18}",
-        "25%",
-        "50 of 200 records",
-        "25/s",
-        "6 s left",
+def test_errors_name_the_command():
+    one = console()
+    one.error("no such thing")
+    assert one.err.getvalue() == "horolog: error: no such thing\n"
+
+
+def test_raw_bytes_come_in_the_order_of_the_lines_around_them():
+    binary = io.BytesIO()
+    one = console(io.TextIOWrapper(binary, write_through=False))
+    one.print("first")
+    one.write_bytes(b"\xff\n")
+    one.print("last")
+    one.out.flush()
+    assert binary.getvalue() == b"first\n\xff\nlast\n"
+    text_only = console()
+    text_only.write_bytes(b"a\xff")
+    assert text_only.out.getvalue() == "a\udcff"
+
+
+def test_the_width_is_that_of_a_terminal_unless_something_names_another():
+    main, other = pty.openpty()
+    try:
+        fcntl.ioctl(other, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 123, 0, 0))
+        with os.fdopen(other, "w") as terminal:
+            assert console(err=terminal).width == 123
+            assert console(terminal, COLUMNS="40").width == 40
+            assert console(terminal, COLUMNS="0").width == 123
+        assert console(terminal).width == FALLBACK_WIDTH
+        assert not is_terminal(terminal), "it is closed"
+    finally:
+        os.close(main)
+    assert console().width == FALLBACK_WIDTH
+
+
+def test_a_range_says_how_its_borders_were_understood():
+    one = console(TZ="UTC")
+    found = one.range("2023-11-14", "2023-11-14 12:00")
+    assert (found.since_ms, found.until_ms) == (1_699_920_000_000, 1_699_963_200_000)
+    assert [line.split(" is ")[0] for line in one.err.getvalue().splitlines()] == [
+        "horolog: --since",
+        "horolog: --until",
     ]
-    assert progress_line("records", 1500, None, 1.0) == "1,500 records  1,500/s"
-    assert progress_line("records", 0, 0, 0.0) == "0 records"
+    silent = console(TZ="UTC")
+    assert silent.range(None, None).since_ms is None
+    assert silent.err.getvalue() == ""
+
+
+@pytest.mark.parametrize(
+    ("since", "until", "length_ms", "said"),
+    [
+        ("3x", None, None, "^--since: '3x'"),
+        (None, "3x", None, "^--until: '3x'"),
+        ("2023-11-14", "2023-11-13", None, "^--since, --until: "),
+        (None, None, 5, "^--for: "),
+    ],
+)
+def test_a_range_that_is_none_names_its_options(since, until, length_ms, said):
+    with pytest.raises(UsageError, match=said):
+        console(TZ="UTC").range(since, until, length_ms=length_ms)

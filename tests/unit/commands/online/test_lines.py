@@ -70,3 +70,20 @@ def test_a_line_without_end_is_given_up(tmp_path, monkeypatch):
 def test_a_file_that_is_not_there(tmp_path):
     with pytest.raises(FileNotFoundError):
         asyncio.run(collect(str(tmp_path / "none"), io.StringIO()))
+
+
+def test_what_cannot_be_read_is_raised():
+    receiving, sending = os.pipe()
+    with os.fdopen(receiving), os.fdopen(sending, "w") as not_readable, pytest.raises(OSError, match="Bad file"):
+        asyncio.run(collect("-", not_readable))
+
+
+def test_a_closed_stream_has_no_lines():
+    stream = io.StringIO("a\n")
+    stream.close()
+
+    async def go():
+        async with asyncio.timeout(30):
+            return await collect("-", stream)
+
+    assert asyncio.run(go()) == []
