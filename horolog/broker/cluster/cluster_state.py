@@ -14,7 +14,7 @@ from typing import NamedTuple, Protocol, Self, TypeVar
 
 from horolog.broker.base.topic_names import collision_key
 from horolog.broker.cluster import spread
-from horolog.broker.on_record.cluster_file import ClusterFile, Place, Standing, StoredTopic
+from horolog.broker.on_record.cluster_file import ClusterFile, Lines, Place, Standing, StoredTopic, encode_lines
 from horolog.broker.on_record.stored_rules import RuleId, Rules, StoredRule
 
 PRODUCER_ID_BLOCK_SIZE = 1_000
@@ -76,9 +76,14 @@ class ClusterState:
         return replace(entry.applied(self), number=self.number + 1)
 
     def save(
-        self, file: ClusterFile, leads: Mapping[Place, tuple[int, int]] | None = None, *, has_journal: bool = False
+        self,
+        file: ClusterFile,
+        leads: Mapping[Place, tuple[int, int]] | None = None,
+        *,
+        has_journal: bool = False,
+        lines: Lines | None = None,
     ) -> None:
-        """Durable when it returns; raises StorageFault."""
+        """Durable when it returns; raises StorageFault. `lines` are the topics and rules, if they are encoded already."""
         file.save(
             self.known_topics(),
             self.broker_configs,
@@ -88,7 +93,12 @@ class ClusterState:
             rules=self.rules.values(),
             lost_rules=self.lost_rules,
             standing=Standing(self.rules_in_doubt, has_journal),
+            lines=lines,
         )
+
+    def lines(self) -> Lines:
+        """The topics and rules as every record of this state has them."""
+        return encode_lines(self.known_topics(), self.rules.values())
 
     def known_topics(self) -> Iterable[StoredTopic]:
         """The topics to put on record: those with a provisional id are not."""

@@ -49,7 +49,7 @@ from horolog.broker.log.storage import (
     parent_of,
 )
 from horolog.broker.on_record import cluster_file
-from horolog.broker.on_record.cluster_file import JOURNAL, Standing, StoredCluster
+from horolog.broker.on_record.cluster_file import JOURNAL, Lines, Standing, StoredCluster
 
 log = logging.getLogger(__name__)
 
@@ -231,7 +231,8 @@ def lines_behind(data: bytes, after: int, number: int) -> tuple[int, bytes]:
     return first, b"".join(lines[each] for each in range(first + 1, number + 1))
 
 
-def encode_whole(state: ClusterState) -> bytes:
+def encode_whole(state: ClusterState, lines: Lines | None = None) -> bytes:
+    """`lines` are those of the state, if they are encoded already."""
     return cluster_file.encode(
         state.known_topics(),
         number=state.number,
@@ -243,6 +244,7 @@ def encode_whole(state: ClusterState) -> bytes:
         rules=state.rules.values(),
         lost_rules=state.lost_rules,
         standing=Standing(state.rules_in_doubt),
+        lines=lines,
     )
 
 
@@ -400,9 +402,9 @@ class FileJournal:
         """Of the last entry."""
         return self._number
 
-    def put(self, state: ClusterState) -> None:
-        """Put this state in place of the contents of a file that has no other writer. Raises StorageFault."""
-        self._put(state, state.number, b"")
+    def put(self, state: ClusterState, lines: Lines) -> None:
+        """Put this state, encoded as `lines`, in place of the contents of a file that has no other writer. Raises StorageFault."""
+        self._put(state, encode_whole(state, lines), state.number, b"")
         self._number = state.number
 
     def append(self, entry: Entry, becomes: ClusterState) -> AppendOutcome:
@@ -573,7 +575,7 @@ class FileJournal:
         if self._put_on_record is None:
             return self._storage.exists(self._path)
         try:
-            self._put(state, state.number, b"")
+            self._put(state, encode_whole(state), state.number, b"")
         except StorageFault:
             return False  # logged at the start
         log.info("%s is begun: there is room again", self._path)
@@ -609,12 +611,11 @@ class FileJournal:
         """Write the whole state, with the lines that others may not have applied yet."""
         known = b"".join((content(self._storage, self._path), b"\n", *self._recent.values()))
         after, lines = lines_behind(known, min(self._applied_by_others(), state.number), state.number)
-        self._put(state, after, lines)
+        self._put(state, encode_whole(state), after, lines)
         log.warning("%r is written anew, from all that is known here", self)
 
-    def _put(self, state: ClusterState, after: int, lines: bytes) -> int:
-        """Replace the file by a state and lines; returns the size of the state."""
-        whole = encode_whole(state)
+    def _put(self, state: ClusterState, whole: bytes, after: int, lines: bytes) -> None:
+        """Replace the file by a state, encoded as `whole`, and lines of entries."""
         head = self._head._replace(whole=Whole(state.number, after, len(whole)))
         written = encode_head(head) + whole + lines
         self._storage.write_atomically(self._path, written)
@@ -623,7 +624,6 @@ class FileJournal:
         self._sum = crc32(written)
         self._is_named = True
         self._is_hurt, self._unread = False, None
-        return len(whole)
 
     # -- shortening
 
@@ -646,6 +646,7 @@ class FileJournal:
         after, lines = lines_behind(old, min(self._applied_by_others(), state.number), state.number)
         if len(lines) > old_bytes // 2:
             return False
-        size_bytes = self._put(state, after, lines)
-        log.info("%r: %s bytes of entries became a state of %s", self, old_bytes - len(lines), size_bytes)
+        whole = encode_whole(state)
+        self._put(state, whole, after, lines)
+        log.info("%r: %s bytes of entries became a state of %s", self, old_bytes - len(lines), len(whole))
         return True

@@ -1,14 +1,15 @@
 """The journal of a broker alone: the same in each data folder, begun with the first change after a start.
 
-It begins with the whole state, and grows by a line for each change (`file_journal`). A folder whose disk failed meanwhile gets the whole
-state again with the first change that it takes. `horolog-cluster` says that there is a journal. A clean stop writes `horolog-cluster`
-anew and removes the journal; after a crash the next start does (`settling.merge`).
+It begins with the whole state, and grows by a line for each change (`file_journal`). `horolog-cluster` says that there is a journal. The
+state is encoded once for all of these files. A folder whose disk failed meanwhile gets the whole state again with the first change that
+it takes. A clean stop writes `horolog-cluster` anew and removes the journal; after a crash the next start does (`settling.merge`).
 """
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
+from functools import cache
 
 from horolog.broker.cluster import file_journal
 from horolog.broker.cluster.cluster_state import ClusterState, Entry
@@ -16,7 +17,7 @@ from horolog.broker.cluster.entry_lines import Head, head_of_one
 from horolog.broker.cluster.file_journal import ALL_OF_IT, FileJournal
 from horolog.broker.cluster.journal import AppendOutcome
 from horolog.broker.log.storage import Storage, StorageFault
-from horolog.broker.on_record.cluster_file import ClusterFile
+from horolog.broker.on_record.cluster_file import ClusterFile, Lines
 
 log = logging.getLogger(__name__)
 
@@ -53,28 +54,31 @@ class OwnJournal:
 
     def append(self, entry: Entry, becomes: ClusterState) -> AppendOutcome:
         head = self._head or head_of_one(self._record.next_number)
-        is_written = [self._append_in(folder, head, entry, becomes) for folder in self._folders()]
+        lines = cache(becomes.lines)
+        is_written = [self._append_in(folder, head, entry, becomes, lines) for folder in self._folders()]
         if not any(is_written):
             return AppendOutcome.FAILED
         is_first, self._head, self._number = self._head is None, head, becomes.number
         self._lacks_topics = bool(becomes.unidentified)
         self.written_count += 1
         if is_first:
-            self._save(becomes, has_journal=True)
+            self._save(becomes, lines(), has_journal=True)
         return AppendOutcome.WRITTEN
 
-    def _append_in(self, folder: str, head: Head, entry: Entry, becomes: ClusterState) -> bool:
+    def _append_in(
+        self, folder: str, head: Head, entry: Entry, becomes: ClusterState, lines: Callable[[], Lines]
+    ) -> bool:
         """Whether one folder has the change now. It has missed changes if it was away, or if a fact could not be written."""
         file = self._files.get(folder)
         has_all = file is not None and file.number == becomes.number - 1 and not self._lacks_topics
         if has_all and file is not None and file.append(entry, becomes) is AppendOutcome.WRITTEN:
             return True
-        return self._put_in(folder, head, becomes)
+        return self._put_in(folder, head, becomes, lines())
 
-    def _put_in(self, folder: str, head: Head, state: ClusterState) -> bool:
+    def _put_in(self, folder: str, head: Head, state: ClusterState, lines: Lines) -> bool:
         file = FileJournal(self._storage, file_journal.not_begun(folder, head), lambda: ALL_OF_IT)
         try:
-            file.put(state)
+            file.put(state, lines)
         except StorageFault as fault:
             log.error("%r: could not write: %s", file, fault)
             self._files.pop(folder, None)
@@ -112,11 +116,11 @@ class OwnJournal:
         except StorageFault as fault:
             log.error("%r: could not be removed: %s", self, fault)
 
-    def _save(self, state: ClusterState, *, has_journal: bool = False) -> bool:
+    def _save(self, state: ClusterState, lines: Lines | None = None, *, has_journal: bool = False) -> bool:
         if not self._folders():
             return False
         try:
-            state.save(self._record, has_journal=has_journal)
+            state.save(self._record, has_journal=has_journal, lines=lines)
         except StorageFault as fault:
             log.error("%r: could not write: %s", self._record, fault)
             return False

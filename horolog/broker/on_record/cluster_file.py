@@ -144,6 +144,16 @@ class Standing(NamedTuple):
 WHOLE = Standing()
 
 
+class Lines(NamedTuple):
+    """The lines of topics and rules, to be written behind the heads of any number of files."""
+
+    pieces: Sequence[bytes]
+    topics: int
+    rules: int
+    has_secrets: bool
+    """Whether a rule is encrypted."""
+
+
 class ClusterFile:
     """Reads and writes the file, one in every usable data folder; `usable` is called each time."""
 
@@ -230,8 +240,9 @@ class ClusterFile:
         rules: Iterable[StoredRule] = (),
         lost_rules: int = 0,
         standing: Standing = WHOLE,
+        lines: Lines | None = None,
     ) -> None:
-        """Durable when it returns, in one folder at least; raises StorageFault if it is in none."""
+        """Durable when it returns, in one folder at least; raises StorageFault if it is in none. `lines` are those of the topics and rules."""
         self._number += 1
         data = encode(
             topics,
@@ -243,6 +254,7 @@ class ClusterFile:
             rules=rules,
             lost_rules=lost_rules,
             standing=standing,
+            lines=lines,
         )
         data_dirs = self._usable()
         faults: list[StorageFault] = []
@@ -270,17 +282,16 @@ def encode(
     rules: Iterable[StoredRule] = (),
     lost_rules: int = 0,
     standing: Standing = WHOLE,
+    lines: Lines | None = None,
 ) -> bytes:
-    """The whole content of a file."""
-    lines = [topic.line for topic in in_pieces(topics, TOPICS_AT_ONCE)]
-    rule_lines = [rule.line for rule in in_pieces(rules, TOPICS_AT_ONCE)]
-    has_rules = bool(rule_lines or lost_rules)
+    """The whole content of a file; `lines` are those of the topics and rules, if they are encoded already."""
+    pieces, topic_count, rule_count, has_secrets = encode_lines(topics, rules) if lines is None else lines
+    has_rules = bool(rule_count or lost_rules)
+    has_secrets |= _has_secrets(text for one in broker_configs.values() for text in one.values())
     head = {
-        "version": _version(
-            has_rules=has_rules, is_part=not standing.is_whole or _has_secrets(rule_lines, broker_configs)
-        ),
+        "version": _version(has_rules=has_rules, is_part=not standing.is_whole or has_secrets),
         "number": number,
-        "topics": len(lines),
+        "topics": topic_count,
         "next_producer_id": next_producer_id,
         "broker_configs": {node: dict(configs) for node, configs in broker_configs.items()},
         "deleting": {name: sorted(map(show_uuid, ids)) for name, ids in deleting.items()},
@@ -290,22 +301,27 @@ def encode(
     if epochs:
         head["epochs"] = show_places(epochs)
     if has_rules:
-        head |= {"rules": len(rule_lines), "lost_rules": lost_rules}
+        head |= {"rules": rule_count, "lost_rules": lost_rules}
     if standing.rules_in_doubt:
         head["rules_in_doubt"] = True
     if standing.has_journal:
         head["journal"] = True
-    all_lines = [encode_line(head), *lines, *rule_lines]
-    starts = range(0, len(all_lines), TOPICS_AT_ONCE)
-    return b"".join(
-        "".join(all_lines[start : start + TOPICS_AT_ONCE]).encode("ascii") for start in in_pieces(starts, 1)
-    )
+    return b"".join((encode_line(head).encode("ascii"), *pieces))
 
 
-def _has_secrets(rule_lines: Iterable[str], broker_configs: Mapping[str, Mapping[str, str]]) -> bool:
-    """Whether something is encrypted (`security.password_encoder`), which earlier releases do not know."""
-    configs = (text for one in broker_configs.values() for text in one.values())
-    return any(ENCRYPTED in line for line in rule_lines) or any(text.startswith(ENCRYPTED) for text in configs)
+def encode_lines(topics: Iterable[StoredTopic], rules: Iterable[StoredRule]) -> Lines:
+    """In pieces, between which other threads may go on."""
+    topic_lines = [topic.line for topic in in_pieces(topics, TOPICS_AT_ONCE)]
+    rule_lines = [rule.line for rule in in_pieces(rules, TOPICS_AT_ONCE)]
+    lines = topic_lines + rule_lines
+    starts = range(0, len(lines), TOPICS_AT_ONCE)
+    pieces = ["".join(lines[start : start + TOPICS_AT_ONCE]).encode("ascii") for start in in_pieces(starts, 1)]
+    return Lines(pieces, len(topic_lines), len(rule_lines), any(ENCRYPTED in line for line in rule_lines))
+
+
+def _has_secrets(texts: Iterable[str]) -> bool:
+    """Whether a setting is encrypted (`security.password_encoder`), which earlier releases do not know."""
+    return any(text.startswith(ENCRYPTED) for text in texts)
 
 
 def _version(*, has_rules: bool, is_part: bool) -> int:

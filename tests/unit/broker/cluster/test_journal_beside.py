@@ -10,6 +10,7 @@ import pytest
 
 from horolog.broker.base import own_thread
 from horolog.broker.base.own_thread import AtOnce, OwnThread
+from horolog.broker.cluster import cluster_state
 from horolog.broker.cluster.change_driver import ChangeDriver
 from horolog.broker.cluster.cluster_state import ClusterState, TopicsCreated
 from horolog.broker.cluster.journal_beside import JournalBeside, KeptBySettling
@@ -115,9 +116,9 @@ async def test_a_broker_alone_with_many_topics_writes_them_in_another_thread_and
     topics = [StoredTopic(f"topic-{number}", number.to_bytes(16), 1, {}) for number in range(MANY)]
     changes.begin(ClusterState.of(topics, nodes=(1,)), is_news=True)
     disk, encoders, pauses = SlowSyncs(monkeypatch), [], []
-    encode, pause = cluster_file.encode, time.sleep
+    encode, pause = cluster_state.encode_lines, time.sleep
     monkeypatch.setattr(
-        cluster_file, "encode", lambda *a, **k: (encoders.append(threading.current_thread()), encode(*a, **k))[1]
+        cluster_state, "encode_lines", lambda *a: (encoders.append(threading.current_thread()), encode(*a))[1]
     )
     monkeypatch.setattr(own_thread.time, "sleep", lambda seconds: (pauses.append(seconds), pause(seconds)))
     for number in range(3):
@@ -125,9 +126,9 @@ async def test_a_broker_alone_with_many_topics_writes_them_in_another_thread_and
         changes.make(lambda _, new=new: TopicsCreated((new,)), made.set_result)
         assert await asyncio.wait_for(made, 60) == {}
     assert (disk.of(threading.current_thread()), threading.current_thread() in encoders) == ([], False)
-    assert len(encoders) == 2, "the journal and the record are begun"
+    assert len(encoders) == 1, "the journal and the record begin with the same lines"
     pieces = MANY // cluster_file.TOPICS_AT_ONCE
-    assert pauses.count(own_thread.PAUSE_S) >= len(encoders) * 2 * pieces
+    assert pauses.count(own_thread.PAUSE_S) == 2 * pieces, "lines are collected and joined, and nothing else goes through them"
     changes.close()
     assert len(ClusterFile(storage, str(tmp_path)).load().topics) == MANY + 3
 

@@ -4,7 +4,7 @@ import logging
 
 import pytest
 
-from horolog.broker.cluster import file_journal, settling
+from horolog.broker.cluster import cluster_state, file_journal, settling
 from horolog.broker.cluster.cluster_state import ClusterState, ProducerIdsReserved, TopicsCreated, TopicsFound
 from horolog.broker.cluster.entry_lines import Head, encode_head
 from horolog.broker.cluster.journal import AppendOutcome
@@ -89,9 +89,22 @@ def test_a_change_is_a_line(monkeypatch):
     broker = Broker(state=ClusterState.of([T]))
     broker.reserve()
     monkeypatch.setattr(file_journal, "encode_whole", None)
+    monkeypatch.setattr(cluster_state, "encode_lines", None)
     before = len(broker.storage.read_all("/a/horolog-journal"))
     broker.reserve(5)
     assert 0 < len(broker.storage.read_all("/a/horolog-journal")) - before < 1000
+
+
+@pytest.mark.parametrize("folders", [(A,), (A, B)])
+def test_the_first_change_encodes_the_state_once_for_every_file_that_has_it(folders, monkeypatch):
+    encoded, encode = [], cluster_state.encode_lines
+    broker = Broker(folders=folders, state=ClusterState.of([T]))
+    monkeypatch.setattr(cluster_state, "encode_lines", lambda *a: (encoded.append(1), encode(*a))[1])
+    broker.reserve(3)
+    assert len(encoded) == 1
+    broker.storage.crash()
+    stored = merged(broker.storage, folders)
+    assert (stored.topics, stored.next_producer_id) == ({"t": T}, 3000)
 
 
 def test_a_journal_that_has_grown_is_shortened(monkeypatch):
