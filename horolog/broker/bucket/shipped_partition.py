@@ -18,11 +18,20 @@ log = logging.getLogger(__name__)
 class ShippedPartition(Partition):
     """A partition of a broker that shares a store: at first, all that it holds is shipped."""
 
-    __slots__ = ("_unshipped",)
+    __slots__ = ("_counted_bytes", "_unshipped", "shipping_end")
 
     def __init__(self, opened: OpenedPartition) -> None:
         self._unshipped: list[Completed] = []
+        self._counted_bytes = 0
         super().__init__(opened)
+        self.shipping_end = self.high_watermark
+        """The end of the records that are shipped or under way."""
+
+    def take_growth(self) -> int:
+        """How many bytes were appended since this was asked last."""
+        grown = self.appended_bytes - self._counted_bytes
+        self._counted_bytes = self.appended_bytes
+        return grown
 
     @property
     def last_stable_offset(self) -> int:

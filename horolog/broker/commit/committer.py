@@ -40,10 +40,11 @@ class Answerable(Protocol):
 class Commit(Protocol):
     """Appends that are answered together. `finish` returns whom to notify, once all commits of a tick have been finished."""
 
+    durable: bool
+
     @property
     def partitions(self) -> Sequence[Partition]: ...
-    @property
-    def durable(self) -> bool: ...
+
     @property
     def timeout_ms(self) -> int:
         """How long the client waits for an answer; 0 if that does not end it."""
@@ -92,12 +93,13 @@ class Committer:
     ) -> None:
         self._loop = loop
         self._safety = safety
-        self._holds_all = safety.holds_all
+        self.holds_all = safety.holds_all
         self._on_written = on_written
         self._monotonic = monotonic
         self._ticks = 0
         self._write_seconds = metrics.histogram(WRITE_SECONDS)
         self._queued: list[Commit] = []
+        self._end_of_tick = self._hold_queued if self.holds_all else self._write_queued
         self._sync_waits: dict[Partition, list[_SyncWait]] = {}
         self._syncing: set[Partition] = set()
         self._calls = 0
@@ -108,11 +110,20 @@ class Committer:
     def __repr__(self) -> str:
         return f"<Committer {len(self._queued)} queued, {len(self._sync_waits)} partitions waiting for a sync>"
 
+    def producers_wait_s(self) -> float:
+        """How long a producer is not read from; 0 if there is room for its records."""
+        return self._safety.producers_wait_s()
+
     def submit(self, commit: Commit) -> None:
         """Have a commit's partitions written at the end of this tick."""
         if not self._queued:
-            self._loop.call_soon(self._write_queued)
+            self._loop.call_soon(self._end_of_tick)
         self._queued.append(commit)
+
+    def _hold_queued(self) -> None:
+        for commit in self._queued:
+            commit.durable = True
+        self._write_queued()
 
     def _write_queued(self) -> None:
         queued, self._queued = self._queued, []
@@ -134,7 +145,7 @@ class Committer:
             self._write_seconds.observe(self._monotonic() - began)
         told: dict[Answerable | None, None] = {}
         for commit in queued:
-            if not (commit.durable or self._holds_all) or not self._waits_for_sync(commit, failures):
+            if not commit.durable or not self._waits_for_sync(commit, failures):
                 told[commit.finish(failures)] = None
         _tell(told)
         self._on_written(written)
@@ -151,7 +162,7 @@ class Committer:
             if partition not in failures:
                 wait.remaining += 1
                 self._sync_waits.setdefault(partition, []).append(wait)
-        if wait.remaining and self._holds_all and commit.timeout_ms > 0:
+        if wait.remaining and self.holds_all and commit.timeout_ms > 0:
             wait.timer = self._loop.call_later(commit.timeout_ms / 1000, self._expired, wait)
         return wait.remaining > 0
 
@@ -166,7 +177,7 @@ class Committer:
         for partition in [p for p in self._sync_waits if p not in self._syncing]:
             waits = self._sync_waits.pop(partition)
             self._calls += 1
-            if not self._holds_all:
+            if not self.holds_all:
                 self._syncing.add(partition)
             self._safety.make_safe((partition,), partial(self._made_safe, partition, waits))
 

@@ -52,6 +52,9 @@ class Safety(Protocol):
         ...
 
     def make_safe(self, partitions: Sequence[Partition], done: Done) -> None: ...
+    def producers_wait_s(self) -> float:
+        """How long a producer is not read from, since too many records wait; 0 if there is room for more."""
+        ...
 
 
 class _Round:
@@ -96,6 +99,10 @@ class LocalSafety:
 
     def __repr__(self) -> str:
         return f"<LocalSafety by {self._workers!r}>"
+
+    def producers_wait_s(self) -> float:
+        """Producers that wait for the disk are bounded by their unanswered requests."""
+        return 0.0
 
     def make_safe(self, partitions: Sequence[Partition], done: Done) -> None:
         """Sync every partition in a thread of its own; `done` is called once the last one is through."""

@@ -102,6 +102,18 @@ def held_by_quotas(
     return wait_s
 
 
+def held_back(broker: BrokerView, key: ApiKey, version: int) -> Callable[[ClientConnection, str | None], float] | None:
+    """The same, and for producers by a committer whose records are not safe as fast as they come."""
+    by_quotas, committer = held_by_quotas(broker, key, version), broker.committer
+    if key is not ApiKey.PRODUCE or not committer.holds_all:
+        return by_quotas
+
+    def wait_s(connection: ClientConnection, client_id: str | None) -> float:
+        return max(committer.producers_wait_s(), 0.0 if by_quotas is None else by_quotas(connection, client_id))
+
+    return wait_s
+
+
 def may_change(context: RequestContext, count: int) -> bool:
     """Whether the client's quota allows this many partitions to be created or deleted."""
     throttle = context.throttle

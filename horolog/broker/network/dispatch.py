@@ -15,7 +15,7 @@ from horolog.broker.handlers import HANDLERS, Handler
 from horolog.broker.handlers.context import BrokerView, ClientConnection, RequestContext
 from horolog.broker.handlers.gate import gate_of
 from horolog.broker.handlers.pieces import Cutter, split_of
-from horolog.broker.handlers.throttling import held_by_quotas, within_quotas
+from horolog.broker.handlers.throttling import held_back, within_quotas
 from horolog.broker.network.conversation import TooSoon
 from horolog.broker.network.long_requests import LongRequest, LongRequests
 from horolog.broker.network.meters import REQUESTS, SIZE_BYTES, ApiMeter
@@ -187,7 +187,7 @@ class Dispatcher:
         function = within_quotas(self._broker, key, self._gate(key, handler.function))
         settings = self._broker.settings
         route = Route(key, version, function, counter, self._meter(key), settings, flat=handler.flat)
-        route.wait_s = held_by_quotas(self._broker, key, version)
+        route.wait_s = held_back(self._broker, key, version)
         self._routes[api_key << 16 | version] = route
         return route
 

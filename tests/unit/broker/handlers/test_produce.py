@@ -10,6 +10,7 @@ from horolog.broker.base.metrics import Metrics
 from horolog.broker.commit.committer import Committer
 from horolog.broker.commit.safety import NotSafe
 from horolog.protocol.errors import ErrorCode
+from horolog.protocol.messages.groups import ListGroupsRequest
 from horolog.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from tests.support import raw_records as raw
 from tests.support.at_once import at_once
@@ -73,7 +74,10 @@ class NeverSafe:
     holds_all = True
 
     def __init__(self):
-        self.calls, self.second = [], asyncio.Event()
+        self.calls, self.second, self.wait_s = [], asyncio.Event(), 0.0
+
+    def producers_wait_s(self):
+        return self.wait_s
 
     def make_safe(self, partitions, done):
         self.calls.append((partitions, done))
@@ -97,6 +101,26 @@ async def test_records_that_are_not_safe_are_refused_with_the_error_of_the_reaso
         for partitions, done in safety.calls:
             done(dict.fromkeys(partitions, NotSafe("fenced", ErrorCode.NOT_LEADER_OR_FOLLOWER)))
         assert only(await client.take(sent, 9)).error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+
+
+async def test_producers_are_not_read_from_while_too_many_records_are_not_safe() -> None:
+    async with MemoryBroker() as memory:
+        topic, broker, safety = memory.topic(), memory.broker, NeverSafe()
+        broker.committer = Committer(
+            asyncio.get_running_loop(), safety, broker.waiting.changed, Metrics(), memory.clock.monotonic
+        )
+        safety.wait_s = 0.5
+        client = memory.connect()
+        client.send(request(("t", 0, V2)), 9)
+        assert client.conversation.is_muted
+        assert not safety.calls
+        assert topic.find(0).log_end_offset == 0
+        safety.wait_s = 0.0
+        client.conversation.mute(0)
+        assert topic.find(0).log_end_offset == 1
+        other = memory.connect()
+        safety.wait_s = 0.5
+        assert (await other.ask(ListGroupsRequest(), 4)).error_code == 0
 
 
 async def test_a_refusal_with_acks_zero_closes_the_connection() -> None:
