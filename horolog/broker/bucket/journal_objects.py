@@ -49,15 +49,16 @@ def decode_log_entry(data: bytes, number: int) -> NumberedEntry:
 
 def encode_snapshot(state: ClusterState) -> bytes:
     """The same bytes for every state that the same entries lead to, in whatever order its parts were learned."""
+    topics = [topic for _, topic in sorted(state.topics.items())]
+    rules = [rule for _, rule in sorted(state.rules.items())]
     body = cluster_file.encode(
-        [topic for _, topic in sorted(state.topics.items())],
+        cluster_file.encode_lines(topics, rules),
         number=state.number,
         broker_configs={node: dict(sorted(one.items())) for node, one in sorted(state.broker_configs.items())},
         next_producer_id=state.next_producer_id,
         deleting=dict(sorted(state.deleting.items())),
         leads=dict(sorted(state.leads.items())),
         epochs=dict(sorted(state.epochs.items())),
-        rules=[rule for _, rule in sorted(state.rules.items())],
         lost_rules=state.lost_rules,
         standing=Standing(state.rules_in_doubt),
     )

@@ -14,7 +14,7 @@ from typing import NamedTuple, Protocol, Self, TypeVar
 
 from horolog.broker.base.topic_names import collision_key
 from horolog.broker.cluster import spread
-from horolog.broker.on_record.cluster_file import ClusterFile, Lines, Place, Standing, StoredTopic, encode_lines
+from horolog.broker.on_record.cluster_file import ClusterFile, Place, Standing, StateLines, StoredTopic, encode_lines
 from horolog.broker.on_record.stored_rules import RuleId, Rules, StoredRule
 
 PRODUCER_ID_BLOCK_SIZE = 1_000
@@ -81,7 +81,7 @@ class ClusterState:
         leads: Mapping[Place, tuple[int, int]] | None = None,
         *,
         has_journal: bool = False,
-        lines: Lines | None = None,
+        lines: StateLines | None = None,
     ) -> None:
         """Durable when it returns; raises StorageFault. `lines` are the topics and rules, if they are encoded already."""
         file.save(
@@ -96,7 +96,7 @@ class ClusterState:
             lines=lines,
         )
 
-    def lines(self) -> Lines:
+    def lines(self) -> StateLines:
         """The topics and rules as every record of this state has them."""
         return encode_lines(self.known_topics(), self.rules.values())
 

@@ -49,7 +49,7 @@ from horolog.broker.log.storage import (
     parent_of,
 )
 from horolog.broker.on_record import cluster_file
-from horolog.broker.on_record.cluster_file import JOURNAL, Lines, Standing, StoredCluster
+from horolog.broker.on_record.cluster_file import JOURNAL, Standing, StateLines, StoredCluster
 
 log = logging.getLogger(__name__)
 
@@ -128,7 +128,7 @@ def start_of(head: Head) -> int:
 
 
 def whole_lines(data: bytes) -> Iterator[tuple[bytes, int]]:
-    """Lines that a newline ends, each with where the next one begins. Empty lines, left where one was taken back, are skipped."""
+    """StateLines that a newline ends, each with where the next one begins. Empty lines, left where one was taken back, are skipped."""
     position = 0
     while (line_end := data.find(b"\n", position)) >= 0:
         if line_end > position:
@@ -231,20 +231,18 @@ def lines_behind(data: bytes, after: int, number: int) -> tuple[int, bytes]:
     return first, b"".join(lines[each] for each in range(first + 1, number + 1))
 
 
-def encode_whole(state: ClusterState, lines: Lines | None = None) -> bytes:
+def encode_whole(state: ClusterState, lines: StateLines | None = None) -> bytes:
     """`lines` are those of the state, if they are encoded already."""
     return cluster_file.encode(
-        state.known_topics(),
+        state.lines() if lines is None else lines,
         number=state.number,
         broker_configs=state.broker_configs,
         next_producer_id=state.next_producer_id,
         deleting=state.deleting,
         leads=state.leads,
         epochs=state.epochs,
-        rules=state.rules.values(),
         lost_rules=state.lost_rules,
         standing=Standing(state.rules_in_doubt),
-        lines=lines,
     )
 
 
@@ -391,7 +389,7 @@ class FileJournal:
         self._unseen: list[Entry] = []
         """Entries up to `_number` that `tail` has not returned yet."""
         self._recent: dict[int, bytes] = {}
-        """Lines of the last entries, which other workers may still have to read."""
+        """StateLines of the last entries, which other workers may still have to read."""
         self.written_count = 0
 
     def __repr__(self) -> str:
@@ -402,7 +400,7 @@ class FileJournal:
         """Of the last entry."""
         return self._number
 
-    def put(self, state: ClusterState, lines: Lines) -> None:
+    def put(self, state: ClusterState, lines: StateLines) -> None:
         """Put this state, encoded as `lines`, in place of the contents of a file that has no other writer. Raises StorageFault."""
         self._put(state, encode_whole(state, lines), state.number, b"")
         self._number = state.number

@@ -17,7 +17,7 @@ from horolog.broker.cluster.entry_lines import Head, head_of_one
 from horolog.broker.cluster.file_journal import ALL_OF_IT, FileJournal
 from horolog.broker.cluster.journal import AppendOutcome
 from horolog.broker.log.storage import Storage, StorageFault
-from horolog.broker.on_record.cluster_file import ClusterFile, Lines
+from horolog.broker.on_record.cluster_file import ClusterFile, StateLines
 
 log = logging.getLogger(__name__)
 
@@ -66,7 +66,7 @@ class OwnJournal:
         return AppendOutcome.WRITTEN
 
     def _append_in(
-        self, folder: str, head: Head, entry: Entry, becomes: ClusterState, lines: Callable[[], Lines]
+        self, folder: str, head: Head, entry: Entry, becomes: ClusterState, lines: Callable[[], StateLines]
     ) -> bool:
         """Whether one folder has the change now. It has missed changes if it was away, or if a fact could not be written."""
         file = self._files.get(folder)
@@ -75,7 +75,7 @@ class OwnJournal:
             return True
         return self._put_in(folder, head, becomes, lines())
 
-    def _put_in(self, folder: str, head: Head, state: ClusterState, lines: Lines) -> bool:
+    def _put_in(self, folder: str, head: Head, state: ClusterState, lines: StateLines) -> bool:
         file = FileJournal(self._storage, file_journal.not_begun(folder, head), lambda: ALL_OF_IT)
         try:
             file.put(state, lines)
@@ -116,7 +116,7 @@ class OwnJournal:
         except StorageFault as fault:
             log.error("%r: could not be removed: %s", self, fault)
 
-    def _save(self, state: ClusterState, lines: Lines | None = None, *, has_journal: bool = False) -> bool:
+    def _save(self, state: ClusterState, lines: StateLines | None = None, *, has_journal: bool = False) -> bool:
         if not self._folders():
             return False
         try:

@@ -144,7 +144,7 @@ class Standing(NamedTuple):
 WHOLE = Standing()
 
 
-class Lines(NamedTuple):
+class StateLines(NamedTuple):
     """The lines of topics and rules, to be written behind the heads of any number of files."""
 
     pieces: Sequence[bytes]
@@ -240,21 +240,19 @@ class ClusterFile:
         rules: Iterable[StoredRule] = (),
         lost_rules: int = 0,
         standing: Standing = WHOLE,
-        lines: Lines | None = None,
+        lines: StateLines | None = None,
     ) -> None:
         """Durable when it returns, in one folder at least; raises StorageFault if it is in none. `lines` are those of the topics and rules."""
         self._number += 1
         data = encode(
-            topics,
+            encode_lines(topics, rules) if lines is None else lines,
             number=self._number,
             broker_configs=broker_configs,
             next_producer_id=next_producer_id,
             deleting=deleting,
             leads=leads,
-            rules=rules,
             lost_rules=lost_rules,
             standing=standing,
-            lines=lines,
         )
         data_dirs = self._usable()
         faults: list[StorageFault] = []
@@ -271,7 +269,7 @@ class ClusterFile:
 
 
 def encode(
-    topics: Iterable[StoredTopic],
+    lines: StateLines,
     *,
     number: int,
     broker_configs: Mapping[str, Mapping[str, str]],
@@ -279,13 +277,11 @@ def encode(
     deleting: Mapping[str, Iterable[bytes]],
     leads: Mapping[Place, tuple[int, int]] | None = None,
     epochs: Mapping[Place, int] | None = None,
-    rules: Iterable[StoredRule] = (),
     lost_rules: int = 0,
     standing: Standing = WHOLE,
-    lines: Lines | None = None,
 ) -> bytes:
-    """The whole content of a file; `lines` are those of the topics and rules, if they are encoded already."""
-    pieces, topic_count, rule_count, has_secrets = encode_lines(topics, rules) if lines is None else lines
+    """The whole content of a file."""
+    pieces, topic_count, rule_count, has_secrets = lines
     has_rules = bool(rule_count or lost_rules)
     has_secrets |= _has_secrets(text for one in broker_configs.values() for text in one.values())
     head = {
@@ -309,14 +305,14 @@ def encode(
     return b"".join((encode_line(head).encode("ascii"), *pieces))
 
 
-def encode_lines(topics: Iterable[StoredTopic], rules: Iterable[StoredRule]) -> Lines:
+def encode_lines(topics: Iterable[StoredTopic], rules: Iterable[StoredRule]) -> StateLines:
     """In pieces, between which other threads may go on."""
     topic_lines = [topic.line for topic in in_pieces(topics, TOPICS_AT_ONCE)]
     rule_lines = [rule.line for rule in in_pieces(rules, TOPICS_AT_ONCE)]
     lines = topic_lines + rule_lines
     starts = range(0, len(lines), TOPICS_AT_ONCE)
     pieces = ["".join(lines[start : start + TOPICS_AT_ONCE]).encode("ascii") for start in in_pieces(starts, 1)]
-    return Lines(pieces, len(topic_lines), len(rule_lines), any(ENCRYPTED in line for line in rule_lines))
+    return StateLines(pieces, len(topic_lines), len(rule_lines), any(ENCRYPTED in line for line in rule_lines))
 
 
 def _has_secrets(texts: Iterable[str]) -> bool:

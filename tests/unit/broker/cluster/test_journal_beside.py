@@ -128,7 +128,9 @@ async def test_a_broker_alone_with_many_topics_writes_them_in_another_thread_and
     assert (disk.of(threading.current_thread()), threading.current_thread() in encoders) == ([], False)
     assert len(encoders) == 1, "the journal and the record begin with the same lines"
     pieces = MANY // cluster_file.TOPICS_AT_ONCE
-    assert pauses.count(own_thread.PAUSE_S) == 2 * pieces, "lines are collected and joined, and nothing else goes through them"
+    assert pauses.count(own_thread.PAUSE_S) == 2 * pieces, (
+        "lines are collected and joined, and nothing else goes through them"
+    )
     changes.close()
     assert len(ClusterFile(storage, str(tmp_path)).load().topics) == MANY + 3
 
