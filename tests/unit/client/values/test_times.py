@@ -12,10 +12,7 @@ from horolog.client.values.times import (
     format_duration,
     format_time,
     is_clock,
-    local_zone,
-    parse_duration,
     parse_time,
-    parse_zone,
 )
 
 BERLIN = ZoneInfo("Europe/Berlin")
@@ -432,34 +429,6 @@ def test_texts_without_end_are_not_read():
 
 
 @pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("5m", 300_000),
-        ("1h30m", 5_400_000),
-        ("250ms", 250),
-        ("2w", 14 * DAY_MS),
-        ("1.5h", 5_400_000),
-        ("0s", 0),
-        ("1w2d3h4m5s6ms", 7 * DAY_MS + 2 * DAY_MS + 3 * HOUR_MS + 4 * 60_000 + 5006),
-        ("10 minutes", 600_000),
-        ("5M", 300_000),
-        ("P3D", 3 * DAY_MS),
-        ("PT1H30M", HOUR_MS * 3 // 2),
-        ("P1W", 7 * DAY_MS),
-        ("pt0.25s", 250),
-    ],
-)
-def test_durations(text, expected):
-    assert parse_duration(text) == expected
-
-
-@pytest.mark.parametrize("text", ["", "5", "m", "-5m", "5m ago", "5mm", "1s1s", "1ms1s", "0.5ms", "1y", "5 m x", "²s"])
-def test_texts_that_are_no_duration(text):
-    with pytest.raises(TimeTextError):
-        parse_duration(text)
-
-
-@pytest.mark.parametrize(
     ("duration_ms", "text"),
     [
         (0, "0s"),
@@ -478,23 +447,3 @@ def test_durations_are_shown_with_two_units(duration_ms, text):
 def test_times_beyond_the_calendar_are_shown_as_numbers():
     assert format_time(2**63 - 1, UTC) == "@9223372036854775807"
     assert format_time(-(10**17), UTC) == "@-100000000000000000"
-
-
-@pytest.mark.parametrize(("text", "hours"), [("UTC", 0), ("z", 0), ("+02:00", 2), ("-0530", -5.5), ("Etc/GMT-3", 3)])
-def test_zones(text, hours):
-    assert datetime(2026, 1, 1, tzinfo=parse_zone(text)).utcoffset() == timedelta(hours=hours)
-
-
-@pytest.mark.parametrize(
-    "text", ["Mars/Olympus", "../../etc/passwd", "", "+99:00", "/etc/localtime", "Europe/Berlin\0"]
-)
-def test_names_that_are_no_zone(text):
-    with pytest.raises(TimeTextError):
-        parse_zone(text)
-
-
-def test_the_machines_zone_is_what_TZ_says_or_its_file_or_utc(tmp_path):
-    assert datetime(2026, 7, 1, tzinfo=local_zone({"TZ": ":Asia/Tokyo"})).utcoffset() == timedelta(hours=9)
-    assert local_zone({}, str(tmp_path / "missing")) is UTC
-    (tmp_path / "broken").write_bytes(b"no zone")
-    assert local_zone({}, str(tmp_path / "broken")) is UTC
