@@ -99,10 +99,14 @@ class PartialFailure(KafkaError):
 
     def __init__(self, failures: Mapping[Any, KafkaError], results: Any = None) -> None:
         first = next(iter(failures.values()))
-        what = ", ".join(f"{name}: {error.message}" for name, error in list(failures.items())[:5])
+        what = ", ".join(_with_name(name, error.message) for name, error in list(failures.items())[:5])
         super().__init__(first.code, what, retriable=all(error.retriable for error in failures.values()))
         self.failures = dict(failures)
         self.results = results
+
+
+def _with_name(name: object, message: str) -> str:
+    return message if message.startswith(f"{name}: ") else f"{name}: {message}"
 
 
 def code_of(number: int) -> ErrorCode:

@@ -56,11 +56,11 @@ async def list_offsets(
 
     try:
         await client.retry(ask)
-    except KafkaError as error:
+    except KafkaError:
         if not failed:
             raise
-        if len(times) == 1:
-            raise next(iter(failed.values())) from error
+    if failed and len(times) == 1:
+        raise next(iter(failed.values()))
     if failed:
         raise PartialFailure(failed, found)
     return found

@@ -50,6 +50,12 @@ def test_several_failures_in_one():
     assert "b: " in str(error)
 
 
+def test_each_of_several_failures_has_its_name_once():
+    place = TopicPartition("t", 3)
+    error = PartialFailure({place: named_error(place, 1), "u": error_of(29, topic="u")})
+    assert error.message == f"t-3: {ErrorCode.OFFSET_OUT_OF_RANGE.message}, u: not authorized for topic 'u'"
+
+
 @pytest.mark.parametrize(
     ("error", "code", "retriable"),
     [

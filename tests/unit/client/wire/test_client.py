@@ -5,11 +5,17 @@ import random
 
 import pytest
 
-from horolog.base.clock import ManualClock
 from horolog.client.admin.admin import Admin
 from horolog.client.consuming.consumer import Consumer
 from horolog.client.producing.producer import Producer
-from horolog.client.values.errors import Closed, ConnectionFailed, KafkaError, MalformedAnswer, UnsupportedVersion
+from horolog.client.values.errors import (
+    AuthenticationFailed,
+    Closed,
+    ConnectionFailed,
+    KafkaError,
+    MalformedAnswer,
+    UnsupportedVersion,
+)
 from horolog.client.values.types import Found, TopicPartition
 from horolog.client.wire.client import Client
 from horolog.client.wire.retry import RetryPolicy
@@ -18,30 +24,14 @@ from horolog.protocol.compile import encode
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.messages.fetch import FetchableTopicResponse, FetchResponse, PartitionData
 from horolog.protocol.messages.groups import HeartbeatRequest, HeartbeatResponse
-from horolog.protocol.messages.list_offsets import (
-    ListOffsetsPartitionResponse,
-    ListOffsetsResponse,
-    ListOffsetsTopicResponse,
-)
 from horolog.protocol.messages.produce import PartitionProduceResponse, ProduceResponse, TopicProduceResponse
 from horolog.protocol.records.batch import encode_batch
 from horolog.protocol.records.record import Record
 from tests.support.fake_peer import HangUp, Scripted, response
+from tests.support.scripted_client import Time, client_of, in_turn, offsets
+from tests.support.scripted_login import ScriptedLogin
 
 A = TopicPartition("t", 0)
-
-
-class Time:
-    """A clock that goes on by exactly the pauses that are asked for."""
-
-    def __init__(self):
-        self.clock = ManualClock()
-        self.pauses_ms = []
-
-    async def sleep(self, seconds):
-        self.pauses_ms.append(round(seconds * 1000))
-        self.clock.advance(round(seconds * 1000))
-        await asyncio.sleep(0)
 
 
 @pytest.fixture
@@ -49,32 +39,9 @@ def time():
     return Time()
 
 
-def client_of(address, time, **options):
-    policy = RetryPolicy(backoff_ms=100, backoff_max_ms=400, timeout_ms=5000)
-    return Client(
-        address,
-        retry=policy,
-        clock=time.clock,
-        sleep=time.sleep,
-        random=lambda: 0.5,
-        request_timeout_ms=2000,
-        **options,
-    )
-
-
-def offsets(offset, error_code=0):
-    found = ListOffsetsPartitionResponse(partition_index=0, offset=offset, timestamp=7, error_code=error_code)
-    return ListOffsetsResponse(topics=[ListOffsetsTopicResponse(name="t", partitions=[found])])
-
-
 def fetched(error_code=0, partition=0, records=None):
     data = PartitionData(partition_index=partition, error_code=error_code, high_watermark=0, records=records)
     return FetchResponse(responses=[FetchableTopicResponse(topic="t", partitions=[data])])
-
-
-def in_turn(*answers):
-    left = list(answers)
-    return lambda _request: left.pop(0) if len(left) > 1 else left[0]
 
 
 async def test_a_leader_that_moved_is_looked_for_again(time):
@@ -101,7 +68,7 @@ async def test_what_cannot_pass_is_raised_at_once(time):
     broker = Scripted()
     broker.scripts[ApiKey.LIST_OFFSETS] = lambda _: offsets(-1, ErrorCode.TOPIC_AUTHORIZATION_FAILED)
     async with broker.serving() as address, client_of(address, time) as client, Consumer(client) as consumer:
-        with pytest.raises(KafkaError, match="t-0"):
+        with pytest.raises(KafkaError, match=r"not authorized for topic 't'$"):
             await consumer.end_offsets([A])
     assert time.pauses_ms == []
 
@@ -200,28 +167,6 @@ async def test_what_a_broker_does_not_serve(time):
             await Consumer(client).end_offsets([A])
         with pytest.raises(UnsupportedVersion, match="CreateTopics"):
             await Admin(client).create_topic("x")
-
-
-@pytest.mark.parametrize(
-    ("answer", "expected"),
-    [
-        (fetched(), None),
-        (fetched(ErrorCode.OFFSET_OUT_OF_RANGE), ErrorCode.OFFSET_OUT_OF_RANGE),
-        (fetched(partition=5), ErrorCode.CORRUPT_MESSAGE),  # which nobody asked for
-        (FetchResponse(), ErrorCode.UNKNOWN_SERVER_ERROR),  # nothing about what was asked
-        (FetchResponse(error_code=int(ErrorCode.TOPIC_AUTHORIZATION_FAILED)), ErrorCode.TOPIC_AUTHORIZATION_FAILED),
-    ],
-)
-async def test_raw_fetches(time, answer, expected):
-    broker = Scripted()
-    broker.scripts[ApiKey.FETCH] = lambda _: answer
-    async with broker.serving() as address, client_of(address, time) as client:
-        if expected is None:
-            assert (await client.fetch_raw(A, 3)).high_watermark == 0
-            return
-        with pytest.raises(KafkaError) as caught:
-            await client.fetch_raw(A, 3)
-        assert caught.value.code == expected
 
 
 async def test_an_answer_to_produce_that_leaves_something_out_fails_the_records(time):
@@ -390,3 +335,90 @@ async def test_a_record_that_cannot_be_written_is_refused_when_it_is_sent_and_st
             future = await producer.send("t", bytearray(b"x"), key=memoryview(b"k"), headers=[(b"trace", None)])
             await producer.flush()
         assert future.result().offset == 4
+
+
+async def test_a_topic_that_a_list_leaves_out_is_asked_for_by_its_name(time):
+    broker = Scripted()
+    codes = {"hidden": ErrorCode.TOPIC_AUTHORIZATION_FAILED, "bad name": ErrorCode.INVALID_TOPIC_EXCEPTION}
+
+    def metadata(request):
+        answer = broker.metadata(request)
+        if request.topics is not None:
+            assert not request.allow_auto_topic_creation
+            answer.topics[0].name = request.topics[0].name
+            answer.topics[0].error_code = int(codes.get(request.topics[0].name, 3))
+        return answer
+
+    broker.scripts[ApiKey.METADATA] = metadata
+    async with broker.serving() as address, client_of(address, time) as client:
+        refused = await client.withheld("hidden")
+        assert (refused.code, refused.message) == (codes["hidden"], "not authorized for topic 'hidden'")
+        assert await client.withheld("bad name") is None
+        assert await client.withheld("absent") is None
+
+
+async def test_a_broker_that_would_make_the_topic_is_not_asked_for_it(time):
+    broker = Scripted()
+    broker.versions[ApiKey.METADATA] = (0, 3)
+    async with broker.serving() as address, client_of(address, time) as client:
+        assert await client.withheld("t") is None
+    assert broker.count(ApiKey.METADATA) == 0
+
+
+async def test_partitions_are_known_without_a_request_once_they_were_asked_for(time):
+    broker = Scripted(partitions=3)
+    async with broker.serving() as address, client_of(address, time) as client:
+        assert client.partitions_now("t") is None
+        assert await client.topic("t") == client.partitions_now("t") == [0, 1, 2]
+        assert repr(client) == f"<Client 'horolog' of {address}>"
+
+
+async def test_the_controller_and_any_broker_can_be_asked(time):
+    broker = Scripted()
+    broker.scripts[ApiKey.HEARTBEAT] = lambda _: HeartbeatResponse(error_code=16)
+    async with broker.serving() as address, client_of(address, time) as client:
+        for where in ({"controller": True}, {"node_id": 1}, {"leader_of": A}, {}):
+            assert (await client.request(HeartbeatRequest(group_id="g"), **where)).error_code == 16
+        node = await client.leader(A)
+        assert (await client.attempt_at(node, HeartbeatRequest(group_id="g"), timeout_ms=900)).error_code == 16
+        assert (await client.versions(1)).serves(ApiKey.HEARTBEAT)
+        with pytest.raises(UnsupportedVersion, match="Heartbeat"):
+            await client.request(HeartbeatRequest(group_id="g"), at_least=90)
+
+
+async def test_a_call_may_have_less_patience_than_the_client(time):
+    async with client_of("127.0.0.1:1", time) as client:
+        calls = []
+
+        async def fail():
+            calls.append(1)
+            raise ConnectionFailed("gone")
+
+        with pytest.raises(ConnectionFailed):
+            await client.retry(fail, timeout_ms=250)
+        assert (len(calls), time.pauses_ms) == (3, [100, 200])
+
+
+async def test_an_error_that_a_retry_does_not_help_is_not_asked_of_another_broker(time):
+    """Wrong credentials are refused by every broker alike, and may lock the user out."""
+    broker = ScriptedLogin()
+    async with broker.serving() as address:
+        security = {
+            "security.protocol": "SASL_PLAINTEXT",
+            "sasl.mechanism": "PLAIN",
+            "sasl.username": "alice",
+            "sasl.password": "wrong",
+        }
+        async with client_of(f"{address},localhost:{broker.port}", time, security=security) as client:
+            with pytest.raises(AuthenticationFailed):
+                await client.metadata()
+    assert broker.count(ApiKey.SASL_HANDSHAKE) == 1
+
+
+async def test_an_open_listener_needs_no_security(time):
+    broker = Scripted()
+    async with (
+        broker.serving() as address,
+        client_of(address, time, security={"security.protocol": "PLAINTEXT"}) as client,
+    ):
+        assert (await client.metadata()).controller_id == 1

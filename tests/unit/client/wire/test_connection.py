@@ -1,6 +1,8 @@
 """A connection and its peer: answers in order, in time, or an error that says what was wrong; never a request that hangs."""
 
 import asyncio
+import re
+import ssl
 import struct
 
 import pytest
@@ -12,15 +14,14 @@ from horolog.client.values.errors import (
     KafkaError,
     MalformedAnswer,
     RequestTimedOut,
+    TlsFailed,
     UnsupportedVersion,
 )
-from horolog.client.wire.connection import connect
-from horolog.client.wire.handshake import open_connection
+from horolog.client.wire.connection import MAX_CORRELATION_ID, Connection, connect
 from horolog.protocol.apis import API, ApiKey
-from horolog.protocol.errors import ErrorCode
-from horolog.protocol.messages.api_versions import ApiVersion, ApiVersionsResponse
 from horolog.protocol.messages.groups import ListGroupsRequest, ListGroupsResponse
 from horolog.protocol.messages.metadata import MetadataRequest, MetadataResponse
+from horolog.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from tests.support.fake_peer import HangUp, fake_broker, response
 
 METADATA = API[ApiKey.METADATA]
@@ -203,71 +204,187 @@ async def test_nobody_listens():
         await dial("127.0.0.1:1")
 
 
-# The first words
+# Without a socket
 
 
-def versions(*keys, error=0):
-    return ApiVersionsResponse(
-        error_code=error, api_keys=[ApiVersion(api_key=key, min_version=0, max_version=3) for key in keys]
+class Transport:
+    """What a connection does to its socket."""
+
+    def __init__(self):
+        self.written = b""
+        self.is_aborted = False
+
+    def write(self, data):
+        self.written += data
+
+    def writelines(self, parts):
+        self.written += b"".join(parts)
+
+    def abort(self):
+        self.is_aborted = True
+
+    def get_extra_info(self, _name):
+        return None
+
+
+class Held:
+    """A connection whose transport the test holds."""
+
+    def __init__(self, *, is_tls=False):
+        self.connection = Connection("b:1", "tester", LIMIT_BYTES, is_tls=is_tls)
+        self.transport = Transport()
+        self.connection.connection_made(self.transport)
+
+    def send(self, api=METADATA, version=9, message=None):
+        return self.connection.send(api, version, message or MetadataRequest(topics=[]))
+
+    def receive(self, data):
+        self.connection.data_received(data)
+
+
+async def test_nothing_is_sent_while_the_socket_is_full():
+    held = Held()
+    held.connection.pause_writing()
+    asking = [
+        asyncio.create_task(held.connection.request(METADATA, 9, MetadataRequest(topics=[]), 5000)),
+        asyncio.create_task(held.connection.send_unanswered(METADATA, 9, MetadataRequest(topics=[]))),
+    ]
+    await asyncio.sleep(0)
+    assert held.transport.written == b""
+    held.connection.resume_writing()
+    await asking[1]
+    assert held.transport.written.count(b"tester") == 2
+    held.connection.close()
+    with pytest.raises(ConnectionFailed, match="the connection to b:1 was closed"):
+        await asking[0]
+
+
+async def test_a_connection_that_is_held_stays_so_when_the_socket_has_room():
+    held = Held()
+    held.connection.pause_writing()
+    async with held.connection.alone():
+        held.connection.resume_writing()
+        asking = asyncio.create_task(held.connection.send_unanswered(METADATA, 9, MetadataRequest(topics=[])))
+        await asyncio.sleep(0)
+        assert not asking.done()
+    await asking
+
+
+async def test_records_are_not_copied_into_the_request():
+    held = Held()
+    data = TopicProduceData(name="t", partition_data=[PartitionProduceData(index=0, records=b"r" * 5000)])
+    held.send(API[ApiKey.PRODUCE], 9, ProduceRequest(acks=1, timeout_ms=5, topic_data=[data]))
+    assert len(held.transport.written) == 4 + struct.unpack_from(">i", held.transport.written)[0]
+    assert b"r" * 5000 in held.transport.written
+
+
+async def test_a_connection_says_what_it_is():
+    connection = Connection("b:1", "tester", LIMIT_BYTES)
+    assert (connection.is_open, connection.certificate, repr(connection)) == (
+        False,
+        None,
+        "<Connection b:1 closed, 0 waiting>",
     )
+    with pytest.raises(ConnectionFailed, match="b:1 is not connected"):
+        connection.send(METADATA, 9, MetadataRequest(topics=[]))
+    connection.close()
+    held = Held()
+    held.send()
+    assert repr(held.connection) == "<Connection b:1 open, 1 waiting>"
+    assert held.connection.certificate is None
 
 
-async def shake(answer):
-    async with fake_broker(answer) as address:
-        connection, found = await open_connection(lambda: dial(address), "1.0", 5000)
-        connection.close()
-        return found
+async def test_a_login_that_is_not_answered_in_time_ends_the_connection():
+    held = Held()
+    with pytest.raises(RequestTimedOut, match="b:1 did not answer Metadata within 10 ms"):
+        await held.connection.request_ahead(METADATA, 9, MetadataRequest(topics=[]), 10)
+    assert held.transport.is_aborted
 
 
-async def test_a_new_broker():
-    found = await shake(lambda *_: versions(3))
-    assert found.ranges == {3: (0, 3)}
-    assert found.told
+async def test_the_end_cancels_the_next_login():
+    held = Held()
+    held.connection.renewal = asyncio.get_running_loop().call_later(1000, pytest.fail)
+    held.connection.close()
+    assert held.connection.renewal.cancelled()
 
 
-@pytest.mark.parametrize("says_ranges", [True, False])
-async def test_a_broker_that_does_not_know_the_newest_version(says_ranges):
-    """It answers in v0 whatever was asked; from 2.4 on with the versions that it knows."""
-    asked = []
-
-    def answer(key, version, correlation_id, _body):
-        asked.append(version)
-        if version > (3 if says_ranges else 0):
-            refusal = versions(ApiKey.API_VERSIONS, error=35) if says_ranges else versions(error=35)
-            return response(key, version, correlation_id, refusal, 0)
-        return versions(3)
-
-    assert (await shake(answer)).ranges == {3: (0, 3)}
-    assert asked == ([4, 3] if says_ranges else [4, 0])
-
-
-async def test_a_broker_that_never_heard_of_it():
-    def answer(key, *_):
-        if key == ApiKey.API_VERSIONS:
-            raise HangUp
-
-    assert not (await shake(answer)).told
+@pytest.mark.parametrize(
+    ("answered", "is_tls", "said"),
+    [
+        (0, False, "b:1 closed the connection at once, as a listener does that wants TLS"),
+        (0, True, "as a listener does that wants another certificate of the client, or one"),
+        (1, False, "at the first request, as a listener does that asks for credentials"),
+        (2, False, "b:1 closed the connection"),
+    ],
+)
+async def test_when_a_broker_hangs_up_says_why_it_may(answered, is_tls, said):
+    held = Held(is_tls=is_tls)
+    answers = [held.send() for _ in range(3)]
+    for number in range(answered):
+        held.receive(response(ApiKey.METADATA, 9, number, MetadataResponse()))
+    held.connection.connection_lost(None)
+    assert held.connection.why_closed.message.endswith(said)
+    assert answers[-1].exception() is held.connection.why_closed
+    assert all(answer.done() for answer in answers)
 
 
-async def test_a_broker_that_hangs_up_on_the_newest_version_only():
-    def answer(_key, version, *_):
-        if version:
-            raise HangUp
-        return versions(3)
-
-    assert (await shake(answer)).told
-
-
-async def test_a_broker_that_refuses_for_good():
-    with pytest.raises(KafkaError) as caught:
-        await shake(lambda *_: versions(error=int(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)))
-    assert caught.value.code == ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+async def test_what_the_socket_says_is_told():
+    held = Held()
+    held.connection.connection_lost(OSError("no route"))
+    assert held.connection.why_closed.message == "b:1 closed the connection: no route"
+    held.connection.connection_lost(None)
+    assert held.connection.why_closed.message.endswith("no route"), "the first reason stays"
 
 
-async def test_a_broker_that_refuses_its_own_versions_ends_the_talk():
-    def answer(key, version, correlation_id, _body):
-        return response(key, version, correlation_id, versions(ApiKey.API_VERSIONS, error=35), 0)
+@pytest.mark.parametrize(
+    ("error", "kind"), [(ConnectionResetError("reset"), ConnectionFailed), (RuntimeError("strange"), ConnectionFailed)]
+)
+async def test_a_connection_by_tls_says_what_its_end_means(error, kind):
+    held = Held(is_tls=True)
+    held.connection.connection_lost(error)
+    assert isinstance(held.connection.why_closed, kind)
+    assert "b:1" in held.connection.why_closed.message
 
-    with pytest.raises(KafkaError) as caught:
-        await shake(answer)
-    assert caught.value.code == ErrorCode.UNSUPPORTED_VERSION
+
+async def test_an_answer_that_is_tls_names_the_setting():
+    held = Held()
+    held.send()
+    held.receive(b"\x15\x03\x03\x00\x02\x02\x46")
+    assert isinstance(held.connection.why_closed, TlsFailed)
+    assert "security.protocol=SSL or SASL_SSL is needed" in held.connection.why_closed.message
+
+
+async def test_an_answer_that_ends_inside_its_header():
+    held = Held()
+    answer = held.send()
+    held.receive(struct.pack(">ii", 4, 0))
+    assert isinstance(answer.exception(), MalformedAnswer)
+    assert not held.connection.is_open
+
+
+async def test_correlation_ids_begin_anew_at_the_largest():
+    held = Held()
+    held.connection._next_id = MAX_CORRELATION_ID
+    last, first = held.send(), held.send()
+    for number in (MAX_CORRELATION_ID, 0):
+        held.receive(response(ApiKey.METADATA, 9, number, MetadataResponse(controller_id=number)))
+    assert (last.result().controller_id, first.result().controller_id) == (MAX_CORRELATION_ID, 0)
+
+
+async def test_a_place_that_does_not_accept_is_not_waited_for():
+    with pytest.raises(
+        ConnectionFailed, match=r"192\.0\.2\.1:9 did not accept a connection within 20 ms|cannot connect"
+    ):
+        await connect("192.0.2.1", 9, "tester", 20, LIMIT_BYTES)
+
+
+async def test_a_host_that_is_not_known():
+    with pytest.raises(ConnectionFailed, match=r"cannot connect to nowhere\.invalid:9: "):
+        await connect("nowhere.invalid", 9, "tester", 5000, LIMIT_BYTES)
+
+
+async def test_a_peer_without_tls_is_named_when_tls_is_wanted():
+    async with fake_broker(lambda *_: b"HTTP/1.1 400 Bad Request\r\n\r\n") as address:
+        host, _, port = address.rpartition(":")
+        with pytest.raises(KafkaError, match=re.escape(address)):
+            await connect(host, int(port), "tester", 500, LIMIT_BYTES, ssl.create_default_context())

@@ -5,18 +5,22 @@ import time
 
 import pytest
 
-from horolog.client.security import Sasl, Security
+from horolog.client.security import Sasl, Security, SecurityError
+from horolog.client.security.settings import Store, Tls
 from horolog.client.values.errors import (
     AuthenticationFailed,
     ConnectionFailed,
     KafkaError,
     RequestTimedOut,
+    TlsFailed,
     UnsupportedVersion,
 )
 from horolog.client.wire.client import Client
+from horolog.client.wire.login import Login
 from horolog.client.wire.retry import RetryPolicy
 from horolog.protocol.apis import ApiKey
 from horolog.protocol.messages.sasl import SaslAuthenticateResponse, SaslHandshakeResponse
+from tests.support.authority import Authority
 from tests.support.scripted_login import PASSWORD, TOKEN, USER, ScriptedLogin
 
 MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER")
@@ -183,3 +187,30 @@ async def test_everybody_is_told_of_a_refusal():
         results = await asyncio.gather(*(client.metadata([]) for _ in range(5)), return_exceptions=True)
     assert all(isinstance(each, KafkaError) and not each.retriable for each in results)
     assert broker.count(ApiKey.SASL_HANDSHAKE) == 1
+
+
+async def test_certificates_are_read_once_for_all_connections(tmp_path):
+    authority = Authority(tmp_path)
+    tls = Tls(trusted=Store("ssl.ca.location", str(authority.trusted)))
+    login = Login(Security(tls=tls))
+    first, second = await login.context(), await login.context()
+    assert first is second is not None
+    assert await Login(Security()).context() is None
+    assert repr(login) == "<Login by SSL>"
+
+
+async def test_certificates_that_cannot_be_read_are_no_reason_to_try_again():
+    login = Login(Security(tls=Tls(trusted=Store("ssl.ca.location", "/no/such/file"))))
+    with pytest.raises(TlsFailed, match=r"ssl\.ca\.location") as caught:
+        await login.context()
+    assert not caught.value.retriable
+
+
+async def test_credentials_that_cannot_be_made_are_refused_before_the_broker_sees_them():
+    async def broken():
+        raise SecurityError("the program has no token")
+
+    broker = ScriptedLogin()
+    with pytest.raises(AuthenticationFailed, match="the program has no token"):
+        await ask(broker, Security(sasl=Sasl("OAUTHBEARER", token=broken)))
+    assert broker.logins == 0
