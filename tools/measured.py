@@ -18,6 +18,13 @@ CHOSEN = "HOROLOG_MEASURED_TESTS"
 PACKAGES = (
     "horolog.base",
     "horolog.broker",
+    "horolog.client.admin",
+    "horolog.client.charting",
+    "horolog.client.moments",
+    "horolog.client.security",
+    "horolog.client.segments",
+    "horolog.client.values",
+    "horolog.client.wire",
     "horolog.commands",
     "horolog.console",
     "horolog.protocol",

@@ -31,17 +31,27 @@ class AdminBase:
             await self.client.close()
 
     async def _ask(self, message: Request, *, code_of: Callable[[Any], int] | None = None, **where: Any) -> Any:
-        """The response; retried after retriable errors, including those that `code_of` finds in the response."""
+        """The response; retried after retriable errors, including those that `code_of` finds in the response.
+
+        The caller checks the codes of the response: one that lasts is in it.
+        """
+        refused: list[Any] = []
 
         async def once() -> Any:
+            refused.clear()
             response = await self.client.attempt(message, **where)
-            if code_of is not None:
-                code = code_of(response)
-                if code and error_of(code).retriable:
-                    raise error_of(code)
+            code = 0 if code_of is None else code_of(response)
+            if code and error_of(code).retriable:
+                refused.append(response)
+                raise error_of(code)
             return response
 
-        return await self.client.retry(once)
+        try:
+            return await self.client.retry(once)
+        except KafkaError:
+            if not refused:
+                raise
+            return refused[0]
 
     async def _ask_every_broker(self, message: Request) -> list[Any]:
         """The responses of all brokers of the cluster."""

@@ -4,7 +4,7 @@ import pytest
 
 from horolog.client.admin.admin import Admin
 from horolog.client.admin.admin_base import collect
-from horolog.client.values.errors import KafkaError, PartialFailure
+from horolog.client.values.errors import ConnectionFailed, KafkaError, PartialFailure
 from horolog.protocol.apis import ApiKey
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.messages.groups import ListedGroup, ListGroupsResponse
@@ -40,6 +40,22 @@ async def test_a_code_that_stays_is_not(time):
         with pytest.raises(KafkaError, match=r"^TOPIC_ALREADY_EXISTS: t0: "):
             await Admin(client).create_topic("t0")
     assert broker.count(ApiKey.CREATE_TOPICS) == 1
+
+
+async def test_a_code_that_lasts_names_its_thing(time):
+    broker = Scripted()
+    broker.scripts[ApiKey.CREATE_TOPICS] = in_turn(created(ErrorCode.NOT_CONTROLLER))
+    async with broker.serving() as address, client_of(address, time) as client:
+        with pytest.raises(KafkaError, match=r"^NOT_CONTROLLER: t0: "):
+            await Admin(client).create_topic("t0")
+    assert sum(time.pauses_ms) >= 5000
+
+
+async def test_what_is_not_answered_at_all_is_raised(time):
+    broker = Scripted()
+    async with broker.serving() as address, client_of(address, time) as client:
+        with pytest.raises(ConnectionFailed):
+            await Admin(client).create_topic("t0")
 
 
 async def test_every_broker_is_asked(time):
