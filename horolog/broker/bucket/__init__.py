@@ -1,11 +1,20 @@
-"""Brokers that share an object store: the formats of its objects, the journal, write-ahead logs and fences, without an event loop."""
+"""Brokers that share an object store: formats, journal, members, write-ahead logs and fences, without an event loop."""
 
 __all__ = [
+    "balance",
+    "bucket_entries",
+    "bucket_lines",
+    "bucket_state",
+    "detection",
     "fence",
+    "handing",
     "journal_objects",
+    "leading",
     "lease",
     "mark",
+    "members_watch",
     "names",
+    "registration",
     "sealed_lines",
     "seams",
     "shipped_partition",

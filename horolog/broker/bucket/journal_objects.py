@@ -1,8 +1,9 @@
 """Entries and snapshots of the journal that brokers share, as objects (`sealed_lines`).
 
-    meta/log/<n>        {"format": 1, "kind": "entry", "nonce": ..., "number": <n>}, then the entry as a line of `cluster.entry_lines`
-    meta/snapshot/<n>   {"format": 1, "kind": "snapshot", "nonce": <zeros>, "number": <n>}, then the state after entry n in the form of
-                        `horolog-cluster` (`on_record.cluster_file`)
+    meta/log/0          {"format": 1, "kind": "cluster", "nonce": ..., "cluster": <cluster id>}
+    meta/log/<n>        {"format": 1, "kind": "entry", "nonce": ..., "number": <n>}, then the entry as a line (`bucket_lines`)
+    meta/snapshot/<n>   {"format": 1, "kind": "snapshot", "nonce": <zeros>, "number": <n>}, then the state after entry n: the line of
+                        `bucket_lines`, and the form of `horolog-cluster` (`on_record.cluster_file`)
 
 The nonce of an entry says who wrote it: two brokers may want the same change. A snapshot follows from the entries alone, so all
 brokers write the same bytes, and its nonce is zero.
@@ -11,14 +12,16 @@ brokers write the same bytes, and its nonce is zero.
 from typing import NamedTuple
 
 from horolog.broker.bucket import sealed_lines
+from horolog.broker.bucket.bucket_lines import BUCKET_FORMS, decode_members, encode_members
+from horolog.broker.bucket.bucket_state import BucketState
 from horolog.broker.bucket.names import NONCE_SIZE
 from horolog.broker.bucket.sealed_lines import FormatError, Sealed, number_in
-from horolog.broker.cluster.cluster_state import ClusterState, Entry
+from horolog.broker.cluster.cluster_state import Entry, Lead
 from horolog.broker.cluster.entry_lines import DAMAGE, decode_entry, encode_entry
 from horolog.broker.on_record import cluster_file
-from horolog.broker.on_record.cluster_file import Standing, StoredCluster
+from horolog.broker.on_record.cluster_file import Standing
 
-ENTRY, SNAPSHOT = "entry", "snapshot"
+CLUSTER, ENTRY, SNAPSHOT = "cluster", "entry", "snapshot"
 
 
 class NumberedEntry(NamedTuple):
@@ -29,9 +32,22 @@ class NumberedEntry(NamedTuple):
     nonce: bytes
 
 
+def encode_founding(cluster_id: str, nonce: bytes) -> bytes:
+    return sealed_lines.encode(Sealed(CLUSTER, nonce, {"cluster": cluster_id}))
+
+
+def decode_founding(data: bytes) -> str:
+    """The id of the cluster; raises FormatError."""
+    sealed = sealed_lines.decode(data, CLUSTER)
+    cluster_id = sealed.fields.get("cluster")
+    if sealed.body or not isinstance(cluster_id, str) or not cluster_id:
+        raise FormatError("no cluster id")
+    return cluster_id
+
+
 def encode_log_entry(found: NumberedEntry) -> bytes:
     number, entry, nonce = found
-    return sealed_lines.encode(Sealed(ENTRY, nonce, {"number": number}, encode_entry(number, entry)))
+    return sealed_lines.encode(Sealed(ENTRY, nonce, {"number": number}, encode_entry(number, entry, BUCKET_FORMS)))
 
 
 def decode_log_entry(data: bytes, number: int) -> NumberedEntry:
@@ -39,7 +55,7 @@ def decode_log_entry(data: bytes, number: int) -> NumberedEntry:
     sealed = sealed_lines.decode(data, ENTRY)
     line, newline, rest = sealed.body.partition(b"\n")
     try:
-        written, entry = decode_entry(line)
+        written, entry = decode_entry(line, BUCKET_FORMS)
     except DAMAGE as error:
         raise FormatError(f"entry {number}: {error}") from None
     if newline != b"\n" or rest or written != number or number_in(sealed.fields, "number") != number:
@@ -47,7 +63,7 @@ def decode_log_entry(data: bytes, number: int) -> NumberedEntry:
     return NumberedEntry(number, entry, sealed.nonce)
 
 
-def encode_snapshot(state: ClusterState) -> bytes:
+def encode_snapshot(state: BucketState) -> bytes:
     """The same bytes for every state that the same entries lead to, in whatever order its parts were learned."""
     topics = [topic for _, topic in sorted(state.topics.items())]
     rules = [rule for _, rule in sorted(state.rules.items())]
@@ -58,17 +74,36 @@ def encode_snapshot(state: ClusterState) -> bytes:
         next_producer_id=state.next_producer_id,
         deleting=dict(sorted(state.deleting.items())),
         leads=dict(sorted(state.leads.items())),
-        epochs=dict(sorted(state.epochs.items())),
         lost_rules=state.lost_rules,
         standing=Standing(state.rules_in_doubt),
     )
-    return sealed_lines.encode(Sealed(SNAPSHOT, bytes(NONCE_SIZE), {"number": state.number}, body))
+    return sealed_lines.encode(
+        Sealed(SNAPSHOT, bytes(NONCE_SIZE), {"number": state.number}, encode_members(state) + body)
+    )
 
 
-def decode_snapshot(data: bytes, number: int) -> StoredCluster:
+def decode_snapshot(data: bytes, number: int) -> BucketState:
     """The state after that entry; raises FormatError."""
     sealed = sealed_lines.decode(data, SNAPSHOT)
-    stored = cluster_file.parse(sealed.body)
-    if stored.damages or number_in(sealed.fields, "number") != number or sealed.nonce != bytes(NONCE_SIZE):
+    line, _, body = sealed.body.partition(b"\n")
+    try:
+        own = decode_members(line)
+    except DAMAGE as error:
+        raise FormatError(f"snapshot {number}: {error}") from None
+    stored = cluster_file.parse(body)
+    is_another = number_in(sealed.fields, "number") != number or stored.number != number
+    if stored.damages or is_another or sealed.nonce != bytes(NONCE_SIZE):
         raise FormatError(f"snapshot {number}: {'; '.join(stored.damages) or 'of another number'}")
-    return stored
+    return BucketState.of(
+        stored.topics.values(),
+        number=number,
+        nodes=tuple(sorted(own.members)),
+        broker_configs=stored.broker_configs,
+        next_producer_id=stored.next_producer_id or 0,
+        deleting={name: frozenset(ids) for name, ids in stored.deleting.items()},
+        leads={place: Lead(*lead) for place, lead in stored.leads.items()},
+        rules=stored.rules,
+        lost_rules=stored.lost_rules,
+        rules_in_doubt=stored.rules_in_doubt,
+        **own._asdict(),
+    )

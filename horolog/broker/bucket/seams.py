@@ -71,12 +71,8 @@ class LogSide(Protocol):
         """Ship all that was appended to these partitions, which take no more.
 
         `done` gets a number of the WAL: all runs of these partitions lie below it, and the store holds every number below it. It gets
-        None if the WAL has ended before that.
+        None if the WAL has ended before that. A partition that is given up meanwhile is not waited for.
         """
-        ...
-
-    def is_behind(self) -> float:
-        """For how many seconds the store has not answered, while something was asked of it; 0 if it answers."""
         ...
 
     def stop(self, *, is_fenced: bool) -> None:

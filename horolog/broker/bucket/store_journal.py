@@ -12,8 +12,10 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
+from typing import cast
 
 from horolog.broker.base.answers import run
+from horolog.broker.bucket.bucket_state import BucketState
 from horolog.broker.bucket.journal_objects import (
     NumberedEntry,
     decode_log_entry,
@@ -26,19 +28,27 @@ from horolog.broker.bucket.sealed_lines import FormatError
 from horolog.broker.bucket.store_access import StoreAccess
 from horolog.broker.cluster.cluster_state import ClusterState, Entry
 from horolog.broker.cluster.journal import AppendOutcome, Journal
-from horolog.broker.on_record.cluster_file import StoredCluster
 
 log = logging.getLogger(__name__)
 
 SNAPSHOT_EVERY = 1_000
 
-Loaded = Callable[[StoredCluster | None], None]
+Loaded = Callable[[BucketState | None], None]
 
 
 class StoreJournal(Journal):
     """The entries of all brokers."""
 
-    def __init__(self, store: StoreAccess, new_nonce: Callable[[], bytes]) -> None:
+    def __init__(
+        self,
+        store: StoreAccess,
+        new_nonce: Callable[[], bytes],
+        now: Callable[[], float] = lambda: 0.0,
+        read: Callable[[float], None] = lambda _: None,
+    ) -> None:
+        """`read` is called once all entries were applied that there were at that moment of `now`, or later."""
+        self.read = read
+        self._now = now
         self._store = store
         self._new_nonce = new_nonce
         self._written_count = 0
@@ -62,7 +72,7 @@ class StoreJournal(Journal):
         self._written_count += 1
         done(AppendOutcome.WRITTEN)
         if new.number % SNAPSHOT_EVERY == 0:
-            await self._store.create(key(SNAPSHOTS, new.number), encode_snapshot(becomes))
+            await self._store.create(key(SNAPSHOTS, new.number), encode_snapshot(cast("BucketState", becomes)))
 
     def follow(self, after: int, done: Callable[[Sequence[Entry]], None]) -> None:
         """Read up to a number that the store does not have; `done` waits as long as the store does not answer."""
@@ -70,13 +80,16 @@ class StoreJournal(Journal):
 
     async def _follow(self, after: int, done: Callable[[Sequence[Entry]], None]) -> None:
         entries: list[Entry] = []
+        began = self._now()
         while (data := await self._store.read(key(LOG, after + len(entries) + 1))) is not None:
+            began = self._now()
             try:
                 entries.append(decode_log_entry(data, after + len(entries) + 1).entry)
             except FormatError as error:
                 log.error("%r: entry %s cannot be read: %s", self, after + len(entries) + 1, error)
                 return  # what comes behind it cannot be applied: this broker stands still, and its lease ends
         done(entries)
+        self.read(began)
 
     def load(self, done: Loaded) -> None:
         """Read the newest snapshot that is whole; `done` gets None if there is none. Entries that follow it are for `follow`."""

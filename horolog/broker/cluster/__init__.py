@@ -19,6 +19,7 @@ __all__ = [
     "placement",
     "producer_ids",
     "settling",
+    "spread",
     "topic",
     "worker_checkpoints",
     "worker_context",

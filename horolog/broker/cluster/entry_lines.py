@@ -49,7 +49,7 @@ from horolog.broker.cluster.cluster_state import (
 from horolog.broker.config.topic_settings import as_unknown
 from horolog.broker.log.storage import DataFolderError
 from horolog.broker.on_record.checked_lines import decode_line, encode_line
-from horolog.broker.on_record.cluster_file import StoredTopic, parse_places, read_topic, show_places
+from horolog.broker.on_record.cluster_file import Place, StoredTopic, parse_places, read_topic, show_places
 from horolog.broker.on_record.stored_rules import read_rule
 from horolog.protocol.uuids import parse_uuid, show_uuid
 
@@ -140,7 +140,7 @@ def without_settings(state: ClusterState) -> ClusterState:
 def illegible(line: bytes) -> Sequence[Illegible]:
     """The entries that an unreadable line stands for: two if the newline between them was damaged."""
     kinds = [kind.decode() for kind in _KIND.findall(line)]
-    if kinds and all(kind in _FORMS for kind in kinds):
+    if kinds and all(kind in FORMS for kind in kinds):
         return [Illegible(kind) for kind in kinds]
     return [Illegible()] * max(1, len(kinds))
 
@@ -181,15 +181,16 @@ def decode_head(line: bytes) -> Head:
     return Head(int(content["base"]), tuple(int(node) for node in content["nodes"]), whole, version)
 
 
-def encode_entry(number: int, entry: Entry) -> bytes:
+def encode_entry(number: int, entry: Entry, forms: Mapping[str, EntryForm] | None = None) -> bytes:
+    """`forms` has the kinds that a journal has, by default those that all clusters have."""
     kind = type(entry).__name__
-    return encode_line({"number": number, "kind": kind, **_FORMS[kind].show(entry)}).encode("ascii")
+    return encode_line({"number": number, "kind": kind, **(forms or FORMS)[kind].show(entry)}).encode("ascii")
 
 
-def decode_entry(line: bytes) -> tuple[int, Entry]:
+def decode_entry(line: bytes, forms: Mapping[str, EntryForm] | None = None) -> tuple[int, Entry]:
     """An entry with its number; raises ValueError, KeyError, TypeError and AttributeError for damage."""
     content = decode_line(line)
-    return int(content["number"]), _FORMS[content["kind"]].read(content)
+    return int(content["number"]), (forms or FORMS)[content["kind"]].read(content)
 
 
 def _shown_topics(entry: Any) -> dict[str, Any]:
@@ -201,12 +202,21 @@ def _read_topics(content: Content) -> tuple[StoredTopic, ...]:
 
 
 def _shown_leads(entry: Any) -> dict[str, Any]:
-    return {"leads": show_places({place: list(lead) for place, lead in entry.leads})}
+    return {"leads": shown_leads(dict(entry.leads))}
+
+
+def shown_leads(leads: Mapping[Place, Lead]) -> dict[str, Any]:
+    return show_places({place: list(lead) for place, lead in leads.items()})
 
 
 def _read_leads(content: Content) -> Leads:
+    return tuple(read_leads(content).items())
+
+
+def read_leads(content: Content) -> dict[Place, Lead]:
+    """The leaders that a line has; none if it has no `leads`."""
     found = parse_places(content.get("leads", {}))
-    return tuple((place, Lead(int(node), int(epoch))) for place, (node, epoch) in found.items())
+    return {place: Lead(int(node), int(epoch)) for place, (node, epoch) in found.items()}
 
 
 def _shown_new(entry: Any) -> dict[str, Any]:
@@ -217,50 +227,52 @@ def _configs(content: Mapping[str, Mapping[str, str]]) -> dict[str, dict[str, st
     return {str(name): dict(configs) for name, configs in content.items()}
 
 
-class _Form(NamedTuple):
+class EntryForm(NamedTuple):
     """How a kind of entry is written, and read again."""
 
     show: Callable[[Any], Mapping[str, Any]]
     read: Callable[[Content], Entry]
 
 
-_FORMS: dict[str, _Form] = {
-    "TopicsCreated": _Form(_shown_new, lambda content: TopicsCreated(_read_topics(content), _read_leads(content))),
-    "PartitionsAdded": _Form(_shown_new, lambda content: PartitionsAdded(_read_topics(content), _read_leads(content))),
-    "TopicsFound": _Form(_shown_topics, lambda content: TopicsFound(_read_topics(content))),
-    "TopicsDeleted": _Form(
+FORMS: dict[str, EntryForm] = {
+    "TopicsCreated": EntryForm(_shown_new, lambda content: TopicsCreated(_read_topics(content), _read_leads(content))),
+    "PartitionsAdded": EntryForm(
+        _shown_new, lambda content: PartitionsAdded(_read_topics(content), _read_leads(content))
+    ),
+    "TopicsFound": EntryForm(_shown_topics, lambda content: TopicsFound(_read_topics(content))),
+    "TopicsDeleted": EntryForm(
         lambda entry: {"names": list(entry.names)}, lambda content: TopicsDeleted(tuple(map(str, content["names"])))
     ),
-    "TopicsWithdrawn": _Form(
+    "TopicsWithdrawn": EntryForm(
         lambda entry: {"names": sorted(entry.names)},
         lambda content: TopicsWithdrawn(frozenset(map(str, content["names"]))),
     ),
-    "FoldersRemoved": _Form(
+    "FoldersRemoved": EntryForm(
         lambda entry: {"topics": sorted([name, show_uuid(topic_id)] for name, topic_id in entry.topics)},
         lambda content: FoldersRemoved(
             frozenset((str(name), parse_uuid(topic_id)) for name, topic_id in content["topics"])
         ),
     ),
-    "TopicConfigsChanged": _Form(
+    "TopicConfigsChanged": EntryForm(
         lambda entry: {"configs": _configs(entry.overrides)},
         lambda content: TopicConfigsChanged(_configs(content["configs"])),
     ),
-    "BrokerConfigsChanged": _Form(
+    "BrokerConfigsChanged": EntryForm(
         lambda entry: {"node": entry.node, "configs": dict(entry.configs)},
         lambda content: BrokerConfigsChanged(str(content["node"]), dict(content["configs"])),
     ),
-    "RulesChanged": _Form(
+    "RulesChanged": EntryForm(
         lambda entry: {"rules": [rule.as_json() for rule in entry.put], "removed": sorted(map(list, entry.removed))},
         lambda content: RulesChanged(
             tuple(map(read_rule, content["rules"])),
             frozenset((str(kind), str(key)) for kind, key in content["removed"]),
         ),
     ),
-    "ProducerIdsReserved": _Form(
+    "ProducerIdsReserved": EntryForm(
         lambda entry: {"first": entry.first}, lambda content: ProducerIdsReserved(int(content["first"]))
     ),
-    "LeadsChanged": _Form(_shown_leads, lambda content: LeadsChanged(_read_leads(content))),
-    "EpochsTold": _Form(
+    "LeadsChanged": EntryForm(_shown_leads, lambda content: LeadsChanged(_read_leads(content))),
+    "EpochsTold": EntryForm(
         lambda entry: {"epochs": show_places(dict(entry.epochs))},
         lambda content: EpochsTold(
             tuple((place, int(epoch)) for place, epoch in parse_places(content["epochs"]).items())

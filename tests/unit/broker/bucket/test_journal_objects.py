@@ -5,20 +5,23 @@ import random
 import pytest
 
 from horolog.broker.bucket import sealed_lines
+from horolog.broker.bucket.bucket_entries import BrokerRegistered, Suspected, WalEnded
+from horolog.broker.bucket.bucket_lines import encode_members
+from horolog.broker.bucket.bucket_state import BucketState, MemberListener
 from horolog.broker.bucket.journal_objects import (
     NumberedEntry,
+    decode_founding,
     decode_log_entry,
     decode_snapshot,
+    encode_founding,
     encode_log_entry,
     encode_snapshot,
 )
+from horolog.broker.bucket.names import Wal
 from horolog.broker.bucket.sealed_lines import FormatError, Sealed
 from horolog.broker.cluster.cluster_state import (
     BrokerConfigsChanged,
-    ClusterState,
-    EpochsTold,
     Lead,
-    LeadsChanged,
     ProducerIdsReserved,
     TopicsCreated,
     TopicsDeleted,
@@ -31,18 +34,23 @@ from tests.support.damage import cuts, flips
 NONCE = bytes(range(16))
 IDS = [bytes([number]) * 16 for number in range(1, 5)]
 TOPICS = [StoredTopic(f"t{number}", one, 3, {"retention.ms": "1000"}) for number, one in enumerate(IDS)]
+LISTENERS = (MemberListener("PLAINTEXT", "PLAINTEXT", "localhost", 9092),)
 ENTRIES = [
+    BrokerRegistered(1, "first", LISTENERS),
+    BrokerRegistered(2, "second", LISTENERS, "rack"),
     TopicsCreated(tuple(TOPICS), ((((IDS[0], 1)), Lead(2, 5)),)),
     BrokerConfigsChanged("1", {"log.retention.ms": "5", "num.partitions": "3"}),
     ProducerIdsReserved(1_000),
-    LeadsChanged((((IDS[1], 0), Lead(3, 7)),)),
-    EpochsTold((((IDS[1], 2), 9),)),
+    BrokerRegistered(3, "third", LISTENERS),
+    WalEnded(Wal(2, 2), 7, {(IDS[0], 1): Lead(1, 1)}),
+    Suspected(3, 1),
     TopicsDeleted(("t3",)),
 ]
+RESERVED = ProducerIdsReserved(1_000)
 
 
 def state_after(entries):
-    state = ClusterState()
+    state = BucketState()
     for entry in entries:
         state = state.apply(entry)
     return state
@@ -59,7 +67,7 @@ def test_an_entry_is_read_as_it_was_written(entry):
 
 
 def test_damaged_entries_are_refused():
-    data = encode_log_entry(NumberedEntry(7, ENTRIES[2], NONCE))
+    data = encode_log_entry(NumberedEntry(7, RESERVED, NONCE))
     assert data == golden_objects.read("entry-1")
     for hurt in (*cuts(data), *flips(data), data + b"\n"):
         with pytest.raises(FormatError):
@@ -68,7 +76,7 @@ def test_damaged_entries_are_refused():
 
 @pytest.mark.parametrize(
     "body",
-    [b"", b"no entry\n", encode_entry(7, ENTRIES[2])[:-1], encode_entry(7, ENTRIES[2]) * 2, encode_entry(8, ENTRIES[2]),
+    [b"", b"no entry\n", encode_entry(7, RESERVED)[:-1], encode_entry(7, RESERVED) * 2, encode_entry(8, RESERVED),
      sealed_lines.encode(Sealed("x", NONCE, {}))],
 )  # fmt: skip
 def test_hostile_entries_are_refused(body):
@@ -79,11 +87,10 @@ def test_hostile_entries_are_refused(body):
 def test_a_snapshot_is_the_state():
     state = state_after(ENTRIES)
     data = encode_snapshot(state)
-    stored = decode_snapshot(data, state.number)
-    assert (stored.number, stored.next_producer_id) == (6, 2_000)
-    assert sorted(stored.topics) == ["t0", "t1", "t2"]
-    assert stored.leads == {(IDS[0], 1): (2, 5), (IDS[1], 0): (3, 7)}
-    assert stored.deleting == {"t3": {IDS[3]}}
+    read = decode_snapshot(data, state.number)
+    assert read == state
+    assert encode_snapshot(read) == data
+    assert read.apply(ProducerIdsReserved(7_000)) == state.apply(ProducerIdsReserved(7_000))
     assert data == golden_objects.read("snapshot-1")
     with pytest.raises(FormatError, match="of another number"):
         decode_snapshot(data, 7)
@@ -92,16 +99,45 @@ def test_a_snapshot_is_the_state():
             decode_snapshot(hurt, state.number)
 
 
+def test_an_empty_cluster_has_a_snapshot():
+    assert decode_snapshot(encode_snapshot(BucketState()), 0) == BucketState()
+
+
 def test_states_of_the_same_entries_have_the_same_snapshot():
     first = encode_snapshot(state_after(ENTRIES))
     chance = random.Random(1)
     for _ in range(10):
         topics = list(TOPICS)
         chance.shuffle(topics)
-        other = [TopicsCreated(tuple(topics), ENTRIES[0].leads), *ENTRIES[1:]]
+        other = [*ENTRIES[:2], TopicsCreated(tuple(topics), ENTRIES[2].leads), *ENTRIES[3:]]
         assert encode_snapshot(state_after(other)) == first
 
 
-def test_a_damaged_state_in_a_whole_object_is_refused():
-    with pytest.raises(FormatError, match="the head is missing"):
-        decode_snapshot(sealed_lines.encode(Sealed("snapshot", bytes(16), {"number": 6}, b"x\n")), 6)
+@pytest.mark.parametrize(
+    ("body", "fault"), [(encode_members(BucketState()) + b"x\n", "the head is missing"), (b"x\n", "6")]
+)
+def test_a_damaged_state_in_a_whole_object_is_refused(body, fault):
+    with pytest.raises(FormatError, match=fault):
+        decode_snapshot(sealed_lines.encode(Sealed("snapshot", bytes(16), {"number": 6}, body)), 6)
+
+
+def test_the_founding_of_a_cluster_has_its_id():
+    data = encode_founding("abc", NONCE)
+    assert decode_founding(data) == "abc"
+    assert data == golden_objects.read("cluster-1")
+    for hurt in (*cuts(data), *flips(data)):
+        with pytest.raises(FormatError):
+            decode_founding(hurt)
+
+
+@pytest.mark.parametrize(
+    "sealed",
+    [
+        Sealed("cluster", NONCE, {"cluster": ""}),
+        Sealed("cluster", NONCE, {}),
+        Sealed("cluster", NONCE, {"cluster": "a"}, b"x"),
+    ],
+)
+def test_a_hostile_founding_is_refused(sealed):
+    with pytest.raises(FormatError, match="no cluster id"):
+        decode_founding(sealed_lines.encode(sealed))

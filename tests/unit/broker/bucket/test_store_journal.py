@@ -7,10 +7,11 @@ import pytest
 
 from horolog.broker.base.answers import Answer
 from horolog.broker.bucket import store_journal
+from horolog.broker.bucket.bucket_state import BucketState
 from horolog.broker.bucket.names import LOG, SNAPSHOTS, key
 from horolog.broker.bucket.store_access import StoreAccess
 from horolog.broker.bucket.store_journal import StoreJournal
-from horolog.broker.cluster.cluster_state import ClusterState, ProducerIdsReserved
+from horolog.broker.cluster.cluster_state import ProducerIdsReserved
 from horolog.broker.cluster.journal import AppendOutcome
 from horolog.stores.object_store import Outcome
 from tests.support.simulated_store import CALM, Schedule, SimulatedStore, Weather
@@ -26,7 +27,7 @@ class Writer:
         self.access = StoreAccess(store, self.pause)
         self.nonces = 0
         self.journal = StoreJournal(self.access, self.nonce)
-        self.state, self.entries, self.acknowledged = ClusterState(), [], []
+        self.state, self.entries, self.acknowledged = BucketState(), [], []
         self.proposed, self.is_dead = 0, False
         if crashes_at is not None:
             schedule.later(crashes_at, self.die)
@@ -170,7 +171,7 @@ def test_a_snapshot_is_written_with_every_so_many_entries_and_loaded(monkeypatch
     journal.load(loaded.append)
     schedule.run()
     assert loaded == [None]
-    state = ClusterState()
+    state = BucketState()
     for number in range(1, 8):
         entry = ProducerIdsReserved(number * 1_000)
         assert appended(schedule, journal, state, entry) == [AppendOutcome.WRITTEN]
@@ -189,7 +190,7 @@ def test_a_snapshot_is_written_with_every_so_many_entries_and_loaded(monkeypatch
 def test_damaged_snapshots_are_passed_over_and_a_damaged_entry_stops_the_follower(monkeypatch, caplog):
     monkeypatch.setattr(store_journal, "SNAPSHOT_EVERY", 1)
     schedule, store, journal = calm()
-    state = ClusterState()
+    state = BucketState()
     for number in (1, 2):
         appended(schedule, journal, state, ProducerIdsReserved(number * 1_000))
         state = state.apply(ProducerIdsReserved(number * 1_000))
@@ -224,12 +225,12 @@ def test_a_closed_journal_sends_nothing_again():
     store = SimulatedStore(schedule, 0, Weather(refused=1, unanswered=0, late=0, twice=0, slow=0, storms=0))
     journal = StoreJournal(StoreAccess(store, schedule.pause), lambda: bytes(16))
     outcomes = []
-    journal.append(ProducerIdsReserved(1), ClusterState(number=1), outcomes.append)
+    journal.append(ProducerIdsReserved(1), BucketState(number=1), outcomes.append)
     schedule.run(until=10)
     assert outcomes == []
     assert "503" in repr(journal)
     journal.close(None)
     schedule.run()
     assert outcomes == []
-    assert journal.begin(ClusterState(), is_news=True)
-    journal.check(ClusterState())
+    assert journal.begin(BucketState(), is_news=True)
+    journal.check(BucketState())

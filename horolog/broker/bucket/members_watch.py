@@ -1,0 +1,266 @@
+"""One broker among those that share a store: it follows the journal, asks after the others, fences those that are gone, and keeps its lease.
+
+It has no event loop: the store, other brokers and timers call back. Its findings go to `MembersEvents`.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from functools import partial
+from typing import NamedTuple, Protocol
+
+from horolog.broker.base.answers import Answer, run
+from horolog.broker.base.own_thread import Later
+from horolog.broker.bucket.balance import heirs
+from horolog.broker.bucket.bucket_entries import Suspected, SuspicionEnded, WalEnded
+from horolog.broker.bucket.bucket_state import BucketState
+from horolog.broker.bucket.detection import Detection, FenceOff
+from horolog.broker.bucket.lease import Lease
+from horolog.broker.bucket.names import Wal
+from horolog.broker.bucket.sealed_lines import FormatError
+from horolog.broker.bucket.store_access import StoreAccess
+from horolog.broker.bucket.wal_fencing import fence
+from horolog.broker.cluster.changes import Decide, Done, Outcome
+from horolog.broker.cluster.cluster_state import ClusterState, Entry
+
+log = logging.getLogger(__name__)
+
+TICK_S = 0.1
+PING_EVERY_S = 0.5
+APPLIED_WITHIN_S = 0.5
+"""How long a change waits for the other brokers to apply it."""
+
+
+class Ping(NamedTuple):
+    """A broker asks after another, and says how far it has read the journal."""
+
+    sender: Wal
+    number: int
+
+
+class Pong(NamedTuple):
+    """The answer, once the journal is applied up to the number of the ping, or after `APPLIED_WITHIN_S`."""
+
+    wal: Wal
+    silent_s: float
+    """For how long the sender has not heard from the store."""
+
+
+class Links(Protocol):
+    """The way to the other brokers."""
+
+    def ping(self, node: int, ping: Ping, done: Callable[[Pong | None], None]) -> None:
+        """`done` gets None if no answer comes."""
+        ...
+
+
+class MembersEvents(Protocol):
+    """How a broker acts on what its watch has found."""
+
+    def members_are(self, nodes: frozenset[int]) -> None:
+        """These are the members."""
+        ...
+
+    def fenced(self, successor: Wal | None) -> None:
+        """The broker is no member any more; `successor` is another process with its number."""
+        ...
+
+
+class StoreSurroundings(NamedTuple):
+    """How a broker reaches the store and the others, and its timer."""
+
+    store: StoreAccess
+    links: Links
+    later: Later
+    new_nonce: Callable[[], bytes]
+
+
+class ChangingCluster(Protocol):
+    """The state of the cluster, and the way to change it: `cluster.change_driver`."""
+
+    @property
+    def state(self) -> ClusterState: ...
+    def make(self, decide: Decide, done: Done, *, waits: bool = True) -> None: ...
+    def catch_up(self) -> None: ...
+
+
+class MembersWatch:
+    """The other brokers as one of them knows them."""
+
+    def __init__(
+        self,
+        me: Wal,
+        around: StoreSurroundings,
+        lease: Lease,
+        peers_timeout_s: float,
+    ) -> None:
+        self.me = me
+        self.lease = lease
+        self._store, self._links, self._later, self._new_nonce = around
+        self._detection = Detection(me, peers_timeout_s)
+        self._cluster: ChangingCluster
+        self._events: MembersEvents
+        self._is_over = False
+        self._members: frozenset[int] = frozenset()
+        self._read_s = self._pinged_s = self._followed_s = float("-inf")
+        self._under_way: set[Entry | FenceOff] = set()
+        self._unanswered: set[int] = set()
+
+    def __repr__(self) -> str:
+        return f"<MembersWatch of {self.me}: {sorted(self._members)}{', over' if self._is_over else ''}>"
+
+    @property
+    def state(self) -> BucketState:
+        state = self._cluster.state
+        assert isinstance(state, BucketState)
+        return state
+
+    @property
+    def silent_s(self) -> float:
+        """For how long the store has not answered a reading of the journal."""
+        return max(0.0, self.lease.now() - self._read_s - self._follow_every_s)
+
+    @property
+    def _follow_every_s(self) -> float:
+        return self.lease.seconds / 3
+
+    def begin(self, cluster: ChangingCluster, events: MembersEvents) -> None:
+        """Go on from the entry that has registered this broker, which is the newest that the state has."""
+        self._cluster, self._events = cluster, events
+        self._read_s = self.lease.now()
+        self.applied()
+        self._tick()
+
+    def end(self) -> None:
+        """Ask nothing more, and answer no client as a leader."""
+        self._is_over = True
+        self.lease.end()
+
+    def journal_read(self, began_s: float) -> None:
+        """All entries that there were at that moment are applied: they do not fence this broker, or `applied` has ended its lease."""
+        self._read_s = self.lease.now()
+        self.lease.proved(began_s)
+
+    def wal_ended(self) -> None:
+        """A fence was found in the WAL of this broker, whether or not the journal says so yet."""
+        if not self._is_over:
+            self.end()
+            self._events.fenced(None)
+
+    def refused(self, node: int) -> None:
+        """The port of another broker refuses connections."""
+        self._detection.refused(node)
+
+    def pinged(self, ping: Ping, done: Callable[[Pong], None]) -> None:
+        """Another broker asks after this one."""
+        if ping.number > self.state.number and not self._is_over:
+            self._cluster.catch_up()
+        self._answer(done, ping.number, self.lease.now() + APPLIED_WITHIN_S)
+
+    def _answer(self, done: Callable[[Pong], None], number: int, latest_s: float) -> None:
+        if number <= self.state.number or self.lease.now() >= latest_s:
+            done(Pong(self.me, self.silent_s))
+        else:
+            self._later(TICK_S / 10, partial(self._answer, done, number, latest_s))
+
+    def announce(self, number: int, done: Callable[[], None]) -> None:
+        """The journal is written up to this entry: `done` is called once the others that answer have applied it."""
+        self.applied()
+        asked = [node for node in self._members if node != self.me.node and node not in self._unanswered]
+        left = set(asked)
+
+        def answered(node: int, pong: Pong | None) -> None:
+            self._heard(node, pong)
+            left.discard(node)
+            if not left:
+                done()
+
+        for node in asked:
+            self._links.ping(node, Ping(self.me, number), partial(answered, node))
+        if not asked:
+            done()
+
+    def applied(self) -> None:
+        """The journal is applied up to the present state."""
+        if self._is_over:
+            return
+        state = self.state
+        self._detection.state_is(state, self.lease.now())
+        if not state.is_member(self.me):
+            self.end()
+            self._events.fenced(state.wal_of(self.me.node))
+        elif (members := frozenset(state.members)) != self._members:
+            self._members = members
+            self._events.members_are(members)
+
+    # -- in turns
+
+    def _tick(self) -> None:
+        if self._is_over:
+            return
+        now = self.lease.now()
+        if now - self._followed_s >= self._follow_every_s:
+            self._followed_s = now
+            self._cluster.catch_up()
+        if now - self._pinged_s >= PING_EVERY_S:
+            self._pinged_s = now
+            self._ping_all()
+        if self.silent_s <= 0:  # else nothing can be written
+            for act in self._detection.due(now):
+                self._do(act)
+        self._later(TICK_S, self._tick)
+
+    def _ping_all(self) -> None:
+        for node in sorted(self._members - {self.me.node}):
+            self._links.ping(node, Ping(self.me, self.state.number), partial(self._heard, node))
+
+    def _heard(self, node: int, pong: Pong | None) -> None:
+        if pong is None:
+            self._unanswered.add(node)
+        elif self.state.is_member(pong.wal):
+            self._unanswered.discard(node)
+            self._detection.heard(node, pong.silent_s, self.lease.now())
+
+    def _do(self, act: Suspected | SuspicionEnded | FenceOff) -> None:
+        """One act is under way once."""
+        if act in self._under_way:
+            return
+        self._under_way.add(act)
+        if isinstance(act, FenceOff):
+            run(self._fence(act))
+        else:
+            log.warning("%s", _message_of(act))
+            self._cluster.make(partial(self._decided, act), lambda _: self._under_way.discard(act), waits=False)
+
+    def _decided(self, entry: Suspected | SuspicionEnded, state: ClusterState) -> Entry | None:
+        """The entry, unless the journal has moved on so that it says nothing."""
+        assert isinstance(state, BucketState)
+        after = entry.applied(state)
+        return entry if isinstance(after, BucketState) and after.suspicions != state.suspicions else None
+
+    async def _fence(self, act: FenceOff) -> None:
+        log.warning("broker %s is gone: its WAL %s is fenced", act.wal.node, act.wal)
+        try:
+            end = await fence(self._store, act.wal, self.me.node, self._new_nonce())
+        except FormatError as error:
+            log.error("the WAL %s cannot be fenced: %s", act.wal, error)
+            return
+        await Answer[Outcome](partial(self._cluster.make, partial(self._ended, act.wal, end), waits=False))
+        self._under_way.discard(act)
+
+    def _ended(self, wal: Wal, end: int, state: ClusterState) -> WalEnded | None:
+        assert isinstance(state, BucketState)
+        if not (state.is_member(wal) and state.is_member(self.me)):
+            return None
+        leads = heirs(state, state.led_by(wal.node), wal.node)
+        log.warning(
+            "broker %s leads nothing from number %s of its WAL on; %d partitions move", wal.node, end, len(leads)
+        )
+        return WalEnded(wal, end, leads)
+
+
+def _message_of(act: Suspected | SuspicionEnded) -> str:
+    if isinstance(act, SuspicionEnded):
+        return f"broker {act.node} is no longer suspected here"
+    return "others suspect this broker, which answers" if act.node == act.by else f"broker {act.node} is suspected here"

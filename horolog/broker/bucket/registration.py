@@ -1,0 +1,88 @@
+"""How a broker joins the cluster in a store: it founds it if it is the first, reads its journal, and registers with a WAL of its own.
+
+A broker of the same number that has neither left nor been fenced is its predecessor. If that answers at its address, two processes have
+one number, and the second one ends. Else the WAL of the predecessor is fenced, and its end, the registration and the leads that the
+broker keeps go into one entry.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import NamedTuple
+
+from horolog.broker.base.answers import Answer
+from horolog.broker.bucket.bucket_entries import BrokerRegistered
+from horolog.broker.bucket.bucket_state import BucketState, ClusterMember
+from horolog.broker.bucket.journal_objects import decode_founding, encode_founding
+from horolog.broker.bucket.names import LOG, Wal, key
+from horolog.broker.bucket.store_access import StoreAccess
+from horolog.broker.bucket.store_journal import StoreJournal
+from horolog.broker.bucket.wal_fencing import fence
+from horolog.broker.cluster.cluster_state import Entry
+from horolog.broker.cluster.journal import AppendOutcome
+from horolog.broker.log.storage import DataFolderError
+
+Probe = Callable[[ClusterMember, Callable[[bool], None]], object]
+"""Asks a broker at its address whether it is that member; calls back once."""
+
+
+class TwoOfOneNumber(DataFolderError):
+    """Another process runs as a broker of the same number."""
+
+
+class Joined(NamedTuple):
+    """A broker that is a member."""
+
+    wal: Wal
+    state: BucketState
+
+
+@dataclass(frozen=True, slots=True)
+class Registration:
+    """The steps by which a broker becomes a member."""
+
+    store: StoreAccess
+    journal: StoreJournal
+    new_nonce: Callable[[], bytes]
+    probe: Probe
+
+    async def found(self, new_cluster_id: str) -> str:
+        """The id of the cluster, which the first broker gives it; raises FormatError."""
+        data = encode_founding(new_cluster_id, self.new_nonce())
+        other = await self.store.create(key(LOG, 0), data)
+        return new_cluster_id if other is None else decode_founding(other)
+
+    async def register(self, me: BrokerRegistered, known_dead: Wal | None) -> Joined:
+        """Register; `known_dead` is the WAL of a process that has ended for certain. Raises TwoOfOneNumber and FormatError."""
+        state = await self._load()
+        ended: dict[Wal, int] = {}
+        while True:
+            before = state.wal_of(me.node)
+            entry: Entry = me
+            if before is not None:
+                if before not in ended:
+                    ended[before] = await self._end(state, before, is_dead=before == known_dead)
+                entry = replace(me, ended=ended[before], is_dead=before == known_dead)
+            becomes = state.apply(entry)
+            outcome = await Answer[AppendOutcome](partial(self.journal.append, entry, becomes))
+            if outcome is AppendOutcome.WRITTEN:
+                return Joined(Wal(me.node, becomes.number), becomes)
+            state = await self._follow(state)
+
+    async def _end(self, state: BucketState, before: Wal, *, is_dead: bool) -> int:
+        """Fence the predecessor."""
+        member = state.members[before.node]
+        if not is_dead and await Answer[bool](partial(self.probe, member)):
+            raise TwoOfOneNumber(f"node.id={before.node}: a broker of this number runs at {member.host} too")
+        return await fence(self.store, before, before.node, self.new_nonce())
+
+    async def _load(self) -> BucketState:
+        loaded = await Answer[BucketState | None](self.journal.load)
+        return await self._follow(BucketState() if loaded is None else loaded)
+
+    async def _follow(self, state: BucketState) -> BucketState:
+        for entry in await Answer[Sequence[Entry]](partial(self.journal.follow, state.number)):
+            state = state.apply(entry)
+        return state

@@ -1,0 +1,35 @@
+"""Brokers over a store whose machines die, stand still and lose each other, while the store answers badly: what clients were told holds.
+
+`python -m tests.simulation.bucket FIRST LAST` runs more seeds.
+"""
+
+import pytest
+
+from tests.simulation.bucket.company_world import CompanyWorld
+from tests.simulation.bucket.planted import BUGS, found
+from tests.support.simulated_store import CALM
+
+FOUND_FROM = {"a new leader does not wait": 145}
+"""Where to begin with bugs that few seeds show."""
+
+
+@pytest.mark.parametrize("first", range(0, 24, 8))
+def test_every_promise_holds_whatever_happens(first):
+    met = dict.fromkeys(["kill", "pause", "cut", "stop", "told"], 0)
+    for seed in range(first, first + 8):
+        world = CompanyWorld(seed)
+        assert world.run() == "", seed
+        met = {kind: count + world.met[kind] for kind, count in met.items()}
+    assert min(met.values()) > 3, met
+
+
+def test_in_calm_weather_no_broker_is_suspected():
+    world = CompanyWorld(1, CALM, faults=False)
+    assert world.run() == ""
+    assert world.journal().number == 4  # three brokers and a topic
+
+
+@pytest.mark.parametrize("name", BUGS)
+def test_planted_bugs_are_found(name):
+    first = FOUND_FROM.get(name, 0)
+    assert found(name, range(first, first + 30)) is not None

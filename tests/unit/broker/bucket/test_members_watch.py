@@ -1,0 +1,189 @@
+"""The other brokers as one of them knows them: in a simulated company whose machines, links and store are under the test's hand."""
+
+import logging
+
+import pytest
+
+from horolog.broker.bucket.bucket_entries import Suspected, SuspicionEnded
+from horolog.broker.bucket.detection import FenceOff
+from horolog.broker.bucket.journal_objects import decode_log_entry
+from horolog.broker.bucket.members_watch import Ping, Pong
+from horolog.broker.bucket.names import LOG, Wal, key
+from tests.simulation.bucket.company_world import CompanyWorld
+from tests.simulation.bucket.processes import TOPIC, Process
+from tests.support.simulated_store import CALM
+
+
+class Calm(CompanyWorld):
+    """Brokers in a calm store, without clients, after they have all registered."""
+
+    def __init__(self, brokers=3, seed=1):
+        super().__init__(seed, CALM, brokers=brokers, faults=False)
+        self.client = lambda: None
+        self.run_for(8)
+
+    def run_for(self, seconds):
+        self.schedule.run(until=self.schedule.now + seconds)
+
+    def __getitem__(self, node):
+        return self.machines[node].process
+
+
+@pytest.fixture
+def world():
+    return Calm()
+
+
+def test_all_brokers_are_members_and_hold_their_lease(world):
+    state = world.journal()
+    assert state.nodes == (1, 2, 3)
+    for process in world.processes():
+        assert process.changes.state == state
+        assert process.watch.lease.holds()
+        assert process.watch.silent_s == 0
+
+
+def test_a_change_is_answered_once_the_others_have_applied_it(world):
+    seen = []
+    world[1].changes.make(lambda state: Suspected(2, 1), lambda _: seen.append(world[2].changes.state.number))
+    number = world.journal().number
+    world.run_for(1)
+    assert seen == [number + 1]
+
+
+def test_a_change_does_not_wait_for_a_broker_that_does_not_answer(world):
+    world.links.cuts |= {(2, 1), (3, 1), (1, 2), (1, 3)}
+    world.run_for(2.1)
+    seen = []
+    world[1].changes.make(lambda state: Suspected(2, 3), lambda _: seen.append(world.schedule.now))
+    world.run_for(0.4)
+    assert len(seen) == 1
+
+
+def test_a_broker_that_dies_is_fenced_and_its_partitions_move(world, caplog):
+    gone = world.journal().leads[TOPIC, 0].node
+    dead = world.journal().led_by(gone)
+    with caplog.at_level(logging.WARNING):
+        world.machines[gone].end_process()
+        world.run_for(6)
+    state = world.journal()
+    assert state.nodes == tuple({1, 2, 3} - {gone})
+    assert {state.leads[place].node for place in dead} <= set(state.nodes)
+    for place in dead:
+        assert any(process.high_watermark(place) for process in world.processes())
+    assert f"broker {gone} is gone: its WAL {gone}-" in caplog.text
+
+
+def test_a_broker_that_stands_still_finds_itself_fenced_and_begins_anew(world):
+    before = world[2].wal
+    world.machines[2].awake_at = world.schedule.now + 20
+    world.run_for(15)
+    assert not world.journal().is_member(before)
+    assert not world[2].watch.lease.holds()
+    world.run_for(15)
+    assert world.journal().nodes == (1, 2, 3)
+    assert world[2].wal.incarnation > before.incarnation
+
+
+def test_a_fence_in_the_wal_ends_the_lease_before_the_journal_says_so(world):
+    watch, ended = world[2].watch, []
+    world[2].fenced = ended.append
+    watch.wal_ended()
+    watch.wal_ended()
+    assert not watch.lease.holds()
+    assert ended == [None]
+    watch.applied()
+    world.run_for(3)
+    assert ended == [None]
+    assert repr(watch).endswith("over>")
+
+
+def test_a_successor_with_the_same_number_is_named(world):
+    ended = []
+    world[2].fenced = ended.append
+    old = world[2]
+    Process(world.machines[2], None)  # on a machine that was copied
+    world.run_for(5)
+    assert ended == [Wal(2, world.journal().members[2].incarnation)]
+    assert old.is_dead is False
+
+
+def test_a_broker_without_a_link_is_suspected_answers_and_is_not_suspected_again(world, caplog):
+    world.links.cuts |= {(1, 2)}
+    with caplog.at_level(logging.WARNING):
+        world.run_for(4)
+        assert set(world.journal().suspicions[2]) == {1, 2}
+        world.links.cuts.clear()
+        world.run_for(2)
+    assert world.journal().suspicions == {}
+    assert world.journal().nodes == (1, 2, 3)
+    told = [one.getMessage() for one in caplog.records]
+    assert "broker 2 is suspected here" in told
+    assert "others suspect this broker, which answers" in told
+    assert "broker 2 is no longer suspected here" in told
+
+
+def test_a_broker_without_the_store_says_so_and_does_nothing(world):
+    world.store.create = world.store.get = lambda *_: None
+    world.run_for(5)
+    assert world[1].watch.silent_s > 3
+    assert not world[1].watch.lease.holds()
+    pongs = []
+    world[1].watch.pinged(Ping(Wal(2, 2), 0), pongs.append)
+    assert pongs[0].silent_s > 3
+
+
+def test_a_ping_is_answered_when_the_journal_is_read_so_far_or_after_a_while(world):
+    pongs = []
+    world[1].watch.pinged(Ping(Wal(2, 2), world.journal().number + 5), pongs.append)
+    assert pongs == []
+    world.run_for(1)
+    assert [one.wal for one in pongs] == [world[1].wal]
+    world[1].watch.end()
+    world[1].watch.pinged(Ping(Wal(2, 2), world.journal().number), pongs.append)
+    assert len(pongs) == 2
+
+
+def test_an_answer_of_an_earlier_incarnation_says_nothing(world):
+    world[1].ping = lambda node, ping, done: done(Pong(Wal(node, 99), 0.0))
+    world.run_for(3)
+    assert 1 in world.journal().suspicions[2] or 1 in world.journal().suspicions[3]
+
+
+def test_an_entry_that_says_nothing_new_is_not_written(world):
+    watch, number = world[1].watch, world.journal().number
+    watch._do(SuspicionEnded(2, 1))
+    watch._do(SuspicionEnded(2, 1))
+    world.run_for(1)
+    assert world.journal().number == number
+
+
+def test_one_fences_and_the_other_finds_it_done(world):
+    world.machines[3].end_process()
+    act = FenceOff(world.journal().wal_of(3))
+    for node in (1, 2):
+        world[node].watch._do(act)
+        world[node].watch._do(act)
+    world.run_for(4)
+    assert [type(entry).__name__ for entry in entries(world)].count("WalEnded") == 1
+
+
+def test_a_wal_with_a_strange_object_cannot_be_fenced(world, caplog):
+    world.machines[3].end_process()
+    wal = world.journal().wal_of(3)
+    world.store.objects[key(wal.folder, 0)] = b"strange"
+    with caplog.at_level(logging.ERROR):
+        world.run_for(5)
+    assert world.journal().is_member(wal)
+    assert any("cannot be fenced" in one.getMessage() for one in caplog.records)
+
+
+def test_a_broker_alone_is_a_company(world):
+    alone = Calm(brokers=1)
+    assert alone.journal().nodes == (1,)
+    assert alone[1].watch.lease.holds()
+    assert TOPIC == b"t" * 16
+
+
+def entries(world):
+    return [decode_log_entry(world.store.objects[key(LOG, n)], n).entry for n in range(1, world.journal().number + 1)]

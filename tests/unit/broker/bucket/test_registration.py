@@ -1,0 +1,116 @@
+"""How a broker becomes a member, in a store that is calm or not."""
+
+import pytest
+
+from horolog.broker.base.answers import run
+from horolog.broker.bucket.names import LOG, Wal, key
+from horolog.broker.bucket.registration import Registration, TwoOfOneNumber
+from horolog.broker.bucket.sealed_lines import FormatError
+from horolog.broker.bucket.store_access import StoreAccess
+from horolog.broker.bucket.store_journal import StoreJournal
+from horolog.broker.bucket.wal_object import Identity, NewRun, encode
+from tests.support.simulated_store import CALM, Schedule, SimulatedStore
+from tests.unit.broker.bucket.bucket_states import ID, registered
+
+
+class Store:
+    """A simulated store, and brokers that register in it."""
+
+    def __init__(self, seed=0, weather=CALM):
+        self.schedule = Schedule()
+        self.store = SimulatedStore(self.schedule, seed, weather)
+        self.nonces, self.probed, self.errors = 0, [], []
+
+    def nonce(self):
+        self.nonces += 1
+        return b"%16d" % self.nonces
+
+    def registration(self, lives=False):
+        access = StoreAccess(self.store, self.schedule.pause)
+
+        def probe(member, done):
+            self.probed.append(member)
+            done(lives)
+
+        return Registration(access, StoreJournal(access, self.nonce), self.nonce, probe)
+
+    def register(self, *nodes, known_dead=None, lives=False):
+        """What becomes of brokers that register at the same time, by number."""
+        joined = {}
+
+        async def register(node):
+            try:
+                joined[node] = await self.registration(lives).register(registered(node), known_dead)
+            except TwoOfOneNumber as error:
+                self.errors.append(str(error))
+
+        for node in nodes:
+            run(register(node))
+        self.schedule.run()
+        return joined
+
+
+def test_the_first_broker_founds_the_cluster():
+    store, ids = Store(), []
+
+    async def found(new):
+        ids.append(await store.registration().found(new))
+
+    run(found("a"))
+    run(found("b"))
+    store.schedule.run()
+    assert len(ids) == 2
+    assert len(set(ids)) == 1
+
+
+def test_something_else_in_the_place_of_the_founding_is_refused():
+    store, faults = Store(), []
+    store.store.objects[key(LOG, 0)] = b"x"
+
+    async def found():
+        try:
+            await store.registration().found("a")
+        except FormatError as error:
+            faults.append(error)
+
+    run(found())
+    store.schedule.run()
+    assert faults
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_brokers_that_register_at_the_same_time_are_all_members(seed):
+    store = Store(seed, None)
+    joined = store.register(1, 2, 3)
+    assert sorted(joined) == [1, 2, 3]
+    assert sorted(one.wal.incarnation for one in joined.values()) == [1, 2, 3]
+    last = max(joined.values(), key=lambda one: one.state.number)
+    assert last.state.nodes == (1, 2, 3)
+    assert all(one.state.is_member(one.wal) for one in joined.values())
+
+
+def test_a_predecessor_that_is_known_dead_is_fenced_unasked():
+    store = Store()
+    before = store.register(1)[1].wal
+    run_of_it = NewRun(ID, 0, 0, 0, 0, 1, 0, 0, [b"x"])
+    store.store.objects[key(before.folder, 0)] = encode(Identity(before, 0, 1, bytes(16)), [run_of_it])
+    joined = store.register(1, known_dead=before)[1]
+    assert joined.wal == Wal(1, 2)
+    assert store.probed == []
+    assert not joined.state.fenced
+    assert key(before.folder, 1) in store.store.objects
+
+
+def test_a_predecessor_that_does_not_answer_is_fenced_and_may_live():
+    store = Store()
+    before = store.register(1)[1].wal
+    joined = store.register(1)[1]
+    assert joined.state.fenced == {before}
+    assert len(store.probed) == 1
+
+
+def test_a_number_is_run_by_one_process():
+    store = Store()
+    store.register(1)
+    assert store.register(1, lives=True) == {}
+    assert store.errors == ["node.id=1: a broker of this number runs at machine1 too"]
