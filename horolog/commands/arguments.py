@@ -3,7 +3,8 @@
 import argparse
 import os
 import re
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NoReturn
 
 DEFAULT_BOOTSTRAP = "localhost:9092"
 BOOTSTRAP_VARIABLE = "HOROLOG_BOOTSTRAP"
@@ -22,8 +23,8 @@ class Formatter(argparse.RawDescriptionHelpFormatter):
 
 
 class Parser(argparse.ArgumentParser):
-    """An argument parser that shows its examples as written, accepts no abbreviated options, and lets a value begin with
-    a minus and a digit: `-48h` is a time.
+    """An argument parser that shows its examples as written, accepts no abbreviated options, reports an error of usage in
+    two lines, and lets a value begin with a minus and a digit: `-48h` is a time.
     """
 
     def __init__(self, **settings: object) -> None:
@@ -31,6 +32,22 @@ class Parser(argparse.ArgumentParser):
         settings.setdefault("allow_abbrev", False)
         super().__init__(**settings)  # type: ignore[arg-type]
         self._negative_number_matcher = _NOT_AN_OPTION
+
+    def parse_args(  # type: ignore[override]
+        self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
+    ) -> argparse.Namespace:
+        found, unknown = self.parse_known_args(args, namespace)
+        if unknown:
+            from horolog.commands import usage
+
+            parser = usage.chosen(self, found)
+            parser.error(usage.unknown(parser, unknown))
+        return found
+
+    def error(self, message: str) -> NoReturn:
+        from horolog.commands import usage
+
+        self.exit(2, usage.two_lines(self, message))
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         """Suggest the likely value in place of one that is not among an argument's choices."""

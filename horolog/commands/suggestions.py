@@ -1,4 +1,4 @@
-"""Suggests the command or action that a mistyped one was probably meant to be: another tool's name for it, or a similar spelling."""
+"""Suggests the command, action or option that a mistyped one probably is: another tool's name for it, or a similar spelling."""
 
 from collections.abc import Collection
 
@@ -23,6 +23,25 @@ _COMMANDS_ELSEWHERE = {
     **dict.fromkeys(("user", "scram"), "users"),
     **dict.fromkeys(("profile",), "profiles"),
 }
+_OPTIONS_ELSEWHERE = {
+    **dict.fromkeys(
+        ("--bootstrap-server", "--bootstrap-servers", "--broker-list", "--broker", "--brokers"), "--bootstrap"
+    ),
+    **dict.fromkeys(("--from", "--start", "--after", "--from-date"), "--since"),
+    **dict.fromkeys(("--to", "--end", "--before", "--stop"), "--until"),
+    **dict.fromkeys(("--num", "--limit", "--count", "--max-messages"), "--max"),
+    **dict.fromkeys(("--consumer-group", "--group-id"), "--group"),
+    **dict.fromkeys(("--json", "--print-json"), "--output"),
+    **dict.fromkeys(("--timezone", "--zone"), "--tz"),
+    **dict.fromkeys(("--execute", "--force", "--no-confirm"), "--yes"),
+    **dict.fromkeys(("--topic-config",), "--config"),
+}
+"""Names in Kafka's scripts, rpk and kcat."""
+
+
+def option_like(word: str, names: Collection[str]) -> str | None:
+    """The likely one of a command's options."""
+    return _among(word, names, _OPTIONS_ELSEWHERE) or nearest(word, names)
 
 
 def action_like(word: str, names: Collection[str]) -> str | None:
