@@ -14,12 +14,6 @@ from horolog.broker.handlers.authorization.table import NEEDS
 from horolog.protocol.apis import API
 
 NOT_SERVED = {
-    "no delegation tokens": (
-        "CreateDelegationToken",
-        "RenewDelegationToken",
-        "ExpireDelegationToken",
-        "DescribeDelegationToken",
-    ),
     "one broker: no quorum and no other broker to change": (
         "UnregisterBroker",
         "AddRaftVoter",

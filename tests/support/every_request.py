@@ -11,6 +11,7 @@ from horolog.protocol.messages import (
     acls,
     configs,
     consumer_groups,
+    delegation_tokens,
     features,
     fetch,
     groups,
@@ -353,6 +354,24 @@ def _quorum(world: World, version: int) -> Message:
     return quorum.DescribeQuorumRequest(topics=[topic])
 
 
+def _create_token(world: World, version: int) -> Message:
+    return delegation_tokens.CreateDelegationTokenRequest(
+        owner_principal_type="User", owner_principal_name=SECRET, renewers=[], max_lifetime_ms=-1
+    )
+
+
+def _renew_token(world: World, version: int) -> Message:
+    return delegation_tokens.RenewDelegationTokenRequest(hmac=b"none", renew_period_ms=-1)
+
+
+def _expire_token(world: World, version: int) -> Message:
+    return delegation_tokens.ExpireDelegationTokenRequest(hmac=b"none", expiry_time_period_ms=-1)
+
+
+def _describe_tokens(world: World, version: int) -> Message:
+    return delegation_tokens.DescribeDelegationTokenRequest(owners=None)
+
+
 def _update_features(world: World, version: int) -> Message:
     asked = features.FeatureUpdateKey(feature="group.version", max_version_level=1)
     return features.UpdateFeaturesRequest(feature_updates=[asked])
@@ -481,6 +500,10 @@ BUILDERS: Mapping[ApiKey, Callable[[World, int], Message]] = {
     ApiKey.ALTER_REPLICA_LOG_DIRS: _alter_log_dirs,
     ApiKey.DESCRIBE_LOG_DIRS: _describe_log_dirs,
     ApiKey.CREATE_PARTITIONS: _create_partitions,
+    ApiKey.CREATE_DELEGATION_TOKEN: _create_token,
+    ApiKey.RENEW_DELEGATION_TOKEN: _renew_token,
+    ApiKey.EXPIRE_DELEGATION_TOKEN: _expire_token,
+    ApiKey.DESCRIBE_DELEGATION_TOKEN: _describe_tokens,
     ApiKey.DELETE_GROUPS: _delete_groups,
     ApiKey.ELECT_LEADERS: _elect,
     ApiKey.INCREMENTAL_ALTER_CONFIGS: _incremental,

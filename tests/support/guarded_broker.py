@@ -50,6 +50,7 @@ class GuardedBroker(MemoryBroker):
             "group_initial_rebalance_delay_ms": 0,
             "offsets_topic_num_partitions": 1,
             "transaction_state_log_num_partitions": 1,
+            "delegation_token_secret_key": "a key",
             **settings,
         }
         super().__init__(storage, **given)

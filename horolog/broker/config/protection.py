@@ -22,7 +22,7 @@ _KINDS: Final = (
     (_LISTENER + r"sasl\.jaas\.config", "users of no mechanism"),
     (_LISTENER + r"(?:[^.]+\.)?sasl\.oauthbearer\.jwt\.validator\.class", "a check of tokens of its own"),
     (_LISTENER + r"(?:principal\.builder\.class|security\.providers)", "authentication"),
-    (r"delegation\.token\.(?:master|secret)\.key", "delegation tokens"),
+    (r"delegation\.token\.master\.key", "delegation.token.secret.key by its name of before"),
     (r"client\.quota\.callback\.class", "quotas"),
 )
 _OF_STRANGERS: Final = ((_LISTENER + r"ssl\..+", "encryption"),)

@@ -212,6 +212,23 @@ class SecuritySettings:
         "The previous secret, to rotate it: the broker decrypts with it and encrypts with the new one."
     )
 
+    # Delegation tokens
+    delegation_token_secret_key: str | None = password(
+        "The key from which the HMACs of delegation tokens are made; without it there are none. All brokers need the same one."
+    )
+    delegation_token_max_lifetime_ms: int = long(
+        604_800_000, "How long a delegation token can be renewed, from when it was made.", low=1
+    )
+    delegation_token_expiry_time_ms: int = long(
+        86_400_000, "How long a delegation token is valid unless it is renewed.", low=1
+    )
+    delegation_token_expiry_check_interval_ms: int = long(
+        3_600_000, "How often delegation tokens that have expired are removed.", low=1
+    )
+    horolog_delegation_tokens_max: int = integer(
+        1000, "How many delegation tokens one principal may have made that are not removed yet.", low=0, dynamic=True
+    )
+
     # Access lists
     authorizer_class_name: str = string(
         "",

@@ -15,11 +15,12 @@ from horolog.broker.config.listeners import PEERS
 from horolog.broker.security.audit import Who
 
 if TYPE_CHECKING:
+    from horolog.base.acl_types import Operation
     from horolog.broker.handlers import HandlerFunction
     from horolog.broker.handlers.authorization.changes import ChangingApi
     from horolog.broker.handlers.context import BrokerView, RequestContext
     from horolog.broker.handlers.gate import Gate
-    from horolog.broker.security.audit import AuditTrail, Denied
+    from horolog.broker.security.audit import AuditTrail, Denied, Part
     from horolog.protocol.apis import ApiKey
 
 log = logging.getLogger(__name__)
@@ -55,6 +56,11 @@ def _tell(audit: AuditTrail, changes: ChangingApi, request: Any, answer: Any, co
 
 def tell_refusal(audit: AuditTrail, context: RequestContext, denied: Iterable[Denied]) -> None:
     audit.refused(who(context), _shown(context), denied)
+
+
+def tell_change(audit: AuditTrail, context: RequestContext, operation: Operation, parts: Iterable[Part]) -> None:
+    """Report a change that its answer does not name."""
+    audit.changed(who(context), _shown(context), operation, parts)
 
 
 def who(context: RequestContext) -> Who:

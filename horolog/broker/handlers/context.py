@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from horolog.broker.log.manager import LogManager
     from horolog.broker.security.audit import AuditTrail
     from horolog.broker.security.authorizer import Authorizer
+    from horolog.broker.security.delegation import DelegationTokens
     from horolog.broker.security.quotas import ClientQuotas
     from horolog.broker.security.sasl.login import Login
     from horolog.broker.share.shares import Shares
@@ -121,6 +122,7 @@ class BrokerView(Protocol):
     joining: Joining
     placement: Placement
     quotas: ClientQuotas
+    delegation_tokens: DelegationTokens
     hand_overs: HandOvers
     turns: KeyedQueue
     sent_back: RetryGuard

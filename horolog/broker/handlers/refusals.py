@@ -65,7 +65,18 @@ NAMES = {
 }
 """Fields by which an answer names its parts, and other names for them in requests."""
 
-NUMBERS = ("offset", "watermark", "timestamp", "_epoch", "generation_id", "leader_id", "node_id", "port", "producer_id")
+NUMBERS = (
+    "offset",
+    "watermark",
+    "timestamp",
+    "timestamp_ms",
+    "_epoch",
+    "generation_id",
+    "leader_id",
+    "node_id",
+    "port",
+    "producer_id",
+)
 """Endings of the names of fields that hold -1 where they have no value."""
 NO_NUMBER = -1
 

@@ -4,7 +4,7 @@
 - A login that fails is answered after `connection.failed.authentication.delay.ms`, and its connection closed.
 - On a listener without SASL, or once the peer is known: ILLEGAL_SASL_STATE, no mechanism to choose; the connection stays open, as on
   real brokers.
-Not done: GSSAPI and delegation tokens.
+Not done: GSSAPI.
 """
 
 from __future__ import annotations

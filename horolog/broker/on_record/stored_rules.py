@@ -1,4 +1,4 @@
-"""Rules of the cluster, which administrators make while it runs: users, access lists, quotas, settings of groups.
+"""Rules of the cluster, which administrators make while it runs: users, access lists, quotas, settings of groups, delegation tokens.
 
 To the cluster a rule is a value under a key. The part that made it knows what its content means (`broker.security`).
 """
@@ -15,7 +15,8 @@ USER: Final = "user"
 ACL: Final = "acl"
 QUOTA: Final = "quota"
 GROUP: Final = "group"
-KINDS: Final = frozenset({USER, ACL, QUOTA, GROUP})
+TOKEN: Final = "token"  # noqa: S105 - the kind
+KINDS: Final = frozenset({USER, ACL, QUOTA, GROUP, TOKEN})
 
 ENCRYPTED: Final = "$encrypted$"
 """The prefix of encrypted secrets: see `security.password_encoder`."""

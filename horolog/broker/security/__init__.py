@@ -5,6 +5,7 @@ __all__ = [
     "audit",
     "audit_file",
     "authorizer",
+    "delegation",
     "listener_protection",
     "password_encoder",
     "quota_entities",

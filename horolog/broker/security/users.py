@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from horolog.broker.on_record.stored_rules import USER, RuleId, Rules, StoredRule
 from horolog.broker.security.password_encoder import PasswordEncoder
-from horolog.broker.security.sasl.scram import Scram
+from horolog.broker.security.sasl.scram import Scram, TokenLogins
 from horolog.broker.security.sasl.scram_keys import KINDS, USUAL, Form, ScramKeys, ScramKind
 
 log = logging.getLogger(__name__)
@@ -73,9 +73,11 @@ def with_secret(rules: Rules, put: Iterable[StoredRule]) -> tuple[StoredRule, ..
 class ScramUsers:
     """The users that may log in now; `take` is a watcher of the cluster's rules."""
 
-    __slots__ = ("_by_kind", "_encoder", "_own_secret", "_seen", "_usual", "secret")
+    __slots__ = ("_by_kind", "_encoder", "_own_secret", "_seen", "_tokens", "_usual", "secret")
 
-    def __init__(self, encoder: PasswordEncoder | None = None) -> None:
+    def __init__(self, encoder: PasswordEncoder | None = None, tokens: TokenLogins | None = None) -> None:
+        """`tokens`: the delegation tokens by which others log in, too."""
+        self._tokens = tokens
         self._encoder = encoder or PasswordEncoder()
         self._by_kind: dict[str, dict[str, ScramKeys]] = {name: {} for name in KINDS}
         self._usual = dict.fromkeys(KINDS, USUAL)
@@ -103,7 +105,7 @@ class ScramUsers:
 
     def login(self, kind: ScramKind) -> Scram:
         """Begin one login."""
-        return Scram(kind, partial(self.find, kind), self.secret, self._usual[kind.name])
+        return Scram(kind, partial(self.find, kind), self.secret, self._usual[kind.name], self._tokens)
 
     def find(self, kind: ScramKind, name: str) -> ScramKeys | None:
         """The credential of a user; None where there is no such user."""

@@ -56,6 +56,7 @@ from horolog.broker.observability.phase import Phase
 from horolog.broker.on_record.cluster_errors import ClusterError
 from horolog.broker.on_record.cluster_file import ClusterFile
 from horolog.broker.security.authorizer import Authorizer, KnownAcls, authorizer_of
+from horolog.broker.security.delegation import DelegationTokens
 from horolog.broker.security.listener_protection import refuse_what_closes_nothing, sasl_listeners
 from horolog.broker.security.quotas import ClientQuotas
 from horolog.broker.security.tls_listeners import HTTP, TlsListeners
@@ -166,9 +167,8 @@ class Broker:
         self.quotas = ClientQuotas(settings, clock.monotonic, self.metrics, process.brokers)
         self.cluster.rule_watchers.append(self.quotas.take)
         self.limits = ConnectionLimits.of(self.settings, self.quotas)
-        self.doors = _doors(self.settings, clock, self.metrics, loop, self.audit)
-        if self.doors is not None:
-            self.cluster.rule_watchers.append(self.doors.users.take)
+        self.delegation_tokens = DelegationTokens(settings.delegation_token_secret_key, clock.wall_ms)
+        self.doors = _doors(self, loop)
         self.tls = TlsListeners(settings)
         self.cluster.settings_checks.append(self.tls.check)
         self.listeners: list[Listener] = []
@@ -369,18 +369,27 @@ def _audit(broker: Broker, labels: Mapping[str, object], loop: asyncio.AbstractE
     return AuditTrail(kinds, sinks, clock, metrics, rate=rate, **labels)
 
 
-def _doors(
-    settings: Settings, clock: Clock, metrics: Metrics, loop: asyncio.AbstractEventLoop, audit: AuditTrail | None
-) -> SaslDoors | None:
-    """The SASL authentication of the listeners; None if no listener uses it. Raises SettingsError."""
+def _doors(broker: Broker, loop: asyncio.AbstractEventLoop) -> SaslDoors | None:
+    """The SASL authentication of the listeners, by the present users and tokens; None if no listener uses it. Raises SettingsError."""
+    settings, tokens, watchers = broker.settings, broker.delegation_tokens, broker.cluster.rule_watchers
+    watchers.append(tokens.take)
     refuse_what_closes_nothing(settings)
     if not sasl_listeners(settings):
         return None
     from horolog.broker.network.background import in_thread
     from horolog.broker.security.sasl.doors import SaslDoors, Surroundings
 
-    around = Surroundings(clock, metrics, loop.call_later, lambda work, done: in_thread(loop, work, done), audit)
-    return SaslDoors(settings, around)
+    around = Surroundings(
+        broker.clock,
+        broker.metrics,
+        loop.call_later,
+        lambda work, done: in_thread(loop, work, done),
+        broker.audit,
+        tokens if tokens.are_served else None,
+    )
+    doors = SaslDoors(settings, around)
+    watchers.append(doors.users.take)
+    return doors
 
 
 def _asking(door: SaslDoor, dispatcher: Dispatcher) -> HandshakeFactory:

@@ -17,6 +17,8 @@ from horolog.broker.base.expiry_clock import ExpiryClock
 from horolog.broker.base.periodic import Periodic
 from horolog.broker.base.topic_names import GROUP_OFFSETS, SHARE_GROUP_STATE
 from horolog.broker.cluster.cluster import Cluster
+from horolog.broker.cluster.cluster_state import RulesChanged
+from horolog.broker.cluster.placement import Placement
 from horolog.broker.commit.waiting import Waiting
 from horolog.broker.config.settings import Settings
 from horolog.broker.groups.coordinator import GroupCoordinator
@@ -26,6 +28,9 @@ from horolog.broker.log.manager import LogManager
 from horolog.broker.log.recovery import Presence, Rescanner, Scrub, Task
 from horolog.broker.log.storage import Storage
 from horolog.broker.observability.disk_room import LOOKS_EVERY_MS, RoomWatch
+from horolog.broker.on_record.cluster_errors import ClusterError
+from horolog.broker.on_record.stored_rules import Rules
+from horolog.broker.security.delegation import DelegationTokens, expired_in
 from horolog.broker.security.tls_listeners import TlsListeners
 from horolog.broker.share.shares import Shares
 from horolog.broker.transactions.coordinator import TransactionCoordinator
@@ -53,6 +58,8 @@ class UpkeepHost(Protocol):
     transactions: TransactionCoordinator
     shares: Shares
     tls: TlsListeners
+    placement: Placement
+    delegation_tokens: DelegationTokens
 
     @property
     def workers(self) -> Executor: ...
@@ -106,6 +113,7 @@ class Upkeep:
             Periodic(loop, self._write_checkpoints, settings.log_flush_offset_checkpoint_interval_ms),
             Periodic(loop, self._broker.groups.expire_offsets, settings.offsets_retention_check_interval_ms),
             Periodic(loop, self._expire_producers, settings.producer_id_expiration_check_interval_ms),
+            Periodic(loop, self.expire_tokens, settings.delegation_token_expiry_check_interval_ms),
             Periodic(loop, self._broker.transactions.finish_prepared, HOUSEKEEPING_MS),
             Periodic(
                 loop,
@@ -124,6 +132,14 @@ class Upkeep:
         if settings.log_cleaner_enable:
             self._compaction_job = Periodic(loop, self.compact, _compaction_interval_ms(settings))
             self._jobs.append(self._compaction_job)
+
+    def expire_tokens(self) -> None:
+        """Remove the delegation tokens whose time is over; the controller does so for all brokers."""
+        broker, now_ms = self._broker, self._broker.clock.wall_ms()
+        if broker.placement.controller() != broker.placement.me:
+            return
+        if any(one.has_expired(now_ms) for one in broker.delegation_tokens.by_id.values()):
+            broker.cluster.change_rules(partial(_without_expired, now_ms), _note_tokens_left)
 
     def _looks_at_certificates(self) -> list[Periodic]:
         settings, tls = self._broker.settings, self._broker.tls
@@ -269,3 +285,13 @@ def _log_failure(done: Future[object]) -> None:
     error = done.exception()
     if error is not None:
         log.error("background work on the disk failed: %s", error)
+
+
+def _without_expired(now_ms: int, rules: Rules) -> RulesChanged | None:
+    gone = expired_in(rules, now_ms)
+    return RulesChanged(removed=gone) if gone else None
+
+
+def _note_tokens_left(error: ClusterError | None) -> None:
+    if error is not None:
+        log.warning("delegation tokens that have expired are still listed: %s", error)

@@ -22,7 +22,7 @@ async def conversation_of(sasl: Sasl) -> Conversation:
         return bearer(await sasl.token(), sasl.extensions)
     if sasl.mechanism == "PLAIN":
         return plain(sasl.username, sasl.password)
-    return scram(sasl.mechanism, sasl.username, sasl.password, new_nonce())
+    return scram(sasl.mechanism, sasl.username, sasl.password, new_nonce(), by_token=sasl.by_token)
 
 
 def plain(username: str, password: str) -> Conversation:

@@ -234,7 +234,7 @@ def _sasl(given: Mapping[str, str], token: TokenSource | None) -> Sasl:
     if username is None or password is None:
         missing = "user name" if username is None else "password"
         raise SecurityError(f"{mechanism} needs a {missing}: sasl.jaas.config, or sasl.username and sasl.password")
-    return Sasl(mechanism, username, password)
+    return Sasl(mechanism, username, password, by_token=options.get("tokenauth", "").lower() == "true")
 
 
 def _login_options(given: Mapping[str, str], mechanism: str) -> Mapping[str, str]:
@@ -248,8 +248,6 @@ def _login_options(given: Mapping[str, str], mechanism: str) -> Mapping[str, str
     expected = _LOGIN_MODULES[mechanism]
     if module.name.rpartition(".")[2] != expected:
         raise SecurityError(f"sasl.jaas.config: {module.name} is not for {mechanism}; {expected} is")
-    if module.options.get("tokenauth", "").lower() == "true":
-        raise SecurityError("sasl.jaas.config: delegation tokens (tokenauth) are not served")
     return module.options
 
 

@@ -18,6 +18,7 @@ DIGESTS: Final = {"SCRAM-SHA-256": "sha256", "SCRAM-SHA-512": "sha512"}
 MIN_ITERATIONS: Final = 4096
 MAX_ITERATIONS: Final = 1_000_000
 """The most iterations a server may ask for: each costs the client time, before the server has proved anything."""
+TOKEN_AUTH: Final = ",tokenauth=true"  # noqa: S105 - the extension
 _GS2: Final = "n,,"
 _FIRST: Final = re.compile(r"r=([\x21-\x2b\x2d-\x7e]+),s=([A-Za-z0-9+/=]+),i=([0-9]{1,10})(?:,.*)?")
 _SIGNED: Final = re.compile(r"v=([A-Za-z0-9+/=]+)(?:,.*)?")
@@ -37,14 +38,15 @@ def scram(
     password: str,
     nonce: str,
     *,
+    by_token: bool = False,
     derive: Callable[[str, bytes, bytes, int], bytes] = hashlib.pbkdf2_hmac,
 ) -> Generator[bytes, bytes, None]:
     """Yields the client's messages; the server's are sent in. Ends once the server has proved that it knows the password.
 
-    `derive` salts the password, which takes milliseconds: a caller that logs in often may cache the result.
+    With `by_token` name and password are those of a delegation token. `derive` salts the password, which takes milliseconds: a caller that logs in often may cache the result.
     """
     digest = DIGESTS[mechanism]
-    bare = f"n={username.replace('=', '=3D').replace(',', '=2C')},r={nonce}"
+    bare = f"n={username.replace('=', '=3D').replace(',', '=2C')},r={nonce}{TOKEN_AUTH if by_token else ''}"
     challenge = _text((yield (_GS2 + bare).encode()))
     server_nonce, salt, iterations = _parsed(challenge, nonce)
     unproved = f"c={b64encode(_GS2.encode()).decode()},r={server_nonce}"

@@ -50,6 +50,8 @@ class Sasl:
     password: str = field(default="", repr=False)
     token: TokenSource | None = field(default=None, repr=False)
     extensions: Mapping[str, str] = field(default_factory=dict, repr=False)
+    by_token: bool = False
+    """Whether name and password are the id and the HMAC of a delegation token."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -204,6 +204,14 @@ def _mechanism(number: int) -> str:
     return "unknown mechanism" if kind is None else kind.name
 
 
+def created_token(request: Any, answer: Any) -> Iterator[Part]:
+    """A token without its HMAC; a refused one has no id."""
+    owner = f"{answer.principal_type}:{answer.principal_name}"
+    renewers = [f"{one.principal_type}:{one.principal_name}" for one in request.renewers]
+    detail = f"of {owner}" + (f", renewed by {_listed(renewers)}" if renewers else "")
+    yield Part(f"delegation_token:{answer.token_id}", answer.error_code, detail)
+
+
 def quotas(request: Any, answer: Any) -> Iterator[Part]:
     asked = {
         _entity(each): [one.key if one.remove else f"{one.key}={one.value}" for one in each.ops]

@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from horolog.base.acl_types import CLUSTER_NAME, Operation, ResourceType
-from horolog.broker.handlers.authorization import changes, groups, topics
+from horolog.broker.handlers.authorization import changes, delegation, groups, topics
 from horolog.broker.handlers.authorization.authorized_request import FAILED, AuthorizedRequest
 from horolog.broker.handlers.authorization.changes import ChangingApi
 from horolog.broker.handlers.authorization.checks import (
@@ -164,6 +164,22 @@ NEEDS: Final[Mapping[ApiKey, Needs]] = {
     ApiKey.DESCRIBE_CLIENT_QUOTAS: needs(cluster(Operation.DESCRIBE_CONFIGS)),
     ApiKey.ALTER_CLIENT_QUOTAS: needs(
         cluster(Operation.ALTER_CONFIGS), changes=ChangingApi(Operation.ALTER_CONFIGS, changes.quotas)
+    ),
+    ApiKey.CREATE_DELEGATION_TOKEN: needs(
+        Special("nothing for own tokens; CREATE_TOKENS on the user that is to own one", delegation.creatable),
+        changes=ChangingApi(Operation.CREATE_TOKENS, changes.created_token),
+    ),
+    ApiKey.RENEW_DELEGATION_TOKEN: needs(
+        Special("the owner of the token or one of its renewers", delegation.only_owners)
+    ),
+    ApiKey.EXPIRE_DELEGATION_TOKEN: needs(
+        Special("the owner of the token or one of its renewers", delegation.only_owners)
+    ),
+    ApiKey.DESCRIBE_DELEGATION_TOKEN: needs(
+        AnswerChange(
+            "nothing for own tokens; DESCRIBE on each other token that is listed, or DESCRIBE_TOKENS on its owner",
+            delegation.hide_tokens,
+        )
     ),
     ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS: needs(cluster(Operation.DESCRIBE)),
     ApiKey.ALTER_USER_SCRAM_CREDENTIALS: needs(

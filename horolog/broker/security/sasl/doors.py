@@ -26,6 +26,7 @@ from horolog.broker.security.sasl.oauthbearer import OAuthBearer
 from horolog.broker.security.sasl.outcome import Mechanism
 from horolog.broker.security.sasl.pace import LoginPace
 from horolog.broker.security.sasl.plain import PlainLogin
+from horolog.broker.security.sasl.scram import TokenLogins
 from horolog.broker.security.sasl.scram_keys import KINDS
 from horolog.broker.security.sasl.tokens import Expected, TokenReader
 from horolog.broker.security.users import ScramUsers
@@ -50,6 +51,7 @@ class Surroundings:
     later: Later
     in_thread: InThread
     audit: AuditTrail | None = None
+    tokens: TokenLogins | None = None
 
 
 class SaslDoors:
@@ -57,7 +59,7 @@ class SaslDoors:
 
     def __init__(self, settings: Settings, around: Surroundings) -> None:
         """Raises SettingsError."""
-        self.users = ScramUsers(PasswordEncoder.of(settings))
+        self.users = ScramUsers(PasswordEncoder.of(settings), around.tokens)
         self._around = around
         self._pace = LoginPace(
             around.clock.monotonic,

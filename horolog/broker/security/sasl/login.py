@@ -80,6 +80,7 @@ class Login:
         "peer_host",
         "principal",
         "stage",
+        "token_id",
     )
 
     def __init__(self, door: SaslDoor, peer_host: str = "") -> None:
@@ -93,6 +94,8 @@ class Login:
         self.client_id: str | None = None
         self.headers = True
         self.principal: Principal | None = None
+        self.token_id = ""
+        """The delegation token by which the peer logged in; empty: by a credential of its own."""
         self.stage = Stage.BEGIN
 
     def __repr__(self) -> str:
@@ -157,10 +160,11 @@ class Login:
         return Failed(reason, now.name, reason)
 
     def _succeed(self, done: LoggedIn) -> LoginAccepted:
-        self.principal = done.principal
+        self.principal, self.token_id = done.principal, done.token_id
         self.stage = Stage.KNOWN
         self._door.count(self._name, anew=self._anew, succeeded=True)
-        self._tell(str(done.principal), self._name, ErrorCode.NONE)
+        by = f"delegation token {done.token_id}" if done.token_id else ""
+        self._tell(str(done.principal), self._name, ErrorCode.NONE, by)
         log.debug("%s at %s on %s, by %s", done.principal, self.peer_host, self._door.listener, self._name)
         self._anew = False
         lifetimes_ms = []

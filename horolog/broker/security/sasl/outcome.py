@@ -22,6 +22,8 @@ class LoggedIn:
     principal: Principal
     token: bytes = field(default=b"", repr=False)
     ends_ms: int | None = None
+    token_id: str = ""
+    """The delegation token by which the peer logged in."""
 
 
 @dataclass(frozen=True, slots=True)

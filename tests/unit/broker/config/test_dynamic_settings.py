@@ -57,6 +57,7 @@ OF_TOPICS = {
 READ_WHEN_NEEDED = {
     "min.insync.replicas",
     "horolog.acks.all.sync",
+    "horolog.delegation.tokens.max",
     "horolog.offsets.commit.sync",
     "log.cleaner.dedupe.buffer.size",
     "horolog.log.message.upconversion.enable",

@@ -16,7 +16,7 @@ ASKING = [
     ("listener.name.outside.sasl.jaas.config", 'PlainLoginModule required user_a="p";', "users of no mechanism"),
     ("sasl.oauthbearer.jwt.validator.class", "com.example.Check", "a check of tokens of its own"),
     ("principal.builder.class", "com.example.Builder", "authentication"),
-    ("delegation.token.secret.key", "secret", "delegation tokens"),
+    ("delegation.token.master.key", "secret", "delegation.token.secret.key by its name of before"),
     ("ssl.engine.factory.class", "com.example.Engines", "encryption"),
     ("ssl.keystore.filename", "server.jks", "encryption"),
     ("listener.name.outside.ssl.engine.factory.class", "com.example.Engines", "encryption"),

@@ -25,7 +25,9 @@ from tests.support.guarded_broker import HOST, GuardedBroker, acl
 from tests.support.memory_broker import MemoryBroker
 
 FREE = {"SASL_HANDSHAKE", "SASL_AUTHENTICATE", "API_VERSIONS"}
-SILENT = {"LIST_GROUPS", "LIST_TRANSACTIONS", "DESCRIBE_CLUSTER"}
+OF_TOKENS = {"CREATE_DELEGATION_TOKEN", "RENEW_DELEGATION_TOKEN", "EXPIRE_DELEGATION_TOKEN"}
+"""They need no right for a token of one's own: see their tests."""
+SILENT = {"LIST_GROUPS", "LIST_TRANSACTIONS", "DESCRIBE_CLUSTER", "DESCRIBE_DELEGATION_TOKEN"}
 """They refuse nothing, and leave out what may not be described."""
 CHANGING = ("CREATE ", "CREATE_", "DELETE", "ALTER")
 
@@ -45,7 +47,9 @@ def test_apis_that_need_a_right_to_change_something_say_what_they_change() -> No
     assert needing - {ApiKey.METADATA} == {key for key, one in NEEDS.items() if one.changes is not None}
 
 
-@pytest.mark.parametrize("key", [each for each in HANDLERS if each.name not in FREE | SILENT], ids=lambda one: one.name)
+@pytest.mark.parametrize(
+    "key", [each for each in HANDLERS if each.name not in FREE | SILENT | OF_TOKENS], ids=lambda one: one.name
+)
 async def test_who_has_nothing_is_told_of_at_every_api(key: ApiKey) -> None:
     async with GuardedBroker() as memory:
         world, kept = world_of(memory), audited(memory)

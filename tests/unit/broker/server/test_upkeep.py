@@ -2,7 +2,14 @@
 
 import pytest
 
-from horolog.broker.server.upkeep import LEAST_BACKOFF_MS
+from horolog.broker.base.principal import ANONYMOUS
+from horolog.broker.cluster.cluster_state import RulesChanged
+from horolog.broker.on_record.cluster_errors import ClusterError
+from horolog.broker.security.delegation import DelegationToken
+from horolog.broker.server.upkeep import LEAST_BACKOFF_MS, _note_tokens_left, _without_expired
+from horolog.protocol.errors import ErrorCode
+from horolog.protocol.messages.delegation_tokens import CreateDelegationTokenRequest
+from tests.support.guarded_broker import GuardedBroker
 from tests.support.memory_broker import MemoryBroker
 
 
@@ -20,6 +27,7 @@ async def test_every_job_comes_as_often_as_its_setting_says():
         "transaction_remove_expired_transaction_cleanup_interval_ms": 11_000,
         "log_cleaner_backoff_ms": 12_000,
         "producer_id_expiration_check_interval_ms": 13_000,
+        "delegation_token_expiry_check_interval_ms": 14_000,
     }
     async with MemoryBroker(**settings) as machine:
         found = jobs(machine.broker.upkeep)
@@ -31,6 +39,7 @@ async def test_every_job_comes_as_often_as_its_setting_says():
         "forget_expired": 11,
         "compact": 12,
         "_expire_producers": 13,
+        "expire_tokens": 14,
         "sync_and_remove": 1,
         "_look_after": 1,
         "_look_for_files": 1,
@@ -86,3 +95,29 @@ async def test_it_is_busy_while_a_worker_is_in_the_segments():
             setattr(upkeep, name, True)
             assert upkeep.is_busy
             setattr(upkeep, name, False)
+
+
+async def test_delegation_tokens_that_have_expired_are_removed(caplog):
+    async with GuardedBroker(delegation_token_expiry_time_ms=1000) as machine:
+        request = CreateDelegationTokenRequest(renewers=[], max_lifetime_ms=-1)
+        first = await machine.wire().ask(request, 3)
+        machine.clock.advance(1000)
+        second = await machine.wire().ask(request, 3)
+        machine.broker.upkeep.expire_tokens()
+        assert machine.broker.delegation_tokens.by_id.keys() == {first.token_id, second.token_id}, "still valid"
+        machine.clock.advance(500)
+        machine.broker.upkeep.expire_tokens()
+        assert machine.broker.delegation_tokens.by_id.keys() == {second.token_id}
+        machine.clock.advance(60_000)
+        machine.broker.placement.controller = lambda: 2
+        machine.broker.upkeep.expire_tokens()
+        assert machine.broker.delegation_tokens.by_id, "another broker is the controller"
+    _note_tokens_left(ClusterError(ErrorCode.KAFKA_STORAGE_ERROR, "the disk is full"))
+    _note_tokens_left(None)
+    assert caplog.text.count("still listed: the disk is full") == 1
+
+
+def test_a_token_that_was_renewed_meanwhile_stays():
+    token = DelegationToken("t", ANONYMOUS, ANONYMOUS, (), 0, 10, 100)
+    assert _without_expired(10, {token.rule_id: token.rule()}) is None
+    assert _without_expired(11, {token.rule_id: token.rule()}) == RulesChanged(removed=frozenset({token.rule_id}))

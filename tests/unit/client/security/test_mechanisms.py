@@ -56,3 +56,8 @@ async def test_the_mechanism_chooses_the_conversation():
     assert next(await conversation_of(Sasl("PLAIN", "u", "p"))) == b"\0u\0p"
     assert next(await conversation_of(Sasl("SCRAM-SHA-256", "u", "p"))).startswith(b"n,,n=u,r=")
     assert b"Bearer t\x01" in next(await conversation_of(Sasl("OAUTHBEARER", token=GivenToken(" t\n"))))
+
+
+async def test_a_delegation_token():
+    talk = await conversation_of(Sasl("SCRAM-SHA-256", "id", "hmac", by_token=True))
+    assert next(talk).endswith(b",tokenauth=true")

@@ -179,13 +179,6 @@ OF_TLS = {"security.protocol": "SSL"}
         (sasl("PLAIN", **{"sasl.username": "u"}), "needs a password"),
         (sasl("PLAIN", **{"sasl.jaas.config": f'{SCRAM} required username="u" password="{HUSH}";'}), "not for PLAIN"),
         (sasl("PLAIN", **{"sasl.jaas.config": f'{PLAIN} required password="{HUSH}'}), "sasl.jaas.config"),
-        (
-            sasl(
-                "SCRAM-SHA-256",
-                **{"sasl.jaas.config": f'{SCRAM} required username="u" password="{HUSH}" tokenauth="true";'},
-            ),
-            "delegation tokens",
-        ),
         (sasl("OAUTHBEARER"), "no source of tokens"),
         (
             sasl(
@@ -293,3 +286,10 @@ def test_whatever_a_file_says_is_what_is_meant(username, password):
 def test_no_settings_do_worse_than_be_refused(given_names):
     with suppress(SecurityError):
         assert isinstance(Security.of(given_names), Security)
+
+
+@pytest.mark.parametrize(("given", "by_token"), [("true", True), ("TRUE", True), ("false", False)])
+def test_a_delegation_token_in_place_of_a_user(given, by_token):
+    line = f'{SCRAM} required username="id" password="{HUSH}" tokenauth="{given}";'
+    found = Security.of(sasl("SCRAM-SHA-256", **{"sasl.jaas.config": line})).sasl
+    assert (found.username, found.by_token) == ("id", by_token)

@@ -136,3 +136,17 @@ def test_no_bytes_do_worse_than_be_refused(challenge):
 
 def test_nonces_are_never_the_same():
     assert len({new_nonce() for _ in range(100)}) == 100
+
+
+def test_a_delegation_token_is_named_as_one():
+    talk = scram("SCRAM-SHA-512", "id", "hmac", "n0nce", by_token=True)
+    first = next(talk)
+    assert first == b"n,,n=id,r=n0nce,tokenauth=true"
+    bare = first.removeprefix(b"n,,")
+    challenge = b"r=n0nceserver,s=c2FsdA==,i=4096"
+    salted = hashlib.pbkdf2_hmac("sha512", b"hmac", b"salt", 4096)
+    signed = bare + b"," + challenge + b",c=biws,r=n0nceserver"
+    signature = hmac.digest(hmac.digest(salted, b"Server Key", "sha512"), signed, "sha512")
+    talk.send(challenge)
+    with pytest.raises(StopIteration):
+        talk.send(b"v=" + base64.b64encode(signature))

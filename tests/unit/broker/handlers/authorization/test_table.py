@@ -18,7 +18,9 @@ from tests.support.guarded_broker import GuardedBroker, acl
 from tests.support.request_contexts import request_context
 
 FREE = {"SASL_HANDSHAKE", "SASL_AUTHENTICATE", "API_VERSIONS"}
-SILENT = {"LIST_GROUPS", "LIST_TRANSACTIONS", "DESCRIBE_CLUSTER"}
+OF_TOKENS = {"CREATE_DELEGATION_TOKEN", "RENEW_DELEGATION_TOKEN", "EXPIRE_DELEGATION_TOKEN"}
+"""They need no right for a token of one's own: see their tests."""
+SILENT = {"LIST_GROUPS", "LIST_TRANSACTIONS", "DESCRIBE_CLUSTER", "DESCRIBE_DELEGATION_TOKEN"}
 """They answer everybody, and tell of nothing that may not be described."""
 DENIALS = {
     ErrorCode.TOPIC_AUTHORIZATION_FAILED,
@@ -46,7 +48,9 @@ def codes(answer: Any, names: dict[bytes, str]) -> set[str]:
     return {code for row in told(answer, names) for code in row if "error_code=" in code}
 
 
-@pytest.mark.parametrize("key", [each for each in HANDLERS if each.name not in FREE], ids=lambda key: key.name)
+@pytest.mark.parametrize(
+    "key", [each for each in HANDLERS if each.name not in FREE | OF_TOKENS], ids=lambda key: key.name
+)
 async def test_nothing_is_told_or_done_for_a_principal_that_has_nothing(key: ApiKey) -> None:
     async with GuardedBroker() as memory:
         world = await world_of(memory)

@@ -5,13 +5,15 @@ import base64
 import pytest
 
 from horolog.broker.base.principal import Principal
+from horolog.broker.security.delegation import DelegationToken
 from horolog.broker.security.sasl import scram_keys
 from horolog.broker.security.sasl.outcome import OTHER_AUTHORIZATION_ID, Challenge, Failed, LoggedIn
 from horolog.broker.security.sasl.scram import MAX_NONCE_LENGTH, Scram
-from horolog.broker.security.sasl.scram_keys import KINDS
+from horolog.broker.security.sasl.scram_keys import KINDS, Form
 from tests.support.sasl import ScramPeer
 
 NAMES = ["SCRAM-SHA-256", "SCRAM-SHA-512"]
+BOB = Principal("User", "bob")
 USERS = {
     mechanism: {name: scram_keys.of_password(kind, f"{name}'s", 4096) for name in ("alice", "a,b=c", "=2C")}
     for mechanism, kind in KINDS.items()
@@ -94,10 +96,72 @@ def test_a_first_message_of_another_form_is_refused(token):
     assert outcome.told is None
 
 
-def test_a_delegation_token_is_refused():
+def test_without_tokens_nobody_logs_in_by_one():
     failed = server().step(ScramPeer(NAMES[0], "alice", "x", extensions=",tokenauth=true").first())
-    assert failed == Failed("delegation tokens (tokenauth) are not served", "alice")
+    assert failed == Failed("delegation tokens are switched off", "alice")
     assert isinstance(server().step(ScramPeer(NAMES[0], "alice", "x", extensions=",a=b,C=d").first()), Challenge)
+
+
+class Tokens:
+    """Two tokens of bob, of which one has expired."""
+
+    def __init__(self):
+        self.asked = []
+
+    def password_of(self, token_id):
+        self.asked.append(token_id)
+        return f"of {token_id}"
+
+    def valid(self, token_id):
+        return DelegationToken(token_id, BOB, BOB, (), 1, 2, 3) if token_id == "id" else None
+
+
+def by_token(name, password, extensions=",tokenauth=true", mechanism=NAMES[0]):
+    """The outcome of a login by a token, the salt that it was given, and the peer."""
+    one = Scram(KINDS[mechanism], USERS[mechanism].get, b"secret", Form(10, 8192), Tokens())
+    peer = ScramPeer(mechanism, name, password, extensions=extensions)
+    said = challenge(one, peer.first())
+    return one.step(peer.last(said)), said.partition(b",s=")[2], peer
+
+
+@pytest.mark.parametrize("mechanism", NAMES)
+@pytest.mark.parametrize("extensions", [",tokenauth=true", ",tokenauth=TRUE", ",a=b,tokenauth=true"])
+def test_who_has_a_token_comes_in_as_its_owner(mechanism, extensions):
+    outcome, _, peer = by_token("id", "of id", extensions, mechanism)
+    assert (outcome.principal, outcome.ends_ms, outcome.token_id) == (BOB, 2, "id")
+    assert peer.believes(outcome.token)
+
+
+@pytest.mark.parametrize(
+    ("name", "password", "reason"),
+    [
+        ("id", "wrong", "wrong HMAC of the delegation token"),
+        ("old", "of old", "no such delegation token"),
+        ("unknown", "x", "no such delegation token"),
+        ("alice", "alice's", "no such delegation token"),
+    ],
+)
+def test_a_wrong_token_is_refused_as_a_wrong_password_is(name, password, reason):
+    outcome, salt, _ = by_token(name, password)
+    assert outcome == Failed(reason, name)
+    assert outcome.told is None
+    assert salt == by_token(name, password)[1], "always the same"
+    assert salt.endswith(b",i=4096")
+
+
+@pytest.mark.parametrize("name", ["id", "old", "unknown"])
+def test_every_id_takes_the_same_steps(name):
+    tokens = Tokens()
+    one = Scram(KINDS[NAMES[0]], USERS[NAMES[0]].get, b"secret", tokens=tokens)
+    peer = ScramPeer(NAMES[0], name, "x", extensions=",tokenauth=true")
+    one.step(peer.last(challenge(one, peer.first())))
+    assert tokens.asked == [name], "the keys are made once, whether there is a token or not"
+
+
+@pytest.mark.parametrize("extensions", ["", ",tokenauth=false", ",tokenauth=yes"])
+def test_the_id_of_a_token_is_no_user(extensions):
+    outcome, _, _ = by_token("id", "of id", extensions)
+    assert outcome == Failed("no such user", "id")
 
 
 def test_a_nonce_has_a_bound():
