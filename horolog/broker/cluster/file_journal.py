@@ -414,6 +414,8 @@ class FileJournal:
 
     def _append(self, entry: Entry, becomes: ClusterState) -> AppendOutcome:
         number = becomes.number
+        if not self._is_begun and not self._is_there():
+            raise StorageFault("there was no room to begin it", path=self._path)
         lock = self._storage.lock_in_turn(self._path)
         try:
             self._catch_up()
@@ -491,7 +493,18 @@ class FileJournal:
         found, self._unseen = self._unseen[max(0, after - first) :], []
         return found
 
+    def _is_there(self) -> bool:
+        """Whether a worker has begun this journal. Until then the journal of a broker alone may have its name."""
+        try:
+            head = find_head(content(self._storage, self._path))
+        except StorageFault:
+            return False
+        self._is_begun = head is not None and head.base == self._head.base
+        return self._is_begun
+
     def _has_news(self) -> bool:
+        if not self._is_begun and not self._is_there():
+            return False
         try:
             file = self._storage.open_apart(self._path)
         except FileMissing:
@@ -571,7 +584,7 @@ class FileJournal:
     def _could_begin(self, state: ClusterState) -> bool:
         """Begin a journal that there was no room for. It has the whole state, for the record is written behind it."""
         if self._put_on_record is None:
-            return self._storage.exists(self._path)
+            return self._is_there()
         try:
             self._put(state, encode_whole(state), state.number, b"")
         except StorageFault:

@@ -136,9 +136,11 @@ def merge(storage: Storage, data_dirs: Sequence[str]) -> bool:
     damages = [] if found is None else _damages(found, stored, folders, written)
     state = _made_of(found, stored, folders, written)
     _report(found, stored, damages)
+    is_of_one = found is not None and found.head.is_of_one
     for folder in folders:
-        if found is None or not found.head.is_of_one:
-            _merge_checkpoints(storage, folder, state, stored, written)
+        if not is_of_one or folder.loaded.found:
+            # Behind a broker alone workers have found Kafka's checkpoints up to date, whatever topics it had made.
+            _merge_checkpoints(storage, folder, state, state.topics if is_of_one else stored.topics, written)
     if found is not None and goes_on(found, stored) and (stored.found or found.number or damages):
         if not found.is_lost:
             file.go_on_from(_covered(found))
@@ -236,12 +238,12 @@ def _look(storage: Storage, path: str, found: FoundJournal | None, *, is_current
 
 
 def _merge_checkpoints(
-    storage: Storage, folder: _Folder, state: ClusterState, stored: StoredCluster, written: int
+    storage: Storage, folder: _Folder, state: ClusterState, known: Mapping[str, StoredTopic], written: int
 ) -> None:
-    """Write Kafka's files, with what they have said so far of topics that were not made since."""
+    """Write Kafka's files, with what they have said so far of topics that were not made since these were `known`."""
 
     def is_old(name: str) -> bool:
-        now, then = state.topics.get(name), stored.topics.get(name)
+        now, then = state.topics.get(name), known.get(name)
         return now is None or (then is not None and then.id == now.id)
 
     def id_of(key: Key) -> bytes | None:
@@ -361,16 +363,16 @@ def settle(
 
 
 def _go_on_as_left(storage: Storage, paths: Sequence[str], nodes: tuple[int, ...]) -> bool:
-    """Whether workers can go on from what others have left, as their successors would.
+    """Whether workers can go on from what others have left, as their successors would, or from what a broker alone has.
 
     If these are not the workers that the journal was begun for, partitions have other leaders now: a clean stop counts only if all
     workers have stopped cleanly. Each worker gets a file of its own, empty at first, or it would not count at the next settling.
     """
-    found = file_journal.find(storage, paths)
-    if found is None or found.damages or found.head.is_of_one:
-        return False
     stored = ClusterFile(storage, paths[0], lambda: paths).load()
-    if stored.damages or not goes_on(found, stored):
+    found = file_journal.continuing(file_journal.find_all(storage, paths), stored.number)
+    if found is None or found.damages or stored.damages or not goes_on(found, stored):
+        return False
+    if found.head.is_of_one and max(log_starts.record_in(storage, one) for one in paths) > _covered(found):
         return False
     if found.head.nodes == nodes:
         return True

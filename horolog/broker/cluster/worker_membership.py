@@ -10,12 +10,14 @@ from horolog.broker.cluster.cluster_state import ClusterState, plain_leads
 from horolog.broker.cluster.entry_lines import Head
 from horolog.broker.cluster.file_journal import ALL_OF_IT, FileJournal, FoundJournal
 from horolog.broker.cluster.journal_beside import JournalBeside, KeptBySettling
+from horolog.broker.cluster.left_folders import as_left
 from horolog.broker.cluster.link import LOOK_AT_THE_RECORD
 from horolog.broker.cluster.membership import Members
 from horolog.broker.cluster.worker_start import WorkerStart
 from horolog.broker.log.files import checkpoints
 from horolog.broker.log.manager import LogManager
 from horolog.broker.log.storage import DataFolderError, Storage
+from horolog.broker.on_record.cluster_file import ClusterFile
 
 if TYPE_CHECKING:
     from horolog.broker.base.own_thread import Beside
@@ -23,7 +25,6 @@ if TYPE_CHECKING:
     from horolog.broker.cluster.journal import Journal
     from horolog.broker.cluster.link import Link
     from horolog.broker.cluster.worker_context import WorkerContext
-    from horolog.broker.on_record.cluster_file import ClusterFile
 
 
 class WorkerMembership:
@@ -36,7 +37,7 @@ class WorkerMembership:
         self.later = beside.later
         self._link = link
         self._file = file
-        self._found, is_begun = _found(logs, file, context.nodes)
+        self._found, is_begun, self._record = _found(logs, file, context.nodes)
         journal = FileJournal(
             logs.resources.storage,
             self._found,
@@ -59,11 +60,11 @@ class WorkerMembership:
     def start(
         self,
         logs: LogManager,
-        file: ClusterFile,
+        file: ClusterFile,  # noqa: ARG002
         configs: ClusterConfigs,
         new_topic_id: Callable[[], bytes],  # noqa: ARG002
     ) -> WorkerStart:
-        self._start = WorkerStart(logs, file, configs, self._found, self.members.nodes, self.members.me)
+        self._start = WorkerStart(logs, self._record, configs, self._found, self.members.nodes, self.members.me)
         return self._start
 
     def announce(self, number: int, done: Callable[[], None]) -> None:
@@ -97,6 +98,7 @@ class WorkerMembership:
         self._link.goes_on()
 
     def _put_on_record(self, state: ClusterState) -> None:
+        self._file.go_on_from(self._found.head.base - 1)
         state.save(self._file, plain_leads(state.leads), has_journal=True)
 
     def _applied_by_others(self) -> int:
@@ -106,16 +108,20 @@ class WorkerMembership:
         return min(map(self._link.applied_by, self.members.others), default=ALL_OF_IT)
 
 
-def _found(logs: LogManager, file: ClusterFile, nodes: tuple[int, ...]) -> tuple[FoundJournal, bool]:
-    """The journal, and whether it is there: on a full disk there may be none at first."""
+def _found(logs: LogManager, file: ClusterFile, nodes: tuple[int, ...]) -> tuple[FoundJournal, bool, ClusterFile]:
+    """The journal, whether it is there, and the record that it continues. On a full disk there may be none at first.
+
+    Then the record is the present one, or the one that the journal of a broker alone leads to, merged in memory.
+    """
     storage, paths = logs.resources.storage, [folder.path for folder in logs.folders.usable()]
     found = file_journal.take_up(storage, paths)
-    if found is not None:
-        return found, True
-    stored = file.load()
+    if found is not None and not found.head.is_of_one:
+        return found, True, file
+    record = file if found is None else ClusterFile(as_left(storage, paths), paths[0], lambda: paths)
+    stored = record.load()
     if stored.has_journal or not stored.found or _was_closed_alone(storage, paths):
         raise DataFolderError(f"{', '.join(paths)}: no worker has settled what lies there")
-    return file_journal.not_begun(paths[0], Head(stored.number + 1, nodes)), False
+    return file_journal.not_begun(paths[0], Head(stored.number + 1, nodes)), False, record
 
 
 def _was_closed_alone(storage: Storage, data_dirs: Iterable[str]) -> bool:

@@ -12,7 +12,7 @@ from horolog.broker.cluster.cluster_state import (
     RulesChanged,
     TopicsDeleted,
 )
-from horolog.broker.cluster.entry_lines import Head, Illegible, Whole, encode_entry, encode_head
+from horolog.broker.cluster.entry_lines import Head, Illegible, Whole, encode_entry, encode_head, head_of_one
 from horolog.broker.cluster.file_journal import (
     FellBehind,
     FileJournal,
@@ -28,6 +28,7 @@ from horolog.broker.cluster.journal_beside import JournalBeside, KeptBySettling
 from horolog.broker.log.storage import DataFolderError, FolderInUse, MemoryStorage, RealStorage, StorageFault
 from horolog.broker.log.storage.memory_disk import PowerCut
 from horolog.broker.on_record import cluster_file
+from horolog.broker.on_record.cluster_file import JOURNAL
 from horolog.broker.on_record.stored_rules import StoredRule
 from tests.support.journal_writers import EVERYTHING, HEAD, Writer, append, begun_in_memory
 
@@ -609,3 +610,57 @@ class TestShorteningAndFaults:
             assert found.state.next_producer_id == 1000 * found.state.number
         assert changes > 50
         assert find(storage, ["/data"]).head.whole is not None
+
+
+class TestBegunLate:
+    """There was no room for it; meanwhile the journal of a broker alone may have its name."""
+
+    HEAD = Head(9, (1, 2))
+
+    @pytest.fixture(params=[False, True])
+    def storage(self, request):
+        storage = MemoryStorage()
+        storage.make_dir("/data")
+        if request.param:
+            file_journal.begin(storage, "/data", head_of_one(3))
+        return storage
+
+    def journal(self, storage, put_on_record=None):
+        found = file_journal.not_begun("/data", self.HEAD)
+        return FileJournal(storage, found, is_begun=False, put_on_record=put_on_record)
+
+    def test_nothing_is_written_or_read_before(self, storage, caplog):
+        journal, before = self.journal(storage), storage.files()
+        assert append(journal, ONE, 1) is AppendOutcome.FAILED
+        assert "there was no room to begin it" in caplog.text
+        assert list(journal.tail(0)) == []
+        journal.check(ClusterState())
+        assert storage.files() == before
+
+    def test_a_disk_that_cannot_be_read_is_asked_again(self, storage):
+        self.journal(storage, lambda _: None).check(ClusterState())
+        journal = self.journal(storage)
+        storage.fail("read", JOURNAL)
+        assert append(journal, ONE, 1) is AppendOutcome.FAILED
+        assert append(journal, ONE, 1) is AppendOutcome.WRITTEN
+
+    def test_one_worker_begins_it_and_the_others_notice(self, storage, caplog):
+        recorded = []
+        first, other = self.journal(storage, recorded.append), self.journal(storage)
+        storage.fail("create", JOURNAL)
+        first.check(ClusterState())
+        assert recorded == []
+        first.check(ClusterState())
+        assert (recorded, find(storage, ["/data"]).head.base) == ([ClusterState()], 9)
+        assert append(first, ONE, 1) is AppendOutcome.WRITTEN
+        assert list(other.tail(0)) == [ONE]
+        assert append(other, TWO, 2) is AppendOutcome.WRITTEN
+
+    def test_the_record_may_lack_a_word_of_it(self, storage, caplog):
+        def fail(_state):
+            raise StorageFault("full again")
+
+        journal = self.journal(storage, fail)
+        journal.check(ClusterState())
+        assert "the record does not say that there is a journal" in caplog.text
+        assert append(journal, ONE, 1) is AppendOutcome.WRITTEN
