@@ -330,6 +330,14 @@ def _make_sure(file: File, data: bytes, position: int) -> None:
         file.datasync()
 
 
+def _take_back(file: File, position: int, size_bytes: int) -> None:
+    """Keep readers from a line that may not outlive the page cache."""
+    try:
+        file.truncate(position)
+    except StorageFault:
+        file.pwritev([b"\n" * size_bytes], position)
+
+
 def begin(storage: Storage, data_dir: str, head: Head) -> None:
     """Write an empty journal in place of any that is there. Raises StorageFault."""
     storage.write_atomically(f"{data_dir}/{JOURNAL}", encode_head(head))
@@ -464,19 +472,12 @@ class FileJournal:
                 file.pwritev([line], self._end)
                 file.datasync()
             except StorageFault:
-                self._take_back(file, len(line))
+                _take_back(file, self._end, len(line))
                 raise
         finally:
             file.close()
         self._end += len(line)
         self._sum = crc32(line, self._sum)
-
-    def _take_back(self, file: File, size_bytes: int) -> None:
-        """Keep readers from a line that may not outlive the page cache."""
-        try:
-            file.truncate(self._end)
-        except StorageFault:
-            file.pwritev([b"\n" * size_bytes], self._end)
 
     def tail(self, after: int) -> Sequence[Entry]:
         """The entries of others after this number; none while the disk cannot be read."""

@@ -114,7 +114,7 @@ def test_a_tail_that_was_not_written_whole_is_cut_by_the_next_writer(place, cut,
     ids=["the new ones", "all of them"],
 )
 def test_an_entry_that_was_read_is_on_the_disk_though_its_writer_could_not_sync_it_and_was_killed(read, monkeypatch):
-    monkeypatch.setattr(FileJournal, "_take_back", lambda *_: None)
+    monkeypatch.setattr(file_journal, "_take_back", lambda *_: None)
     storage = MemoryStorage()
     storage.make_dir("/data")
     storage.sync_dir("/")
