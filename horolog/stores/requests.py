@@ -29,6 +29,7 @@ class StoreRequests(Protocol):
 
     def create(self, key: str, data: bytes, done: Callable[[Created], None]) -> None: ...
     def get(self, key: str, done: Callable[[Got], None]) -> None: ...
+    def get_range(self, key: str, start: int, end: int, done: Callable[[Got], None]) -> None: ...
     def list(self, prefix: str, done: Callable[[Listing], None]) -> None: ...
     def delete(self, key: str, done: Callable[[Deleted], None]) -> None: ...
 
@@ -45,7 +46,10 @@ class ThreadedRequests:
         self._send(partial(self._store.create, key, data), done)
 
     def get(self, key: str, done: Callable[[Got], None]) -> None:
-        self._send(partial(_got, self._store, key), done)
+        self._send(partial(_got, partial(self._store.get, key)), done)
+
+    def get_range(self, key: str, start: int, end: int, done: Callable[[Got], None]) -> None:
+        self._send(partial(_got, partial(self._store.get_range, key, start, end)), done)
 
     def list(self, prefix: str, done: Callable[[Listing], None]) -> None:
         self._send(partial(_listed, self._store, prefix), done)
@@ -61,9 +65,9 @@ class ThreadedRequests:
         self._threads.submit(lambda: self._deliver(partial(done, request())))
 
 
-def _got(store: ObjectStore, key: str) -> Got:
+def _got(read: Callable[[], bytes]) -> Got:
     try:
-        return store.get(key)
+        return read()
     except FileNotFoundError:
         return None
     except StoreError as error:

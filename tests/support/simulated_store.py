@@ -111,6 +111,13 @@ class SimulatedStore:
     def get(self, key, done):
         self._send(self._read_fate(), None, lambda: self.objects.get(key), done, StoreError("no answer"))
 
+    def get_range(self, key, start, end, done):
+        def arrive():
+            data = self.objects.get(key)
+            return None if data is None else data[start:end]
+
+        self._send(self._read_fate(), None, arrive, done, StoreError("no answer"))
+
     def list(self, prefix, done):
         def arrive():
             return [Stored(key, len(data), 0) for key, data in self.objects.items() if key.startswith(f"{prefix}/")]

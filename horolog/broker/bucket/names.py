@@ -49,9 +49,13 @@ class Wal(NamedTuple):
     def marks(self) -> str:
         return f"mark/{self}"
 
+    @property
+    def merged_folder(self) -> str:
+        return f"merged/{self}"
+
     def merged(self, nonce: bytes) -> str:
         """The key of a merged object."""
-        return f"merged/{self}/{nonce.hex()}"
+        return f"{self.merged_folder}/{nonce.hex()}"
 
 
 def key(folder: str, number: int) -> str:

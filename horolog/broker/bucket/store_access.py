@@ -64,6 +64,16 @@ class StoreAccess:
         found: Got = await Answer(partial(self._store.get, key))
         return found
 
+    async def read_range(self, key: str, start: int, end: int) -> bytes | None:
+        """The bytes of an object from `start` up to `end`, fewer where it ends; None if it is missing."""
+        attempts = 0
+        while True:
+            found: Got = await Answer(partial(self._store.get_range, key, start, end))
+            if not isinstance(found, StoreError):
+                self.fault = ""
+                return found
+            attempts = await self._again(attempts, str(found))
+
     async def list(self, prefix: str) -> Sequence[Stored]:
         attempts = 0
         while True:

@@ -29,6 +29,8 @@ def test_answers_come_where_they_are_delivered(delivered):
     assert result_of(delivered, lambda done: requests.create("a/k", b"1", done)) == Created(Outcome.MADE)
     assert result_of(delivered, lambda done: requests.get("a/k", done)) == b"1"
     assert result_of(delivered, lambda done: requests.get("a/x", done)) is None
+    assert result_of(delivered, lambda done: requests.get_range("a/k", 0, 5, done)) == b"1"
+    assert result_of(delivered, lambda done: requests.get_range("a/x", 0, 5, done)) is None
     assert result_of(delivered, lambda done: requests.list("a", done)) == [Stored("a/k", 1, 7)]
     assert result_of(delivered, lambda done: requests.delete("a/k", done)) is None
     assert not list(store.list())

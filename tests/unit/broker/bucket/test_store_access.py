@@ -26,6 +26,9 @@ class Scripted:
     def get(self, key, done):
         self._next("get", key, done)
 
+    def get_range(self, key, start, end, done):
+        self._next("get_range", key, start, end, done)
+
     def list(self, prefix, done):
         self._next("list", prefix, done)
 
@@ -72,6 +75,13 @@ def test_other_requests_end_with_an_answer():
     assert store.pauses == [0.05, 0.1]
     assert outcome_of(Scripted(fault, ["a"]), lambda access: access.list("p")) == [["a"]]
     assert outcome_of(Scripted(fault, None), lambda access: access.delete("k")) == [None]
+
+
+def test_a_part_of_an_object_is_asked_for_until_it_is_there_or_missing():
+    store = Scripted(StoreError("away"), b"part", None)
+    assert outcome_of(store, lambda access: access.read_range("k", 3, 7)) == [b"part"]
+    assert store.sent == [("get_range", "k", 3, 7)] * 2
+    assert outcome_of(store, lambda access: access.read_range("k", 3, 7)) == [None]
 
 
 def test_pauses_grow_up_to_a_bound():

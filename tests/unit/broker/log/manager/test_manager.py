@@ -320,3 +320,64 @@ class TestTheEnd:
             job()
         assert not [name for name in machine.storage.list_dir(A) if name.startswith("t-0")]
         assert repr(logs).startswith("<LogManager of [<DataFolder /disks/a: 0 partitions>")
+
+
+# Partitions that are made from elsewhere
+
+
+def made_elsewhere(logs, end_offset=2):
+    """A folder as another room makes it: a log of two records, which another partition has written."""
+    directory = logs.clear("t", 0)
+    storage = logs.resources.storage
+    other = logs.create("other", 0, CONFIG, TOPIC_ID)
+    append(other)
+    append(other)
+    (segment,) = other.segments
+    storage.make_dir(directory)
+    file = storage.create(f"{directory}/{0:020d}.log")
+    file.pwritev([segment.log.pread(segment.size_bytes, 0)], 0)
+    file.close()
+    return logs.open_made("t", 0, directory, CONFIG, end_offset)
+
+
+def test_a_folder_that_was_made_elsewhere_is_opened(machine):
+    logs = machine.start()
+    partition = made_elsewhere(logs)
+    assert (partition.log_start_offset, partition.high_watermark) == (0, 2)
+    assert logs.partitions["t", 0] is partition
+    assert logs.folders.of(partition).partitions["t", 0] is partition
+    append(partition)
+    assert partition.high_watermark == 3
+    assert made_elsewhere_ends_at(logs, 5) == 5
+
+
+def made_elsewhere_ends_at(logs, end_offset):
+    logs.delete(logs.partitions["other", 0])
+    return made_elsewhere(logs, end_offset).log_end_offset
+
+
+def test_a_partition_is_cleared_wherever_it_lies(machine):
+    logs = machine.start()
+    known = logs.create("t", 0, CONFIG, TOPIC_ID, id_of(logs, 1))
+    append(known)
+    machine.storage.make_dir(f"{A}/t-0")
+    directory = logs.clear("t", 0)
+    assert directory in {f"{A}/t-0", f"{B}/t-0"}
+    assert known.condition.is_deleted
+    assert not logs.partitions
+    assert not any(machine.storage.is_dir(f"{folder}/t-0") for folder in (A, B))
+    for job in logs.removal_jobs(NOW_MS):
+        job()
+    assert not [name for folder in (A, B) for name in machine.storage.list_dir(folder) if name.endswith("-delete")]
+
+
+def test_a_start_of_the_log_is_not_kept_over_a_clearing(machine):
+    logs = machine.start(A)
+    partition = logs.create("t", 0, CONFIG, TOPIC_ID)
+    for _ in range(3):
+        append(partition)
+    log_start.delete_records_before(partition, 2)
+    logs.write_log_starts()
+    assert made_elsewhere(logs).log_start_offset == 0
+    logs.close()
+    assert machine.start(A).partitions["t", 0].log_start_offset == 0

@@ -1,0 +1,81 @@
+"""Makes the local log of a partition from the runs that the store has of it, and opens it as any other folder.
+
+Whatever lay here before is dropped: it may hold records that were never shipped. The opening builds indexes, the states of producers and
+the index of aborted transactions from the batches; the leader epochs are those of the runs.
+"""
+
+from __future__ import annotations
+
+from horolog.broker.bucket.seams import Opening
+from horolog.broker.bucket.shipped_partition import ShippedPartition
+from horolog.broker.bucket.wal_index import FoundRun
+from horolog.broker.log.files import checkpoints, leader_epochs
+from horolog.broker.log.indexes import LARGEST_RELATIVE_OFFSET
+from horolog.broker.log.manager import LogManager
+from horolog.broker.log.segments import LOG_SUFFIX, segment_path
+from horolog.broker.log.storage import File, Storage
+
+
+class LocalCopy:
+    """The log of one partition while it is made; `end_offset` is where the runs end that were added. Methods raise StorageFault."""
+
+    def __init__(self, logs: LogManager, opening: Opening) -> None:
+        self._logs = logs
+        self._opening = opening
+        self._storage: Storage = logs.resources.storage
+        self._epochs: list[tuple[int, int]] = []
+        self._file: File | None = None
+        self._base_offset = self._size_bytes = 0
+        self.end_offset = 0
+        self._directory = logs.clear(opening.topic, opening.partition)
+        self._storage.make_dir(self._directory)
+
+    def __repr__(self) -> str:
+        return f"<LocalCopy of {self._opening.topic}-{self._opening.partition} up to {self.end_offset}>"
+
+    def add(self, found: FoundRun, data: bytes | memoryview) -> None:
+        """Write the next run, into a new segment if this one is full."""
+        run = found.run
+        if run.base_offset < self.end_offset:
+            return  # it was shipped twice, which no broker does; the first one counts
+        if not self._epochs or run.leader_epoch > self._epochs[-1][0]:
+            self._epochs.append((run.leader_epoch, run.base_offset))
+        if self._file is None or not self._fits(run.next_offset, len(data)):
+            self._begin_segment(run.base_offset)
+        assert self._file is not None
+        self._file.pwritev([data], self._size_bytes)
+        self._size_bytes += len(data)
+        self.end_offset = run.next_offset
+
+    def _fits(self, next_offset: int, size_bytes: int) -> bool:
+        return (
+            self._size_bytes + size_bytes <= self._opening.config.segment_bytes
+            and next_offset - self._base_offset <= LARGEST_RELATIVE_OFFSET
+        )
+
+    def _begin_segment(self, base_offset: int) -> None:
+        self.close()
+        self._file = self._storage.create(segment_path(self._directory, base_offset, LOG_SUFFIX))
+        self._base_offset, self._size_bytes = base_offset, 0
+
+    def close(self) -> None:
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+    def open(self, end_offset: int) -> ShippedPartition:
+        """Open the partition, which goes on at this offset even if the runs before it are lost, and lead it."""
+        self.close()
+        opening = self._opening
+        small_files = {
+            checkpoints.LEADER_EPOCHS: leader_epochs.encode(self._epochs),
+            checkpoints.PARTITION_METADATA: checkpoints.encode_partition_metadata(opening.topic_id),
+        }
+        for name, data in small_files.items():
+            file = self._storage.create(f"{self._directory}/{name}")
+            file.pwritev([data], 0)
+            file.close()
+        partition = self._logs.open_made(opening.topic, opening.partition, self._directory, opening.config, end_offset)
+        assert isinstance(partition, ShippedPartition)
+        partition.lead(opening.epoch)
+        return partition

@@ -1,0 +1,160 @@
+"""The log's half of a broker over a store: it opens partitions from the WALs of others, and ships what they take to its own.
+
+Partitions that are to be opened in one tick read each WAL once, for all of them. An opening goes on until it is done or given up: an
+object that is gone sends it to the newest mark, and a fault of the local disk is tried again.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
+
+from horolog.broker.base.answers import Answer, run
+from horolog.broker.bucket.lineage_reader import Indexes, feed, read_indexes, runs_of
+from horolog.broker.bucket.local_copy import LocalCopy
+from horolog.broker.bucket.names import Wal
+from horolog.broker.bucket.parallel import in_parallel
+from horolog.broker.bucket.seams import ClusterSide, Opened, Opening
+from horolog.broker.bucket.shipped_partition import ShippedPartition
+from horolog.broker.bucket.shipped_safety import ShippedSafety
+from horolog.broker.bucket.store_access import StoreAccess
+from horolog.broker.bucket.wal_index import FoundRun, Gone
+from horolog.broker.bucket.wal_writer import WalWriter
+from horolog.broker.log.manager import LogManager
+from horolog.broker.log.partition import Partition
+from horolog.broker.log.storage import StorageFault
+from horolog.broker.on_record.cluster_file import Place
+
+if TYPE_CHECKING:
+    import asyncio
+
+log = logging.getLogger(__name__)
+
+OPENINGS_AT_ONCE = 8
+RETRY_S = 1.0
+
+
+class _Pending(NamedTuple):
+    """A partition that is being opened."""
+
+    opening: Opening
+    opened: Opened
+
+
+class BucketLog:
+    """See `seams.LogSide`."""
+
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        store: StoreAccess,
+        logs: LogManager,
+        safety: ShippedSafety,
+        cluster: ClusterSide,
+        new_nonce: Callable[[], bytes],
+    ) -> None:
+        self._loop = loop
+        self._store = store
+        self._logs = logs
+        self._safety = safety
+        self._cluster = cluster
+        self._new_nonce = new_nonce
+        self._pending: dict[Place, _Pending] = {}
+        self._queued: list[_Pending] = []
+        self._led: dict[Place, ShippedPartition] = {}
+        self.writer: WalWriter | None = None
+
+    def __repr__(self) -> str:
+        return f"<BucketLog of {len(self._led)} partitions, {len(self._pending)} are being opened, {self.writer!r}>"
+
+    # -- the WAL of this broker
+
+    def begin(self, wal: Wal) -> None:
+        self.writer = self._safety.begin(
+            lambda events: WalWriter(wal, self._store, self._new_nonce, events), self._cluster
+        )
+
+    def ship_all(self, partitions: Sequence[Partition], done: Callable[[int | None], None]) -> None:
+        self._safety.ship_all(partitions, done)
+
+    def is_behind(self) -> float:
+        return self._safety.is_behind()
+
+    def stop(self, *, is_fenced: bool) -> None:
+        if is_fenced:
+            log.warning("%r ships nothing any more: its WAL has ended", self)
+        self._safety.stop()
+        self.writer = None
+        self._pending.clear()
+
+    # -- partitions come and go
+
+    def open_from(self, opening: Opening, opened: Opened) -> None:
+        pending = self._pending[opening.place] = _Pending(opening, opened)
+        if not self._queued:
+            self._loop.call_soon(self._open_queued)
+        self._queued.append(pending)
+
+    def give_up(self, place: Place) -> None:
+        pending, partition = self._pending.pop(place, None), self._led.pop(place, None)
+        if partition is not None:
+            self._safety.drop(partition)
+            self._clear(partition.topic, partition.index)
+        elif pending is not None:
+            self._clear(pending.opening.topic, pending.opening.partition)
+
+    def _clear(self, topic: str, index: int) -> None:
+        try:
+            self._logs.clear(topic, index)
+        except StorageFault as fault:
+            log.error("what lies here of %s-%s is removed when it is led here again: %s", topic, index, fault)
+
+    def _open_queued(self) -> None:
+        queued, self._queued = self._queued, []
+        wanted = [one for one in queued if self._is_wanted(one)]
+        if wanted:
+            run(self._open_all(wanted))
+
+    def _is_wanted(self, pending: _Pending) -> bool:
+        return self._pending.get(pending.opening.place) is pending
+
+    async def _open_all(self, several: Sequence[_Pending]) -> None:
+        indexes = await read_indexes(self._store, [one.opening for one in several])
+        await in_parallel([partial(self._open, one, indexes) for one in several], OPENINGS_AT_ONCE)
+
+    async def _open(self, pending: _Pending, indexes: Indexes) -> None:
+        lost: set[str] = set()
+        while self._is_wanted(pending):
+            try:
+                await self._copy(pending, indexes, lost)
+            except Gone as gone:
+                lost.add(gone.missing)
+                indexes = await read_indexes(self._store, [pending.opening])
+            except StorageFault as fault:
+                log.error("%s-%s cannot be opened yet: %s", pending.opening.topic, pending.opening.partition, fault)
+                await Answer(self._pause)
+
+    def _pause(self, done: Callable[[None], None]) -> None:
+        self._loop.call_later(RETRY_S, done, None)
+
+    async def _copy(self, pending: _Pending, indexes: Indexes, lost: set[str]) -> None:
+        """Make the local log and open it, unless that is given up meanwhile. Raises Gone or StorageFault."""
+        opening = pending.opening
+        runs = runs_of(opening, indexes)
+        copy = LocalCopy(self._logs, opening)
+
+        def take(found: FoundRun, data: bytes | memoryview) -> None:
+            if self._is_wanted(pending):
+                copy.add(found, data)
+
+        try:
+            await feed(self._store, runs, take, lost)
+            if self._is_wanted(pending):
+                partition = copy.open(max((one.run.next_offset for one in runs), default=0))
+                del self._pending[opening.place]
+                self._led[opening.place] = partition
+                pending.opened(partition)
+        finally:
+            copy.close()

@@ -1,0 +1,132 @@
+"""The local log that is made of runs: segments, epochs, producers, and nothing of what lay there before."""
+
+import pytest
+
+from horolog.base.clock import ManualClock
+from horolog.broker.bucket import wal_object
+from horolog.broker.bucket.local_copy import LocalCopy
+from horolog.broker.bucket.names import Wal
+from horolog.broker.bucket.seams import Opening, Stretch
+from horolog.broker.bucket.shipped_partition import ShippedPartition
+from horolog.broker.bucket.wal_index import FoundRun
+from horolog.broker.bucket.wal_object import Identity
+from horolog.broker.log.files import checkpoints
+from horolog.broker.log.manager import LogManager
+from horolog.broker.log.partition import lookups
+from horolog.protocol.records.batch import encode_batch
+from horolog.protocol.records.record import Record
+from tests.support.log_model import NEW, NOW_MS, new_storage, read_all, small_config
+from tests.support.logs import broker_settings
+from tests.support.shipping import TOPIC_ID, append, run_at
+
+WAL = Wal(1, 10)
+
+
+@pytest.fixture
+def logs():
+    return LogManager(["/data"], new_storage(), ManualClock(NOW_MS), broker_settings(), kind=ShippedPartition)
+
+
+def opening(epoch=9):
+    return Opening("t", TOPIC_ID, 0, small_config(), (Stretch(epoch, Wal(3, 30)),))
+
+
+def stored(*runs):
+    """Runs as they are found in an object, with their bytes."""
+    data = wal_object.encode(Identity(WAL, 0, 1000, b"n" * 16, is_merged=True), runs)
+    return [(FoundRun("merged", one, None), data[one.position : one.end]) for one in wal_object.decode(data).runs]
+
+
+def copied(logs, *runs, epoch=9, end_offset=None):
+    copy = LocalCopy(logs, opening(epoch))
+    for found, data in stored(*runs):
+        copy.add(found, data)
+    return copy.open(copy.end_offset if end_offset is None else end_offset)
+
+
+def test_no_runs_make_an_empty_partition(logs):
+    partition = copied(logs)
+    assert (partition.log_start_offset, partition.high_watermark, partition.leader_epoch) == (0, 0, 9)
+    assert logs.partitions["t", 0] is partition
+    append(partition, 5)
+    assert partition.written_end == 1
+
+
+def test_all_that_the_runs_have_counts_at_once(logs):
+    partition = copied(logs, run_at(0, 0, count=2, epoch=1), run_at(2, 1, epoch=4))
+    assert partition.high_watermark == partition.written_end == partition.shipping_end == 3
+    assert [row[0] for row in read_all(partition)] == [0, 1, 2]
+    assert partition.topic_id == checkpoints.load_topic_id(logs.resources.storage, partition.directory) == TOPIC_ID
+    assert [lookups.epoch_at(partition, offset) for offset in range(4)] == [1, 1, 4, 9]
+    assert lookups.end_offset_for_epoch(partition, 1) == (1, 2)
+
+
+def test_segments_are_as_long_as_the_topic_allows(logs):
+    partition = copied(logs, *(run_at(n, n, size=300) for n in range(8)))
+    assert len(partition.segments) > 2
+    assert all(one.size_bytes <= partition.config.segment_bytes for one in partition.segments)
+    assert len(read_all(partition)) == 8
+    assert lookups.first_at_or_after(partition, 5).offset == 0
+
+
+def test_what_was_never_shipped_is_dropped(logs):
+    stray = logs.create("t", 0, small_config(), TOPIC_ID)
+    append(stray, 1, 2, 3)
+    partition = copied(logs, run_at(0, 0))
+    assert stray.condition.fault is not None
+    assert [row[0] for row in read_all(partition)] == [0]
+    append(partition, 8)
+    partition.shipped(2)
+    assert len(read_all(partition)) == 2
+
+
+def test_a_folder_that_is_not_open_is_dropped_too_and_its_files_are_removed(logs):
+    logs.open(lambda _: small_config())
+    storage = logs.resources.storage
+    append(logs.create("t", 0, small_config(), TOPIC_ID), 1)
+    logs.partitions.clear()
+    partition = copied(logs)
+    assert partition.written_end == 0
+    names = storage.list_dir("/data")
+    assert any(one.endswith("-delete") for one in names)
+    for job in logs.removal_jobs(NOW_MS):
+        job()
+    assert not [one for one in storage.list_dir("/data") if one.endswith("-delete")]
+
+
+def test_offsets_that_are_lost_are_not_given_out_again(logs):
+    partition = copied(logs, run_at(0, 0), end_offset=5)
+    append(partition, 7)
+    assert partition.written_end == 6
+
+
+def test_a_gap_inside_is_passed_over_by_readers(logs):
+    partition = copied(logs, run_at(0, 0), run_at(4, 1))
+    assert [row[0] for row in read_all(partition)] == [0, 4]
+
+
+def test_a_run_that_is_there_twice_counts_once(logs):
+    copy = LocalCopy(logs, opening())
+    ((found, data),) = stored(run_at(0, 0))
+    copy.add(found, data)
+    copy.add(found, data)
+    assert "up to 1" in repr(copy)
+    assert copy.open(1).size_bytes == len(data)
+
+
+def test_a_batch_that_was_shipped_and_not_answered_is_a_duplicate(logs):
+    records = [Record(0, 5, 0, b"k", b"v")]
+    data = bytes(encode_batch(records, producer_id=7, producer_epoch=0, base_sequence=0))
+    run = run_at(0, 0)._replace(pieces=[data])
+    partition = copied(logs, run)
+    again = partition.append(data, NOW_MS, produce_version=NEW)
+    assert (again.base_offset, again.last_offset, partition.log_end_offset) == (0, 0, 1)
+
+
+def test_a_copy_that_is_left_closes_its_file(logs):
+    copy = LocalCopy(logs, opening())
+    ((found, data),) = stored(run_at(0, 0))
+    copy.add(found, data)
+    copy.close()
+    copy.close()
+    assert copied(logs).written_end == 0

@@ -1,0 +1,282 @@
+"""The log's half: partitions are opened from the WALs of others, shipped to the own one, and given up; also in a store that misbehaves."""
+
+import itertools
+import random
+
+import pytest
+
+from horolog.base.clock import ManualClock
+from horolog.broker.base.answers import run
+from horolog.broker.bucket import wal_fencing
+from horolog.broker.bucket.fence import Fence
+from horolog.broker.bucket.log_side import RETRY_S, BucketLog
+from horolog.broker.bucket.names import Wal, key
+from horolog.broker.bucket.seams import Opening, Stretch
+from horolog.broker.bucket.shipped_partition import ShippedPartition
+from horolog.broker.bucket.shipped_safety import ShippedSafety, ShippingLimits
+from horolog.broker.bucket.store_access import StoreAccess
+from horolog.broker.log.manager import LogManager
+from tests.support.log_model import NOW_MS, new_storage, read_all, small_config
+from tests.support.logs import broker_settings
+from tests.support.shipping import (
+    TOPIC_ID,
+    ReadyStore,
+    StillLoop,
+    access_to,
+    append,
+    put_merged,
+    put_object,
+    run_at,
+)
+from tests.support.simulated_store import Schedule, SimulatedStore, Weather
+
+ONE, TWO = Wal(1, 10), Wal(2, 20)
+LIMITS = ShippingLimits(flush_ms=20, flush_bytes=600, unsafe_bytes=1 << 20)
+
+
+class Cluster:
+    def __init__(self):
+        self.fences = []
+
+    def fenced(self, fence):
+        self.fences.append(fence)
+
+    def proof_of_life(self, sent_s):
+        pass
+
+    def lineages(self):
+        return {}
+
+
+class Side:
+    """One broker's log over a store."""
+
+    def __init__(self, loop, access):
+        self.loop, self.cluster, self.opened = loop, Cluster(), []
+        nonces = itertools.count()
+        self.logs = LogManager(["/data"], new_storage(), ManualClock(NOW_MS), broker_settings(), kind=ShippedPartition)
+        self.safety = ShippedSafety(loop, lambda: LIMITS, lambda _: None, lambda: 0.0)
+        self.log = BucketLog(loop, access, self.logs, self.safety, self.cluster, lambda: b"%16d" % next(nonces))
+
+    def open(self, *lineage, partition=0):
+        stretches = tuple(Stretch(*one) for one in lineage)
+        opening = Opening("t", TOPIC_ID, partition, small_config(), stretches)
+        self.log.open_from(opening, self.opened.append)
+        return opening.place
+
+
+@pytest.fixture
+def store():
+    return ReadyStore()
+
+
+@pytest.fixture
+def side(store):
+    return Side(StillLoop(), access_to(store))
+
+
+def test_partitions_of_one_tick_read_a_wal_once(store, side):
+    put_object(store, ONE, 0, run_at(0, 0), run_at(0, 0, partition=1))
+    side.open((0, ONE, 1), (1, TWO))
+    side.open((0, ONE, 1), (1, TWO), partition=1)
+    assert side.opened == []
+    side.loop.advance()
+    assert [one.high_watermark for one in side.opened] == [1, 1]
+    assert [one.leader_epoch for one in side.opened] == [1, 1]
+    assert store.asked == [key(ONE.folder, 0)]
+
+
+def test_what_an_opened_partition_takes_is_shipped_in_its_epoch(store, side):
+    side.log.begin(TWO)
+    put_object(store, ONE, 0, run_at(0, 0))
+    side.open((0, ONE, 1), (3, TWO))
+    side.loop.advance()
+    (partition,) = side.opened
+    append(partition, 7)
+    ends = []
+    side.log.ship_all([partition], ends.append)
+    assert ends == [1]
+    assert side.log.is_behind() == 0
+    other = Side(StillLoop(), access_to(store))
+    other.open((0, ONE, 1), (3, TWO, 1), (4, Wal(3, 30)))
+    other.loop.advance()
+    assert [row[0] for row in read_all(other.opened[0])] == [0, 1]
+
+
+def test_an_object_that_is_merged_while_its_runs_are_read_is_found_again(store, side, monkeypatch):
+    monkeypatch.setattr("horolog.broker.bucket.wal_index.WHOLE_BYTES", 10)
+    put_object(store, ONE, 0, run_at(0, 0))
+    reads = itertools.count()
+
+    def before(name):
+        if name == key(ONE.folder, 0) and next(reads) == 1:
+            put_merged(store, ONE, 0, 1, run_at(0, 0))
+
+    store.before_read = before
+    side.open((0, ONE, 1), (1, TWO))
+    side.loop.advance()
+    assert [row[0] for row in read_all(side.opened[0])] == [0]
+
+
+def test_a_fault_of_the_disk_is_tried_again(store, side):
+    put_object(store, ONE, 0, run_at(0, 0))
+    side.logs.resources.storage.fail("write")
+    side.open((0, ONE, 1), (1, TWO))
+    side.loop.advance()
+    assert side.opened == []
+    side.loop.advance(RETRY_S)
+    assert [one.high_watermark for one in side.opened] == [1]
+
+
+def test_an_opening_that_is_given_up_opens_nothing(store, side):
+    put_object(store, ONE, 0, run_at(0, 0))
+    place = side.open((0, ONE, 1), (1, TWO))
+    side.log.give_up(place)
+    side.loop.advance()
+    assert side.opened == []
+    assert store.asked == []
+    store.before_read = lambda _: side.log.give_up(place)
+    side.open((0, ONE, 1), (1, TWO))
+    side.loop.advance()
+    assert side.opened == []
+    assert ("t", 0) not in side.logs.partitions
+
+
+def test_an_opening_that_takes_the_place_of_another_is_the_one_that_counts(store, side, monkeypatch):
+    monkeypatch.setattr("horolog.broker.bucket.wal_index.WHOLE_BYTES", 10)
+    put_object(store, ONE, 0, run_at(0, 0))
+    put_object(store, ONE, 1, run_at(1, 1))
+    reads = itertools.count()
+
+    def before(_):
+        if next(reads) == 1:
+            side.open((0, ONE, 2), (5, TWO))
+
+    store.before_read = before
+    side.open((0, ONE, 1), (1, TWO))
+    side.loop.advance()
+    assert [(one.leader_epoch, one.high_watermark) for one in side.opened] == [(5, 2)]
+
+
+def test_a_partition_that_is_given_up_is_dropped_with_its_files(store, side):
+    side.log.begin(TWO)
+    place = side.open((1, TWO))
+    side.loop.advance()
+    (partition,) = side.opened
+    append(partition, 7)
+    told = []
+    side.safety.make_safe([partition], told.append)
+    side.log.give_up(place)
+    assert list(told[0]) == [partition]
+    assert partition.condition.fault is not None
+    assert not side.logs.partitions
+    side.log.give_up(place)
+    side.loop.advance(1)
+    assert store.objects == {}
+
+
+def test_files_that_cannot_be_removed_are_left_to_the_next_opening(store, side, caplog):
+    place = side.open((1, TWO))
+    side.loop.advance()
+    side.logs.resources.storage.fail("rename")
+    side.log.give_up(place)
+    assert "removed when it is led here again" in caplog.text
+    side.open((3, TWO))
+    side.loop.advance()
+    assert side.opened[-1].leader_epoch == 3
+
+
+@pytest.mark.parametrize("is_fenced", [True, False])
+def test_after_a_stop_nothing_is_opened_or_shipped(store, side, is_fenced):
+    side.log.begin(TWO)
+    side.open((1, TWO))
+    side.loop.advance()
+    side.open((1, TWO), partition=1)
+    append(side.opened[0], 7)
+    ends = []
+    side.log.ship_all([side.opened[0]], ends.append)
+    assert ends == [1]
+    side.log.stop(is_fenced=is_fenced)
+    append(side.opened[0], 7)
+    side.log.ship_all([side.opened[0]], ends.append)
+    side.loop.advance(1)
+    assert ends == [1, None]
+    assert len(side.opened) == 1
+    assert list(store.objects) == [key(TWO.folder, 0)]
+
+
+def test_a_fence_reaches_the_cluster(store, side):
+    side.log.begin(TWO)
+    side.open((1, TWO))
+    side.loop.advance()
+    fence = Fence(TWO, 0, 3, b"f" * 16)
+    store.objects[key(TWO.folder, 0)] = fence.encode()
+    append(side.opened[0], 7)
+    side.log.ship_all(side.opened, lambda _: None)
+    assert side.cluster.fences == [fence]
+
+
+# A store that misbehaves
+
+
+class ScheduledLoop:
+    """The loop of a broker in virtual time."""
+
+    def __init__(self, schedule):
+        self.schedule = schedule
+
+    def call_soon(self, action, *arguments):
+        return self.call_later(0, action, *arguments)
+
+    def call_later(self, seconds, action, *arguments):
+        handle = Timer()
+        self.schedule.later(seconds, lambda: handle.is_cancelled or action(*arguments))
+        return handle
+
+
+class Timer:
+    is_cancelled = False
+
+    def cancel(self):
+        self.is_cancelled = True
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_whatever_was_safe_is_there_after_a_fence(seed):
+    """Appends go on until the fence, wherever that falls. Their offsets are those that a client was told, and none is told twice."""
+    schedule = Schedule()
+    store = SimulatedStore(schedule, seed, Weather())
+    chance = random.Random(seed)
+    access = StoreAccess(store, schedule.pause)
+    side = Side(ScheduledLoop(schedule), access)
+    side.log.begin(ONE)
+    side.open((1, ONE))
+    schedule.run()
+    (partition,) = side.opened
+    safe, refused, ends = [], [], []
+
+    def produce(number):
+        end = partition.log_end_offset
+        if side.log.writer is not None:
+            append(partition, *range(number, number + chance.randint(1, 4)))
+            told = partition.log_end_offset
+            side.safety.make_safe([partition], lambda failures: (refused if failures else safe).append((end, told)))
+
+    for number in range(60):
+        schedule.later(chance.uniform(0, 12), lambda number=number: produce(number))
+
+    async def end_it():
+        ends.append(await wal_fencing.fence(access, ONE, 2, b"f" * 16))
+
+    schedule.later(chance.uniform(1, 12), lambda: run(end_it()))
+    schedule.run(400)
+    assert ends, "the fence was made"
+    other = Side(ScheduledLoop(schedule), access)
+    other.open((1, ONE, ends[0]), (2, TWO))
+    schedule.run(800)
+    (taken_over,) = other.opened
+    assert [row[0] for row in read_all(taken_over)] == list(range(taken_over.written_end))
+    assert all(end <= taken_over.written_end for _, end in safe)
+    assert partition.high_watermark <= taken_over.written_end
+    if side.cluster.fences:
+        assert len(safe) + len(refused) == 60, "each is answered"
