@@ -28,6 +28,7 @@ __all__ = [
     "unshipped_runs",
     "wal_fencing",
     "wal_index",
+    "wal_merger",
     "wal_merging",
     "wal_numbers",
     "wal_object",

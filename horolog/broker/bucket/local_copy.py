@@ -11,7 +11,7 @@ from horolog.broker.bucket.shipped_partition import ShippedPartition
 from horolog.broker.bucket.wal_index import FoundRun
 from horolog.broker.log.files import checkpoints, leader_epochs
 from horolog.broker.log.indexes import LARGEST_RELATIVE_OFFSET
-from horolog.broker.log.manager import LogManager
+from horolog.broker.log.manager import LogManager, made_elsewhere
 from horolog.broker.log.segments import LOG_SUFFIX, segment_path
 from horolog.broker.log.storage import File, Storage
 
@@ -19,15 +19,16 @@ from horolog.broker.log.storage import File, Storage
 class LocalCopy:
     """The log of one partition while it is made; `end_offset` is where the runs end that were added. Methods raise StorageFault."""
 
-    def __init__(self, logs: LogManager, opening: Opening) -> None:
+    def __init__(self, logs: LogManager, opening: Opening, now_ms: int) -> None:
         self._logs = logs
         self._opening = opening
+        self._now_ms = now_ms
         self._storage: Storage = logs.resources.storage
         self._epochs: list[tuple[int, int]] = []
         self._file: File | None = None
         self._base_offset = self._size_bytes = 0
         self.end_offset = 0
-        self._directory = logs.clear(opening.topic, opening.partition)
+        self._directory = made_elsewhere.clear(logs, opening.topic, opening.partition)
         self._storage.make_dir(self._directory)
 
     def __repr__(self) -> str:
@@ -75,7 +76,15 @@ class LocalCopy:
             file = self._storage.create(f"{self._directory}/{name}")
             file.pwritev([data], 0)
             file.close()
-        partition = self._logs.open_made(opening.topic, opening.partition, self._directory, opening.config, end_offset)
+        partition = made_elsewhere.open_made(
+            self._logs,
+            opening.topic,
+            opening.partition,
+            self._directory,
+            opening.config,
+            end_offset,
+            self._now_ms,
+        )
         assert isinstance(partition, ShippedPartition)
         partition.lead(opening.epoch)
         return partition

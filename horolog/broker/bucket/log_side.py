@@ -1,4 +1,4 @@
-"""The log's half of a broker over a store: it opens partitions from the WALs of others, and ships what they take to its own.
+"""The log's half of a broker over a store: it opens partitions from the WALs of others, and ships what they take to its own WAL.
 
 Partitions that are to be opened in one tick read each WAL once, for all of them. An opening goes on until it is done or given up: an
 object that is gone sends it to the newest mark, and a fault of the local disk is tried again.
@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
+from horolog.base.clock import Clock
 from horolog.broker.base.answers import Answer, run
 from horolog.broker.bucket.lineage_reader import Indexes, feed, read_indexes, runs_of
 from horolog.broker.bucket.local_copy import LocalCopy
@@ -21,8 +22,9 @@ from horolog.broker.bucket.shipped_partition import ShippedPartition
 from horolog.broker.bucket.shipped_safety import ShippedSafety
 from horolog.broker.bucket.store_access import StoreAccess
 from horolog.broker.bucket.wal_index import FoundRun, Gone
+from horolog.broker.bucket.wal_merger import WalMerger
 from horolog.broker.bucket.wal_writer import WalWriter
-from horolog.broker.log.manager import LogManager
+from horolog.broker.log.manager import LogManager, made_elsewhere
 from horolog.broker.log.partition import Partition
 from horolog.broker.log.storage import StorageFault
 from horolog.broker.on_record.cluster_file import Place
@@ -34,6 +36,7 @@ log = logging.getLogger(__name__)
 
 OPENINGS_AT_ONCE = 8
 RETRY_S = 1.0
+MERGER_LOOKS_EVERY_S = 1.0
 
 
 class _Pending(NamedTuple):
@@ -54,6 +57,7 @@ class BucketLog:
         safety: ShippedSafety,
         cluster: ClusterSide,
         new_nonce: Callable[[], bytes],
+        clock: Clock,
     ) -> None:
         self._loop = loop
         self._store = store
@@ -61,10 +65,13 @@ class BucketLog:
         self._safety = safety
         self._cluster = cluster
         self._new_nonce = new_nonce
+        self._clock = clock
         self._pending: dict[Place, _Pending] = {}
         self._queued: list[_Pending] = []
         self._led: dict[Place, ShippedPartition] = {}
         self.writer: WalWriter | None = None
+        self.merger: WalMerger | None = None
+        self._merging: asyncio.Handle | None = None
 
     def __repr__(self) -> str:
         return f"<BucketLog of {len(self._led)} partitions, {len(self._pending)} are being opened, {self.writer!r}>"
@@ -75,6 +82,21 @@ class BucketLog:
         self.writer = self._safety.begin(
             lambda events: WalWriter(wal, self._store, self._new_nonce, events), self._cluster
         )
+        self.merger = WalMerger(
+            self._store, self.writer, self._cluster.lineages, self._new_nonce, self._clock.monotonic
+        )
+        self._stop_merging()
+        self._look_at_merger()
+
+    def _look_at_merger(self) -> None:
+        if self.merger is not None:
+            self.merger.look()
+            self._merging = self._loop.call_later(MERGER_LOOKS_EVERY_S, self._look_at_merger)
+
+    def _stop_merging(self) -> None:
+        if self._merging is not None:
+            self._merging.cancel()
+            self._merging = None
 
     def ship_all(self, partitions: Sequence[Partition], done: Callable[[int | None], None]) -> None:
         self._safety.ship_all(partitions, done)
@@ -86,7 +108,8 @@ class BucketLog:
         if is_fenced:
             log.warning("%r ships nothing any more: its WAL has ended", self)
         self._safety.stop()
-        self.writer = None
+        self._stop_merging()
+        self.writer = self.merger = None
         self._pending.clear()
 
     # -- partitions come and go
@@ -107,7 +130,7 @@ class BucketLog:
 
     def _clear(self, topic: str, index: int) -> None:
         try:
-            self._logs.clear(topic, index)
+            made_elsewhere.clear(self._logs, topic, index)
         except StorageFault as fault:
             log.error("what lies here of %s-%s is removed when it is led here again: %s", topic, index, fault)
 
@@ -143,7 +166,7 @@ class BucketLog:
         """Make the local log and open it, unless that is given up meanwhile. Raises Gone or StorageFault."""
         opening = pending.opening
         runs = runs_of(opening, indexes)
-        copy = LocalCopy(self._logs, opening)
+        copy = LocalCopy(self._logs, opening, self._clock.wall_ms())
 
         def take(found: FoundRun, data: bytes | memoryview) -> None:
             if self._is_wanted(pending):

@@ -8,12 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from functools import partial
 
 from horolog.broker.bucket.mark import WalMark, decode
 from horolog.broker.bucket.names import key
+from horolog.broker.bucket.parallel import in_parallel
 from horolog.broker.bucket.store_access import StoreAccess
 from horolog.broker.bucket.wal_object import Identity, NewRun, encode
 from horolog.broker.bucket.wal_writer import WalWriter
+
+DELETED_AT_ONCE = 8
 
 
 async def merge(
@@ -30,6 +34,6 @@ async def merge(
     other = await store.create(key(wal.marks, new.number), new.encode())
     if other is not None:
         return decode(other)  # whose removal is another broker's
-    for number in range(before.upto, upto):
-        await store.delete(key(wal.folder, number))
+    gone = [key(wal.folder, number) for number in range(before.upto, upto)]
+    await in_parallel([partial(store.delete, one) for one in gone], DELETED_AT_ONCE)
     return new

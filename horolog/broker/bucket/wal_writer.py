@@ -47,6 +47,8 @@ class WalWriter:
         self._sizes: dict[int, int] = {}
         self.next_number = 0
         self.safe_end = 0
+        self.safe_bytes = 0
+        """Of all objects whose numbers are safe."""
         self.is_fenced = False
 
     def __repr__(self) -> str:
@@ -86,7 +88,7 @@ class WalWriter:
         before = self.safe_end
         while self.safe_end in self._made:
             self._made.discard(self.safe_end)
-            del self._sizes[self.safe_end]
+            self.safe_bytes += self._sizes.pop(self.safe_end)
             self.safe_end += 1
         if self.safe_end > before:
             self._events.safe(self.safe_end)

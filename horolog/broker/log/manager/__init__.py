@@ -1,5 +1,6 @@
 """All partitions of a broker: the data folders, the folder of each partition, opening and deletion."""
 
+from horolog.broker.log.manager import made_elsewhere
 from horolog.broker.log.manager.data_folder import DataFolder, doom, partition_of
 from horolog.broker.log.manager.data_folders import DataFolders
 from horolog.broker.log.manager.folder_checkpoints import FolderCheckpoints
@@ -17,6 +18,7 @@ __all__ = [
     "Share",
     "doom",
     "held_by_parent",
+    "made_elsewhere",
     "partition_of",
     "whole",
 ]

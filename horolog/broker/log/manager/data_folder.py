@@ -193,15 +193,6 @@ class DataFolder:
             self._doomed_folders.append(_DoomedFolder(name, self._clock.wall_ms(), 0))
         return directory
 
-    def open_made(self, key: TopicPartition, config: TopicConfig, resources: Resources, end_offset: int) -> Partition:
-        """Open a partition whose folder was made anew, with the log up to this offset. Raises StorageFault."""
-        known = Circumstances(
-            was_clean=True, log_start_offset=0, now_ms=self._clock.wall_ms(), recovery_point=end_offset
-        )
-        partition = made(open_readable(place_in(self.path, key), config, resources, known))
-        self.partitions[key] = partition
-        return partition
-
     def _open_partition(
         self, key: TopicPartition, config: TopicConfig, known: Circumstances, resources: Resources
     ) -> Partition:
@@ -264,7 +255,7 @@ class DataFolder:
         try:
             partition = create_partition(place, topic_id, config, resources, self._clock.wall_ms())
         except StorageFault as fault:
-            self._forget_folder(place.directory)
+            _forget_folder(self._storage, place.directory)
             self.fault = str(fault)
             raise
         self.partitions[topic, index] = partition
@@ -291,14 +282,6 @@ class DataFolder:
         key = partition.topic, partition.index
         unmade = self._unmade.get(key)
         return unmade is not None and unmade.partition is partition and not self.holds(key)
-
-    def _forget_folder(self, directory: str) -> None:
-        """Remove the beginnings of a partition."""
-        try:
-            if self._storage.is_dir(directory):
-                remove_folder(self._storage, directory)
-        except StorageFault as fault:
-            log.error("%s was not made, and what there is of it cannot be removed: %s", directory, fault)
 
     def delete(self, partition: Partition) -> None:
         """Delete a partition, for good when this returns; its files are removed after `file.delete.delay.ms`."""
@@ -356,6 +339,15 @@ def place_in(data_folder: str, key: TopicPartition) -> PartitionFolder:
 
 def _name_of_doomed(name: str) -> str:
     return f"{name}.{uuid.uuid4().hex}{DELETED_FOLDER_SUFFIX}"
+
+
+def _forget_folder(storage: Storage, directory: str) -> None:
+    """Remove the beginnings of a partition."""
+    try:
+        if storage.is_dir(directory):
+            remove_folder(storage, directory)
+    except StorageFault as fault:
+        log.error("%s was not made, and what there is of it cannot be removed: %s", directory, fault)
 
 
 def doom(storage: Storage, directory: str) -> None:

@@ -29,7 +29,7 @@ from horolog.broker.log.recovery import (
     storage_below,
 )
 from horolog.broker.log.segments import ConvertedChunks
-from horolog.broker.log.storage import Storage, StorageFault, parent_of
+from horolog.broker.log.storage import Storage, StorageFault
 from horolog.protocol.topic_partition import TopicPartition
 
 log = logging.getLogger(__name__)
@@ -207,27 +207,6 @@ class LogManager:
         if folder is None:
             return self.create_or_offline(topic, index, config, topic_id, place)
         partition = folder.take_over((topic, index), config, self.resources, was_clean=was_clean)
-        self.partitions[topic, index] = partition
-        return partition
-
-    # -- partitions that are made from elsewhere
-
-    def clear(self, topic: str, index: int) -> str:
-        """Drop all that lies here of a partition; returns the path of a folder that is to be made. Raises StorageFault."""
-        known = self.partitions.pop((topic, index), None)
-        if known is not None:
-            self.folders.of(known).partitions.pop((topic, index), None)
-            known.condition.delete()
-            closing.close_files(known)
-        holders = [one for one in self.folders.usable() if one.holds((topic, index))]
-        for folder in holders[1:]:
-            folder.clear((topic, index))
-        return (holders[0] if holders else self.folders.for_new(None)).clear((topic, index))
-
-    def open_made(self, topic: str, index: int, directory: str, config: TopicConfig, end_offset: int) -> Partition:
-        """Open a partition whose folder, which `clear` has named, holds its log up to this offset. Raises StorageFault."""
-        folder = next(one for one in self.folders.usable() if one.path == parent_of(directory))
-        partition = folder.open_made((topic, index), config, self.resources, end_offset)
         self.partitions[topic, index] = partition
         return partition
 

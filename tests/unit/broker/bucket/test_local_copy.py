@@ -38,7 +38,7 @@ def stored(*runs):
 
 
 def copied(logs, *runs, epoch=9, end_offset=None):
-    copy = LocalCopy(logs, opening(epoch))
+    copy = LocalCopy(logs, opening(epoch), NOW_MS)
     for found, data in stored(*runs):
         copy.add(found, data)
     return copy.open(copy.end_offset if end_offset is None else end_offset)
@@ -106,7 +106,7 @@ def test_a_gap_inside_is_passed_over_by_readers(logs):
 
 
 def test_a_run_that_is_there_twice_counts_once(logs):
-    copy = LocalCopy(logs, opening())
+    copy = LocalCopy(logs, opening(), NOW_MS)
     ((found, data),) = stored(run_at(0, 0))
     copy.add(found, data)
     copy.add(found, data)
@@ -124,7 +124,7 @@ def test_a_batch_that_was_shipped_and_not_answered_is_a_duplicate(logs):
 
 
 def test_a_copy_that_is_left_closes_its_file(logs):
-    copy = LocalCopy(logs, opening())
+    copy = LocalCopy(logs, opening(), NOW_MS)
     ((found, data),) = stored(run_at(0, 0))
     copy.add(found, data)
     copy.close()

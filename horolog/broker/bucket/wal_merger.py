@@ -1,0 +1,106 @@
+"""Merges the safe numbers of this broker's WAL in the background, so that a take-over reads few objects and none of them is tiny.
+
+Their runs are read from the store again: the local log may be compacted by then, and memory has better uses. Runs of topics that are
+deleted are left out.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+
+from horolog.broker.base.answers import run
+from horolog.broker.bucket import wal_object
+from horolog.broker.bucket.mark import WalMark
+from horolog.broker.bucket.names import key
+from horolog.broker.bucket.parallel import in_parallel
+from horolog.broker.bucket.sealed_lines import FormatError
+from horolog.broker.bucket.seams import Lineage
+from horolog.broker.bucket.store_access import StoreAccess
+from horolog.broker.bucket.wal_merging import merge
+from horolog.broker.bucket.wal_object import NewRun
+from horolog.broker.bucket.wal_writer import WalWriter
+from horolog.broker.on_record.cluster_file import Place
+
+log = logging.getLogger(__name__)
+
+MOST_BYTES = 16 << 20
+MOST_NUMBERS = 500
+MOST_SECONDS = 60.0
+LEAST_NUMBERS = 16
+"""Fewer are not worth an object and a mark, however old they are."""
+AT_ONCE = 8
+
+
+class WalMerger:
+    """Of one WAL, from its first number on. `look` is called now and then."""
+
+    def __init__(
+        self,
+        store: StoreAccess,
+        writer: WalWriter,
+        lineages: Callable[[], Mapping[Place, Lineage]],
+        new_nonce: Callable[[], bytes],
+        now: Callable[[], float],
+    ) -> None:
+        self._store = store
+        self._writer = writer
+        self._lineages = lineages
+        self._new_nonce = new_nonce
+        self._now = now
+        self._mark: WalMark | None = None
+        self._merged_bytes = 0
+        self._since_s: float | None = None
+        self._is_merging = False
+
+    def __repr__(self) -> str:
+        return (
+            f"<WalMerger of {self._writer.wal}: {self.unmerged_count} numbers and {self.unmerged_bytes} bytes to merge>"
+        )
+
+    @property
+    def _upto(self) -> int:
+        return 0 if self._mark is None else self._mark.upto
+
+    @property
+    def unmerged_count(self) -> int:
+        return self._writer.safe_end - self._upto
+
+    @property
+    def unmerged_bytes(self) -> int:
+        return self._writer.safe_bytes - self._merged_bytes
+
+    def look(self) -> None:
+        """Merge if there is enough."""
+        if not self.unmerged_count or self._is_merging or self._writer.is_fenced:
+            return
+        if self._since_s is None:
+            self._since_s = self._now()
+        is_old = self._now() - self._since_s >= MOST_SECONDS and self.unmerged_count >= LEAST_NUMBERS
+        if is_old or self.unmerged_count >= MOST_NUMBERS or self.unmerged_bytes >= MOST_BYTES:
+            self._is_merging = True
+            run(self._merge(self._writer.safe_end, self._writer.safe_bytes))
+
+    async def _merge(self, upto: int, safe_bytes: int) -> None:
+        numbers = range(self._upto, upto)
+        found = await in_parallel([partial(self._runs_of, number) for number in numbers], AT_ONCE)
+        kept = self._lineages()
+        runs = [one for several in found for one in several if (one.topic_id, one.partition) in kept]
+        self._mark = await merge(self._store, self._writer, self._mark, upto, runs, self._new_nonce())
+        self._merged_bytes, self._since_s, self._is_merging = safe_bytes, None, False
+
+    async def _runs_of(self, number: int) -> Iterable[NewRun]:
+        """The runs of a number; none if the store has lost or altered it, which is logged."""
+        name = key(self._writer.wal.folder, number)
+        data = await self._store.read(name)
+        if data is None:
+            log.error("%s is lost: the store does not have it, and no mark says that it is gone", name)
+            return ()
+        try:
+            footer = wal_object.decode(data)
+        except FormatError as error:
+            log.error("%s cannot be read, and its batches are lost: %s", name, error)
+            return ()
+        view = memoryview(data)
+        return [NewRun(*one[:8], [view[one.position : one.end]]) for one in footer.runs]

@@ -1,0 +1,134 @@
+"""When the numbers of a WAL are merged, and what of them is kept."""
+
+import pytest
+
+from horolog.broker.bucket import wal_merger
+from horolog.broker.bucket.names import key
+from horolog.broker.bucket.wal_index import index_of
+from horolog.broker.bucket.wal_merger import LEAST_NUMBERS, MOST_SECONDS, WalMerger
+from horolog.broker.bucket.wal_writer import WalWriter
+from tests.support.shipping import TOPIC_ID, WAL, HeldStore, ReadyStore, access_to, in_full, run_at
+
+PLACE, OTHER = (TOPIC_ID, 0), (TOPIC_ID, 1)
+
+
+class Events:
+    def safe(self, upto): ...
+
+    def fenced(self, fence): ...
+
+
+class World:
+    def __init__(self, store=None):
+        self.store, self.now, self.kept = store or ReadyStore(), 0.0, {PLACE: (), OTHER: ()}
+        nonces = iter(range(10_000))
+
+        def new_nonce():
+            return b"%16d" % next(nonces)
+
+        self.writer = WalWriter(WAL, access_to(self.store), new_nonce, Events())
+        self.merger = WalMerger(access_to(self.store), self.writer, lambda: self.kept, new_nonce, lambda: self.now)
+
+    def ship(self, count, partition=0):
+        for _ in range(count):
+            number = self.writer.next_number
+            self.writer.ship([run_at(number, number, partition=partition)])
+
+    def keys(self, folder):
+        return sorted(one for one in self.store.objects if one.startswith(f"{folder}/"))
+
+    def offsets(self, place=PLACE):
+        index = in_full(index_of(access_to(self.store), WAL, self.writer.safe_end, {place: [0]}))
+        return [one.run.base_offset for one in index.get((place, 0), ())]
+
+
+@pytest.fixture
+def world():
+    return World()
+
+
+def test_nothing_is_merged_before_there_is_enough(world):
+    world.merger.look()
+    world.ship(LEAST_NUMBERS - 1)
+    world.merger.look()
+    world.now = MOST_SECONDS + 1
+    world.merger.look()
+    assert (world.merger.unmerged_count, world.keys("merged")) == (LEAST_NUMBERS - 1, [])
+
+
+def test_old_numbers_are_merged_and_removed(world):
+    world.ship(LEAST_NUMBERS)
+    world.merger.look()
+    assert world.keys("merged") == []
+    world.now = MOST_SECONDS
+    world.merger.look()
+    assert len(world.keys("merged")) == len(world.keys("mark")) == 1
+    assert world.keys("wal") == []
+    assert (world.merger.unmerged_count, world.merger.unmerged_bytes) == (0, 0)
+    assert world.offsets() == list(range(LEAST_NUMBERS))
+
+
+def test_age_counts_from_the_oldest_number_that_is_not_merged(world):
+    test_old_numbers_are_merged_and_removed(world)
+    world.ship(LEAST_NUMBERS)
+    world.merger.look()
+    world.now += MOST_SECONDS - 1
+    world.merger.look()
+    assert len(world.keys("merged")) == 1
+    world.now += 1
+    world.merger.look()
+    assert len(world.keys("merged")) == 2
+    assert world.offsets() == list(range(2 * LEAST_NUMBERS))
+
+
+@pytest.mark.parametrize(("bound", "value"), [("MOST_NUMBERS", 3), ("MOST_BYTES", 900)])
+def test_many_numbers_or_bytes_are_merged_at_once(world, monkeypatch, bound, value):
+    monkeypatch.setattr(wal_merger, bound, value)
+    world.ship(2)
+    world.merger.look()
+    assert world.keys("merged") == []
+    world.ship(1)
+    world.merger.look()
+    assert len(world.keys("merged")) == 1
+    assert world.offsets() == [0, 1, 2]
+
+
+def test_partitions_of_deleted_topics_are_left_out(world, monkeypatch):
+    monkeypatch.setattr(wal_merger, "MOST_NUMBERS", 2)
+    world.ship(1)
+    world.ship(1, partition=1)
+    del world.kept[OTHER]
+    world.merger.look()
+    assert (world.offsets(), world.offsets(OTHER)) == ([0], [])
+
+
+def test_one_merge_is_made_at_a_time_and_none_after_a_fence(monkeypatch):
+    monkeypatch.setattr(wal_merger, "MOST_NUMBERS", 1)
+    world = World(HeldStore())
+    world.ship(1)
+    world.store.answer(key(WAL.folder, 0))
+    world.merger.look()
+    (waiting,) = world.store.waiting
+    world.ship(1)
+    world.store.answer(key(WAL.folder, 1))
+    world.merger.look()
+    assert list(world.store.waiting) == [waiting]
+    fenced = World()
+    fenced.ship(1)
+    fenced.writer.is_fenced = True
+    fenced.merger.look()
+    assert fenced.keys("merged") == []
+
+
+@pytest.mark.parametrize("is_missing", [True, False])
+def test_a_number_that_the_store_has_lost_or_altered_costs_its_own_batches(world, monkeypatch, caplog, is_missing):
+    monkeypatch.setattr(wal_merger, "MOST_NUMBERS", 3)
+    world.ship(3)
+    name = key(WAL.folder, 1)
+    if is_missing:
+        del world.store.objects[name]
+    else:
+        world.store.objects[name] = world.store.objects[name][:-1]
+    world.merger.look()
+    assert world.offsets() == [0, 2]
+    assert name in caplog.text
