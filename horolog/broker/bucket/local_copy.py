@@ -28,8 +28,8 @@ class LocalCopy:
         self._file: File | None = None
         self._base_offset = self._size_bytes = 0
         self.end_offset = 0
-        self._directory = made_elsewhere.clear(logs, opening.topic, opening.partition)
-        self._storage.make_dir(self._directory)
+        self._place = made_elsewhere.clear(logs, opening.topic, opening.partition)
+        self._storage.make_dir(self._place.directory)
 
     def __repr__(self) -> str:
         return f"<LocalCopy of {self._opening.topic}-{self._opening.partition} up to {self.end_offset}>"
@@ -56,7 +56,7 @@ class LocalCopy:
 
     def _begin_segment(self, base_offset: int) -> None:
         self.close()
-        self._file = self._storage.create(segment_path(self._directory, base_offset, LOG_SUFFIX))
+        self._file = self._storage.create(segment_path(self._place.directory, base_offset, LOG_SUFFIX))
         self._base_offset, self._size_bytes = base_offset, 0
 
     def close(self) -> None:
@@ -73,18 +73,10 @@ class LocalCopy:
             checkpoints.PARTITION_METADATA: checkpoints.encode_partition_metadata(opening.topic_id),
         }
         for name, data in small_files.items():
-            file = self._storage.create(f"{self._directory}/{name}")
+            file = self._storage.create(f"{self._place.directory}/{name}")
             file.pwritev([data], 0)
             file.close()
-        partition = made_elsewhere.open_made(
-            self._logs,
-            opening.topic,
-            opening.partition,
-            self._directory,
-            opening.config,
-            end_offset,
-            self._now_ms,
-        )
+        partition = made_elsewhere.open_made(self._logs, self._place, opening.config, end_offset, self._now_ms)
         assert isinstance(partition, ShippedPartition)
         partition.lead(opening.epoch)
         return partition

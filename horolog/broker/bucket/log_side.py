@@ -39,6 +39,14 @@ RETRY_S = 1.0
 MERGER_LOOKS_EVERY_S = 1.0
 
 
+class Surroundings(NamedTuple):
+    """What a broker has around it."""
+
+    loop: asyncio.AbstractEventLoop
+    clock: Clock
+    new_nonce: Callable[[], bytes]
+
+
 class _Pending(NamedTuple):
     """A partition that is being opened."""
 
@@ -51,21 +59,17 @@ class BucketLog:
 
     def __init__(
         self,
-        loop: asyncio.AbstractEventLoop,
+        around: Surroundings,
         store: StoreAccess,
         logs: LogManager,
         safety: ShippedSafety,
         cluster: ClusterSide,
-        new_nonce: Callable[[], bytes],
-        clock: Clock,
     ) -> None:
-        self._loop = loop
+        self._loop, self._clock, self._new_nonce = around
         self._store = store
         self._logs = logs
         self._safety = safety
         self._cluster = cluster
-        self._new_nonce = new_nonce
-        self._clock = clock
         self._pending: dict[Place, _Pending] = {}
         self._queued: list[_Pending] = []
         self._led: dict[Place, ShippedPartition] = {}

@@ -3,12 +3,16 @@
 The local log is a copy. It is written first, and what it holds behind the high watermark may end with this broker, so no reader, group or
 producer learns of it. A local log that comes back from a fault with another end than it had cannot be trusted: runs of it may be on their
 way. It stays offline until the partition is opened from the store.
+
+Nothing is deleted by time or size: a log that is opened from the store again would begin before its start.
 """
 
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 
+from horolog.broker.config.topic_settings import TopicConfig
 from horolog.broker.log.partition import OpenedPartition, Partition
 from horolog.broker.log.producers import Completed
 
@@ -26,6 +30,9 @@ class ShippedPartition(Partition):
         super().__init__(opened)
         self.shipping_end = self.high_watermark
         """The end of the records that are shipped or under way."""
+
+    def configure(self, config: TopicConfig) -> None:
+        super().configure(replace(config, delete=False))
 
     def take_growth(self) -> int:
         """How many bytes were appended since this was asked last."""

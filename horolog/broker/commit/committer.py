@@ -91,10 +91,11 @@ class Committer:
         metrics: Metrics,
         monotonic: Callable[[], float],
     ) -> None:
+        """`on_written` wakes readers, unless the safety holds all commits and does it itself."""
         self._loop = loop
         self._safety = safety
         self.holds_all = safety.holds_all
-        self._on_written = on_written
+        self._on_written = _nobody if safety.holds_all else on_written
         self._monotonic = monotonic
         self._ticks = 0
         self._write_seconds = metrics.histogram(WRITE_SECONDS)
@@ -217,6 +218,10 @@ class Committer:
         if not self._is_idle:
             self._idle = self._idle or asyncio.Event()
             await self._idle.wait()
+
+
+def _nobody(written: Iterable[Partition]) -> None:
+    """Readers wait until records are safe: whatever makes them safe wakes them."""
 
 
 def _tell(told: Iterable[Answerable | None]) -> None:

@@ -31,7 +31,6 @@ from horolog.broker.cluster.left_folders import NoRoomToMerge
 from horolog.broker.cluster.new_topics import NewTopic
 from horolog.broker.cluster.placement import Placement
 from horolog.broker.commit.committer import Committer
-from horolog.broker.commit.safety import LocalSafety
 from horolog.broker.commit.waiting import Waiting
 from horolog.broker.config.divided_settings import divided
 from horolog.broker.config.first_topics import parse as parse_first_topics
@@ -132,7 +131,7 @@ class Broker:
         self.workers = ThreadPoolExecutor(DISK_WORKERS, thread_name_prefix="disk")
         if settings.horolog_read_only:
             storage = _only_read(storage, data_dirs)
-        self.logs = LogManager(data_dirs, storage, clock, self.settings, process.share)
+        self.logs = LogManager(data_dirs, storage, clock, self.settings, process.share, process.partitions)
         # A worker must not share descriptors with the loop: see RealStorage.
         own_storage = _of_workers(storage)
         file = ClusterFile(storage, data_dirs[0], lambda: [folder.path for folder in self.logs.folders.usable()])
@@ -145,7 +144,7 @@ class Broker:
         if self.authorizer is not None:
             self._go_by_rules(self.authorizer)
         self.waiting = Waiting(loop)
-        safety = LocalSafety(loop, self.workers, self.metrics, clock.monotonic)
+        safety = process.new_safety(loop, self.workers, self.metrics, clock, self.waiting.changed)
         self.committer = Committer(loop, safety, self.waiting.changed, self.metrics, clock.monotonic)
         self.audit = _audit(self, process.labels, loop)
         expiry_clock = ExpiryClock(clock, lambda: self.settings.horolog_clock_jump_wait_ms)

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -13,15 +13,22 @@ from horolog.base.clock import Clock
 from horolog.broker.base.own_thread import Beside
 from horolog.broker.cluster.membership import Membership, SoleMember
 from horolog.broker.cluster.peers import NO_PEERS, Peers
+from horolog.broker.commit.safety import LocalSafety
 from horolog.broker.config.listeners import Address
 from horolog.broker.config.settings import Settings
 from horolog.broker.log.manager import LogManager, Share, whole
+from horolog.broker.log.partition import Partition
 from horolog.broker.network.dispatch import Dispatcher
 from horolog.broker.network.limits import ConnectionLimits
 from horolog.broker.network.listener import Listener
 from horolog.broker.on_record.cluster_file import ClusterFile
 
 if TYPE_CHECKING:
+    import asyncio
+    from concurrent.futures import Executor
+
+    from horolog.broker.base.metrics import Metrics
+    from horolog.broker.commit.safety import Safety
     from horolog.broker.network.conversation import HandshakeFactory
     from horolog.broker.observability.http import MetricsServer
     from horolog.broker.security.tls_wire import TlsDoor
@@ -30,7 +37,21 @@ if TYPE_CHECKING:
         [Address, Dispatcher, Clock, ConnectionLimits, HandshakeFactory | None, TlsDoor | None], Listener
     ]
     NewPeerListeners = Callable[[Dispatcher, Clock, ConnectionLimits], Sequence[Listener]]
+    NewSafety = Callable[
+        [asyncio.AbstractEventLoop, Executor, Metrics, Clock, Callable[[Iterable[Partition]], None]], Safety
+    ]
     BeginHttp = Callable[[MetricsServer, tuple[str, int]], Awaitable[None]]
+
+
+def local_safety(
+    loop: asyncio.AbstractEventLoop,
+    disk: Executor,
+    metrics: Metrics,
+    clock: Clock,
+    shown: Callable[[Iterable[Partition]], None],  # noqa: ARG001 - records count when they are written
+) -> Safety:
+    """Records are safe once the disk has them."""
+    return LocalSafety(loop, disk, metrics, clock.monotonic)
 
 
 @dataclass(frozen=True)
@@ -53,6 +74,10 @@ class BrokerProcess:
     """The advertised port of each node, by the listener; nodes that are not there have the listener's."""
     labels: Mapping[str, object] = field(default_factory=dict)
     """What lines of the log and of the audit trail say of this process."""
+    new_safety: NewSafety = local_safety
+    """Makes what says when records are safe; it gets the function that wakes readers, if it holds all commits."""
+    partitions: type[Partition] = Partition
+    """The class of the broker's partitions."""
 
 
 def sole(settings: Settings, beside: Beside) -> BrokerProcess:

@@ -1,15 +1,14 @@
 """Partitions whose logs are made from elsewhere: the folder is dropped, made anew by the caller, and opened as after a clean stop."""
 
 from horolog.broker.config.topic_settings import TopicConfig
-from horolog.broker.log.manager.data_folder import place_in
 from horolog.broker.log.manager.manager import LogManager
 from horolog.broker.log.partition import Partition, closing, made
-from horolog.broker.log.recovery import Circumstances, open_readable
+from horolog.broker.log.recovery import Circumstances, PartitionFolder, open_readable
 from horolog.broker.log.storage import parent_of
 
 
-def clear(logs: LogManager, topic: str, index: int) -> str:
-    """Drop all that lies here of a partition; returns the path of a folder that is to be made. Raises StorageFault."""
+def clear(logs: LogManager, topic: str, index: int) -> PartitionFolder:
+    """Drop all that lies here of a partition; returns the folder that is to be made. Raises StorageFault."""
     key = topic, index
     known = logs.partitions.pop(key, None)
     if known is not None:
@@ -19,15 +18,13 @@ def clear(logs: LogManager, topic: str, index: int) -> str:
     holders = [one for one in logs.folders.usable() if one.holds(key)]
     for folder in holders[1:]:
         folder.clear(key)
-    return (holders[0] if holders else logs.folders.for_new(None)).clear(key)
+    return PartitionFolder(*key, (holders[0] if holders else logs.folders.for_new(None)).clear(key))
 
 
-def open_made(
-    logs: LogManager, topic: str, index: int, directory: str, config: TopicConfig, end_offset: int, now_ms: int
-) -> Partition:
+def open_made(logs: LogManager, place: PartitionFolder, config: TopicConfig, end_offset: int, now_ms: int) -> Partition:
     """Open a partition whose folder, which `clear` has named, holds its log up to this offset. Raises StorageFault."""
-    folder = next(one for one in logs.folders.usable() if one.path == parent_of(directory))
+    folder = next(one for one in logs.folders.usable() if one.path == parent_of(place.directory))
     known = Circumstances(was_clean=True, log_start_offset=0, now_ms=now_ms, recovery_point=end_offset)
-    partition = made(open_readable(place_in(folder.path, (topic, index)), config, logs.resources, known))
-    folder.partitions[topic, index] = logs.partitions[topic, index] = partition
+    partition = made(open_readable(place, config, logs.resources, known))
+    folder.partitions[place.topic, place.number] = logs.partitions[place.topic, place.number] = partition
     return partition

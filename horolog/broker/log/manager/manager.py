@@ -45,9 +45,9 @@ class LogManager:
         clock: Clock,
         settings: Settings,
         share: Share | None = None,
-        kind: type[Partition] | None = None,
+        kind: type[Partition] = Partition,
     ) -> None:
-        """`kind`: the class of partitions, if it is a subclass."""
+        """`kind` is the class of partitions."""
         may_make = not settings.horolog_read_only
         self.share = share or whole(settings.node_id)
         self.folders = DataFolders(data_dirs, storage, clock, self.share.owner, self.share, may_make=may_make)

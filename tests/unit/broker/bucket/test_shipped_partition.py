@@ -3,7 +3,7 @@
 import pytest
 
 from horolog.broker.bucket.shipped_partition import ShippedPartition
-from horolog.broker.log.partition import OffsetOutOfRange, Resources, append_marker, lookups
+from horolog.broker.log.partition import OffsetOutOfRange, Resources, append_marker, log_start, lookups
 from horolog.broker.log.recovery import Circumstances, PartitionFolder, create_partition, open_log
 from horolog.broker.log.storage import StorageFault
 from horolog.protocol.records.control import Marker
@@ -102,6 +102,15 @@ def test_a_failed_write_takes_back_what_is_not_written_and_no_more(partition, re
     append(partition, 8)
     partition.shipped(3)
     assert len(partition.read(2, 1 << 20)) > 0
+
+
+def test_nothing_is_deleted_by_time(partition):
+    partition.configure(small_config(retention_ms=1, delete=True))
+    append(partition, 5, 6)
+    partition.shipped(2)
+    partition.roll(NOW_MS)
+    assert log_start.apply_retention(partition, NOW_MS) == []
+    assert partition.log_start_offset == 0
 
 
 def opened_again(partition, resources):

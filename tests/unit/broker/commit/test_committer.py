@@ -152,9 +152,13 @@ class HoldingSafety:
         self.calls.append(done)
 
 
+def too_early(_: object) -> None:
+    raise AssertionError("readers wait for the safety")
+
+
 def holding() -> tuple[Committer, HoldingSafety]:
     safety = HoldingSafety()
-    return Committer(asyncio.get_running_loop(), safety, lambda _: None, Metrics(), ManualClock().monotonic), safety
+    return Committer(asyncio.get_running_loop(), safety, too_early, Metrics(), ManualClock().monotonic), safety
 
 
 async def test_a_safety_that_holds_all_commits_gets_each_tick_at_once() -> None:

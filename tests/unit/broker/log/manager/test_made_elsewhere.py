@@ -41,7 +41,8 @@ def id_of(logs, number):
 
 def made_elsewhere(logs, end_offset=2):
     """A folder as another room makes it: a log of two records, which another partition has written."""
-    directory = clear(logs, "t", 0)
+    place = clear(logs, "t", 0)
+    directory = place.directory
     storage = logs.resources.storage
     other = logs.create("other", 0, CONFIG, TOPIC_ID)
     append(other)
@@ -51,7 +52,7 @@ def made_elsewhere(logs, end_offset=2):
     file = storage.create(f"{directory}/{0:020d}.log")
     file.pwritev([segment.log.pread(segment.size_bytes, 0)], 0)
     file.close()
-    return open_made(logs, "t", 0, directory, CONFIG, end_offset, NOW_MS)
+    return open_made(logs, place, CONFIG, end_offset, NOW_MS)
 
 
 def test_a_folder_that_was_made_elsewhere_is_opened(machine):
@@ -75,7 +76,7 @@ def test_a_partition_is_cleared_wherever_it_lies(machine):
     known = logs.create("t", 0, CONFIG, TOPIC_ID, id_of(logs, 1))
     append(known)
     machine.storage.make_dir(f"{A}/t-0")
-    directory = clear(logs, "t", 0)
+    directory = clear(logs, "t", 0).directory
     assert directory in {f"{A}/t-0", f"{B}/t-0"}
     assert known.condition.is_deleted
     assert not logs.partitions
