@@ -39,7 +39,7 @@ RETRY_S = 1.0
 MERGER_LOOKS_EVERY_S = 1.0
 
 
-class Surroundings(NamedTuple):
+class Around(NamedTuple):
     """What a broker has around it."""
 
     loop: asyncio.AbstractEventLoop
@@ -59,7 +59,7 @@ class BucketLog:
 
     def __init__(
         self,
-        around: Surroundings,
+        around: Around,
         store: StoreAccess,
         logs: LogManager,
         safety: ShippedSafety,

@@ -9,7 +9,7 @@ from horolog.base.clock import ManualClock
 from horolog.broker.base.answers import run
 from horolog.broker.bucket import wal_fencing
 from horolog.broker.bucket.fence import Fence
-from horolog.broker.bucket.log_side import RETRY_S, BucketLog, Surroundings
+from horolog.broker.bucket.log_side import RETRY_S, BucketLog, Around
 from horolog.broker.bucket.names import Wal, key
 from horolog.broker.bucket.seams import Opening, Stretch
 from horolog.broker.bucket.shipped_partition import ShippedPartition
@@ -65,7 +65,7 @@ class Side:
         nonces = itertools.count()
         self.logs = LogManager(["/data"], new_storage(), ManualClock(NOW_MS), broker_settings(), kind=ShippedPartition)
         self.safety = ShippedSafety(loop, lambda: LIMITS, lambda _: None, lambda: 0.0)
-        around = Surroundings(loop, Clock(loop), lambda: b"%16d" % next(nonces))
+        around = Around(loop, Clock(loop), lambda: b"%16d" % next(nonces))
         self.log = BucketLog(around, access, self.logs, self.safety, self.cluster)
 
     def open(self, *lineage, partition=0):
