@@ -28,7 +28,7 @@ class LocalCopy:
         self._file: File | None = None
         self._base_offset = self._size_bytes = 0
         self.end_offset = 0
-        self._place = made_elsewhere.clear(logs, opening.topic, opening.partition)
+        self._place = made_elsewhere.clear(logs, opening.topic, opening.partition, opening.config)
         self._storage.make_dir(self._place.directory)
 
     def __repr__(self) -> str:

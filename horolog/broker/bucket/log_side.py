@@ -24,6 +24,7 @@ from horolog.broker.bucket.store_access import StoreAccess
 from horolog.broker.bucket.wal_index import FoundRun, Gone
 from horolog.broker.bucket.wal_merger import WalMerger
 from horolog.broker.bucket.wal_writer import WalWriter
+from horolog.broker.config.topic_settings import TopicConfig
 from horolog.broker.log.manager import LogManager, made_elsewhere
 from horolog.broker.log.partition import Partition
 from horolog.broker.log.storage import StorageFault
@@ -128,13 +129,13 @@ class BucketLog:
         pending, partition = self._pending.pop(place, None), self._led.pop(place, None)
         if partition is not None:
             self._safety.drop(partition)
-            self._clear(partition.topic, partition.index)
+            self._clear(partition.topic, partition.index, partition.config)
         elif pending is not None:
-            self._clear(pending.opening.topic, pending.opening.partition)
+            self._clear(pending.opening.topic, pending.opening.partition, pending.opening.config)
 
-    def _clear(self, topic: str, index: int) -> None:
+    def _clear(self, topic: str, index: int, config: TopicConfig) -> None:
         try:
-            made_elsewhere.clear(self._logs, topic, index)
+            made_elsewhere.clear(self._logs, topic, index, config)
         except StorageFault as fault:
             log.error("what lies here of %s-%s is removed when it is led here again: %s", topic, index, fault)
 

@@ -180,19 +180,6 @@ class DataFolder:
         self.partitions[key] = partition
         return partition
 
-    def clear(self, key: TopicPartition) -> str:
-        """Delete a partition's folder, if there is one that is not open; returns its path, where it may be made anew.
-
-        Raises StorageFault.
-        """
-        directory = place_in(self.path, key).directory
-        self.checkpoints.make_room_for(key)
-        if self.holds(key):
-            name = _name_of_doomed(f"{key[0]}-{key[1]}")
-            self._storage.rename(directory, f"{self.path}/{name}")
-            self._doomed_folders.append(_DoomedFolder(name, self._clock.wall_ms(), 0))
-        return directory
-
     def _open_partition(
         self, key: TopicPartition, config: TopicConfig, known: Circumstances, resources: Resources
     ) -> Partition:

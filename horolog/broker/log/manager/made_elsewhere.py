@@ -1,13 +1,14 @@
 """Partitions whose logs are made from elsewhere: the folder is dropped, made anew by the caller, and opened as after a clean stop."""
 
 from horolog.broker.config.topic_settings import TopicConfig
+from horolog.broker.log.manager.data_folder import place_in
 from horolog.broker.log.manager.manager import LogManager
 from horolog.broker.log.partition import Partition, closing, made
-from horolog.broker.log.recovery import Circumstances, PartitionFolder, open_readable
+from horolog.broker.log.recovery import Circumstances, PartitionFolder, offline_partition, open_readable
 from horolog.broker.log.storage import parent_of
 
 
-def clear(logs: LogManager, topic: str, index: int) -> PartitionFolder:
+def clear(logs: LogManager, topic: str, index: int, config: TopicConfig) -> PartitionFolder:
     """Drop all that lies here of a partition; returns the folder that is to be made. Raises StorageFault."""
     key = topic, index
     known = logs.partitions.pop(key, None)
@@ -16,9 +17,11 @@ def clear(logs: LogManager, topic: str, index: int) -> PartitionFolder:
         known.condition.delete()
         closing.close_files(known)
     holders = [one for one in logs.folders.usable() if one.holds(key)]
-    for folder in holders[1:]:
-        folder.clear(key)
-    return PartitionFolder(*key, (holders[0] if holders else logs.folders.for_new(None)).clear(key))
+    for folder in holders:
+        folder.delete(offline_partition(place_in(folder.path, key), config, logs.resources, "it is made anew"))
+    folder = holders[0] if holders else logs.folders.for_new(None)
+    folder.checkpoints.make_room_for(key)
+    return place_in(folder.path, key)
 
 
 def open_made(logs: LogManager, place: PartitionFolder, config: TopicConfig, end_offset: int, now_ms: int) -> Partition:

@@ -9,7 +9,7 @@ from horolog.base.clock import ManualClock
 from horolog.broker.base.answers import run
 from horolog.broker.bucket import wal_fencing
 from horolog.broker.bucket.fence import Fence
-from horolog.broker.bucket.log_side import RETRY_S, BucketLog, Around
+from horolog.broker.bucket.log_side import RETRY_S, Around, BucketLog
 from horolog.broker.bucket.names import Wal, key
 from horolog.broker.bucket.seams import Opening, Stretch
 from horolog.broker.bucket.shipped_partition import ShippedPartition

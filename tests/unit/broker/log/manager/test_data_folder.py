@@ -696,20 +696,3 @@ def opened(machine):
     folder = claimed(machine)
     folder.open(lambda _: CONFIG, Resources(machine.storage))
     return folder
-
-
-def test_a_folder_that_is_cleared_is_gone_with_its_start_and_removed_in_the_background(machine):
-    logs = machine.start()
-    partition = logs.create("t", 0, CONFIG, TOPIC_ID)
-    for _ in range(3):
-        append(partition)
-    log_start.delete_records_before(partition, 2)
-    logs.write_log_starts()
-    (folder,) = logs.folders.usable()
-    folder.partitions.clear()
-    assert folder.clear(("t", 0)) == folder.clear(("t", 0)) == "/srv/data/t-0"
-    assert not folder.holds(("t", 0))
-    assert folder.checkpoints.start_of(("t", 0)) == 0
-    (job,) = folder.removal_jobs(NOW_MS)
-    job()
-    assert not [name for name in machine.storage.list_dir("/srv/data") if name.endswith("-delete")]

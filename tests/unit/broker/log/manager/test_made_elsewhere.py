@@ -41,7 +41,7 @@ def id_of(logs, number):
 
 def made_elsewhere(logs, end_offset=2):
     """A folder as another room makes it: a log of two records, which another partition has written."""
-    place = clear(logs, "t", 0)
+    place = clear(logs, "t", 0, CONFIG)
     directory = place.directory
     storage = logs.resources.storage
     other = logs.create("other", 0, CONFIG, TOPIC_ID)
@@ -76,7 +76,7 @@ def test_a_partition_is_cleared_wherever_it_lies(machine):
     known = logs.create("t", 0, CONFIG, TOPIC_ID, id_of(logs, 1))
     append(known)
     machine.storage.make_dir(f"{A}/t-0")
-    directory = clear(logs, "t", 0).directory
+    directory = clear(logs, "t", 0, CONFIG).directory
     assert directory in {f"{A}/t-0", f"{B}/t-0"}
     assert known.condition.is_deleted
     assert not logs.partitions
