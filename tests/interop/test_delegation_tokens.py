@@ -16,6 +16,7 @@ from horolog.client.security import Security
 from horolog.client.values.errors import KafkaError
 from horolog.protocol.messages.delegation_tokens import CreateDelegationTokenRequest
 from tests.interop.java_logins import outcomes
+from tests.interop.toolchains import go_program
 from tests.support.sasl_brokers import MODULES, PASSWORD, Door, horolog, real_kafka
 
 pytestmark = [pytest.mark.kafka_jars, pytest.mark.java, pytest.mark.timeout(300)]
@@ -60,6 +61,28 @@ def tool(door: Door, tmp_path: Path) -> Callable[..., str]:
     return run
 
 
+def output_of(command: list[str]) -> str:
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=True).stdout
+
+
+async def new_token(door: Door) -> tuple[str, str]:
+    """The id and the password of a token of alice."""
+    alice = Security.of(dict(line.split("=", 1) for line in settings("alice", PASSWORD).splitlines()))
+    async with Client(door.closed, security=alice) as client:
+        made = await client.request(CreateDelegationTokenRequest(renewers=[], max_lifetime_ms=60_000))
+        return made.token_id, base64.b64encode(made.hmac).decode()
+
+
+@pytest.mark.long
+@pytest.mark.go
+async def test_franz_go_logs_in_by_a_token(door: Door, tmp_path: Path) -> None:
+    token_id, password = await new_token(door)
+    await comes_in(door, token_id, password, "SCRAM-SHA-256")
+    program = [*go_program("login")(tmp_path), "franz-go", door.closed, "SCRAM-SHA-256 by token", token_id]
+    for word, outcome in ((password, "in"), ("A" * 88, "refused")):
+        assert output_of([*program, word]).startswith(outcome)
+
+
 @pytest.mark.long
 def test_a_token_from_its_making_to_its_end(door: Door, tool: Callable[..., str], tmp_path: Path) -> None:
     made = tool("--create", "--max-life-time-period", "-1", "--renewer-principal", "User:bob")
@@ -86,18 +109,15 @@ def test_a_token_from_its_making_to_its_end(door: Door, tool: Callable[..., str]
 
 @pytest.mark.long
 async def test_our_client_logs_in_by_a_token(door: Door) -> None:
-    alice = Security.of(dict(line.split("=", 1) for line in settings("alice", PASSWORD).splitlines()))
-    async with Client(door.closed, security=alice) as client:
-        made = await client.request(CreateDelegationTokenRequest(renewers=[], max_lifetime_ms=60_000))
-        password = base64.b64encode(made.hmac).decode()
-        for mechanism in ("SCRAM-SHA-256", "SCRAM-SHA-512"):
-            text = settings(made.token_id, password, mechanism=mechanism, token=True)
-            token = Security.of(dict(line.split("=", 1) for line in text.splitlines()))
-            await comes_in(door, token)
+    token_id, password = await new_token(door)
+    for mechanism in ("SCRAM-SHA-256", "SCRAM-SHA-512"):
+        await comes_in(door, token_id, password, mechanism)
 
 
-async def comes_in(door: Door, security: Security) -> None:
+async def comes_in(door: Door, token_id: str, password: str, mechanism: str) -> None:
     """Real brokers know of a new token a moment later."""
+    text = settings(token_id, password, mechanism=mechanism, token=True)
+    security = Security.of(dict(line.split("=", 1) for line in text.splitlines()))
     for left in range(50, -1, -1):
         try:
             async with Client(door.closed, security=security) as client:

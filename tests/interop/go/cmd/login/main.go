@@ -41,6 +41,8 @@ func withFranz(address, mechanism, user, password string, secure *tls.Config) er
 		options = append(options, kgo.SASL(oauth.Auth{Token: password}.AsMechanism()))
 	case "SCRAM-SHA-256":
 		options = append(options, kgo.SASL(scram.Auth{User: user, Pass: password}.AsSha256Mechanism()))
+	case "SCRAM-SHA-256 by token":
+		options = append(options, kgo.SASL(scram.Auth{User: user, Pass: password, IsToken: true}.AsSha256Mechanism()))
 	case "SCRAM-SHA-512":
 		options = append(options, kgo.SASL(scram.Auth{User: user, Pass: password}.AsSha512Mechanism()))
 	}
