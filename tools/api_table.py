@@ -19,6 +19,7 @@ NOT_SERVED = {
         "AddRaftVoter",
         "RemoveRaftVoter",
     ),
+    "one broker over a store asks another, and no client": ("BrokerHeartbeat",),
     "clients' own metrics are not collected": ("GetTelemetrySubscriptions", "PushTelemetry"),
     "no streams groups: Kafka Streams uses the classic protocol": ("StreamsGroupHeartbeat", "StreamsGroupDescribe"),
 }

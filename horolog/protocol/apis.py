@@ -65,6 +65,7 @@ class ApiKey(IntEnum):
     UPDATE_FEATURES = 57
     DESCRIBE_CLUSTER = 60
     DESCRIBE_PRODUCERS = 61
+    BROKER_HEARTBEAT = 63
     UNREGISTER_BROKER = 64
     DESCRIBE_TRANSACTIONS = 65
     LIST_TRANSACTIONS = 66
@@ -191,6 +192,7 @@ API: Final[dict[int, Api]] = {
         Api(ApiKey.ALTER_USER_SCRAM_CREDENTIALS, "scram", (0, 0), 0),
         Api(ApiKey.DESCRIBE_QUORUM, "quorum", (0, 2), 0),
         Api(ApiKey.UPDATE_FEATURES, "features", (0, 2), 0),
+        Api(ApiKey.BROKER_HEARTBEAT, "broker_heartbeat", (0, 2), 0),
         Api(ApiKey.DESCRIBE_CLUSTER, "metadata", (0, 2), 0),
         Api(ApiKey.DESCRIBE_PRODUCERS, "transactions", (0, 0), 0),
         Api(ApiKey.DESCRIBE_TRANSACTIONS, "transactions", (0, 0), 0),

@@ -30,7 +30,7 @@ FENCED = ClusterError(ErrorCode.NOT_LEADER_OR_FOLLOWER, "the broker is fenced")
 class ServedPlaces(Protocol):
     """The partitions that clients are served of here."""
 
-    def withdraw(self, place: Place) -> Partition | None:
+    def take_away(self, place: Place) -> Partition | None:
         """Serve clients no more of a partition; None if they are not served of it."""
         ...
 
@@ -58,7 +58,7 @@ class Handing:
     async def give(self, leads: Mapping[Place, Lead]) -> ClusterError | None:
         """Give partitions to others with one entry; the error if none has moved."""
         given = {place: lead for place, lead in leads.items() if place not in self.moves}
-        served = {place: one for place in given if (one := self._served.withdraw(place)) is not None}
+        served = {place: one for place in given if (one := self._served.take_away(place)) is not None}
         self.moves |= {place: given[place].node for place in served}
         end = await Answer[int | None](partial(self._log_side.ship_all, list(served.values())))
         outcome: Outcome = FENCED
@@ -74,7 +74,9 @@ class Handing:
     async def leave(self) -> None:
         """Give everything to others, and leave; the watch has ended. Partitions that are not open yet stay closed."""
         self._served.open_no_more()
-        left = [one for place in self._state.led_by(self._me.node) if (one := self._served.withdraw(place)) is not None]
+        left = [
+            one for place in self._state.led_by(self._me.node) if (one := self._served.take_away(place)) is not None
+        ]
         end = await Answer[int | None](partial(self._log_side.ship_all, left))
         if end is not None:
             await self._made(partial(_left, self._me, end))

@@ -32,15 +32,8 @@ APPLIED_WITHIN_S = 0.5
 """How long a change waits for the other brokers to apply it."""
 
 
-class Ping(NamedTuple):
-    """A broker asks after another, and says how far it has read the journal."""
-
-    sender: Wal
-    number: int
-
-
 class Pong(NamedTuple):
-    """The answer, once the journal is applied up to the number of the ping, or after `APPLIED_WITHIN_S`."""
+    """The answer to a ping, once the journal is applied as far as the sender has read it, or after `APPLIED_WITHIN_S`."""
 
     wal: Wal
     silent_s: float
@@ -50,8 +43,8 @@ class Pong(NamedTuple):
 class Links(Protocol):
     """The way to the other brokers."""
 
-    def ping(self, node: int, ping: Ping, done: Callable[[Pong | None], None]) -> None:
-        """`done` gets None if no answer comes."""
+    def ping(self, node: int, number: int, done: Callable[[Pong | None], None]) -> None:
+        """Ask after a broker; the journal was read up to this entry. `done` gets None if no answer comes."""
         ...
 
 
@@ -152,11 +145,11 @@ class MembersWatch:
         """The port of another broker refuses connections."""
         self._detection.refused(node)
 
-    def pinged(self, ping: Ping, done: Callable[[Pong], None]) -> None:
+    def pinged(self, number: int, done: Callable[[Pong], None]) -> None:
         """Another broker asks after this one."""
-        if ping.number > self.state.number and not self._is_over:
+        if number > self.state.number and not self._is_over:
             self._cluster.catch_up()
-        self._answer(done, ping.number, self.lease.now() + APPLIED_WITHIN_S)
+        self._answer(done, number, self.lease.now() + APPLIED_WITHIN_S)
 
     def _answer(self, done: Callable[[Pong], None], number: int, latest_s: float) -> None:
         if number <= self.state.number or self.lease.now() >= latest_s:
@@ -177,7 +170,7 @@ class MembersWatch:
                 done()
 
         for node in asked:
-            self._links.ping(node, Ping(self.me, number), partial(answered, node))
+            self._links.ping(node, number, partial(answered, node))
         if not asked:
             done()
 
@@ -213,7 +206,7 @@ class MembersWatch:
 
     def _ping_all(self) -> None:
         for node in sorted(self._members - {self.me.node}):
-            self._links.ping(node, Ping(self.me, self.state.number), partial(self._heard, node))
+            self._links.ping(node, self.state.number, partial(self._heard, node))
 
     def _heard(self, node: int, pong: Pong | None) -> None:
         if pong is None:

@@ -118,7 +118,7 @@ class Cluster(ServedTopics):
         """Find the state of the cluster, and open the partitions that are led here with their topics' configurations."""
 
         def begin(state: ClusterState, is_news: bool) -> None:
-            self.changes.begin(replace(state, nodes=self.nodes), is_news=is_news)
+            self.changes.begin(state if state.nodes else replace(state, nodes=self.nodes), is_news=is_news)
             self._tell_rules(state.rules)
 
         start = self._membership.start(self._logs, self._file, self._configs, self._new_topic_id)

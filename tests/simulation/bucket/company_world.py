@@ -50,7 +50,7 @@ class SimulatedLinks:
     def __init__(self, world):
         self.world, self.cuts = world, set()
 
-    def ping(self, sender, node, ping, done):
+    def ping(self, sender, node, number, done):
         schedule, chance = self.world.schedule, self.world.chance
         is_open = [True]
 
@@ -72,7 +72,7 @@ class SimulatedLinks:
             if (node, sender.node) not in self.cuts:
                 schedule.later(delay, lambda: answered(pong))
 
-        schedule.later(delay, lambda: target.when_awake(lambda: target.watch.pinged(ping, back)))
+        schedule.later(delay, lambda: target.when_awake(lambda: target.watch.pinged(number, back)))
 
 
 class CompanyWorld:

@@ -284,7 +284,7 @@ class Process:
     def serve(self, opening, led):
         self.served[opening.place] = led
 
-    def withdraw(self, place):
+    def take_away(self, place):
         return self.served.pop(place, None)
 
     def open_no_more(self):
@@ -295,8 +295,8 @@ class Process:
 
     # -- links
 
-    def ping(self, node, ping, done):
-        self.world.links.ping(self, node, ping, done)
+    def ping(self, node, number, done):
+        self.world.links.ping(self, node, number, done)
 
     # -- clients
 

@@ -68,6 +68,7 @@ def schemas(jar: Path) -> dict[str, dict[str, Any]]:
     # The schemas carry comments, and no text in them has two slashes.
     specs = [json.loads(re.sub(r"(?m)(^|\s)//.*$", "", text)) for text in texts]
     served = {spec["apiKey"] for spec in specs if "broker" in spec.get("listeners", ())} - NOT_SPOKEN
+    served.add(ApiKey.BROKER_HEARTBEAT)  # in Kafka to controllers alone
     early = {spec["apiKey"] for spec in specs if is_early(spec)}
     specs = [spec for spec in specs if spec.get("apiKey") not in early or spec["type"] not in {"request", "response"}]
     others = {each.__name__ for module in BESIDE_APIS for each in vars(module).values() if isinstance(each, type)}

@@ -217,6 +217,7 @@ NEEDS: Final[Mapping[ApiKey, Needs]] = {
         OnEach(Operation.READ, ResourceType.TOPIC, "topics", "topic_name", asks_in_any_case=True),
         changes=ChangingApi(Operation.DELETE, changes.forgotten_offsets),
     ),
+    ApiKey.BROKER_HEARTBEAT: needs(cluster(Operation.CLUSTER_ACTION)),
     ApiKey.DESCRIBE_PRODUCERS: needs(OnEach(Operation.READ, ResourceType.TOPIC, "topics")),
     ApiKey.DESCRIBE_TRANSACTIONS: needs(
         OnEach(Operation.DESCRIBE, ResourceType.TRANSACTIONAL_ID, "transactional_ids", None),

@@ -7,7 +7,7 @@ import pytest
 from horolog.broker.bucket.bucket_entries import Suspected, SuspicionEnded
 from horolog.broker.bucket.detection import FenceOff
 from horolog.broker.bucket.journal_objects import decode_log_entry
-from horolog.broker.bucket.members_watch import Ping, Pong
+from horolog.broker.bucket.members_watch import Pong
 from horolog.broker.bucket.names import LOG, Wal, key
 from tests.simulation.bucket.company_world import CompanyWorld
 from tests.simulation.bucket.processes import TOPIC, Process
@@ -129,23 +129,23 @@ def test_a_broker_without_the_store_says_so_and_does_nothing(world):
     assert world[1].watch.silent_s > 3
     assert not world[1].watch.lease.holds()
     pongs = []
-    world[1].watch.pinged(Ping(Wal(2, 2), 0), pongs.append)
+    world[1].watch.pinged(0, pongs.append)
     assert pongs[0].silent_s > 3
 
 
 def test_a_ping_is_answered_when_the_journal_is_read_so_far_or_after_a_while(world):
     pongs = []
-    world[1].watch.pinged(Ping(Wal(2, 2), world.journal().number + 5), pongs.append)
+    world[1].watch.pinged(world.journal().number + 5, pongs.append)
     assert pongs == []
     world.run_for(1)
     assert [one.wal for one in pongs] == [world[1].wal]
     world[1].watch.end()
-    world[1].watch.pinged(Ping(Wal(2, 2), world.journal().number), pongs.append)
+    world[1].watch.pinged(world.journal().number, pongs.append)
     assert len(pongs) == 2
 
 
 def test_an_answer_of_an_earlier_incarnation_says_nothing(world):
-    world[1].ping = lambda node, ping, done: done(Pong(Wal(node, 99), 0.0))
+    world[1].ping = lambda node, number, done: done(Pong(Wal(node, 99), 0.0))
     world.run_for(3)
     assert 1 in world.journal().suspicions[2] or 1 in world.journal().suspicions[3]
 

@@ -1,0 +1,73 @@
+"""A broker over a store answers as a leader or coordinator only while its lease holds, which is asked before each request and its answer.
+
+A request may wait for records, and the process may stand still meanwhile: what it read then may be less than others have shown since.
+Requests that append need no lease: they are answered once the store has their records.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from horolog.broker.handlers.refusals import refuse, refused_parts
+from horolog.protocol.apis import ApiKey
+from horolog.protocol.errors import ErrorCode
+
+if TYPE_CHECKING:
+    from horolog.broker.bucket.lease import Lease
+    from horolog.broker.handlers import HandlerFunction
+    from horolog.broker.handlers.context import BrokerView, RequestContext
+    from horolog.broker.handlers.gate import Gate
+
+AS_LEADER = (
+    ApiKey.FETCH,
+    ApiKey.LIST_OFFSETS,
+    ApiKey.OFFSET_FOR_LEADER_EPOCH,
+    ApiKey.DESCRIBE_PRODUCERS,
+    ApiKey.SHARE_FETCH,
+    ApiKey.SHARE_ACKNOWLEDGE,
+)
+AS_COORDINATOR = (
+    ApiKey.OFFSET_FETCH,
+    ApiKey.JOIN_GROUP,
+    ApiKey.SYNC_GROUP,
+    ApiKey.HEARTBEAT,
+    ApiKey.DESCRIBE_GROUPS,
+    ApiKey.CONSUMER_GROUP_HEARTBEAT,
+    ApiKey.CONSUMER_GROUP_DESCRIBE,
+    ApiKey.SHARE_GROUP_HEARTBEAT,
+    ApiKey.SHARE_GROUP_DESCRIBE,
+    ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS,
+    ApiKey.DESCRIBE_TRANSACTIONS,
+)
+REFUSALS = {
+    **dict.fromkeys(AS_LEADER, ErrorCode.NOT_LEADER_OR_FOLLOWER),
+    **dict.fromkeys(AS_COORDINATOR, ErrorCode.NOT_COORDINATOR),
+}
+
+
+def leased(lease: Lease, gate: Gate) -> Gate:
+    """A gate that also asks the lease; APIs that need none cost nothing more."""
+
+    def guard(key: ApiKey, handle: HandlerFunction) -> HandlerFunction:
+        inner, code = gate(key, handle), REFUSALS.get(key)
+        return inner if code is None else _asking(lease, key, code, inner)
+
+    return guard
+
+
+def _asking(lease: Lease, key: ApiKey, code: ErrorCode, handle: HandlerFunction) -> HandlerFunction:
+    def guarded(broker: BrokerView, request: Any, context: RequestContext) -> object | None:
+        if not lease.holds():
+            return _refusal(key, request, context, code)
+        context.amend(lambda response: response if lease.holds() else _refusal(key, request, context, code))
+        return handle(broker, request, context)
+
+    return guarded
+
+
+def _refusal(key: ApiKey, request: Any, context: RequestContext, code: ErrorCode) -> object | None:
+    """Each partition is refused by itself, so that clients look for its leader; a coordinator refuses as a whole."""
+    if key in AS_LEADER:
+        parts: object = refused_parts(key, request, context.version, code)
+        return parts
+    return refuse(key, request, context, code)

@@ -1,0 +1,126 @@
+"""The cluster of each broker over one store: the same topics everywhere, and each partition served by the broker that leads it."""
+
+from horolog.broker.base.answers import run
+from horolog.broker.cluster.cluster_state import Lead
+from horolog.broker.cluster.new_topics import NewPartitions, NewTopic
+from horolog.broker.log.storage import MemoryStorage
+from horolog.protocol.errors import ErrorCode
+from tests.support.bucket_crew import BucketCrew
+
+
+def create(crew, node=1, name="t", partitions=4, **others):
+    results = []
+    crew[node].create_topics([NewTopic(name, partitions, **others)], results.extend)
+    crew.run_for(1)
+    return results
+
+
+def test_a_topic_that_one_broker_creates_is_served_by_all():
+    crew = BucketCrew(1, 2, 3)
+    (topic,) = create(crew)
+    assert {node: crew[node].topics["t"].id for node in (1, 2, 3)} == dict.fromkeys((1, 2, 3), topic.id)
+    served = crew.served("t")
+    assert sorted(served) == [0, 1, 2, 3]
+    assert all(len(nodes) == 1 for nodes in served.values())
+    for index, (node,) in served.items():
+        assert crew[1].state.leader(topic.id, index) == node
+        assert ("t", index) in crew.brokers[node].led
+    assert crew[1].nodes == (1, 2, 3)
+
+
+def test_partitions_are_added_and_a_topic_is_deleted_everywhere():
+    crew = BucketCrew(1, 2)
+    (topic,) = create(crew)
+    crew[2].add_partitions([NewPartitions("t", 6)], lambda failures: None)
+    crew.run_for(1)
+    assert sorted(crew.served("t")) == list(range(6))
+    crew[1].delete_topics({"t": topic.id}, lambda failures: None)
+    crew.run_for(1)
+    assert crew.served("t") == {}
+    assert not any(broker.logs.partitions for broker in crew.brokers.values())
+    create(crew, partitions=1)
+    assert list(crew.served("t")) == [0]
+
+
+def test_a_topic_that_is_deleted_while_it_is_opened_is_not_served():
+    crew = BucketCrew(1)
+    results = []
+    crew[1].create_topics([NewTopic("t", 1)], results.extend)
+    while "t" not in crew[1].topics:
+        crew.run_for(0.01)
+    assert crew.served("t") == {}
+    crew[1].delete_topics({"t": crew[1].topics["t"].id}, lambda failures: None)
+    crew.run_for(1)
+    assert "t" not in crew[1].topics
+
+
+def test_others_take_over_what_a_dead_broker_led():
+    crew = BucketCrew(1, 2, 3)
+    create(crew)
+    dead = crew.served("t")[0][0]
+    crew.brokers[dead].kill()
+    crew.run_for(10)
+    served = crew.served("t")
+    assert sorted(served) == [0, 1, 2, 3]
+    assert all(len(nodes) == 1 and nodes != [dead] for nodes in served.values())
+    alive = next(node for node in (1, 2, 3) if node != dead)
+    assert dead not in crew[alive].nodes
+    assert dead not in crew.brokers[alive].live[-1]
+    partition = crew[served[0][0]].topics["t"].find(0)
+    assert partition.leader_epoch == 1
+
+
+def test_a_broker_that_comes_back_leads_again_from_an_empty_folder():
+    crew, storage = BucketCrew(), MemoryStorage()
+    first = crew.start(1, storage)
+    create(crew)
+    first.kill()
+    crew.start(1, storage)
+    crew.run_for(5)
+    assert sorted(crew.served("t")) == [0, 1, 2, 3]
+    assert crew[1].topics["t"].find(0).leader_epoch == 1
+
+
+def test_a_partition_is_handed_over_and_back():
+    crew = BucketCrew(1, 2)
+    (topic,) = create(crew)
+    place = topic.id, 0
+    (giver,) = crew.served("t")[0]
+    heir = 3 - giver
+
+    async def give(node, to):
+        await crew.brokers[node].handing.give({place: Lead(to, crew[node].state.leads[place].epoch + 1)})
+
+    run(give(giver, heir))
+    assert crew.served("t").get(0) is None
+    assert crew[giver].topics["t"].find(0) == ErrorCode.NOT_LEADER_OR_FOLLOWER
+    crew.run_for(2)
+    assert crew.served("t")[0] == [heir]
+    assert ("t", 0) in crew.brokers[giver].led_elsewhere
+    run(give(heir, giver))
+    crew.run_for(2)
+    assert crew.served("t")[0] == [giver]
+    run(give(giver, 9))
+    crew.run_for(2)
+    assert crew.served("t")[0] == [giver]
+
+
+def test_a_broker_leaves_and_takes_nothing_with_it():
+    crew = BucketCrew(1, 2)
+    create(crew)
+    crew.brokers[1].watch.end()
+    run(crew.brokers[1].handing.leave())
+    crew.run_for(2)
+    assert set(map(tuple, crew.served("t").values())) == {(2,)}
+    assert crew[2].nodes == (2,)
+    assert crew[1].take_away((b"x" * 16, 0)) is None
+
+
+def test_settings_of_a_topic_change_everywhere():
+    crew = BucketCrew(1, 2)
+    create(crew)
+    crew[1].alter_topic_configs({"t": {"retention.ms": "5"}}, lambda error: None)
+    crew.run_for(1)
+    for node in (1, 2):
+        assert crew[node].topics["t"].config.retention_ms == 5
+        assert all(one.config.retention_ms == 5 for one in crew[node].topics["t"].led_here)
