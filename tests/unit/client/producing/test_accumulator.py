@@ -4,8 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from horolog.client.producing.accumulator import Accumulator, Pending
+from horolog.client.producing.accumulator import Accumulator, Pending, size_of
 from horolog.client.values.types import TopicPartition
+from horolog.protocol.records.batch import encode_batch
+from horolog.protocol.records.record import Record
 
 A, B = TopicPartition("t", 0), TopicPartition("t", 1)
 
@@ -161,3 +163,39 @@ def test_what_is_as_late_as_the_batch_before_it_goes_with_it():
     assert box.drop_older(A, 9.0) == []
     box.settle(last)
     assert box.oldest() is None
+
+
+def test_a_size_is_an_estimate_on_the_high_side():
+    headers = ((b"h", None), (b"name", b"x" * 50))
+    for key, value, head in [(None, None, ()), (b"k", b"v" * 100, ()), (b"", b"", headers)]:
+        alone = Record(0, 0, 0, key, value, head)
+        written = len(encode_batch([alone] * 2)) - len(encode_batch([alone]))
+        assert written <= size_of(key, value, head) <= written + 60
+
+
+def test_a_record_is_shown_without_its_value():
+    shown = repr(Pending(A, b"k", b"secret", (), 5, 10, None))
+    assert shown == "<record for t-0, key b'k', time 5>"
+
+
+def test_a_batch_that_has_begun_takes_what_fits():
+    box = accumulator()
+    assert not box.has_open_batch(A, 10)
+    box.append(A, record(size_bytes=60), 0.0)
+    assert box.has_open_batch(A, 40)
+    assert not box.has_open_batch(A, 41)
+    assert not box.has_open_batch(B, 1)
+    batch = box.take(A)
+    assert not box.has_open_batch(A, 1)
+    box.settle(batch)
+    assert not box.has_open_batch(A, 1)
+
+
+def test_what_is_out_of_time_is_dropped_and_leaves_room():
+    box = accumulator()
+    for second in range(4):
+        box.append(A, record(size_bytes=100), float(second))
+    dropped = box.drop_older(A, 1.0)
+    assert [batch.created_at for batch in dropped] == [0.0, 1.0]
+    assert box.used_bytes == 200
+    assert box.drop_older(A, 0.5) == []

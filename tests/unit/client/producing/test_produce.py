@@ -3,7 +3,7 @@
 import pytest
 
 from horolog.client.producing.accumulator import Batch, Pending
-from horolog.client.producing.produce import build_produce, encode_records
+from horolog.client.producing.produce import build_produce, encode_records, refuse_unwritable
 from horolog.client.values.errors import KafkaError
 from horolog.client.values.types import TopicPartition
 from horolog.protocol.errors import ErrorCode
@@ -61,3 +61,25 @@ def test_partitions_are_grouped_by_topic():
         ("t", [3, 4]),
         ("u", [0]),
     ]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"headers": [("trace", b"7")]}, "the name of a header is str, not bytes; encode it"),
+        ({"headers": [(b"trace", "7")]}, "the header b'trace' is str, not bytes; encode it"),
+        ({"headers": [(b"trace", 7)]}, "the header b'trace' is int, not bytes"),
+        ({"headers": [(None, b"7")]}, "a header without a name"),
+        ({"value": "text"}, "the value is str, not bytes; encode it"),
+        ({"value": {"a": 1}}, "the value is dict, not bytes"),
+        ({"key": "text"}, "the key is str, not bytes; encode it"),
+        ({"timestamp_ms": 7.5}, "timestamp_ms is float, not int"),
+        ({"timestamp_ms": 2**63}, "does not fit into 64 bits"),
+    ],
+)
+def test_a_record_that_cannot_be_written_says_why(wrong, said):
+    right = {"key": None, "value": None, "headers": (), "timestamp_ms": None}
+    refuse_unwritable(**right)
+    refuse_unwritable(bytearray(b"k"), memoryview(b"v"), [(b"trace", None)], True)
+    with pytest.raises((TypeError, ValueError), match=said):
+        refuse_unwritable(**right | wrong)

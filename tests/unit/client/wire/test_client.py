@@ -13,7 +13,6 @@ from horolog.client.values.errors import (
     Closed,
     ConnectionFailed,
     KafkaError,
-    MalformedAnswer,
     UnsupportedVersion,
 )
 from horolog.client.values.types import Found, TopicPartition
@@ -24,9 +23,6 @@ from horolog.protocol.compile import encode
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.messages.fetch import FetchableTopicResponse, FetchResponse, PartitionData
 from horolog.protocol.messages.groups import HeartbeatRequest, HeartbeatResponse
-from horolog.protocol.messages.produce import PartitionProduceResponse, ProduceResponse, TopicProduceResponse
-from horolog.protocol.records.batch import encode_batch
-from horolog.protocol.records.record import Record
 from tests.support.fake_peer import HangUp, Scripted, response
 from tests.support.scripted_client import Time, client_of, in_turn, offsets
 from tests.support.scripted_login import ScriptedLogin
@@ -169,89 +165,6 @@ async def test_what_a_broker_does_not_serve(time):
             await Admin(client).create_topic("x")
 
 
-async def test_an_answer_to_produce_that_leaves_something_out_fails_the_records(time):
-    broker = Scripted()
-    broker.scripts[ApiKey.PRODUCE] = lambda _: ProduceResponse()
-    async with broker.serving() as address, client_of(address, time) as client:
-        async with Producer(client, idempotent=False) as producer:
-            future = await producer.send("t", b"x")
-        assert isinstance(future.exception(), KafkaError)
-        assert future.exception().code == MalformedAnswer("").code
-
-
-async def test_a_partition_without_a_leader_does_not_keep_others_from_being_read():
-    broker = Scripted(partitions=2)
-
-    def metadata(request):
-        answer = broker.metadata(request)
-        answer.topics[0].partitions[0].leader_id = -1
-        return answer
-
-    data = encode_batch([Record(0, 7, 0, None, b"there", ())])
-    broker.scripts[ApiKey.METADATA] = metadata
-    broker.scripts[ApiKey.LIST_OFFSETS] = lambda _: offsets(0)
-    broker.scripts[ApiKey.FETCH] = lambda _: fetched(partition=1, records=bytes(data))
-    async with (
-        asyncio.timeout(30),
-        broker.serving() as address,
-        Client(address) as client,
-        Consumer(client) as consumer,
-    ):
-        consumer.assign([A, TopicPartition("t", 1)])
-        for partition in consumer.assignment:
-            consumer.seek(partition, 0)
-        assert [record.value for record in await consumer.poll(10_000)] == [b"there"]
-
-
-async def test_a_full_buffer_makes_the_sender_wait_and_then_says_so(time):
-    broker = Scripted()
-    held = asyncio.Event()
-    broker.scripts[ApiKey.PRODUCE] = lambda _: held.set()
-    async with broker.serving() as address, client_of(address, time) as client:
-        producer = Producer(client, idempotent=False, buffer_bytes=300, batch_bytes=100, delivery_timeout_ms=200)
-        for _ in range(3):
-            await producer.send("t", b"x" * 60)
-        with pytest.raises(KafkaError, match="buffer was full"):
-            await producer.send("t", b"x" * 60)
-        await held.wait()
-        await producer.close(flush=False)
-
-
-async def test_records_are_told_when_a_producer_ends_before_them(time):
-    broker = Scripted()
-    broker.scripts[ApiKey.PRODUCE] = lambda _: None
-    async with broker.serving() as address, client_of(address, time) as client:
-        producer = Producer(client, idempotent=False, linger_ms=0)
-        futures = [await producer.send("t", b"x") for _ in range(3)]
-        await asyncio.sleep(0)
-        await producer.close(flush=False)
-        assert {type(future.exception()).__name__ for future in futures} == {"RecordRefused"}
-        with pytest.raises(Closed):
-            await producer.send("t", b"x")
-
-
-async def test_batches_are_cut_when_the_broker_says_too_large(time):
-    """Also by brokers that do not say which record is wrong: halves of halves are sent until one is alone."""
-    sizes = []
-    broker = Scripted()
-
-    def produce(request):
-        (data,) = request.topic_data[0].partition_data
-        size = len(data.records)
-        sizes.append(size)
-        code = ErrorCode.MESSAGE_TOO_LARGE if size > 200 else 0
-        answer = PartitionProduceResponse(index=0, error_code=int(code), base_offset=len(sizes))
-        return ProduceResponse(responses=[TopicProduceResponse(name="t", partition_responses=[answer])])
-
-    broker.scripts[ApiKey.PRODUCE] = produce
-    async with broker.serving() as address, client_of(address, time) as client:
-        async with Producer(client, idempotent=False, linger_ms=1000) as producer:
-            futures = [await producer.send("t", b"x" * (300 if index == 5 else 20)) for index in range(8)]
-        failed = [index for index, future in enumerate(futures) if future.exception()]
-    assert failed == [5]
-    assert min(sizes) < 200 < max(sizes)
-
-
 @pytest.mark.parametrize("seed", range(40))
 async def test_nonsense_never_makes_anybody_hang(seed):
     """Whatever a peer answers, producers, consumers and admins end with records or an error, in bounded time."""
@@ -306,35 +219,6 @@ async def test_nonsense_never_makes_anybody_hang(seed):
     ):
         outcomes = await asyncio.gather(consume(client), produce(client), administer(client), return_exceptions=True)
     assert all(each is None or isinstance(each, KafkaError) for each in outcomes), outcomes
-
-
-@pytest.mark.parametrize(
-    ("wrong", "said"),
-    [
-        ({"headers": [("trace", b"7")]}, "the name of a header is str, not bytes; encode it"),
-        ({"headers": [(b"trace", "7")]}, "the header b'trace' is str, not bytes; encode it"),
-        ({"headers": [(b"trace", 7)]}, "the header b'trace' is int, not bytes"),
-        ({"headers": [(None, b"7")]}, "a header without a name"),
-        ({"value": "text"}, "the value is str, not bytes; encode it"),
-        ({"value": {"a": 1}}, "the value is dict, not bytes"),
-        ({"key": "text"}, "the key is str, not bytes; encode it"),
-        ({"timestamp_ms": 7.5}, "timestamp_ms is float, not int"),
-        ({"timestamp_ms": 2**63}, "does not fit into 64 bits"),
-    ],
-)
-async def test_a_record_that_cannot_be_written_is_refused_when_it_is_sent_and_stops_no_other(time, wrong, said):
-    broker = Scripted()
-    part = PartitionProduceResponse(index=0, base_offset=4)
-    broker.scripts[ApiKey.PRODUCE] = lambda _: ProduceResponse(
-        responses=[TopicProduceResponse(name="t", partition_responses=[part])]
-    )
-    async with asyncio.timeout(30), broker.serving() as address, client_of(address, time) as client:
-        async with Producer(client, idempotent=False, linger_ms=0) as producer:
-            with pytest.raises((TypeError, ValueError), match=said):
-                await producer.send("t", **wrong)
-            future = await producer.send("t", bytearray(b"x"), key=memoryview(b"k"), headers=[(b"trace", None)])
-            await producer.flush()
-        assert future.result().offset == 4
 
 
 async def test_a_topic_that_a_list_leaves_out_is_asked_for_by_its_name(time):
