@@ -87,7 +87,6 @@ class Fetcher:
         try:
             await self._find_unknown()
             await self._launch()
-            self._failures = 0
         except KafkaError as error:
             self._fail(error)
             if error.retriable:

@@ -102,3 +102,18 @@ def test_damage_in_one_partition_does_not_keep_others_from_being_read(positions)
     positions.get(A).seek(1)
     positions.add(A, chunk(A, 1))
     assert outcome() == 1
+
+
+def test_a_batch_whose_records_are_gone_is_passed(positions):
+    """As after compaction: the batch reaches to offset 4, and has no record from 2 on."""
+    data = encode_batch([Record(0, 0, 0, None, b"", ())], last_offset=4)
+    positions.get(A).seek(2)
+    positions.add(A, Chunk(A, RawFetch(9, 9, 0, [], memoryview(bytes(data))), 2))
+    assert positions.take(10) == []
+    assert (positions.get(A).position, positions.get(A).fetch_offset) == (5, 5)
+
+
+def test_a_fetch_that_brings_nothing_changes_nothing(positions):
+    positions.add(A, Chunk(A, RawFetch(9, 9, 0, [], memoryview(b"")), 0))
+    assert positions.get(A).fetch_offset == 0
+    assert not positions.has_buffered()
