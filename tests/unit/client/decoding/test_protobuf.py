@@ -392,20 +392,6 @@ def test_places_of_messages():
             ORDERS.types.at(path)
 
 
-def test_messages_are_found_by_names():
-    assert ORDERS.types.find("shop.v1.Order.Item").name == "shop.v1.Order.Item"
-    with pytest.raises(DecodingError, match=r"has no message Gone: common\.About, "):
-        ORDERS.types.find("Gone")
-    with pytest.raises(DecodingError, match=r"several messages \(shop\.v1\.Order, shop\.v1\.Other\)"):
-        ORDERS.types.only()
-    two = ProtobufSchema.of_text("message A { message X {} } message B { message X {} }", "two.proto", lambda _: None)
-    with pytest.raises(DecodingError, match=r"more than one message X: A\.X, B\.X"):
-        two.types.find("X")
-    assert ProtobufSchema.of_text("message A {}", "one", lambda _: None).types.only().name == "A"
-    with pytest.raises(DecodingError, match="has no message"):
-        ProtobufSchema.of_text("enum A { X = 0; }", "none.proto", lambda _: None).types.only()
-
-
 def test_registries_may_have_descriptors_in_base64(files, classes):
     one = descriptor_pb2.FileDescriptorSet.FromString((files / "shop.desc").read_bytes()).file
     texts = {each.name: base64.b64encode(each.SerializeToString()).decode() for each in one}
@@ -431,57 +417,6 @@ def test_damaged_descriptors_are_refused_or_read(files):
                     schema.read(chosen.randbytes(12), message)
     with pytest.raises(DecodingError, match="a name that is no UTF-8"):
         ProtobufSchema.of_descriptors(b"\x0a\x06\x0a\x01x\x12\x01\xff", "x.desc")
-
-
-def test_a_type_that_nothing_says_is_named_with_the_imports_that_are_missing():
-    with pytest.raises(
-        DecodingError,
-        match=r"shop\.v1\.Order has a field of the type common\.Money, which nothing says; common\.proto could not",
-    ):
-        ProtobufSchema.of_text(SHOP, "shop.proto", lambda _: None)
-    with pytest.raises(DecodingError, match=r"the type \.x\.Y, which nothing says$"):
-        ProtobufSchema.of_text("message A { optional .x.Y y = 1; }", "a.proto", lambda _: None)
-
-
-def test_imports_end(monkeypatch):
-    monkeypatch.setattr(proto_types, "MOST_FILES", 20)
-    with pytest.raises(DecodingError, match="imports more than 20 files"):
-        ProtobufSchema.of_text('import "0";', "a", lambda name: f'import "{int(name) + 1}";')
-    assert ProtobufSchema.of_text('import "a";', "a", lambda _: 'import "a";').types.top == []
-
-
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("message", "x.proto:1: the name of a message is expected, but it ends"),
-        ("\n\nmessage A {", "x.proto:3: the name of a field|more is expected|the type of a field"),
-        ("foo bar;", "syntax, package, import, option, message, enum"),
-        ("message A { int32 = 1; }", "the name of a field is expected, but found '='"),
-        ("message A { int32 a 1; }", "'=' is expected"),
-        ("message A { int32 a = x; }", "a whole number is expected"),
-        ("import x;", "a text in quotes"),
-        ("message A { map<int32> m = 1; }", "',' is expected"),
-        ("message A { int32 a = 1 [x = 1; }", "more is expected"),
-        ("message A " * 1 + "{ message B " * 200, "a shallower nesting"),
-        ("= 5;", "a statement such as"),
-        ("message A { § }", "is no part of a .proto file"),
-        ("enum E { A = 1 }", "';' is expected"),
-    ],
-)
-def test_texts_that_are_no_schema(text, said):
-    with pytest.raises(DecodingError, match=said):
-        proto_text.parse(text, "x.proto")
-
-
-def test_odd_texts():
-    parsed = proto_text.parse(
-        "syntax = 'proto3'; ; message A { ; int32 message = 0x10; /* x */ int32 b = 010; oneof o { ; int32 c = 3; group G = 4 { int32 d = 1; } } }"
-        " enum E { option = 1; ; N = -3; }",
-        "x",
-    )
-    (message,) = parsed["message_type"]
-    assert [(one["name"], one["number"]) for one in message["field"]] == [("message", 16), ("b", 8), ("c", 3), ("g", 4)]
-    assert parsed["enum_type"][0]["value"] == [{"name": "option", "number": 1}, {"name": "N", "number": -3}]
 
 
 def test_decimals_of_confluent():

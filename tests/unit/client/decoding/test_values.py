@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from horolog.client.decoding.values import Instant, as_json, clock, day, plain, plain_text, readable_bytes
+from horolog.client.decoding.values import Instant, as_json, clock, day, deeper_than, plain, plain_text, readable_bytes
 
 
 @pytest.mark.parametrize(
@@ -100,3 +100,19 @@ def test_texts():
 )
 def test_whatever_it_is_a_reader_of_json_reads_it(value):
     json.loads(as_json(value), parse_constant=pytest.fail)
+
+
+@pytest.mark.parametrize(("value", "depth"), [(1, 0), ([], 1), ([[1], {"a": [2]}], 3), ({"a": {"b": {}}}, 3)])
+def test_how_deep_a_value_nests(value, depth):
+    assert not deeper_than(value, depth)
+    if depth > 1:
+        assert deeper_than(value, depth - 2)
+
+
+def test_a_value_without_end_is_deeper_than_any_limit():
+    value = []
+    for _ in range(100_000):
+        value = [value]
+    assert deeper_than(value, 99_000)
+    while value:  # piece by piece: Python takes it apart recursively
+        value = value.pop()
