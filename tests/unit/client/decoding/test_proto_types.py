@@ -1,4 +1,4 @@
-"""Messages and enums are found by their names, over files and scopes; what is not there is named."""
+"""Messages and enums are found by their names, over files and scopes; a missing one is named."""
 
 import pytest
 
@@ -115,9 +115,8 @@ def test_a_lone_message_need_not_be_named():
 def test_a_type_that_nothing_says_is_named_with_the_imports_that_are_missing():
     with pytest.raises(DecodingError) as caught:
         types(SHOP, other="message X {}")
-    assert (
-        "shop.Order has a field of the type common.Money, which nothing says; money.proto could not"
-        in str(caught.value)
+    assert "shop.Order has a field of the type common.Money, which nothing says; money.proto could not" in str(
+        caught.value
     )
     with pytest.raises(DecodingError, match=r"the type \.x\.Y, which nothing says$"):
         types("message A { optional .x.Y y = 1; }")

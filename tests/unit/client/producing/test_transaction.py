@@ -1,4 +1,4 @@
-"""A transaction is committed as a whole or aborted; what is lost, fenced or unknown says what may follow."""
+"""A transaction is committed as a whole or aborted; a loss, a fence or an unknown outcome says which steps may follow."""
 
 import pytest
 

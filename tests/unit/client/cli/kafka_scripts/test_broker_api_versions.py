@@ -18,3 +18,13 @@ from horolog.client.cli.kafka_scripts.broker_api_versions import _line
 )
 def test_versions_are_told_with_the_newest_that_our_client_would_use(key, first, last, told):
     assert _line(key, first, last) == f"\t{told}"
+
+
+def test_each_broker_says_what_it_serves(scripts):
+    ended = scripts.run("kafka-broker-api-versions")
+    assert ended.code == 0
+    assert ended.lines[0].startswith(f"{scripts.address} (id: ")
+    assert ended.lines[0].endswith(" rack: null isFenced: false) -> (")
+    assert any(line.startswith("\tProduce(0): ") for line in ended.lines)
+    assert ended.lines[-1] == ")"
+    assert ended.lines[-2][-1] == "]", "the last line has no comma"
