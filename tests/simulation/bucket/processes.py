@@ -54,8 +54,14 @@ class StoreFront:
     def get(self, key, done):
         self._store.get(key, self._heard(done))
 
+    def get_range(self, key, start, end, done):
+        self._store.get_range(key, start, end, self._heard(done))
+
     def list(self, prefix, done):
         self._store.list(prefix, self._heard(done))
+
+    def delete(self, key, done):
+        self._store.delete(key, self._heard(done))
 
 
 class Led:
@@ -220,7 +226,7 @@ class Process:
             lambda _: self.watch.applied(),
             is_shared=True,
         )
-        self.log = Records(self, self.wal)
+        self.log = self.new_log()
         self.leading = self.leading_class(self.log, lease, self.later, self.serve)
         self.handing = Handing(self.wal, self.changes, self.log, self)
         self.changes.begin(joined.state, is_news=False)
@@ -229,6 +235,9 @@ class Process:
         self.watch.begin(self.changes, self)
         self.changes.make(self.create_topic, lambda _: None, waits=False)
         self.listens = True
+
+    def new_log(self):
+        return Records(self, self.wal)
 
     def create_topic(self, state):
         topic = StoredTopic("t", TOPIC, PARTITIONS, {})
