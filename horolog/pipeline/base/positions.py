@@ -17,6 +17,12 @@ EARLIEST, LATEST = -2, -1
 """As the JSON of the options has them, and the protocol."""
 
 
+LARGEST_OFFSET, LARGEST_PARTITION = 2**63 - 1, 2**31 - 1
+_MOST_DIGITS = 19
+_SHOWN = 40
+"""So many characters of a value that is too long to be good are in its error."""
+
+
 class OptionError(ValueError):
     """An option has an invalid value, or options contradict each other."""
 
@@ -55,11 +61,23 @@ class Log(Protocol):
     def at_times(self, times: Mapping[TopicPartition, int]) -> dict[TopicPartition, int | None]: ...
 
 
+def number_in(text: str, most: int = LARGEST_OFFSET) -> int | None:
+    """The number that is there in plain digits; None if there is anything else, or more."""
+    digits = text.strip()
+    if not digits.isascii() or not digits.isdigit() or len(digits) > _MOST_DIGITS:
+        return None
+    number = int(digits)
+    return number if number <= most else None
+
+
 def parse_moment(option: str, text: str, now_ms: int) -> Position:
     """A time: digits are milliseconds, as Spark's connector has it; everything else is the command line's grammar, in UTC."""
     text = text.strip()
     if text.isascii() and text.isdigit():
-        return Position(int(text), is_time=True)
+        number = number_in(text)
+        if number is None:
+            raise OptionError(f"{option}: {text[:_SHOWN]!r} is beyond all times that a record may have")
+        return Position(number, is_time=True)
     try:
         return Position(max(0, parse_time(text, now_ms=now_ms, zone=UTC).ms), is_time=True)
     except TimeTextError as error:
@@ -81,7 +99,7 @@ def parse_offsets(option: str, text: str, *, unwanted: str) -> Positions:
         return Position(words[word])
     numbers = _numbers(option, text)
     for partition, number in numbers.items():
-        if number < EARLIEST or (unwanted and number == words[unwanted]):
+        if not EARLIEST <= number <= LARGEST_OFFSET or (unwanted and number == words[unwanted]):
             raise OptionError(f"{option}: {number} is no offset to use for {partition}")
     return {partition: Position(number) for partition, number in numbers.items()}
 
@@ -98,7 +116,7 @@ def parse_assign(option: str, text: str) -> list[TopicPartition]:
     partitions: list[TopicPartition] = []
     for topic, indexes in _json(option, text).items():
         numbers = indexes if isinstance(indexes, list) else []
-        if not numbers or any(type(number) is not int or number < 0 for number in numbers):
+        if not numbers or any(type(number) is not int or not 0 <= number <= LARGEST_PARTITION for number in numbers):
             raise OptionError(f'{option}: {text!r} does not look like {{"topicA":[0,1],"topicB":[2,4]}}')
         partitions += [TopicPartition(topic, number) for number in numbers]
     return partitions
@@ -106,18 +124,27 @@ def parse_assign(option: str, text: str) -> list[TopicPartition]:
 
 def _json(option: str, text: str) -> dict[str, object]:
     try:
-        loaded = json.loads(text)
-    except ValueError as error:
+        loaded = json.loads(text, object_pairs_hook=_without_repeats)
+    except (ValueError, RecursionError) as error:
         raise OptionError(f"{option}: {text!r} is no JSON: {error}") from error
     if not isinstance(loaded, dict):
         raise OptionError(f"{option}: {text!r} is no JSON object of topics")
     return loaded
 
 
+def _without_repeats(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    """An object of JSON; a name that is there twice would have two meanings, of which a parser keeps one."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        raise ValueError(f"{next(name for name in names if names.count(name) > 1)!r} is there twice")
+    return found
+
+
 def _by_partition(option: str, text: str) -> dict[TopicPartition, object]:
     found: dict[TopicPartition, object] = {}
     for topic, inner in _json(option, text).items():
-        if not isinstance(inner, dict) or not all(name.isascii() and name.isdigit() for name in inner):
+        if not isinstance(inner, dict) or any(number_in(name, LARGEST_PARTITION) is None for name in inner):
             raise OptionError(f'{option}: {text!r} does not look like {{"topicA":{{"0":23,"1":-2}}}}')
         found |= {TopicPartition(topic, int(name)): value for name, value in inner.items()}
     if not found:

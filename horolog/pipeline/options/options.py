@@ -22,6 +22,7 @@ from horolog.pipeline.base.positions import (
     OptionError,
     Position,
     Positions,
+    number_in,
     parse_assign,
     parse_moment,
     parse_offsets,
@@ -277,10 +278,10 @@ class _Given:
         text = self.text(name)
         if text is None:
             return default
-        digits = text.strip()
-        if not digits.isascii() or not digits.isdigit() or not least <= int(digits) <= most:
+        number = number_in(text, most)
+        if number is None or number < least:
             raise OptionError(f"{name}: {text!r} is no whole number from {least} to {most}")
-        return int(digits)
+        return number
 
     def flag(self, name: str, *, default: bool) -> bool:
         return self.choice(name, "true" if default else "false", ("true", "false")) == "true"
@@ -430,7 +431,8 @@ def _duration(given: _Given, name: str, default: Any, least_ms: int = 0) -> Any:
     if text is None:
         return default
     try:
-        duration_ms = int(text) if text.strip().isdigit() else parse_duration(text)
+        number = number_in(text)
+        duration_ms = parse_duration(text) if number is None else number
     except TimeTextError as error:
         raise OptionError(f"{name}: {error}") from error
     if duration_ms < least_ms:

@@ -1,25 +1,11 @@
 """Options are read under the connector's names, and what cannot be is refused with what would do."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from horolog.client.values.types import TopicPartition
-from horolog.pipeline.base.positions import (
-    EARLIEST,
-    LATEST,
-    OffsetRange,
-    OptionError,
-    Position,
-    parse_assign,
-    parse_moment,
-    parse_offsets,
-    parse_times,
-    resolve,
-    split,
-)
+from horolog.pipeline.base.positions import EARLIEST, LATEST, OptionError, Position
 from horolog.pipeline.options import java_settings
-from horolog.pipeline.options.options import Transactional, parse_read, parse_write
+from horolog.pipeline.options.options import Transactional, parse_columns, parse_read, parse_write, with_config_file
 
 NOW_MS = 1_795_190_000_000
 BROKER = {"kafka.bootstrap.servers": "h:1", "subscribe": "t"}
@@ -207,81 +193,6 @@ def test_what_cannot_be_written_is_refused(options, message):
         parse_write(options)
 
 
-@pytest.mark.parametrize(
-    ("text", "ms"),
-    [
-        ("1700000000000", 1_700_000_000_000),
-        ("0", 0),
-        ("1h", NOW_MS - 3_600_000),
-        ("now", NOW_MS),
-        ("@1700000000", 1_700_000_000_000),
-        ("2023-11-14T23:13:20+01:00", 1_700_000_000_000),
-        ("1970-01-01T00:00:00+02:00", 0),
-    ],
-)
-def test_times_are_milliseconds_or_the_command_lines(text, ms):
-    assert parse_moment("startingTimestamp", text, NOW_MS) == at(ms)
-    assert parse_times("o", f'{{"t":{{"3":"{text}"}}}}', NOW_MS) == {TopicPartition("t", 3): at(ms)}
-
-
-def test_partitions_can_be_assigned():
-    assert parse_assign("assign", '{"a":[0,2],"b":[1]}') == [("a", 0), ("a", 2), ("b", 1)]
-    for wrong in ('{"a":0}', '{"a":[]}', '{"a":["0"]}', '{"a":[-1]}', "[0]", "a"):
-        with pytest.raises(OptionError, match="assign"):
-            parse_assign("assign", wrong)
-
-
-def test_streams_may_start_at_the_end():
-    assert parse_offsets("startingOffsets", "latest", unwanted="") == Position(LATEST)
-
-
-class Log:
-    """Three partitions of 100 records, the times of which are ten times their offsets; the last one has no times."""
-
-    partitions = tuple(TopicPartition("t", n) for n in range(3))
-
-    def ends(self, partitions, which):
-        return dict.fromkeys(partitions, 0 if which == EARLIEST else 100)
-
-    def at_times(self, times):
-        return {one: -(-ms // 10) if ms <= 990 and one.partition < 2 else None for one, ms in times.items()}
-
-
-def resolved(positions, *, error=False):
-    found = resolve(Log(), Log.partitions, positions, "startingTimestamp", no_match_is_error=error)
-    return [found[one] for one in Log.partitions]
-
-
-def test_times_become_the_first_offset_at_or_after_them_or_the_end():
-    assert resolved(at(41)) == [5, 5, 100]
-    assert resolved(at(991)) == [100, 100, 100]
-    with pytest.raises(OptionError, match="startingTimestamp: t-2: no record at or after the time 41"):
-        resolved(at(41), error=True)
-
-
-def test_positions_may_be_of_all_kinds_but_are_to_name_every_partition():
-    each = dict(zip(Log.partitions, [Position(EARLIEST), Position(7), at(20)], strict=True))
-    assert resolved(each) == [0, 7, 100]
-    with pytest.raises(OptionError, match="it names t-0; the read is of t-0, t-1, t-2"):
-        resolved({Log.partitions[0]: Position(3)})
-
-
-RANGES = st.lists(st.integers(0, 1000), min_size=1, max_size=6).map(
-    lambda sizes: [OffsetRange(TopicPartition("t", n), 10 * n, 10 * n + size) for n, size in enumerate(sizes)]
-)
-
-
-@given(RANGES, st.integers(0, 40), st.one_of(st.none(), st.integers(1, 400)))
-def test_split_ranges_hold_every_offset_once_and_none_too_many(ranges, least, most):
-    parts = split(ranges, least, most)
-    offsets = [(part.partition, offset) for part in parts for offset in range(part.start, part.end)]
-    assert offsets == [(one.partition, offset) for one in ranges for offset in range(one.start, one.end)]
-    assert all(part.size > 0 for part in parts)
-    assert most is None or all(part.size <= most for part in parts)
-    total = sum(one.size for one in ranges)
-    assert len(parts) >= min(least, total)
-
-
 TRANSACTIONAL = {"kafka.bootstrap.servers": "h:1", "topic": "t", "transactional": "true"}
 
 
@@ -316,3 +227,103 @@ def test_what_contradicts_transactions_is_refused(options, streaming, message):
     given = {name: value for name, value in (TRANSACTIONAL | options).items() if value is not None}
     with pytest.raises(OptionError, match=message):
         parse_write(given, streaming=streaming)
+
+
+@pytest.mark.parametrize(
+    ("options", "streaming", "said"),
+    [
+        ({"maxTriggerDelay": "²"}, True, "maxTriggerDelay: '²'"),
+        ({"maxLateness": "²"}, False, "maxLateness: '²'"),
+        ({"maxTimePerTrigger": "0"}, True, "maxTimePerTrigger: '0' is below 1 ms"),
+        ({"minPartitions": "9" * 5000}, False, "minPartitions: '9+' is no whole number from 1"),
+        ({"maxOffsetsPerTrigger": "²"}, True, "maxOffsetsPerTrigger: '²' is no whole number"),
+        ({"maxLateness": "1h"}, True, "maxLateness is for batches"),
+        ({"fs.s3a.access.key": "x"}, False, "fs.s3a.access.key is for URLs"),
+    ],
+)
+def test_every_bad_value_is_an_error_of_its_option(options, streaming, said):
+    with pytest.raises(OptionError, match=f"^{said}"):
+        parse_read({**BROKER, **options}, NOW_MS, streaming=streaming)
+
+
+def test_durations_are_milliseconds_or_have_a_unit():
+    read = parse_read({**BROKER, "maxTriggerDelay": " 1500 ", "maxTimePerTrigger": "2s"}, NOW_MS, streaming=True)
+    assert (read.max_trigger_delay_ms, read.max_time_per_trigger_ms) == (1500, 2000)
+
+
+def test_an_older_spark_has_no_limits_of_streams():
+    with pytest.raises(OptionError, match=r"maxBytesPerTrigger needs Spark 4\.2"):
+        parse_read({**BROKER, "maxBytesPerTrigger": "5"}, NOW_MS, streaming=True, limited=False)
+
+
+@pytest.mark.parametrize(
+    ("options", "taken", "left"),
+    [
+        ({"subscribe": "a, b"}, {("a", 0), ("b", 1)}, {("c", 0)}),
+        ({"subscribePattern": "a.*"}, {("a", 0), ("ab", 3)}, {("ba", 0)}),
+        ({"assign": '{"a":[1]}'}, {("a", 1)}, {("a", 0), ("b", 1)}),
+        ({}, {("a", 0), ("b", 1)}, set()),
+    ],
+)
+def test_partitions_that_a_selection_takes(options, taken, left):
+    selection = parse_read({"path": "/x", **options}, NOW_MS).selection
+    assert all(selection.takes(TopicPartition(*one)) for one in taken)
+    assert not any(selection.takes(TopicPartition(*one)) for one in left)
+    assert selection.is_everything == (not options)
+
+
+def test_the_names_of_a_selection():
+    assert parse_read(BROKER, NOW_MS).selection.names == ["t"]
+    assigned = {"kafka.bootstrap.servers": "h:1", "assign": '{"b":[0],"a":[1]}'}
+    assert parse_read(assigned, NOW_MS).selection.names == ["a", "b"]
+
+
+def test_a_path_in_a_store_has_its_credentials_in_options():
+    options = {"path": "s3a://bucket/log", "fs.s3a.access.key": "k", "spark.hadoop.fs.s3a.secret.key": "s"}
+    place = parse_read(options, NOW_MS).place
+    assert place is not None
+    assert (place.bucket, dict(place.settings)["access_key_id"]) == ("bucket", "k")
+    assert dict(place.settings)["secret_access_key"] == "s"
+    with pytest.raises(OptionError, match="is expected"):
+        parse_read({"path": "s3a:///log"}, NOW_MS)
+
+
+def test_security_settings_may_be_in_a_file_and_options_win(tmp_path):
+    path = tmp_path / "client.properties"
+    path.write_text(
+        "security.protocol=SASL_PLAINTEXT\nsasl.mechanism=PLAIN\nsasl.username=u\nsasl.password=p\nacks=1\n"
+    )
+    given = {**BROKER, "kafka.config.file": str(path)}
+    own = with_config_file(given)
+    assert own["kafka.sasl.mechanism"] == "PLAIN"
+    assert "kafka.acks" not in own
+    assert (
+        with_config_file({**given, "KAFKA.sasl.mechanism": "SCRAM-SHA-256"})["KAFKA.sasl.mechanism"] == "SCRAM-SHA-256"
+    )
+    with pytest.raises(OptionError, match=r"^kafka\.config\.file: .*gone"):
+        parse_read({**BROKER, "kafka.config.file": str(tmp_path / "gone")}, NOW_MS)
+
+
+def test_broken_records_of_files_need_a_broker_for_their_topic():
+    typed = {"path": "/x", "value.format": "json", "value.schema": "id BIGINT", "dead.letter.topic": "bad"}
+    with pytest.raises(OptionError, match=r"dead\.letter\.topic of files needs kafka\.bootstrap\.servers"):
+        parse_read(typed, NOW_MS)
+    read = parse_read({**typed, "kafka.bootstrap.servers": "h:1", "kafka.client.id": "c"}, NOW_MS)
+    assert (read.client_id, read.path, read.bootstrap) == ("c", "/x", "h:1")
+    assert read.reads_headers is False
+
+
+def test_columns_are_known_before_it_is_known_whether_it_is_a_stream():
+    typed, selection, headers = parse_columns({**BROKER, "includeHeaders": " True "})
+    assert (typed, selection.is_everything, headers) == (None, True, True)
+    typed, selection, headers = parse_columns({**BROKER, "value.format": "string"})
+    assert (typed.value.format, selection.names, headers) == ("string", ["t"], False)
+    with pytest.raises(OptionError, match="is no option here"):
+        parse_columns({**BROKER, "includeHeader": "true"})
+
+
+def test_how_long_a_broker_is_tried_is_the_clients_own_option():
+    assert parse_read({**BROKER, "kafka.request.timeout.ms": "7"}, NOW_MS).reach_ms == 7
+    read = parse_read({**BROKER, "kafka.default.api.timeout.ms": "9"}, NOW_MS)
+    assert (read.reach_ms, read.reach_option) == (9, "kafka.default.api.timeout.ms")
+    assert parse_read({**BROKER, "kafka.fetch.max.bytes": "77"}, NOW_MS).fetch_bytes == 77
