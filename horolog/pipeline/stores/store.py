@@ -154,8 +154,12 @@ class LocalStore:
         target = self.root / name
         target.parent.mkdir(parents=True, exist_ok=True)
         aside = target.with_name(f"{target.name}.{uuid.uuid4().hex}.tmp")
-        aside.write_bytes(data)
-        sync(aside)
+        try:
+            aside.write_bytes(data)
+            sync(aside)
+        except OSError:  # the disk is full, and a rest of each attempt would fill it further
+            aside.unlink(missing_ok=True)
+            raise
         return aside
 
     def read(self, name: str) -> bytes | None:

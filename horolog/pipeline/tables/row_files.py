@@ -7,6 +7,7 @@ task, so no commit names the files of a task that died, or was run twice.
 import datetime as dt
 import uuid
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,7 @@ from horolog.pipeline.base import headers
 from horolog.pipeline.stores.store import Files, Sink
 from horolog.pipeline.tables.layout import DATE, NUMBER, Folders
 from horolog.pipeline.tables.table import Written
+from horolog.stores.faults import StoreError
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -100,22 +102,39 @@ class Writer:
     def __call__(self, batches: "Iterable[pa.RecordBatch]") -> "Iterator[pa.RecordBatch]":
         import pyarrow as pa
 
-        token, written = uuid.uuid4().hex[:12], []
-        current: _Open | None = None
-        for batch in batches:
-            for number, rows in _by_folder(batch):
-                if current is not None and (current.number != number or current.sink.size >= TARGET_FILE_BYTES):
-                    written.append(current.close())
-                    current = None
-                if current is None:
-                    path = self._folders.path(number)
-                    name = f"{self._folder}{path}/{self._prefix}-{token}-{len(written)}.parquet"
-                    current = _Open(number, name, self._files.writer(name), self._columns)
-                current.write(self._completed(number, rows))
-        if current is not None:
-            written.append(current.close())
+        written = self._written(batches)
         if written:
             yield pa.RecordBatch.from_pylist([asdict(one) for one in written])
+
+    def _written(self, batches: "Iterable[pa.RecordBatch]") -> list[RowFile]:
+        token = uuid.uuid4().hex[:12]
+        written: list[RowFile] = []
+        begun: list[tuple[str, Sink]] = []
+        current: _Open | None = None
+        try:
+            for batch in batches:
+                for number, rows in _by_folder(batch):
+                    if current is not None and (current.number != number or current.sink.size >= TARGET_FILE_BYTES):
+                        written.append(current.close())
+                        current = None
+                    if current is None:
+                        path = self._folders.path(number)
+                        name = f"{self._folder}{path}/{self._prefix}-{token}-{len(written)}.parquet"
+                        begun.append((name, self._files.writer(name)))
+                        current = _Open(number, *begun[-1], self._columns)
+                    current.write(self._completed(number, rows))
+            if current is not None:
+                written.append(current.close())
+        except BaseException:  # no commit will name these, and where the disk is full they would keep it so
+            if current is not None:
+                current.give_up()
+            for name, sink in begun:
+                with suppress(OSError, StoreError):
+                    sink.close()
+                with suppress(OSError, StoreError):
+                    self._files.remove(name)
+            raise
+        return written
 
     def _completed(self, number: int, rows: "pa.Table") -> "pa.Table":
         """In Iceberg's files folders are columns as well."""
@@ -172,6 +191,11 @@ class _Open:
         if self._waiting:
             self._writer.write_table(pa.concat_tables(self._waiting), row_group_size=ROW_GROUP_ROWS)
             self._waiting, self._rows_waiting, self._bytes_waiting = [], 0, 0
+
+    def give_up(self) -> None:
+        """End what Arrow has begun, without the rows that wait."""
+        with suppress(Exception):
+            self._writer.close()
 
     def close(self) -> RowFile:
         self._flush()
@@ -243,7 +267,7 @@ class Reader:
 
         from horolog.pipeline.tables.evolution import fitted
 
-        with pq.ParquetFile(self._files.reader(name), pre_buffer=True) as file:
+        with self._files.reader(name) as source, pq.ParquetFile(source, pre_buffer=True) as file:
             groups = [group for group in range(file.num_row_groups) if self._takes(file.metadata.row_group(group))]
             there = [name for name in file.schema_arrow.names if name in self._columns.names]
             for group in groups:
