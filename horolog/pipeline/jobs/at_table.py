@@ -109,11 +109,16 @@ def change_table(
     return ExitCode.OK
 
 
+def in_store(source: str) -> bool:
+    """Whether it is the URL of an object store, which tasks read without a jar."""
+    return is_url(source) and source.partition("://")[0] in SCHEMES
+
+
 def known_as(source: "str | CatalogueTable") -> str:
     """What distinguishes this source of records from others, however it is spelt."""
     if not isinstance(source, str):
         return source.known_as
-    if source.startswith("jdbc:") or (is_url(source) and source.partition("://")[0] not in SCHEMES):
+    if source.startswith("jdbc:") or (is_url(source) and not in_store(source)):
         return source
     return Place.of(source).canonical() if is_url(source) else str(Path(source.removeprefix("file://")).absolute())
 

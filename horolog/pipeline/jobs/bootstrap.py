@@ -17,7 +17,7 @@ from horolog.commands.console import Console
 from horolog.commands.errors import CommandError, NotFoundError, UsageError
 from horolog.commands.exit_codes import ExitCode
 from horolog.commands.online.connecting import admin_of
-from horolog.pipeline.jobs.at_table import known_as, told
+from horolog.pipeline.jobs.at_table import in_store, known_as, told
 from horolog.pipeline.jobs.common import (
     Summary,
     add_common,
@@ -29,6 +29,7 @@ from horolog.pipeline.jobs.common import (
 )
 from horolog.pipeline.jobs.dump_files import (
     FILE_FORMATS,
+    STRICT,
     Rows,
     SparkRows,
     WholeRows,
@@ -51,7 +52,6 @@ from horolog.pipeline.jobs.loading import (
 from horolog.pipeline.jobs.topic_rules import TopicRules, outlook_of, rules_at
 from horolog.pipeline.options.brokers import Where
 from horolog.pipeline.stores.object_stores import Place, hadoop_options, is_url
-from horolog.stores.place import SCHEMES
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -66,12 +66,10 @@ def read_dump(spark: "SparkSession", source: str, table: str | None, file_format
         if table is None:
             raise UsageError("a database has many tables", "--table names one, or a query in parentheses")
         return WholeRows(spark.read.format("jdbc").option("url", source).option("dbtable", table).load())
-    if is_url(source) and source.partition("://")[0] in SCHEMES:
+    if in_store(source):
         return rows_at(spark, Place.of(source, hadoop_options(spark, source)), file_format)
     kind = file_format or _format_of(source)
-    reader = spark.read.format(kind)
-    if kind == "csv":
-        reader = reader.option("header", "true").option("inferSchema", "true")
+    reader = spark.read.format(kind).options(**STRICT.get(kind, {}))
     if not is_url(source) and _has_folders(Path(source.removeprefix("file://")), source):
         reader = reader.option("recursiveFileLookup", "true")
     return SparkRows(reader.load(source))
@@ -254,8 +252,7 @@ def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
     asyncio.run(require_topics(arguments, [topic]))
     with told(arguments, topic):
         rules = asyncio.run(rules_at(brokers_of(arguments), topic))
-    in_store = is_url(arguments.source) and arguments.source.partition("://")[0] in SCHEMES
-    if not arguments.source.startswith("jdbc:") and not in_store and arguments.format is None:
+    if not arguments.source.startswith("jdbc:") and not in_store(arguments.source) and arguments.format is None:
         _format_of(arguments.source)
     dump = Dump(
         arguments.source,

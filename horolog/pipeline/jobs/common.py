@@ -128,7 +128,7 @@ def spark_of(arguments: argparse.Namespace) -> Iterator["SparkSession"]:
     missing = [name for name in NEEDED if importlib.util.find_spec(name) is None]
     if missing:
         raise CommandError(f"{', '.join(missing)} is not installed", "pip install 'horolog[pipeline]' brings it")
-    from py4j.protocol import Py4JError
+    from py4j.protocol import Py4JError, Py4JJavaError
     from pyspark.errors import PySparkException
     from pyspark.sql import SparkSession
 
@@ -141,19 +141,20 @@ def spark_of(arguments: argparse.Namespace) -> Iterator["SparkSession"]:
     except UnsupportedSparkError as error:
         raise CommandError(str(error), "pip install 'horolog[pipeline]' brings one") from error
     running = SparkSession.getActiveSession()
-    if running is not None:
-        yield running
-        return
-    conf: dict[str, Any] = {"spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={QUIET}"}
-    conf |= {"spark.log.level": "ERROR", **assignments(arguments.conf)}
-    spark = session(arguments.master or _default_master(), "horolog pipeline", quick=arguments.quick, **conf)
     try:
-        yield spark
-    except PySparkException as error:
+        if running is not None:
+            yield running
+            return
+        conf: dict[str, Any] = {"spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={QUIET}"}
+        conf |= {"spark.log.level": "ERROR", **assignments(arguments.conf)}
+        spark = session(arguments.master or _default_master(), "horolog pipeline", quick=arguments.quick, **conf)
+        try:
+            yield spark
+        finally:
+            with suppress(OSError, Py4JError):  # a signal to all processes of a service may have ended it with us
+                spark.stop()
+    except (PySparkException, Py4JJavaError) as error:  # what Java's side of a task raises is not one of Spark's own
         raise CommandError(f"Spark gave up: {_cause(str(error))}") from error
-    finally:
-        with suppress(OSError, Py4JError):  # a signal to all processes of a service may have ended it with us
-            spark.stop()
 
 
 def _default_master() -> str | None:
@@ -162,14 +163,16 @@ def _default_master() -> str | None:
 
 
 def _cause(text: str) -> str:
-    """The error of a worker: Spark adds a prefix, and the whole traceback of an unexpected error."""
-    lines = [line.strip() for line in text.splitlines() if line.strip() and not _STATE_LINE.match(line)]
+    """The error of a worker, or of Java: Spark adds a prefix, and the whole traceback of an unexpected error."""
+    lines = [line.strip() for line in text.splitlines() if line.strip() and not _NO_REASON.match(line)]
     own = [found[1] for line in lines if (found := _OWN_ERROR.search(line))]
+    java = [line.removeprefix(_CAUSED) for line in lines if line.startswith(_CAUSED)]
     named = [line for line in lines if _ERROR_LINE.match(line)]
-    return (own or named or lines or ["the reason is unknown"])[-1]
+    return (own or java or named or lines or ["the reason is unknown"])[-1]
 
 
-_STATE_LINE = re.compile(r"\s*SQLSTATE: \w+\s*$")
+_CAUSED = "Caused by: "
+_NO_REASON = re.compile(r"\s*(SQLSTATE: \w+\s*$|at [\w.$/]+\(|\.\.\. \d+ (common frames|more))")
 _OWN_ERROR = re.compile(r"(?:^|: )(horolog\.[\w.]+: .*)")
 _ERROR_LINE = re.compile(r"[A-Za-z_][\w.]*(Error|Exception|Failed|Refused|TimedOut|DataLoss)\b.*:")
 

@@ -24,6 +24,18 @@ BY_SUFFIX = {
     "parquet": "parquet", "json": "json", "jsonl": "json", "ndjson": "json", "csv": "csv", "orc": "orc",
 }  # fmt: skip
 FILE_FORMATS = ("parquet", "json", "csv", "orc")
+STRICT = {
+    "csv": {
+        "header": "true",
+        "inferSchema": "true",
+        "mode": "FAILFAST",
+        "enforceSchema": "false",
+        "columnPruning": "false",
+    },
+    "json": {"mode": "FAILFAST"},
+}
+"""How Spark reads text: it would cut a row of CSV that has more values than the header, and fill one that has fewer with nulls. Without
+the pruning of columns it finds such a row at the first look, before anything is sent."""
 
 
 def format_among(names: Iterable[str], source: str) -> str:
@@ -147,7 +159,7 @@ def rows_at(spark: "SparkSession", place: Place, file_format: str | None) -> Row
     if kind not in {"json", "csv"}:
         return StoreRows(spark, files, kind, states)
     lines = _listed(spark, list(states)).mapInArrow(Lines(files), "value string").rdd.map(lambda row: row[0])
-    reader = spark.read.option("header", "true").option("inferSchema", "true")
+    reader = spark.read.options(**STRICT[kind])
     return WholeRows(reader.csv(lines) if kind == "csv" else reader.json(lines), json.dumps(states, sort_keys=True))
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from horolog.client.values.types import TopicPartition
 from horolog.pipeline.base.positions import OffsetRange
+from horolog.pipeline.jobs.dump_files import is_hidden
 from horolog.pipeline.jobs.lane_rows import (
     FileTables,
     LaneRows,
@@ -26,8 +27,9 @@ from horolog.pipeline.jobs.merging import Group, Times, is_too_much
 from horolog.pipeline.options.options import parse_read
 from horolog.pipeline.reading import pins
 from horolog.pipeline.reading.offline import Piece, There
-from horolog.pipeline.reading.pins import plan_and_pin, say
+from horolog.pipeline.reading.pins import plan_and_pin
 from horolog.pipeline.reading.pushdown import EVERYTHING
+from horolog.pipeline.spark.notes import say
 from horolog.pipeline.stores.object_stores import Place, hadoop_options
 from horolog.pipeline.stores.store import Files, files_of
 from horolog.pipeline.tables.table import Table, open_table
@@ -216,11 +218,7 @@ def _known(table: "Table | None", topic: str | None) -> dict[tuple[str, str | No
 def _plain_files(asked: Asked) -> list[tuple[Files, list[str]]]:
     source: Any = asked.source
     files = files_of(source)
-    return [(files, [name for name in files.files("") if name.endswith(".parquet") and not _is_hidden(name)])]
-
-
-def _is_hidden(name: str) -> bool:
-    return any(part.startswith(("_", ".")) for part in name.split("/"))
+    return [(files, [name for name in files.files("") if name.endswith(".parquet") and not is_hidden(name)])]
 
 
 def _folder(source: "str | Place | CatalogueTable") -> "str | CatalogueTable":

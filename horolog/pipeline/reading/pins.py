@@ -2,7 +2,6 @@
 
 import errno
 import os
-import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -77,10 +76,6 @@ def _told(options: ReadOptions, error: OSError) -> str:
         f"horolog: {options.path}: its files are not pinned: {why}; if retention or compaction takes a file before it was read,"
         " the read ends with an error and has to be started again (as the broker's user it is pinned)"
     )
-
-
-def say(line: str) -> None:
-    sys.stderr.write(line + "\n")
 
 
 @contextmanager

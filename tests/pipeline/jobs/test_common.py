@@ -78,3 +78,35 @@ def test_a_job_has_the_java_of_a_cluster_unless_it_is_to_be_quick(monkeypatch, w
     made = spark_session.settings(master, conf, quick=quick)
     options = [value for name, value in made.items() if "JavaOptions" in name]
     assert any("TieredStopAtLevel" in each or "SerialGC" in each for each in options) == bool(words)
+
+
+JAVA = """An error occurred while calling o63.collect.
+: org.apache.spark.SparkException: Job aborted
+\tat org.apache.spark.Scheduler.abort(Scheduler.scala:1)
+Caused by: java.io.IOException: first
+\tat java.base/java.io.X.read(X.java:7)
+\t... 5 more
+Caused by: java.io.IOException: No space left on device
+\t... 25 more
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "cause"),
+    [
+        ("", "the reason is unknown"),
+        ("something odd", "something odd"),
+        ("[X] SQLSTATE\n  SQLSTATE: KD000\n", "[X] SQLSTATE"),
+        ("Traceback\n  File x\nValueError: no number: 'x'\n", "ValueError: no number: 'x'"),
+        (
+            "Job aborted: Traceback\nValueError: 5: not shown\nhorolog.pipeline.tables.table.TableError: no table\n",
+            "horolog.pipeline.tables.table.TableError: no table",
+        ),
+        (
+            JAVA,
+            "java.io.IOException: No space left on device",
+        ),
+    ],
+)
+def test_the_cause_of_a_failure_is_one_line(text, cause):
+    assert common._cause(text) == cause
