@@ -15,6 +15,7 @@ from coverage import Coverage
 
 FOLDER = "HOROLOG_MEASURED"
 CHOSEN = "HOROLOG_MEASURED_TESTS"
+LEFT_OUT = "left-out"
 PACKAGES = (
     "horolog.base",
     "horolog.broker",
@@ -31,6 +32,7 @@ PACKAGES = (
     "horolog.client.wire",
     "horolog.commands",
     "horolog.console",
+    "horolog.pipeline",
     "horolog.protocol",
     "horolog.stores",
     "horolog.testing",
@@ -46,14 +48,21 @@ def measuring(folder: Path) -> Coverage:
     return coverage
 
 
+def left_out(folder: Path) -> frozenset[str]:
+    """The test files of which a test was skipped, for lack of time or of a program: they run less than they would."""
+    return frozenset(name for path in folder.glob(f"{LEFT_OUT}.*") for name in path.read_text("utf-8").splitlines())
+
+
 class Contexts:
     """Measures the tests of the packages, and tells the measurement whose test runs."""
 
     loaded = False
     """Whether this process has one; a test that runs pytest in this very process is measured as a part of it."""
 
-    def __init__(self, coverage: Coverage, root: Path, chosen: frozenset[str] | None = None) -> None:
+    def __init__(self, coverage: Coverage, folder: Path, root: Path, chosen: frozenset[str] | None = None) -> None:
         Contexts.loaded = True
+        self._folder = folder
+        self._left_out: set[str] = set()
         self._coverage = coverage
         self._root = root
         self._chosen = chosen
@@ -86,15 +95,21 @@ class Contexts:
         self._runs(item.path)
         return (yield)
 
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.skipped:
+            self._left_out.add(report.nodeid.partition("::")[0])
+
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self) -> None:
         """A worker may be ended as soon as it has said that its session is over."""
         self._pause()
         self._coverage.save()
+        (self._folder / f"{LEFT_OUT}.{os.getpid()}").write_text("\n".join(self._left_out), "utf-8")
 
 
 def pytest_configure(config: pytest.Config) -> None:
     if not Contexts.loaded and (hasattr(config, "workerinput") or not config.getoption("numprocesses", None)):
         listed = os.environ.get(CHOSEN)
         chosen = frozenset(Path(listed).read_text("utf-8").splitlines()) if listed else None
-        config.pluginmanager.register(Contexts(measuring(Path(os.environ[FOLDER])), config.rootpath, chosen))
+        folder = Path(os.environ[FOLDER])
+        config.pluginmanager.register(Contexts(measuring(folder), folder, config.rootpath, chosen))

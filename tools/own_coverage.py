@@ -5,10 +5,15 @@ that only the tests of other modules run counts as not run. What a module does w
 inside of its functions does not. `own_coverage.toml` beside this file lists what the rule does not hold for, each with its reason; an
 entry that is not needed any more fails, too, so that the list only gets shorter.
 
+Modules whose tests need the packages of an extra have their test file among those of a lane of `.ci/run` instead, which `[lanes]` of the
+list names; `--lane NAME` measures these modules, and a run without it the others. A module of such a package that has a test file in
+`tests/unit` all the same is one of the others.
+
 Arguments are those of pytest, and choose another run in which the test files are measured: `-n 3 -m "not slow"` gives the result of
 all tests and the measurement in one. Modules without a test file are named before anything runs. With `--sample SEED` only the
 modules are measured that have changed since `.ci/run` passed last, or whose tests have, and a third of the others, which the seed chooses:
-a test takes about twice as long while it is measured.
+a test takes about twice as long while it is measured. Of a lane it is a twentieth of the others, and pytest gets their test files as
+`--always`, so that they run completely.
 """
 
 import argparse
@@ -35,8 +40,9 @@ from tools.changed import changed_files
 
 ROOT = Path(__file__).resolve().parents[1]
 RULES = Path(__file__).with_suffix(".toml")
+UNIT = "tests/unit"
 ENOUGH = 90
-SAMPLED = 3
+SAMPLED, SAMPLED_OF_LANE = 3, 20
 """Of the modules that have not changed, one in so many is measured where a sample is asked for."""
 ENTRY = "if __name__ == "
 """What follows is for a process of its own, which a test starts and this one does not measure."""
@@ -51,9 +57,23 @@ ALONE = (
     *measured.TESTS,
 )
 """What pytest runs where nothing else is asked for: the tests that are measured."""
+OF_LANE = ("-q", "-n", "2", "--dist", "loadfile", "--timeout", "600", "-m", "not kills")
+"""With which options it runs the measured tests of a lane."""
 
 Arcs = set[tuple[int, int]]
 """From which line to which line a file ran; a negative one stands for the edge of a function."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lane:
+    """A package whose modules have tests in another folder than `tests/unit`, and in another run."""
+
+    package: str
+    tests: str
+
+    def own_test(self, module: str) -> str:
+        """The file in the lane's folder that mirrors a module of the package."""
+        return own_test(module).replace(self.package.replace("horolog", UNIT, 1), self.tests, 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,13 +83,26 @@ class Rules:
     shared: Mapping[str, str] = field(default_factory=dict)
     exceptions: Mapping[str, str] = field(default_factory=dict)
     needs: Mapping[str, str] = field(default_factory=dict)
+    lanes: Mapping[str, Lane] = field(default_factory=dict)
+    root: Path = ROOT
 
     def is_measured(self, module: str) -> bool:
         """Whether the package is installed that its tests need."""
         return module not in self.needs or importlib.util.find_spec(self.needs[module]) is not None
 
     def tests_of(self, module: str) -> str:
-        return next((tests for name, tests in self.shared.items() if fnmatchcase(module, name)), own_test(module))
+        shared = next((tests for name, tests in self.shared.items() if fnmatchcase(module, name)), None)
+        if shared is not None:
+            return shared
+        mirrored = own_test(module)
+        if (self.root / mirrored).exists():
+            return mirrored
+        return next((lane.own_test(module) for lane in self.lanes.values() if is_below(module, lane.package)), mirrored)
+
+    def lane_of(self, module: str) -> str | None:
+        """The lane that measures a module; None if the tests that need no extra do."""
+        tests = self.tests_of(module)
+        return next((name for name, lane in self.lanes.items() if is_below(tests, lane.tests)), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,14 +132,19 @@ class Figures:
 def read_rules(path: Path = RULES) -> Rules:
     tables = tomllib.loads(path.read_text("utf-8"))
     shared = {name: one["by"] for name, one in tables.get("shared", {}).items()}
-    return Rules(shared, tables.get("exceptions", {}), tables.get("needs", {}))
+    lanes = {name: Lane(one["package"], one["tests"]) for name, one in tables.get("lanes", {}).items()}
+    return Rules(shared, tables.get("exceptions", {}), tables.get("needs", {}), lanes, path.parents[1])
+
+
+def is_below(file: str, folder: str) -> bool:
+    return PurePosixPath(file).is_relative_to(folder)
 
 
 def own_test(module: str) -> str:
     """The file that mirrors a module; a package is tested as a module of its name."""
     path = PurePosixPath(module)
     path = path.parent if path.stem == "__init__" else path.with_suffix("")
-    return str(PurePosixPath("tests/unit", *path.parts[1:-1], f"test_{path.name}.py"))
+    return str(PurePosixPath(UNIT, *path.parts[1:-1], f"test_{path.name}.py"))
 
 
 def complaints(figures: Iterable[Figures], rules: Rules, names: Iterable[str] = ()) -> Iterator[str]:
@@ -198,11 +236,13 @@ def modules(root: Path = ROOT) -> list[str]:
     return sorted(path.relative_to(root).as_posix() for folder in folders for path in folder.rglob("*.py"))
 
 
-def without_tests(data: CoverageData, rules: Rules, folder: Path, root: Path = ROOT) -> Iterator[str]:
+def without_tests(
+    data: CoverageData, rules: Rules, folder: Path, all_names: Iterable[str], root: Path = ROOT
+) -> Iterator[str]:
     """Modules that do more than an import runs, but have no test file: whatever tests run, they break the rule."""
     names = [
         name
-        for name in modules(root)
+        for name in all_names
         if name not in rules.exceptions and rules.is_measured(name) and not (root / rules.tests_of(name)).exists()
     ]
     imported = report({name: own_arcs(data, name, "", root) for name in names}, folder / "without tests", root)
@@ -211,22 +251,36 @@ def without_tests(data: CoverageData, rules: Rules, folder: Path, root: Path = R
             yield f"{name}: there is no {rules.tests_of(name)}"
 
 
-def sample(names: Iterable[str], rules: Rules, changed: frozenset[str] | None, seed: str) -> list[str]:
-    """The modules to measure: all where nobody knows what has changed."""
+def sample(
+    names: Iterable[str], rules: Rules, changed: frozenset[str] | None, seed: str, one_in: int = SAMPLED
+) -> list[str]:
+    """The modules to measure: all where it is not known what has changed."""
     return [
         name
         for name in names
         if changed is None
         or not changed.isdisjoint((name, rules.tests_of(name)))
-        or zlib.crc32(f"{seed} {name}".encode()) % SAMPLED == 0
+        or zlib.crc32(f"{seed} {name}".encode()) % one_in == 0
     ]
 
 
-def import_all(folder: Path, root: Path = ROOT) -> None:
+def sample_of_lane(names: Iterable[str], rules: Rules, changed: frozenset[str] | None, seed: str) -> list[str]:
+    """The modules of a lane to measure: its time is short, so few where it is not known what has changed."""
+    return sample(names, rules, changed or frozenset(), seed, SAMPLED_OF_LANE)
+
+
+def arguments_of_lane(given: Sequence[str], tests: Iterable[str], *, is_sample: bool) -> list[str]:
+    """What pytest runs: the measured tests, or what the lane runs with all tests of these files."""
+    if is_sample:
+        return [*given, *(f"--always={one}" for one in sorted(tests))]
+    return [*(given or OF_LANE), *([] if given else sorted(tests))]
+
+
+def import_all(folder: Path, names: Iterable[str]) -> None:
     """Measures what importing the modules runs of them."""
     coverage = measured.measuring(folder)
     with coverage.collect():
-        for module in modules(root):
+        for module in names:
             importlib.import_module(module.removesuffix(".py").removesuffix("/__init__").replace("/", "."))
     coverage.save()
 
@@ -252,28 +306,47 @@ def combined(folder: Path) -> CoverageData:
 
 
 def main() -> int:
+    rules = read_rules()
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--all", action="store_true", help="show every module, not only what breaks the rule")
-    parser.add_argument("--sample", metavar="SEED", help="measure what has changed, and a third of the other modules")
+    parser.add_argument("--lane", choices=rules.lanes, help="measure the modules whose tests are in this lane")
+    parser.add_argument("--sample", metavar="SEED", help="measure what has changed, and a part of the other modules")
     options, others = parser.parse_known_args()
-    if compiled.extensions():
+    everything = modules()
+    names = [name for name in everything if rules.lane_of(name) == options.lane]
+    if {Path(name) for name in names} & {module_of_extension(path) for path in compiled.extensions()}:
         parser.error("what a compiled module runs cannot be measured: `make plain` first")
-    rules, names = read_rules(), modules()
-    chosen = names if options.sample is None else sample(names, rules, changed_files(), options.sample)
+    chosen = names
+    if options.sample is not None:
+        chosen = (sample_of_lane if options.lane else sample)(names, rules, changed_files(), options.sample)
+    tests = {rules.tests_of(name) for name in chosen}
+    if options.lane:
+        there = {one for one in tests if (ROOT / one).exists()}
+        others = arguments_of_lane(others, there, is_sample=options.sample is not None)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        import_all(folder)
-        untested = list(without_tests(combined(folder), rules, folder))
+        import_all(folder, names)
+        untested = list(without_tests(combined(folder), rules, folder, names))
         complain(untested)
-        code = run_tests(folder, others, {rules.tests_of(one) for one in chosen})
+        code = run_tests(folder, others, tests)
+        cut = measured.left_out(folder) if options.lane else frozenset()
         found = figures(combined(folder), rules, folder, chosen)
     if options.all:
         print(*found, sep="\n")
-    wrong = list(complaints(found, rules, names if options.sample else ()))
+    unsure = [one for one in found if not one.enough and one.tests in cut]
+    for one in unsure:
+        print(f"not judged, for tests of its file were skipped: {one}")
+    wrong = list(complaints([one for one in found if one not in unsure], rules, everything))
     complain(wrong)
     enough = sum(one.enough for one in found)
     print(f"{enough} of {len(found)} modules are covered by their own tests, {len(rules.exceptions)} are exceptions")
     return code or bool(wrong or untested)
+
+
+def module_of_extension(path: Path) -> Path:
+    """The source of an extension module: `broker/x.cpython-311-x86_64-linux-gnu.so` is made of `broker/x.py`."""
+    relative = path.relative_to(ROOT)
+    return relative.with_name(f"{relative.name.partition('.')[0]}.py")
 
 
 def complain(lines: Iterable[str]) -> None:

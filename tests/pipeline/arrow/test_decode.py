@@ -1,9 +1,11 @@
 """The columnar decoder gives what the plain one gives, whatever the bytes, and tells damage as it does."""
 
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from horolog.pipeline.arrow import columns
 from horolog.pipeline.arrow import decode as decode_module
 from horolog.pipeline.arrow.columns import Source
 from horolog.pipeline.arrow.decode import Bounds, decode, decode_plain
@@ -126,3 +128,27 @@ def test_large_chunks_are_taken_in_stretches():
     assert len(found) > 1
     assert [row[4] for row in samples.rows_in(found)] == list(range(400))
     assert sum(1 for _ in heads_in(b"".join(batches))) == 400
+
+
+def test_rows_of_files_have_the_types_that_a_broker_gives():
+    """Format v0 has no type: a broker calls its times those of the producer."""
+    records = [Record(0, -1, -1, None, b"v", ()), Record(1, samples.BASE_MS, 1, b"k", None, ())]
+    online = columns.plain_batch(records, Source("t", 0, False))
+    files = columns.plain_batch(records, Source("t", 0, False, from_files=True))
+    assert online["timestampType"].to_pylist() == [-1, 1]
+    assert files["timestampType"].to_pylist() == [0, 1]
+
+
+def test_rows_may_have_the_id_of_their_topic_and_their_headers():
+    said = ((b"k\xff", None), (b"", b"v"))
+    records = [Record(0, samples.BASE_MS, 0, None, b"v", said), Record(1, samples.BASE_MS, 0, None, b"v", ())]
+    found = columns.plain_batch(records, Source("t", 0, True, topic_id="id", include_topic_id=True))
+    assert found["topic_id"].to_pylist() == ["id", "id"]
+    assert found["headers"].to_pylist() == [[{"key": "k\ufffd", "value": None}, {"key": "", "value": b"v"}], None]
+    assert columns.plain_batch([], Source("t", 0, False)).num_rows == 0
+
+
+def test_times_beyond_what_arrow_has_are_its_largest():
+    records = [Record(0, 2**62, 0, None, b"v", ()), Record(1, -(2**62), 0, None, b"v", ())]
+    found = columns.plain_batch(records, Source("t", 0, False))["timestamp"].view(pa.int64()).to_pylist()
+    assert found[0] == -found[1] > 2**62

@@ -1,13 +1,28 @@
 """Topics read through a broker: the same rows as a plain consumer reads, as the files hold, and as Spark's options ask for."""
 
+import asyncio
 import hashlib
 from collections import Counter
+from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 
+pytest.importorskip("pyspark")
+
+from horolog.client.admin.admin import Admin
+from horolog.client.values.errors import KafkaError
+from horolog.client.values.types import TopicPartition
+from horolog.pipeline.base.positions import DataLoss, OffsetRange
+from horolog.pipeline.options.options import parse_read
+from horolog.pipeline.reading import online
+from horolog.pipeline.reading.online import BrokerReader, RangeTask, cut_by_bytes, read_range
+from horolog.pipeline.reading.pushdown import Bounds, Wanted
+from horolog.protocol.errors import ErrorCode
 from tests.pipeline import samples
 from tests.pipeline.clusters import PARTITIONS, SETTINGS, consumed, fill, shown
 from tests.support.broker_process import BrokerProcess
+from tests.support.names import unique
 
 COUNT = 3000
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
@@ -123,3 +138,183 @@ def test_what_cannot_be_is_said(spark, filled, options, message):
 def test_offsets_that_are_gone_are_passed_over_only_when_they_may_be(spark, filled):
     asked = {"subscribe": "topic-none", "endingOffsets": '{"topic-none":{"0":9,"1":9,"2":99999}}'}
     assert reader(spark, filled, failOnDataLoss="false", **asked).count() == 1018
+
+
+# -- what Spark calls, without Spark: driver and tasks in this process
+
+TOPIC = "topic-none"
+
+
+def options_of(broker, **more):
+    return parse_read({"kafka.bootstrap.servers": broker.address, "subscribe": TOPIC, **more}, 0)
+
+
+def offsets_of(reader, tasks):
+    """The offsets that tasks give, by partition."""
+    found = {}
+    for task in tasks:
+        for batch in reader.read(task):
+            for partition, offset in zip(batch["partition"].to_pylist(), batch["offset"].to_pylist(), strict=True):
+                found.setdefault(partition, []).append(offset)
+    return found
+
+
+def test_tasks_together_read_every_offset_once(filled):
+    whole = {n: list(range(COUNT // PARTITIONS)) for n in range(PARTITIONS)}
+    for more in ({}, {"minPartitions": "7"}, {"maxRecordsPerPartition": "90"}, {"maxBytesPerTask": "2000"}):
+        reader = BrokerReader(options_of(filled, **more))
+        tasks = reader.partitions()
+        assert offsets_of(reader, tasks) == whole
+        assert len(tasks) >= int(more.get("minPartitions", PARTITIONS))
+        assert all(task.topic_id for task in tasks)
+
+
+def test_a_selection_of_nothing_that_is_there_reads_nothing(filled):
+    reader = BrokerReader(parse_read({"kafka.bootstrap.servers": filled.address, "subscribePattern": "no-.*"}, 0))
+    assert reader.partitions() == []
+    assert list(reader.read(object())) == []  # what Spark gives a task where there is nothing
+
+
+def test_filters_skip_offsets_and_one_line_says_so(filled, capsys):
+    reader = BrokerReader(options_of(filled))
+    reader.wanted = Wanted(times=Bounds(low=SECOND))
+    tasks = reader.partitions()
+    assert offsets_of(reader, tasks) == {n: list(range(500, COUNT // PARTITIONS)) for n in range(PARTITIONS)}
+    assert "offsets, skips 1500 by filters" in capsys.readouterr().err
+
+
+def test_only_large_ranges_are_looked_at():
+    asked = []
+    place, small, empty = (TopicPartition("t", n) for n in range(3))
+    sample = SimpleNamespace(bytes_per_offset=10.0)
+    broker = SimpleNamespace(samples=lambda large: asked.append(large) or {place: sample})
+    ranges = [OffsetRange(place, 0, 2000), OffsetRange(small, 0, 999), OffsetRange(empty, 5, 5)]
+    parts = cut_by_bytes(broker, ranges, 5000)
+    assert asked == [{place: 0}]
+    assert parts == [*(OffsetRange(place, n * 500, n * 500 + 500) for n in range(4)), OffsetRange(small, 0, 999)]
+
+
+@pytest.mark.parametrize("isolation", ["read_committed", "read_uncommitted"])
+def test_a_range_ends_where_it_was_planned_to(filled, isolation):
+    options = options_of(filled, **{"kafka.isolation.level": isolation, "kafka.fetch.max.bytes": "1000"})
+    found = [
+        row
+        for batch in read_range(options, RangeTask(OffsetRange(TopicPartition(TOPIC, 1), 7, 29)))
+        for row in batch["offset"].to_pylist()
+    ]
+    assert found == list(range(7, 29))
+
+
+def test_a_query_that_has_enough_rows_reads_no_further(filled):
+    reading = read_range(
+        options_of(filled, **{"kafka.fetch.max.bytes": "1000"}),
+        RangeTask(OffsetRange(TopicPartition(TOPIC, 0), 0, 900)),
+    )
+    assert next(reading)["offset"].to_pylist()[0] == 0
+    reading.close()
+
+
+@pytest.mark.parametrize(("topic_id", "said"), [("another", "deleted and made anew"), (None, None)])
+def test_a_topic_of_the_same_name_that_was_made_since_is_another_one(filled, topic_id, said):
+    task = RangeTask(OffsetRange(TopicPartition(TOPIC, 0), 0, 5), topic_id)
+    if said is None:  # planned by a release that knew no ids
+        assert sum(batch.num_rows for batch in read_range(options_of(filled), task)) == 5
+        return
+    with pytest.raises(DataLoss, match=f"{TOPIC}-0: .*{said}.*failOnDataLoss=false reads the rest"):
+        list(read_range(options_of(filled), task))
+    assert list(read_range(options_of(filled, failOnDataLoss="false"), task)) == []
+
+
+@pytest.fixture
+def shrunk(filled):
+    """Retention has taken the first 300 offsets after the read was planned."""
+    topic = unique("shrunk")
+    fill(filled, topic, count=COUNT)
+    place = TopicPartition(topic, 0)
+
+    async def shrink():
+        async with Admin(filled.address) as admin:
+            await admin.delete_records({place: 300})
+
+    asyncio.run(shrink())
+    return place
+
+
+def test_offsets_that_are_gone_are_a_loss_or_passed_over(filled, shrunk):
+    task = RangeTask(OffsetRange(shrunk, 100, 320))
+    with pytest.raises(DataLoss, match="offset 100 is not there any more, the first one is 300"):
+        list(read_range(options_of(filled), task))
+    rest = read_range(options_of(filled, failOnDataLoss="false"), task)
+    assert [row for batch in rest for row in batch["offset"].to_pylist()] == list(range(300, 320))
+
+
+def test_a_range_that_is_wholly_beyond_the_end_is_lost(filled):
+    task = RangeTask(OffsetRange(TopicPartition(TOPIC, 0), 5000, 5010))
+    assert list(read_range(options_of(filled, failOnDataLoss="false"), task)) == []
+    with pytest.raises(DataLoss, match="offset 5000 is not there any more"):
+        list(read_range(options_of(filled), task))
+
+
+class Silent:
+    """A broker whose fetches bring nothing, or fail."""
+
+    def __init__(self, options, error=None):
+        self.error = error
+        self.client = SimpleNamespace(fetch_raw=self.fetch)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        pass
+
+    async def fetch(self, *_):
+        if self.error is not None:
+            raise self.error
+        return SimpleNamespace(records=b"", aborted=())
+
+    def start(self, fetching):
+        return fetching
+
+    def finish(self, fetching):
+        return asyncio.run(fetching)
+
+    def forget(self, fetching):
+        fetching.close()
+
+
+def test_a_range_of_which_nothing_comes_is_not_waited_for_forever(filled, monkeypatch):
+    monkeypatch.setattr(online, "BrokerLog", Silent)
+    monkeypatch.setattr(online, "_FRUITLESS_FETCHES", 3)
+    task = RangeTask(OffsetRange(TopicPartition("t", 0), 5, 9))
+    with pytest.raises(DataLoss, match="nothing came of the offsets from 5 up to 9"):
+        list(read_range(options_of(filled), task))
+    assert list(read_range(options_of(filled, failOnDataLoss="false"), task)) == []
+
+
+def test_other_errors_of_a_fetch_end_the_task(filled, monkeypatch):
+    refused = KafkaError(ErrorCode.TOPIC_AUTHORIZATION_FAILED, "you may not read")
+    monkeypatch.setattr(online, "BrokerLog", lambda options: Silent(options, refused))
+    with pytest.raises(KafkaError, match="you may not read"):
+        list(read_range(options_of(filled), RangeTask(OffsetRange(TopicPartition("t", 0), 5, 9))))
+
+
+def test_decoded_rows_and_letters_come_of_the_same_range(filled, monkeypatch):
+    asked = []
+
+    class Decoding:
+        reads_headers = False
+        dead_letters = None
+
+        def batches(self, plain, post):
+            asked.append(post)
+            return plain
+
+    letters = Decoding()
+    letters.dead_letters = "bad"
+    monkeypatch.setattr(online, "post_of", lambda options, wanted, topic_id: (wanted, topic_id))
+    wanted = OffsetRange(TopicPartition(TOPIC, 0), 0, 5)
+    for decoding in (Decoding(), letters):
+        options = replace(options_of(filled), decoding=decoding)
+        assert sum(batch.num_rows for batch in read_range(options, RangeTask(wanted))) == 5
+    assert asked == [None, (wanted, None)]

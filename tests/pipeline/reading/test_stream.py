@@ -4,6 +4,7 @@ import asyncio
 import json
 from base64 import urlsafe_b64encode
 from contextlib import contextmanager
+from types import SimpleNamespace
 
 import pytest
 
@@ -19,11 +20,12 @@ from tests.support.names import unique
 pytest.importorskip("pyspark")
 
 from pyspark.errors import StreamingQueryException
-from pyspark.sql.streaming.datasource import ReadMaxRows
+from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows
 
+from horolog.pipeline.base.positions import EARLIEST, DataLoss, OffsetRange, OptionError
 from horolog.pipeline.options.options import parse_read
 from horolog.pipeline.reading.sampling import Sample
-from horolog.pipeline.reading.stream import BEHIND, BrokerStream, from_json, to_json
+from horolog.pipeline.reading.stream import BEHIND, BrokerStream, RefusedStream, from_json, to_json
 
 SECONDS = 60
 
@@ -385,3 +387,195 @@ def test_the_progress_tells_how_far_a_stream_is_behind():
     assert told == {"t": {"0": 100, "1": 100}, BEHIND: {"records": 60, "seconds": 3.5}}
     assert log.sampled == {TopicPartition("t", 0): 90, waits: 50}
     assert from_json(told).offsets == {TopicPartition("t", 0): 100, waits: 100}
+
+
+# -- what Spark calls, without Spark and over a log that stands still between two calls
+
+A0, A1, B0 = TopicPartition("a", 0), TopicPartition("a", 1), TopicPartition("b", 0)
+
+
+class StillLog:
+    """Offsets and ids as they are set; every offset has ten bytes and is a second after the one before."""
+
+    def __init__(self, ends, first=None, ids=None):
+        self.now, self.first = dict(ends), dict(first or {})
+        self.ids = {"a": "id-a", "b": "id-b"} if ids is None else ids
+        self.is_closed = False
+
+    def partitions(self, selection):
+        return sorted(self.now)
+
+    def ends(self, places, which):
+        return {
+            one: self.first.get(one, 0) if which == EARLIEST else self.now[one] for one in places if one in self.now
+        }
+
+    def at_times(self, times):
+        return {one: min(self.now[one], ms // 1000) for one, ms in times.items()}
+
+    def topic_ids(self, topics):
+        return {topic: self.ids[topic] for topic in topics if topic in self.ids}
+
+    def are_there(self, topics):
+        return {one.topic for one in self.now} & set(topics)
+
+    def samples(self, positions):
+        return {one: SimpleNamespace(bytes_per_offset=10.0, earliest_ms=1000 * at) for one, at in positions.items()}
+
+    def close(self):
+        self.is_closed = True
+
+
+def stream_of(log, clock=lambda: 0.0, **options):
+    given = {"kafka.bootstrap.servers": "h:1", "subscribe": "a,b", "startingOffsets": "earliest", **options}
+    made = BrokerStream(parse_read(given, 0, streaming=True), clock, now_ms=lambda: 100_000)
+    made._broker = log
+    return made
+
+
+def ends_at(found):
+    return from_json(found).offsets
+
+
+def test_a_stream_begins_where_its_options_say():
+    log = StillLog({A0: 9, A1: 7}, first={A0: 2})
+    assert stream_of(log).initialOffset() == {"a": {"0": 2, "1": 0}, "topic ids": {"a": "id-a"}}
+    assert ends_at(stream_of(log, startingOffsets="latest").initialOffset()) == {A0: 9, A1: 7}
+    assert stream_of(StillLog({})).initialOffset() == {}
+
+
+def test_a_batch_has_all_that_there_is_or_as_much_as_it_may():
+    log = StillLog({A0: 90, A1: 10})
+    start = {"a": {"0": 0, "1": 0}}
+    assert ends_at(stream_of(log).latestOffset()) == {A0: 90, A1: 10}
+    assert ends_at(stream_of(log).latestOffset(start, ReadAllAvailable())) == {A0: 90, A1: 10}
+    assert sum(ends_at(stream_of(log).latestOffset(start, ReadMaxRows(20))).values()) == 20
+    assert sum(ends_at(stream_of(log, maxBytesPerTrigger="200").latestOffset(start)).values()) == 20
+    assert ends_at(stream_of(log, maxTimePerTrigger="5s").latestOffset(start))[A0] < 90
+    assert isinstance(stream_of(log).getDefaultReadLimit(), ReadAllAvailable)
+    assert stream_of(log, maxOffsetsPerTrigger="7").getDefaultReadLimit().max_rows == 7
+
+
+def test_too_few_records_are_waited_for_but_not_forever():
+    now = [0.0]
+    stream = stream_of(StillLog({A0: 5}), lambda: now[0], minOffsetsPerTrigger="10", maxTriggerDelay="1m")
+    start = {"a": {"0": 0}}
+    assert stream.latestOffset(start) == start
+    now[0] = 60.0
+    assert ends_at(stream.latestOffset(start)) == {A0: 5}
+    assert stream.latestOffset(start) == start  # since the last batch
+    stream._broker.now[A0] = 10
+    assert ends_at(stream.latestOffset(start)) == {A0: 10}
+
+
+def test_a_query_of_what_is_available_ends_at_what_there_was():
+    log = StillLog({A0: 5})
+    stream = stream_of(log, minOffsetsPerTrigger="10")
+    stream.prepareForTriggerAvailableNow()
+    log.now[A0] = 50
+    assert ends_at(stream.latestOffset({"a": {"0": 0}})) == {A0: 5}
+
+
+def test_how_far_a_stream_is_behind_is_reported():
+    log = StillLog({A0: 50})
+    stream = stream_of(log)
+    stream.latestOffset({"a": {"0": 0}}, ReadMaxRows(40))
+    assert stream.reportLatestOffset()[BEHIND] == {"records": 10, "seconds": 60.0}
+    stream.latestOffset({"a": {"0": 40}})
+    assert stream.reportLatestOffset()[BEHIND] == {"records": 0, "seconds": 0.0}
+
+
+def lossy(stream_options, log, question, said):
+    """A loss is an error, unless the options accept it."""
+    with pytest.raises(DataLoss, match=said):
+        question(stream_of(log, **stream_options))
+    return question(stream_of(log, **stream_options, failOnDataLoss="false"))
+
+
+def test_new_partitions_begin_at_their_start():
+    log = StillLog({A0: 9, A1: 7}, first={A1: 3})
+    tasks = stream_of(log).partitions({"a": {"0": 5}}, {"a": {"0": 9, "1": 7}})
+    assert [task.wanted for task in tasks] == [OffsetRange(A0, 5, 9), OffsetRange(A1, 3, 7)]
+    assert {task.topic_id for task in tasks} == {"id-a"}
+    assert stream_of(log).partitions({"a": {"0": 9, "1": 7}}, {"a": {"0": 9, "1": 7}}) == []
+
+
+def test_retention_that_was_quicker_than_the_stream_is_a_loss():
+    log = StillLog({A0: 9}, first={A0: 6})
+    tasks = lossy(
+        {}, log, lambda s: s.partitions({"a": {"0": 2}}, {"a": {"0": 9}}), "a-0 was read up to 2 and begins at 6 now"
+    )
+    assert [task.wanted for task in tasks] == [OffsetRange(A0, 6, 9)]
+    end = lossy({}, log, lambda s: s.latestOffset({"a": {"0": 2}}), "retention was quicker than the stream")
+    assert ends_at(end) == {A0: 9}
+
+
+def test_a_partition_that_ends_before_what_was_read_is_a_loss():
+    log = StillLog({A0: 9})
+    end = lossy({}, log, lambda s: s.latestOffset({"a": {"0": 12}}), "a-0 was read up to 12 and ends at 9 now")
+    assert ends_at(end) == {A0: 12}
+    gone = lossy({}, log, lambda s: s.latestOffset({"a": {"0": 2, "1": 3}}), "a-1 was read up to 3 and is not there")
+    assert ends_at(gone) == {A0: 9}
+    short = lambda s: s.partitions({"a": {"0": 12}}, {"a": {"0": 9}})  # noqa: E731
+    assert lossy({}, log, short, "a-0 was read up to 12 and ends before that now") == []
+
+
+def test_a_topic_that_was_deleted_is_a_loss():
+    log = StillLog({A0: 9})
+    tasks = lossy(
+        {},
+        log,
+        lambda s: s.partitions({"a": {"0": 0}, "b": {"0": 0}}, {"a": {"0": 9}, "b": {"0": 4}}),
+        "topic b was deleted; failOnDataLoss=false leaves out what it had",
+    )
+    assert [task.wanted for task in tasks] == [OffsetRange(A0, 0, 9)]
+
+
+def test_a_topic_that_was_made_anew_is_read_from_its_start():
+    log = StillLog({A0: 3})
+    start = {"a": {"0": 70}, "topic ids": {"a": "old"}}
+    end = lossy({}, log, lambda s: s.latestOffset(start), "begins the new topic at its start")
+    assert from_json(end) == ({A0: 3}, {"a": "id-a"})
+    tasks = lossy({}, log, lambda s: s.partitions(start, end), "deleted and made anew")
+    assert [task.wanted for task in tasks] == [OffsetRange(A0, 0, 3)]
+    planned = {"a": {"0": 90}, "topic ids": {"a": "old"}}
+    assert lossy({}, log, lambda s: s.partitions(start, planned), "leaves out what the old one had") == []
+
+
+def test_a_stream_of_what_was_available_begins_a_new_topic_too():
+    log = StillLog({A0: 3})
+    stream = stream_of(log, failOnDataLoss="false")
+    stream.prepareForTriggerAvailableNow()
+    assert ends_at(stream.latestOffset({"a": {"0": 1}, "topic ids": {"a": "old"}})) == {A0: 3}
+
+
+def test_tasks_get_the_options_alone_and_the_driver_closes_its_connection():
+    log = StillLog({A0: 3})
+    stream = stream_of(log)
+    assert stream.__getstate__() == {"options": stream.options}
+    stream.stop()
+    stream.stop()
+    assert log.is_closed
+
+
+def test_a_task_reads_its_range(cluster):
+    topic = unique("ranged")
+    create(cluster, topic)
+    fill(cluster, topic, count=30)
+    given = {"kafka.bootstrap.servers": cluster.address, "subscribe": topic, "startingOffsets": "earliest"}
+    stream = BrokerStream(parse_read(given, 0, streaming=True))
+    (first, *_) = stream.partitions(stream.initialOffset(), stream.latestOffset())
+    stream.stop()
+    assert [offset for batch in stream.read(first) for offset in batch["offset"].to_pylist()] == list(range(10))
+
+
+def test_every_question_to_a_stream_with_bad_options_has_the_reason_for_an_answer():
+    refused = RefusedStream(OptionError("a stream has no end"))
+    for question in (
+        refused.initialOffset,
+        refused.latestOffset,
+        lambda: refused.partitions({}, {}),
+        lambda: refused.read(None),
+    ):
+        with pytest.raises(OptionError, match="a stream has no end"):
+            question()

@@ -161,3 +161,32 @@ def test_a_kernel_of_jupyter_shows_what_was_read_below_the_cell(tmp_path):
 def left_of(text):
     """The text without the progress that was overwritten: a slow machine shows some for every cell."""
     return "\n".join(line.rpartition("\r")[2] for line in text.split("\n"))
+
+
+def test_a_cell_without_tasks_shows_no_progress(monkeypatch, shown):
+    made, written = shown
+    monkeypatch.setattr(notebook, "_QUICK_SECONDS", 0.0)
+    asked = []
+    made.tasks = lambda: asked.append(1)
+    made.begin()
+    until(lambda: len(asked) > 1)
+    made.end()
+    assert written == []
+
+
+def test_a_cell_that_is_done_soon_is_not_asked_for_its_tasks(monkeypatch, shown):
+    made, written = shown
+    monkeypatch.setattr(notebook, "_QUICK_SECONDS", 3600.0)
+    monkeypatch.setenv(notes.SOCKET, made._socket.getsockname())
+    asked = []
+    made.tasks = lambda: asked.append(1)
+    made.begin()
+    notes.say("a line")
+    until(lambda: written)
+    made.end()
+    assert (written, asked) == (["a line\n"], [])
+
+
+def test_a_line_goes_to_the_standard_error_of_the_cell(capsys):
+    notebook._to_this_cell("a line\n")
+    assert capsys.readouterr().err == "a line\n"

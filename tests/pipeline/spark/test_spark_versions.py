@@ -181,3 +181,8 @@ def test_a_spark_without_such_sources_is_refused(tmp_path):
     assert job.returncode != 0
     assert sentence in job.stderr
     assert "Traceback" not in job.stderr
+
+
+def test_this_spark_has_data_sources():
+    spark_versions.require_data_sources()
+    assert spark_versions.this_spark() >= spark_versions.OLDEST

@@ -3,6 +3,7 @@
 import asyncio
 import subprocess
 import sys
+from itertools import count
 
 import pytest
 
@@ -13,6 +14,7 @@ from horolog.pipeline.base.positions import OffsetRange
 from horolog.pipeline.options.options import parse_read
 from horolog.pipeline.reading import online, stream
 from horolog.pipeline.sources import source
+from horolog.pipeline.spark import workers
 from horolog.pipeline.writing import write
 
 TASK = online.RangeTask(OffsetRange(TopicPartition("t", 0), 0, 1))
@@ -58,3 +60,12 @@ def test_every_task_begins_with_it(monkeypatch, tmp_path):
     for one in begin:
         with pytest.raises(Begun):
             one()
+
+
+def test_only_the_second_task_freezes_what_there_is(monkeypatch):
+    frozen = []
+    monkeypatch.setattr(workers, "_tasks", count(1))
+    monkeypatch.setattr(workers.gc, "freeze", lambda: frozen.append(1))
+    for expected in (0, 1, 1, 1):
+        workers.begin_task()
+        assert len(frozen) == expected

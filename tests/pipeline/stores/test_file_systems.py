@@ -1,8 +1,10 @@
 """File systems by URL: in a real HDFS and in fsspec's own, files are made once, moved and listed, and faults are one sentence."""
 
+import datetime as dt
 import io
 import os
 import pickle
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -10,6 +12,7 @@ import pytest
 pytest.importorskip("fsspec")
 pytest.importorskip("pyiceberg")
 
+from horolog.pipeline.stores import file_system_store
 from horolog.pipeline.stores.file_systems import FileSystemPlace
 from horolog.pipeline.stores.hdfs_io import HdfsIO
 from horolog.pipeline.stores.object_stores import Place
@@ -155,3 +158,58 @@ def test_a_host_that_does_not_answer_is_told(monkeypatch):
     monkeypatch.setenv("HADOOP_USER_NAME", "")  # so that it is as before when the test is over
     monkeypatch.delenv("HADOOP_USER_NAME")
     Place.of("hdfs://localhost/a").open()  # port 8020: nothing is asked of it yet
+
+
+@pytest.mark.parametrize(
+    ("info", "expected"),
+    [
+        ({"mtime": 1_700_000_000}, 1_700_000_000_000),
+        ({"modificationTime": 1_700_000_000_123}, 1_700_000_000_123),
+        ({"LastModified": dt.datetime(2023, 11, 14, 22, 13, 20, tzinfo=dt.UTC)}, 1_700_000_000_000),
+        ({"mtime": None, "created": 1_700_000_000.5}, 1_700_000_000_500),
+    ],
+)
+def test_the_time_of_a_file_is_that_of_its_file_system(info, expected):
+    assert file_system_store._changed_ms(info) == expected
+
+
+def test_a_file_without_a_time_is_of_now_so_that_it_never_seems_old():
+    before = time.time_ns() // 1_000_000
+    assert before <= file_system_store._changed_ms({"size": 5}) <= time.time_ns() // 1_000_000
+
+
+def test_nothing_lies_behind_the_end_of_a_file():
+    store = files_of(Place.of(f"memory://{unique('short')}"))
+    store.create("a", b"0123")
+    assert [store.read_range("a", *each) for each in ((0, 2), (2, 9), (4, 9), (9, 12))] == [b"01", b"23", b"", b""]
+    assert store.version("a").startswith("4 ")
+
+
+def test_a_listing_passes_over_what_is_gone_and_nothing_else(monkeypatch):
+    store = files_of(Place.of(f"memory://{unique('listed')}"))
+    store.create("a", b"1")
+
+    def find(path, *, detail, on_error):
+        on_error(FileNotFoundError("gone"))
+        on_error(PermissionError("you may not look"))
+
+    monkeypatch.setattr(store.opened, "find", find)
+    with pytest.raises(StoreError, match="you may not look"):
+        store.listed("")
+
+
+def test_iceberg_reads_and_writes_files_of_a_file_system():
+    root = f"memory://{unique('iceberg')}"
+    files = HdfsIO({"option": 1})
+    with files.new_output(f"{root}/t/a.avro").create() as out:
+        out.write(b"content")
+    made = files.new_input(f"{root}/t/a.avro")
+    with made.open() as found:
+        assert found.read() == b"content"
+    files.delete(made)
+    assert not files.new_input(f"{root}/t/a.avro").exists()
+    with files.new_output(f"{root}/t/b.avro").create() as out:
+        out.write(b"")
+    files.delete(f"{root}/t/b.avro")
+    assert not files.new_input(f"{root}/t/b.avro").exists()
+    assert len(files._opened) == 1

@@ -6,13 +6,15 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from horolog.pipeline.stores.file_systems import HADOOP_NAMES
 from horolog.pipeline.stores.object_store import ObjectStore
-from horolog.pipeline.stores.object_stores import Place, is_url
+from horolog.pipeline.stores.object_stores import Place, hadoop_options, is_url
 from horolog.pipeline.stores.store import LocalStore, files_of
 from horolog.pipeline.tables.commits import CommitLog
 from horolog.pipeline.tables.lock import Lock, LockHeld
@@ -309,3 +311,78 @@ def test_a_lock_and_commits_need_nothing_more(s3):
         assert lock.taken_from is None
     with pytest.raises(TableError, match="commit 3 is missing"):
         CommitLog(store).read(3)
+
+
+def test_a_place_has_its_credentials_under_the_names_of_each_library():
+    given = {
+        "fs.s3a.access.key": "k",
+        "fs.s3a.secret.key": "s",
+        "fs.s3a.endpoint": "http://h:9000",
+        "fs.s3a.endpoint.region": "eu-1",
+    }
+    place = Place.of("s3a://b/t", given, {})
+    assert place.as_options() == given
+    assert place.as_delta_url() == place.canonical()
+    delta = place.as_delta_options({"AWS_SESSION_TOKEN": "of other keys"})
+    assert (delta["AWS_ENDPOINT_URL"], delta["AWS_ALLOW_HTTP"], delta["AWS_SESSION_TOKEN"]) == (
+        "http://h:9000",
+        "true",
+        "",
+    )
+    assert (delta["AWS_ACCESS_KEY_ID"], delta["AWS_REGION"]) == ("k", "eu-1")
+    iceberg = place.as_iceberg_properties()
+    assert (iceberg["s3.access-key-id"], iceberg["s3.region"]) == ("k", "eu-1")
+    assert iceberg["s3.force-virtual-addressing"] == "false"
+
+
+def test_a_store_that_needs_no_credentials_is_asked_without():
+    given = {"fs.s3a.aws.credentials.provider": "org.apache.AnonymousAWSCredentialsProvider"}
+    place = Place.of("s3a://b/t", given, {})
+    assert place.as_iceberg_properties()["s3.anonymous"] == "true"
+    assert place.as_delta_options({})["AWS_REGION"] == "us-east-1"
+    assert "AWS_SESSION_TOKEN" not in place.as_delta_options({})
+
+
+def test_the_stores_of_google_and_azure():
+    google = Place.of("gs://b/t", {"fs.gs.auth.service.account.json.keyfile": "/key.json"}, {})
+    assert (google.as_options(), google.as_iceberg_properties()) == ({}, {})
+    assert google.as_delta_options({})["service_account"] == "/key.json"
+    host = "account.dfs.core.windows.net"
+    azure = Place.of(f"abfss://c@{host}/t", {f"fs.azure.account.key.{host}": "secret"}, {})
+    assert azure.as_iceberg_properties() == {"adls.account-key": "secret", "adls.account-name": "account"}
+    by_login = {
+        f"fs.azure.account.oauth2.client.id.{host}": "id",
+        f"fs.azure.account.oauth2.client.endpoint.{host}": "https://login.microsoftonline.com/tenant/oauth2/token",
+    }
+    found = Place.of(f"abfss://c@{host}/t", by_login, {}).as_iceberg_properties()
+    assert (found["adls.client-id"], found["adls.tenant-id"]) == ("id", "tenant")
+
+
+class Configuration:
+    """Hadoop's, as a session has it."""
+
+    def __init__(self, **found):
+        self.found = {name.replace("_", "."): value for name, value in found.items()}
+
+    def hadoopConfiguration(self):
+        return self
+
+    def getPropsWithPrefix(self, prefix):
+        return {name.removeprefix(prefix): value for name, value in self.found.items() if name.startswith(prefix)}
+
+
+def test_a_session_has_the_options_of_a_scheme():
+    found = Configuration(fs_s3a_access_key="k", fs_s3a_empty="", fs_gs_x="g")
+    found.found[f"{HADOOP_NAMES[0]}x"] = "3"
+    spark = SimpleNamespace(_jsc=found)
+    assert hadoop_options(spark, "s3a://b") == {"fs.s3a.access.key": "k"}
+    assert hadoop_options(spark, "gs://b") == {"fs.gs.x": "g"}
+    assert hadoop_options(spark, "abfss://c@a/") == {}
+    assert hadoop_options(spark, "memory://b") == {}
+    assert hadoop_options(spark, "hdfs://n/")[f"{HADOOP_NAMES[0]}x"] == "3"
+
+
+@pytest.mark.parametrize("url", ["s3a:///t", "s3a://b/t?x=1"])
+def test_a_url_without_a_bucket_is_refused(url):
+    with pytest.raises(StoreError, match="s3a://BUCKET/FOLDER is expected"):
+        Place.of(url, {}, {})

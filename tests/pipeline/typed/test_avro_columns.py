@@ -195,3 +195,27 @@ def test_a_branch_or_a_symbol_that_comes_decides(writer, reader, value, said):
 def test_what_spark_has_no_type_for_is_refused(schema, said):
     with pytest.raises(DecodingError, match=said):
         AvroReader(text(schema), None)
+
+
+def test_a_primitive_type_may_be_its_bare_name():
+    assert avro_schema.kind_of(avro_schema.parse("long")) == pa.int64()
+    assert avro_schema.kind_of(avro_schema.parse(' "string" ')) == pa.string()
+    assert avro_schema.kind_of(avro_schema.parse('{"type": {"type": "long"}}')) == pa.int64()
+
+
+def test_a_schema_may_use_the_names_of_others():
+    other = '{"type": "record", "name": "Money", "fields": [{"name": "cents", "type": "long"}]}'
+    schema = avro_schema.parse(
+        '{"type": "record", "name": "Order", "fields": [{"name": "price", "type": "Money"}]}', {"m": other}
+    )
+    assert avro_schema.kind_of(schema) == pa.struct([("price", pa.struct([("cents", pa.int64())]))])
+
+
+def test_a_decimal_that_is_none_is_bytes():
+    given = '{"type": "bytes", "logicalType": "decimal", "precision": 2, "scale": 5}'
+    assert avro_schema.kind_of(avro_schema.parse(given)) == pa.binary()
+    assert avro_schema.kind_of(avro_schema.parse('{"type": "long", "logicalType": "no-such-type"}')) == pa.int64()
+
+
+def test_a_union_of_null_alone_is_null():
+    assert avro_schema.kind_of(avro_schema.parse('["null"]')) == pa.null()

@@ -10,9 +10,11 @@ from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 from grpc_tools import protoc
 
 from horolog.client.decoding import RegistryAccess
+from horolog.client.decoding.values import DecodingError
 from horolog.pipeline.base.positions import OptionError
 from horolog.pipeline.options.options import parse_read
 from horolog.pipeline.reading.preparing import prepare
+from horolog.pipeline.typed import by_schema
 from horolog.pipeline.typed.by_schema import NoRegistry
 from horolog.pipeline.typed.options import parse_typed
 from tests.pipeline.typed.test_avro_columns import fields, written
@@ -282,3 +284,23 @@ def test_options_show_no_secret():
     assert options.typed.mode == "permissive"
     letters = parse_typed({"value.format": "string", "dead.letter.topic": "d"}.get)
     assert (letters.mode, letters.dead_letters) == ("dropmalformed", "d")
+
+
+def test_a_reader_says_how_it_is_opened():
+    with pytest.raises(NotImplementedError):
+        by_schema._BySchema(pa.int64(), by_schema.SchemaText(""), None).read(pa.array([b""]))
+
+
+def test_bytes_behind_a_head_are_read_where_bytes_alone_are_not():
+    def read(data):
+        if data != b"good":
+            raise DecodingError("it is not good")
+        return 7
+
+    either = by_schema._own_or_headed(read, by_schema._behind_head)
+    assert either(b"good") == 7
+    assert either(b"\x00\x00\x00\x00\x01good") == 7
+    assert either(b"\xc3\x01" + bytes(8) + b"good") == 7
+    for bad in (b"bad", b"\x00bad", b"\x00\x00\x00\x00\x01bad"):
+        with pytest.raises(DecodingError, match="it is not good"):
+            either(bad)

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from horolog.client.decoding.values import Instant
-from horolog.pipeline.typed import ddl
+from horolog.pipeline.typed import ddl, readers
 from horolog.pipeline.typed.fitting import column_of, fitter, read_rows
 from horolog.pipeline.typed.readers import JsonReader, MsgpackReader, TextReader
 
@@ -148,3 +148,48 @@ def test_text_and_message_pack():
     packed = MsgpackReader(ddl.parse("o", "a INT")).read(pa.array([b"\x81\xa1a\x05", b"\xc1", None]))
     assert packed.values.to_pylist() == [{"a": 5}, None, None]
     assert packed.problems.keys() == {1}
+
+
+GOOD = [b'{"id":%d,"name":"n"}' % n for n in range(20)]
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        GOOD,
+        [None, *GOOD, None, b'{"id":7}'],
+        [None] * 20,
+        [],
+        [*GOOD, b'{"name":"\xff"}'],
+        [b"{}\n{}", *GOOD],
+        [*GOOD, b"{}{}"],
+        [*GOOD, b'{"id":"x"}', b"[1]", b"{"],
+        [*GOOD, b"{"],
+    ],
+)
+def test_together_they_are_what_they_are_one_by_one(values):
+    reader = JsonReader(QUICK)
+    given = pa.array(values, pa.binary())
+    found, alone = reader.read(given), read_rows(given, reader._one(), QUICK)
+    assert found.values.to_pylist() == alone.values.to_pylist()
+    assert found.problems == alone.problems
+
+
+def test_batches_that_are_too_large_are_halved(monkeypatch):
+    monkeypatch.setattr(readers, "_LARGEST", 100)
+    reader = JsonReader(QUICK)
+    found = reader.read(pa.array(GOOD, pa.binary()))
+    assert [row["id"] for row in found.values.to_pylist()] == list(range(20))
+    assert found.problems == {}
+
+
+def test_types_that_arrow_reads_by_other_rules_are_read_one_by_one():
+    for text, quick in (
+        ("id BIGINT", True),
+        ("m MAP<STRING, INT>", False),
+        ("l ARRAY<DATE>", False),
+        ("d DECIMAL(6,2)", False),
+    ):
+        assert JsonReader(ddl.parse("o", text))._is_quick is quick
+    found = JsonReader(SLOW).read(pa.array([b'{"d":1.25,"day":"2026-11-17"}'], pa.binary())).values.to_pylist()
+    assert (found[0]["d"], found[0]["day"]) == (Decimal("1.25"), date(2026, 11, 17))

@@ -2,11 +2,22 @@
 
 import time
 from datetime import UTC, datetime
+from types import SimpleNamespace
 
+import pyarrow as pa
 import pytest
 
+pytest.importorskip("pyspark")
+
+from pyspark.sql.types import BinaryType, StructField, StructType
+
+from horolog.pipeline.base.positions import OptionError
+from horolog.pipeline.options.options import parse_write
+from horolog.pipeline.options.reaching import Unreachable
+from horolog.pipeline.writing.transactional import BATCH, QUERY
+from horolog.pipeline.writing.write import BatchWriter, StreamWriter, WriteFailed, Written
 from tests.pipeline import samples
-from tests.pipeline.clusters import SETTINGS, consumed, create, fill, shown
+from tests.pipeline.clusters import SETTINGS, committed, consumed, create, fill, shown
 from tests.support.broker_process import BrokerProcess
 from tests.support.names import unique
 
@@ -148,3 +159,165 @@ def test_a_stream_is_written_batch_by_batch(spark, cluster, tmp_path):
     read, written = consumed(cluster, source), consumed(cluster, target)
     assert [row[:2] + row[3:] for row in written] == [row[:2] + row[3:] for row in read]
     assert shown(spark.read.format("horolog").options(includeHeaders="true", **options).load()) == read
+
+
+# -- what Spark calls, without Spark: tasks and driver in this process
+
+SCHEMA = StructType([StructField("key", BinaryType()), StructField("value", BinaryType())])
+
+
+def options_of(cluster, *, streaming=False, **more):
+    return parse_write({"kafka.bootstrap.servers": cluster.address, **more}, streaming=streaming)
+
+
+def batches(*values, **columns):
+    keys = [b"k"] * len(values)
+    for value, key in zip(values, keys, strict=True):
+        yield pa.RecordBatch.from_pydict({"key": [key], "value": [value], **{n: [c] for n, c in columns.items()}})
+
+
+def values_in(cluster, topic):
+    return sorted(row[1] for row in consumed(cluster, topic))
+
+
+def test_a_task_writes_its_batches_and_the_driver_says_nothing_of_them(cluster, capsys):
+    topic = unique("tasks")
+    create(cluster, topic)
+    writer = BatchWriter(options_of(cluster, topic=topic), SCHEMA)
+    written = writer.write(batches(b"1", b"2", None))
+    assert (written.records, written.rejected, written.part, written.run) == (3, 0, None, None)
+    writer.commit([written, None])
+    writer.abort([written])
+    assert capsys.readouterr().err == ""
+    assert [row[1] for row in consumed(cluster, topic)].count(None) == 1
+    assert writer.write(iter(())).records == 0
+
+
+def test_one_line_says_what_was_refused(cluster, capsys):
+    topic, aside = unique("bounded"), unique("rejected")
+    create(cluster, topic, message_timestamp_before_max_ms=HOUR_MS)
+    old = pa.scalar(samples.BASE_MS, pa.timestamp("ms", tz="UTC"))
+    writer = BatchWriter(options_of(cluster, topic=topic, rejectedTopic=aside), SCHEMA)
+    written = [writer.write(batches(b"old", timestamp=old)), writer.write(batches(b"new"))]
+    writer.commit(written)
+    assert "horolog: 1 records written, 1 more were refused and are in the rejectedTopic" in capsys.readouterr().err
+    (rejected,) = consumed(cluster, aside)
+    assert (rejected[1], dict(rejected[7])["horolog.rejected.topic"]) == (b"old", topic.encode())
+
+
+def test_a_record_that_is_refused_ends_the_task(cluster):
+    topic = unique("bounded")
+    create(cluster, topic, message_timestamp_before_max_ms=HOUR_MS)
+    old = pa.scalar(samples.BASE_MS, pa.timestamp("ms", tz="UTC"))
+    writer = BatchWriter(options_of(cluster, topic=topic), SCHEMA)
+    with pytest.raises(WriteFailed, match=f"topic {topic}, key b'k': INVALID_TIMESTAMP"):
+        writer.write(batches(b"old", b"older", timestamp=old))
+
+
+def test_a_rejected_topic_that_refuses_too_ends_the_task(cluster):
+    topic, aside = unique("bounded"), unique("strict")
+    create(cluster, topic, message_timestamp_before_max_ms=HOUR_MS)
+    create(cluster, aside, cleanup_policy="compact")  # takes no records without keys
+    old = pa.scalar(samples.BASE_MS, pa.timestamp("ms", tz="UTC"))
+    keyless = (pa.RecordBatch.from_pydict({"value": [b"v"], "timestamp": [old]}) for _ in range(1))
+    writer = BatchWriter(options_of(cluster, topic=topic, rejectedTopic=aside), SCHEMA)
+    with pytest.raises(WriteFailed, match=f"topic {aside}, for a record of {topic}: INVALID_RECORD"):
+        writer.write(keyless)
+
+
+def test_a_huge_record_ends_the_task_and_nothing_of_it_is_written(cluster):
+    topic = unique("huge")
+    create(cluster, topic)
+    writer = BatchWriter(options_of(cluster, topic=topic), SCHEMA)
+    with pytest.raises(WriteFailed, match="MESSAGE_TOO_LARGE"):
+        writer.write(batches(bytes(3 << 20)))
+    assert values_in(cluster, topic) == []
+
+
+def test_what_is_missing_is_told_before_tasks_begin(cluster):
+    with pytest.raises(OptionError, match="a column `value` is needed"):
+        BatchWriter(options_of(cluster, topic="t"), StructType([]))
+    gone = parse_write({"kafka.bootstrap.servers": "127.0.0.1:1", "topic": "t", "kafka.max.block.ms": "50"})
+    for made in (BatchWriter, StreamWriter):
+        with pytest.raises(Unreachable, match=r"within 50ms \(kafka\.max\.block\.ms\)"):
+            made(gone, SCHEMA)
+
+
+def test_a_missing_topic_is_made_if_the_options_say_so(cluster):
+    topic = unique("made")
+    with pytest.raises(Exception, match=topic):
+        BatchWriter(options_of(cluster, topic=topic), SCHEMA)
+    writer = BatchWriter(options_of(cluster, topic=topic, createTopics="true"), SCHEMA)
+    assert writer.write(batches(b"1")).records == 1
+
+
+def task(monkeypatch, number=0, attempt=0):
+    """As Spark tells a task which one it is."""
+    from pyspark import TaskContext
+
+    context = SimpleNamespace(
+        partitionId=lambda: number,
+        attemptNumber=lambda: attempt,
+        getLocalProperty={BATCH: "3", QUERY: "query"}.get,
+    )
+    monkeypatch.setattr(TaskContext, "get", staticmethod(lambda: context))
+
+
+def test_a_data_frame_in_transactions_is_there_once_it_is_committed(cluster, monkeypatch):
+    topic = unique("whole")
+    create(cluster, topic)
+    options = options_of(cluster, topic=topic, transactional="true", transactionalId=unique("load"), batchId="1")
+    writer = BatchWriter(options, SCHEMA)
+    task(monkeypatch, 0)
+    first = writer.write(batches(b"1", b"2"))
+    task(monkeypatch, 1)
+    second = writer.write(batches(b"3"))
+    assert (first.run is not None, second.run) == (True, None)
+    assert {first.part.rows, second.part.rows} == {1, 2}
+    assert committed(cluster, topic) == []
+    writer.commit([first, second])
+    assert sorted(row[1] for row in committed(cluster, topic)) == [b"1", b"2", b"3"]
+    again = BatchWriter(options, SCHEMA)
+    task(monkeypatch, 0)
+    repeated = again.write(batches(b"1", b"2"))
+    assert (repeated.records, repeated.part) == (0, None)
+    again.commit([repeated])
+    assert len(committed(cluster, topic)) == 3
+
+
+def test_what_was_written_in_transactions_goes_with_an_abort(cluster, monkeypatch):
+    topic = unique("aborted")
+    create(cluster, topic)
+    options = options_of(cluster, topic=topic, transactional="true", transactionalId=unique("load"), batchId="1")
+    writer = BatchWriter(options, SCHEMA)
+    task(monkeypatch, 0)
+    written = writer.write(batches(b"1"))
+    writer.abort([written, None])
+    assert committed(cluster, topic) == []
+
+    def failing():
+        yield from batches(b"2")
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        BatchWriter(options, SCHEMA).write(failing())
+    assert committed(cluster, topic) == []
+
+
+def test_a_stream_claims_its_batches_and_the_writer_that_ends_one_does_not(cluster, monkeypatch):
+    topic = unique("stream")
+    create(cluster, topic)
+    plain = StreamWriter(options_of(cluster, streaming=True, topic=topic), SCHEMA)
+    written = plain.write(batches(b"plain"))
+    plain.commit([written], 0)
+    plain.abort([written], 0)
+    assert values_in(cluster, topic) == [b"plain"]
+    named = options_of(cluster, streaming=True, topic=topic, transactional="true", transactionalId=unique("stream"))
+    task(monkeypatch, 0)
+    writer, ending = StreamWriter(named, SCHEMA), StreamWriter(named, SCHEMA, claims=False)
+    assert ending.claim is None
+    lost = writer.write(batches(b"lost"))
+    ending.abort([lost], 3)
+    kept = StreamWriter(named, SCHEMA).write(batches(b"kept"))
+    ending.commit([kept, Written(0, 0)], 3)
+    assert sorted(row[1] for row in committed(cluster, topic)) == [b"kept", b"plain"]

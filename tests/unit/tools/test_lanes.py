@@ -91,7 +91,7 @@ def test_the_tests_of_a_folder_are_about_the_room_of_its_name():
     )
     files = set(lanes.due(lanes.LANES["pipeline"], frozenset({"horolog/pipeline/arrow/decode.py"}), lanes.ROOT))
     assert "tests/pipeline/arrow/test_decode.py" in files
-    assert "tests/pipeline/options/test_options.py" not in files
+    assert "tests/pipeline/spark/test_java.py" not in files
 
 
 def test_only_lanes_whose_folders_are_named_for_rooms_go_by_rooms(told):

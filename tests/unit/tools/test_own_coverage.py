@@ -9,15 +9,18 @@ from pathlib import Path
 
 import pytest
 
-from tools import own_coverage
+from tools import measured, own_coverage
 from tools.own_coverage import (
     Figures,
+    Lane,
     Rules,
+    arguments_of_lane,
     at_import,
     complaints,
     inside_functions,
     own_test,
     sample,
+    sample_of_lane,
 )
 
 TREE = {
@@ -29,13 +32,17 @@ TREE = {
     "horolog/broker/used.py": "def half(n):\n    return n // 2\n",
     "horolog/broker/sign.py": "def sign(n):\n    if n < 0:\n        return -1\n    return 1\n",
     "horolog/console/__init__.py": "",
+    "horolog/pipeline/__init__.py": "",
+    "horolog/pipeline/rows.py": "import no_such_package\n\ndef rows():\n    return 3\n",
     "horolog/testing/__init__.py": "",
     "tests/unit/protocol/test_nothing.py": "def test_nothing():\n    pass\n",
     "tests/unit/console/test_no_page.py": "def test_nothing():\n    pass\n",
     "tests/unit/testing/test_no_fault.py": "def test_nothing():\n    pass\n",
     "tests/unit/broker/test_odd.py": "from horolog.broker.odd import odd\n\ndef test_odd():\n    assert odd(3)\n",
     "tests/unit/broker/test_sign.py": "from horolog.broker.sign import sign\n\ndef test_sign():\n    assert sign(3) == 1\n",
-    "tools/own_coverage.toml": '[exceptions]\n"horolog/broker/sign.py" = "a reason"\n',
+    "tests/pipeline/test_rows.py": "from horolog.pipeline.rows import rows\n\ndef test_rows():\n    assert rows() == 3\n",
+    "tools/own_coverage.toml": '[exceptions]\n"horolog/broker/sign.py" = "a reason"\n\n[lanes]\n'
+    'pipeline = { package = "horolog/pipeline", tests = "tests/pipeline", why = "it needs an extra" }\n',
 }
 
 
@@ -49,8 +56,8 @@ def tree(tmp_path):
     return tmp_path
 
 
-def judged(tree, *arguments):
-    command = [sys.executable, "-m", "tools.own_coverage", *arguments, "-n", "0", "tests"]
+def judged(tree, *arguments, of=("-n", "0", "tests", "--ignore", "tests/pipeline")):
+    command = [sys.executable, "-m", "tools.own_coverage", *arguments, *of]
     return subprocess.run(command, cwd=tree, capture_output=True, text=True, check=False)
 
 
@@ -63,6 +70,67 @@ def test_nothing_is_measured_where_modules_are_compiled(tree):
     done = judged(tree)
     assert done.returncode == 2
     assert "make plain" in done.stderr
+
+
+def test_where_other_modules_are_compiled_a_lane_is_measured(tree):
+    (tree / "no_such_package.py").write_text("")
+    (tree / "horolog/broker/used.cpython-311.so").write_bytes(b"")
+    done = judged(tree, "--lane", "pipeline", of=("-n", "0", "tests/pipeline"))
+    assert done.returncode == 0, done.stderr
+    (tree / "horolog/pipeline/rows.cpython-311.so").write_bytes(b"")
+    assert "make plain" in judged(tree, "--lane", "pipeline").stderr
+
+
+def test_a_lane_measures_the_modules_whose_tests_it_has(tree):
+    """What its tests need is missing in the other runs, which leave these modules alone."""
+    (tree / "tests/unit/broker/test_used.py").write_text(TREE["tests/unit/broker/test_odd.py"])
+    assert judged(tree).returncode == 0
+    (tree / "no_such_package.py").write_text("")
+    done = judged(tree, "--lane", "pipeline", "--all", of=("-n", "0", "tests/pipeline"))
+    assert done.returncode == 0, done.stdout
+    assert "horolog/pipeline/rows.py: 100 % of statements" in done.stdout
+    assert done.stdout.endswith("1 of 1 modules are covered by their own tests, 1 are exceptions\n")
+    (tree / "tests/pipeline/test_rows.py").write_text("def test_rows():\n    pass\n")
+    done = judged(tree, "--lane", "pipeline", of=("-n", "0", "tests/pipeline"))
+    assert (done.returncode, "FAILED horolog/pipeline/rows.py: 67 %" in done.stdout) == (1, True), done.stdout
+
+
+def test_a_module_of_a_lane_is_not_judged_by_tests_of_which_some_were_skipped(tree):
+    """A lane is short of time, and a machine of programs."""
+    (tree / "no_such_package.py").write_text("")
+    (tree / "tests/pipeline/test_rows.py").write_text(
+        "import pytest\n\n@pytest.mark.skip\ndef test_rows():\n    pass\n"
+    )
+    done = judged(tree, "--lane", "pipeline", of=("-n", "0", "tests/pipeline"))
+    assert done.returncode == 0, done.stdout
+    assert "not judged, for tests of its file were skipped: horolog/pipeline/rows.py: 67 %" in done.stdout
+
+
+def test_a_lane_runs_the_tests_that_it_measures(tree):
+    rules = Rules(lanes={"pipeline": Lane("horolog/pipeline", "tests/pipeline")}, root=tree)
+    assert rules.tests_of("horolog/pipeline/jobs/x.py") == "tests/pipeline/jobs/test_x.py"
+    assert (rules.lane_of("horolog/pipeline/jobs/x.py"), rules.lane_of("horolog/broker/odd.py")) == ("pipeline", None)
+    (tree / "tests/unit/pipeline/jobs").mkdir(parents=True)
+    (tree / "tests/unit/pipeline/jobs/test_x.py").write_text("")
+    assert rules.tests_of("horolog/pipeline/jobs/x.py") == "tests/unit/pipeline/jobs/test_x.py"
+    assert rules.lane_of("horolog/pipeline/jobs/x.py") is None
+    assert arguments_of_lane([], ["b", "a"], is_sample=False)[-2:] == ["a", "b"]
+    assert arguments_of_lane(["-q", "a"], ["b"], is_sample=False) == ["-q", "a"]
+    assert arguments_of_lane(["-q"], ["b", "a"], is_sample=True) == ["-q", "--always=a", "--always=b"]
+
+
+def test_few_modules_of_a_lane_are_measured_besides_those_that_changed():
+    names = [f"horolog/pipeline/m{number}.py" for number in range(400)]
+    for changed in (None, frozenset()):
+        assert all(5 < len(sample_of_lane(names, Rules(), changed, str(seed))) < 40 for seed in range(20))
+    assert names[7] in sample_of_lane(names, Rules(), frozenset({names[7]}), "1")
+
+
+def test_files_of_which_tests_were_skipped_are_known_of_all_processes(tmp_path):
+    assert measured.left_out(tmp_path) == frozenset()
+    (tmp_path / f"{measured.LEFT_OUT}.1").write_text("tests/a.py\ntests/b.py")
+    (tmp_path / f"{measured.LEFT_OUT}.2").write_text("")
+    assert measured.left_out(tmp_path) == {"tests/a.py", "tests/b.py"}
 
 
 def test_a_module_that_only_others_tests_run_is_not_covered(tree):
@@ -79,7 +147,7 @@ def test_a_tree_passes_whose_exceptions_are_listed(tree):
     assert done.returncode == 0, done.stdout
     assert "horolog/broker/odd.py: 100 % of statements, 100 % of branches; not run: \n" in done.stdout
     assert "horolog/broker/sign.py: 75 % of statements, 50 % of branches; not run: 3\n" in done.stdout
-    assert done.stdout.endswith("7 of 8 modules are covered by their own tests, 1 are exceptions\n")
+    assert done.stdout.endswith("8 of 9 modules are covered by their own tests, 1 are exceptions\n")
 
 
 def test_a_run_of_other_tests_is_measured_the_same(tree):
@@ -167,7 +235,8 @@ def test_functions_that_other_modules_call_at_their_import_do_not_count():
 
 def test_every_exception_and_every_shared_file_has_a_reason():
     tables = tomllib.loads(own_coverage.RULES.read_text("utf-8"))
-    reasons = [*tables["exceptions"].values(), *(one["why"] for one in tables["shared"].values())]
+    given = (*tables["shared"].values(), *tables["lanes"].values())
+    reasons = [*tables["exceptions"].values(), *(one["why"] for one in given)]
     assert all(len(reason.split()) > 3 for reason in reasons)
     assert all((own_coverage.ROOT / tests).exists() for tests in own_coverage.read_rules().shared.values())
 
@@ -188,7 +257,7 @@ def test_a_sample_measures_its_own_tests_alone(tree):
     (tree / "tests/unit/broker/test_used.py").write_text(TREE["tests/unit/broker/test_odd.py"])
     done = judged(tree, "--all", "--sample", "1")
     assert done.returncode == 0, done.stdout
-    assert "7 of 8 modules are covered" in done.stdout
+    assert "8 of 9 modules are covered" in done.stdout
     listed = tree / "listed"
     listed.write_text("tests/unit/broker/test_odd.py")
     variables = {

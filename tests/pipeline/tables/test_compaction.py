@@ -7,15 +7,19 @@ import sys
 from pathlib import Path
 from types import SimpleNamespace
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from horolog.client.values.types import TopicPartition
+from horolog.pipeline.stores.store import LocalStore
 from horolog.pipeline.tables import delta_commit, row_files
-from horolog.pipeline.tables.compaction import Bin, Small, bins_of, rounds
+from horolog.pipeline.tables.compaction import Bin, BinReader, Small, bins_of, rounds
+from horolog.pipeline.tables.layout import BY_DATE
 from horolog.pipeline.tables.lock import writing
 from horolog.pipeline.tables.table import FORMATS, CommitLost, open_table
 from tests.pipeline.samples import BASE_MS
+from tests.pipeline.tables.test_row_files import FIRST_DAY, rows, written
 from tests.support.style import PROJECT
 
 PLACE = TopicPartition("t", 0)
@@ -208,3 +212,13 @@ def _peaks(tmp_path, kind, mebibytes):
     done = subprocess.run(command, capture_output=True, text=True, timeout=600, cwd=PROJECT, check=False)
     assert done.returncode == 0, done.stderr[-3000:]
     return json.loads(done.stdout.strip().splitlines()[-1])
+
+
+def test_a_task_reads_the_files_of_its_bin_one_after_the_other(tmp_path):
+    store = LocalStore(tmp_path)
+    files = [written(store, rows(FIRST_DAY, FIRST_DAY))[0] for _ in range(3)]
+    bins = [Bin(FIRST_DAY, tuple(one.name for one in files[:2])), Bin(FIRST_DAY, (files[2].name,))]
+    reader = BinReader(store, bins, BY_DATE, pa.schema([]))
+    for number, expected in ((0, 4), (1, 2)):
+        batches = list(reader([pa.RecordBatch.from_pydict({"id": [number]})]))
+        assert sum(batch.num_rows for batch in batches) == expected

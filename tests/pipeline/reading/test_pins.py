@@ -14,8 +14,12 @@ pytest.importorskip("pyspark")
 from horolog.base import pins
 from horolog.base.pins import NAME, Owner, folder_of, scans_in
 from horolog.broker.log.manager import partition_of
+from horolog.client.values.types import TopicPartition
 from horolog.pipeline.base.positions import DataLoss
 from horolog.pipeline.options.options import parse_read
+from horolog.pipeline.reading.offline import Piece
+from horolog.pipeline.reading.pins import held, links_of, plan_and_pin, release
+from horolog.pipeline.reading.pushdown import EVERYTHING
 from horolog.pipeline.sources.source import FilesReader
 from tests.pipeline import samples
 from tests.pipeline.reading.test_offline import NOW_MS, log_of
@@ -140,3 +144,54 @@ def test_spark_reads_a_folder_and_leaves_nothing_behind(spark, data):
         assert time.monotonic() < deadline
         time.sleep(0.05)
     assert rows.where(f"timestamp >= timestamp_millis({samples.BASE_MS + 1000 * 1990})").count() == 10
+
+
+def test_files_that_are_always_gone_are_a_loss(data, monkeypatch):
+    def gone(*_):
+        raise FileNotFoundError(errno.ENOENT, "gone", "x.log")
+
+    monkeypatch.setattr(pins, "pin", gone)
+    with pytest.raises(DataLoss, match=r"x\.log is gone; a broker removes files quicker than they are planned"):
+        reader_of(data).partitions()
+
+
+def test_a_file_that_was_compacted_between_plan_and_pin_is_planned_again(data, monkeypatch):
+    real, cut = pins.pin, []
+
+    def pin(folder, owner, tasks):
+        links = real(folder, owner, tasks)
+        if not cut:
+            cut.append(next(iter(links[0].values())))
+            os.truncate(shortened(cut[0]), 10)
+        return links
+
+    def shortened(link):
+        """The link stays, with the content of a file that compaction has put in its place."""
+        Path(link).unlink()
+        Path(link).write_bytes(b"x" * 20)
+        return link
+
+    monkeypatch.setattr(pins, "pin", pin)
+    reader = reader_of(data)
+    assert [offset for task in reader.partitions() for offset in offsets(reader, task)] == list(range(2000))
+    assert not Path(cut[0]).exists()
+
+
+def test_pins_are_let_go_at_the_end_of_what_holds_them(data):
+    reader = reader_of(data)
+    tasks = [task.pieces for task in reader.partitions()]
+    with held(tasks):
+        assert folder_of(data).exists()
+    assert not folder_of(data).exists()
+
+
+def test_what_is_not_pinned_is_not_let_go():
+    assert links_of([Piece(TopicPartition("t", 0), "/x", 0, 1, 0, 1)]) == []
+    release([])
+
+
+def test_a_range_without_records_pins_nothing(data):
+    options = parse_read({"path": str(data), "startingTimestamp": "2099-01-01"}, 0)
+    _, tasks = plan_and_pin(options, EVERYTHING, lambda plan: [], os.getpid(), print)
+    assert tasks == []
+    assert not folder_of(data).exists()

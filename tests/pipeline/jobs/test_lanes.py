@@ -7,24 +7,31 @@ import random
 import signal
 import time
 from dataclasses import replace
+from types import SimpleNamespace
 
+import pyarrow as pa
 import pytest
 
 from horolog.client.producing.producer import Producer
 from horolog.client.values.types import Committed
 from horolog.client.wire.client import Client
+from horolog.pipeline.jobs import lanes as lanes_module
 from horolog.pipeline.jobs.lanes import (
+    PREFETCHED_SECONDS,
     Begun,
     Due,
     Lanes,
     Noted,
     Row,
     SendFailed,
+    Turn,
     before_of,
     begin,
     by_lane,
     end_sum,
+    finish,
     noted_of,
+    send_batches,
     send_lane,
     sent_twice,
 )
@@ -162,6 +169,66 @@ def test_rows_without_positions_are_counted():
         )
     ]
     assert found == [(0, [0, 1, 2]), (1, [7])]
+
+
+def test_what_others_write_after_a_run_is_complete_does_not_count_as_its_duplicates(cluster):
+    lanes = lanes_of(cluster)
+    start(cluster, lanes)
+    asyncio.run(send_lane(lanes, 0, rows(0, 10)))
+
+    async def send_alone(client):
+        async with Producer(client) as producer:
+            for n in range(3):
+                await producer.send(lanes.topic, b"0-%d" % n, partition=0)
+
+    ask(cluster, send_alone)
+    assert ask(cluster, lambda client: finish(client, lanes, range(LANES))) == 3
+    ask(cluster, send_alone)
+    start(cluster, lanes)
+    assert ask(cluster, lambda client: sent_twice(client, lanes, range(LANES))) == 3
+
+
+def test_a_task_sends_the_lanes_of_its_batches(cluster):
+    lanes = lanes_of(cluster)
+    start(cluster, lanes)
+    given = [row for lane in (0, 2) for row in rows(lane, 5)]
+    columns = dict(zip(Row._fields, zip(*given, strict=True), strict=True))
+    batches = pa.table({name: list(values) for name, values in columns.items()}).to_batches(max_chunksize=3)
+    sent = [row for batch in send_batches(lanes, batches) for row in batch.to_pylist()]
+    assert [(row["lane"], row["records"]) for row in sent] == [(0, 5), (2, 5)]
+    assert values(cluster, lanes)[2] == [b"2-%d" % n for n in range(5)]
+
+
+def test_keys_values_and_headers_that_are_null_or_empty_stay_so(cluster):
+    lanes = lanes_of(cluster, partitions=1)
+    start(cluster, lanes, 1)
+    headers = [{"key": "k", "value": None}, {"key": "", "value": b""}, {"key": "k", "value": b"v"}]
+    given = [(None, None), (b"", b""), (None, b"v"), (b"k", None)]
+    members = [Row(0, n, key, value, headers, 0, samples.BASE_MS + n) for n, (key, value) in enumerate(given)]
+    assert asyncio.run(send_lane(lanes, 0, members)).records == 4
+
+    found = committed(cluster, lanes.topic, 1)
+    assert [(row[0], row[1]) for row in found] == given
+    assert all(row[7] == [("k", None), ("", b""), ("k", b"v")] for row in found)
+
+
+def test_rows_are_sent_at_a_rate(monkeypatch):
+    waited = []
+
+    async def sleep(seconds):
+        waited.append(round(seconds, 3))
+
+    monkeypatch.setattr(lanes_module, "time", SimpleNamespace(monotonic=lambda: 100.0))
+    monkeypatch.setattr(lanes_module.asyncio, "sleep", sleep)
+
+    async def take_turns():
+        turn = Turn(10)
+        for _ in range(15):
+            await turn.wait()
+
+    asyncio.run(take_turns())
+    first = next(n for n in range(15) if n / 10 > PREFETCHED_SECONDS)
+    assert waited == [n / 10 for n in range(first, 15)]
 
 
 def run_lane(lanes, lane, count):
