@@ -30,7 +30,8 @@ MOST_NUMBERS = 500
 MOST_SECONDS = 60.0
 LEAST_NUMBERS = 16
 """Fewer are not worth an object and a mark, however old they are."""
-AT_ONCE = 8
+AT_ONCE = 2
+"""Producers wait for the same store: what runs in the background leaves room for their requests."""
 
 
 class WalMerger:

@@ -17,7 +17,7 @@ from horolog.broker.bucket.store_access import StoreAccess
 from horolog.broker.bucket.wal_object import Identity, NewRun, encode
 from horolog.broker.bucket.wal_writer import WalWriter
 
-DELETED_AT_ONCE = 8
+DELETED_AT_ONCE = 2
 
 
 async def merge(
