@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, rule
 
 from horolog.broker.base.own_thread import AtOnce
-from horolog.broker.cluster import file_journal, settling
+from horolog.broker.cluster import file_journal, found_journals, settling
 from horolog.broker.cluster.change_driver import ChangeDriver
 from horolog.broker.cluster.cluster_state import (
     BrokerConfigsChanged,
@@ -39,7 +39,7 @@ class Worker:
     """One writer, with what it was told to do and has been told."""
 
     def __init__(self, storage, applied_by_all):
-        found = file_journal.find(storage, ["/data"])
+        found = found_journals.find(storage, ["/data"])
         state = settling.beginning(ClusterState(nodes=(1,)), found)
         for entry in found.read.entries:
             state = state.apply(entry)
@@ -63,7 +63,7 @@ class Journals(RuleBasedStateMachine):
         self.storage = MemoryStorage()
         self.storage.make_dir("/data")
         self.storage.sync_dir("/")
-        file_journal.begin(self.storage, "/data", Head(0, (1, 2, 3)))
+        found_journals.begin(self.storage, "/data", Head(0, (1, 2, 3)))
         self.begin_all()
         self.ids = 0
         self.acknowledged = set()

@@ -1,6 +1,6 @@
 """Writers of one journal, each like a worker's: their appends, and their views of the cluster."""
 
-from horolog.broker.cluster import file_journal, settling
+from horolog.broker.cluster import found_journals, settling
 from horolog.broker.cluster.cluster_state import (
     BrokerConfigsChanged,
     ClusterState,
@@ -13,7 +13,8 @@ from horolog.broker.cluster.cluster_state import (
     TopicsDeleted,
 )
 from horolog.broker.cluster.entry_lines import Head
-from horolog.broker.cluster.file_journal import FileJournal, take_up
+from horolog.broker.cluster.file_journal import FileJournal
+from horolog.broker.cluster.found_journals import take_up
 from horolog.broker.cluster.journal import AppendOutcome
 from horolog.broker.log.storage import MemoryStorage
 from horolog.broker.on_record.cluster_file import StoredTopic
@@ -78,5 +79,5 @@ def begun_in_memory():
     storage = MemoryStorage()
     storage.make_dir("/data")
     storage.sync_dir("/")
-    file_journal.begin(storage, "/data", HEAD)
+    found_journals.begin(storage, "/data", HEAD)
     return storage

@@ -11,57 +11,38 @@ An appender *shortens* a journal that has grown: a new file takes its name, with
 lines that not every worker has applied yet. Its head differs, by which the others notice. Until the folder is synced a power cut may
 bring the old file back, so a worker that finds a new file under the name syncs the folder before it appends.
 
-Only a line without a newline is torn. A whole line that cannot be read is *damage*. Running workers know everything that was in the
-file: a worker that finds other bytes there than were written puts a whole state in their place (`check`). No worker appends to a journal
-that it cannot read, or starts from one. When none runs, `FoundJournal.damages` lists the damage, and `settling` saves what it can.
+Running workers know everything that was in the file: a worker that finds other bytes there than were written puts a whole state in their
+place (`check`). No worker appends to a journal that it cannot read. `journal_contents` reads it, and `found_journals` looks for it.
 """
 
 from __future__ import annotations
 
-import contextlib
 import logging
-import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
 from zlib import crc32
 
-from horolog.broker.base.own_thread import in_pieces
 from horolog.broker.cluster.cluster_state import ClusterState, Entry
-from horolog.broker.cluster.entry_lines import (
-    DAMAGE,
-    Head,
-    Illegible,
-    Whole,
-    decode_entry,
-    encode_entry,
-    encode_head,
-    find_head,
-    illegible,
-)
+from horolog.broker.cluster.entry_lines import Head, Whole, encode_entry, encode_head, find_head
+from horolog.broker.cluster.found_journals import content, make_durable
 from horolog.broker.cluster.journal import AppendOutcome
-from horolog.broker.log.storage import (
-    DAMAGED_SUFFIX,
-    DataFolderError,
-    File,
-    FileMissing,
-    Storage,
-    StorageFault,
-    parent_of,
+from horolog.broker.cluster.journal_contents import (
+    FoundJournal,
+    encode_whole,
+    lines_behind,
+    newest_in,
+    read_on,
+    start_of,
 )
-from horolog.broker.on_record import cluster_file
-from horolog.broker.on_record.cluster_file import JOURNAL, Standing, StateLines, StoredCluster
+from horolog.broker.log.storage import DAMAGED_SUFFIX, File, FileMissing, Storage, StorageFault, parent_of
+from horolog.broker.on_record.cluster_file import StateLines
 
 log = logging.getLogger(__name__)
 
 GROWTH_BYTES = 1 << 20
 """A journal is shortened when its lines take more than this, and more than the state that it began with."""
 
-
 ALL_OF_IT = 1 << 62
 """How far a journal without other readers counts as applied by them: no entry has this number."""
-
-LINES_AT_ONCE = 50
-"""How many lines are decoded until other threads may go on."""
 
 MOST_RECENT = 200
 """A worker that is further behind ends if the journal has to be rewritten."""
@@ -69,246 +50,6 @@ MOST_RECENT = 200
 
 class FellBehind(Exception):
     """The journal no longer has the entries that this worker applies next: only a successor can go on, from the whole state."""
-
-
-class ReadEntries(NamedTuple):
-    """Entries of a journal, each the next after the one before; `end` is where the last of them ends."""
-
-    entries: list[Entry]
-    end: int
-    damages: list[str]
-
-
-class FoundJournal(NamedTuple):
-    """A journal as it lies on the disk."""
-
-    path: str
-    head: Head
-    head_lines: bytes
-    whole: StoredCluster | None
-    """The state that its entries go on from; without one they go on from `horolog-cluster`."""
-    read: ReadEntries
-    damages: list[str]
-    is_lost: bool = False
-    """Whether a journal was there of which nothing usable is left."""
-    sum: int = 0
-    """The checksum of all that was read."""
-
-    @property
-    def number(self) -> int:
-        """Of the last entry."""
-        return number_of(self.head) + len(self.read.entries)
-
-
-UNKNOWN_BASE = sys.maxsize
-"""The base of a journal without a head, which is taken to continue the present record."""
-
-
-def lost(path: str, damage: str) -> FoundJournal:
-    """A journal that is known to have existed, and of which nothing can be read."""
-    return FoundJournal(path, Head(UNKNOWN_BASE, ()), b"", None, ReadEntries([], 0, []), [damage], is_lost=True)
-
-
-def not_begun(data_dir: str, head: Head) -> FoundJournal:
-    """A journal that there was no room for: appends fail until a worker has begun it."""
-    lines = encode_head(head)
-    return FoundJournal(
-        f"{data_dir}/{JOURNAL}", head, lines, None, ReadEntries([], len(lines), []), [], sum=crc32(lines)
-    )
-
-
-def number_of(head: Head) -> int:
-    """The last entry in the state that a journal began with; 0 without one."""
-    return 0 if head.whole is None else head.whole.number
-
-
-def start_of(head: Head) -> int:
-    """Where the lines of entries begin."""
-    return len(encode_head(head)) + (0 if head.whole is None else head.whole.size_bytes)
-
-
-def whole_lines(data: bytes) -> Iterator[tuple[bytes, int]]:
-    """StateLines that a newline ends, each with where the next one begins. Empty lines, left where one was taken back, are skipped."""
-    position = 0
-    while (line_end := data.find(b"\n", position)) >= 0:
-        if line_end > position:
-            yield data[position:line_end], line_end + 1
-        position = line_end + 1
-
-
-def read_entries(data: bytes, after: int) -> ReadEntries:
-    """The entries after `after`, when no worker writes any more: a line that cannot be read counts as an entry, too."""
-    read = ReadEntries([], 0, [])
-    end, number, suspects = 0, after, list[Illegible]()
-    tail = list(_line_with_a_hurt_end(data))
-    for line, line_end in (*whole_lines(data), *tail):
-        end = line_end
-        try:
-            found, entry = decode_entry(line)
-        except DAMAGE as damage:
-            read.damages.append(f"behind entry {number}: {damage}")
-            suspects += illegible(line)
-            continue
-        if found > number:
-            missing = found - number - 1
-            read.entries.extend(suspects if len(suspects) == missing else [Illegible()] * missing)
-            if missing and not suspects:
-                read.damages.append(f"behind entry {number}: entry {found} follows")
-            read.entries.append(entry)
-            number = found
-        suspects.clear()
-    read.entries.extend(suspects)
-    if tail:
-        read.damages.append(f"behind entry {number}: no newline")
-    return read._replace(end=end)
-
-
-def _line_with_a_hurt_end(data: bytes) -> Iterator[tuple[bytes, int]]:
-    """The last line, if only its newline is damaged."""
-    tail = data[data.rfind(b"\n") + 1 :]
-    try:
-        decode_entry(tail[:-1])
-    except DAMAGE:
-        return
-    yield tail[:-1], len(data)
-
-
-def read_on(data: bytes, after: int) -> ReadEntries:
-    """The same while workers run: up to a line that cannot be read, which a worker that knows it writes again."""
-    entries, end, number = list[Entry](), 0, after
-    for line, line_end in whole_lines(data):
-        try:
-            found, entry = decode_entry(line)
-        except DAMAGE as damage:
-            return ReadEntries(entries, end, [f"behind entry {number}: {damage}"])
-        if found > number + 1:
-            return ReadEntries(entries, end, [f"behind entry {number}: entry {found} follows"])
-        if found > number:
-            entries.append(entry)
-            number = found
-        end = line_end
-    return ReadEntries(entries, end, [])
-
-
-def parse(path: str, data: bytes) -> FoundJournal:
-    """A journal, as far as it can be read. Raises NewerJournal."""
-    head = find_head(data)
-    if head is None:
-        return lost(path, "its head cannot be read")
-    head_lines, start = encode_head(head), start_of(head)
-    damages = [] if data.startswith(head_lines) else ["in one of its heads; the other counts"]
-    whole = None if head.whole is None else cluster_file.parse(data[len(head_lines) : start])
-    if whole is not None:
-        damages += whole.damages
-    read = read_entries(data[start:], number_of(head))
-    damages += read.damages
-    end = start + read.end
-    return FoundJournal(path, head, head_lines, whole, read._replace(end=end), damages, sum=crc32(data[:end]))
-
-
-def _numbered(data: bytes) -> dict[int, bytes]:
-    """The entry lines that can be read, wherever they are, by number."""
-    lines: dict[int, bytes] = {}
-    for line, _ in in_pieces(whole_lines(data), LINES_AT_ONCE):
-        try:
-            lines[decode_entry(line)[0]] = line + b"\n"
-        except DAMAGE:
-            continue
-    return lines
-
-
-def newest_in(data: bytes) -> int:
-    """The highest entry number found anywhere in a journal."""
-    head = find_head(data)
-    return max(_numbered(data), default=0 if head is None else number_of(head))
-
-
-def lines_behind(data: bytes, after: int, number: int) -> tuple[int, bytes]:
-    """The lines of the entries after `after` up to `number`, and the entry that they follow: a later one if a line cannot be read."""
-    lines, first = _numbered(data) if after < number else {}, number
-    while first > after and first in lines:
-        first -= 1
-    return first, b"".join(lines[each] for each in range(first + 1, number + 1))
-
-
-def encode_whole(state: ClusterState, lines: StateLines | None = None) -> bytes:
-    """`lines` are those of the state, if they are encoded already."""
-    return cluster_file.encode(
-        state.lines() if lines is None else lines,
-        number=state.number,
-        broker_configs=state.broker_configs,
-        next_producer_id=state.next_producer_id,
-        deleting=state.deleting,
-        leads=state.leads,
-        epochs=state.epochs,
-        lost_rules=state.lost_rules,
-        standing=Standing(state.rules_in_doubt),
-    )
-
-
-def find(storage: Storage, data_dirs: Iterable[str]) -> FoundJournal | None:
-    """The newest journal of these folders: one in a folder that was away is older. Raises StorageFault and NewerJournal."""
-    return max(find_all(storage, data_dirs), key=_how_new, default=None)
-
-
-def find_all(storage: Storage, data_dirs: Iterable[str]) -> list[FoundJournal]:
-    """The journals of these folders. Raises StorageFault and NewerJournal."""
-    found = []
-    for data_dir in data_dirs:
-        path = f"{data_dir}/{JOURNAL}"
-        with contextlib.suppress(FileMissing):
-            found.append(parse(path, storage.read_all(path)))
-    return found
-
-
-def continuing(journals: Sequence[FoundJournal], record: int) -> FoundJournal | None:
-    """The newest of these journals. A broker alone has copies: one that continues this record counts, even if others cannot be read."""
-    copies = [one for one in journals if one.head.is_of_one and one.head.base >= record]
-    return max(copies or journals, key=_how_new, default=None)
-
-
-def _how_new(found: FoundJournal) -> tuple[int, int, bool]:
-    return found.head.base, found.number, not found.damages
-
-
-def take_up(storage: Storage, data_dirs: Iterable[str]) -> FoundJournal | None:
-    """The same for a worker that goes on from there: no append is under way, and what was read is durable. Raises as `find` does.
-
-    A journal that cannot be read whole is refused: it may say who leads which partition, and workers that know it write it again.
-    """
-    found = find(storage, data_dirs)
-    if found is None:
-        return None
-    lock = storage.lock_in_turn(found.path)
-    try:
-        file = storage.open_apart(found.path)
-        try:
-            data = file.pread(file.size(), 0)
-            found = parse(found.path, data)
-            if not found.damages:
-                _make_sure(file, data[: found.read.end], 0)
-        finally:
-            file.close()
-    finally:
-        lock.release()
-    if found.damages:
-        raise DataFolderError(
-            f"{found.path} is damaged {found.damages[0]}, and no other worker has written it anew:"
-            " it cannot be read who leads which partition; stop all workers and start again"
-        )
-    return found
-
-
-def content(storage: Storage, path: str) -> bytes:
-    """Raises StorageFault."""
-    try:
-        file = storage.open_apart(path)
-    except FileMissing:
-        return b""
-    try:
-        return file.pread(file.size(), 0)
-    finally:
-        file.close()
 
 
 def _keep(storage: Storage, path: str, data: bytes) -> None:
@@ -320,40 +61,12 @@ def _keep(storage: Storage, path: str, data: bytes) -> None:
         log.error("%s cannot be kept: %s", path, fault)
 
 
-def _make_sure(file: File, data: bytes, position: int) -> None:
-    """Make entries durable that were read: their writer may have failed to sync them, and been killed before it cut them off.
-
-    The kernel takes such bytes for written, so a sync alone proves nothing: they are written again.
-    """
-    if data:
-        file.pwritev([data], position)
-        file.datasync()
-
-
 def _take_back(file: File, position: int, size_bytes: int) -> None:
     """Keep readers from a line that may not outlive the page cache."""
     try:
         file.truncate(position)
     except StorageFault:
         file.pwritev([b"\n" * size_bytes], position)
-
-
-def begin(storage: Storage, data_dir: str, head: Head) -> None:
-    """Write an empty journal in place of any that is there. Raises StorageFault."""
-    storage.write_atomically(f"{data_dir}/{JOURNAL}", encode_head(head))
-
-
-def remove(storage: Storage, data_dir: str, *, is_damaged: bool = False) -> None:
-    """Remove the journal; a damaged one is kept under another name. Raises StorageFault."""
-    path = f"{data_dir}/{JOURNAL}"
-    try:
-        if is_damaged:
-            storage.rename(path, path + DAMAGED_SUFFIX)
-        else:
-            storage.remove(path)
-    except FileMissing:
-        return
-    storage.sync_dir(data_dir)
 
 
 class FileJournal:
@@ -528,7 +241,7 @@ class FileJournal:
             data = file.pread(size - self._end, self._end) if size > self._end else b""
             read = read_on(data, self._number)
             if self._number + len(read.entries) > self._told_of():  # a writer announces what it has synced
-                _make_sure(file, data[: read.end], self._end)
+                make_durable(file, data[: read.end], self._end)
         finally:
             file.close()
         self._unread = next(iter(read.damages), None)

@@ -67,9 +67,9 @@ def merged_for_one(storage: Storage, data_dirs: Sequence[str]) -> Storage:
     try:
         merge_what_workers_left(storage, data_dirs)
     except StorageFault as fault:
-        from horolog.broker.cluster import file_journal
+        from horolog.broker.cluster import found_journals
 
-        journals = file_journal.find_all(storage, data_dirs)
+        journals = found_journals.find_all(storage, data_dirs)
         if not any(one.head.is_of_one for one in journals):
             raise
         log.error(

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Sequence
 from typing import Protocol
 
-from horolog.broker.cluster import file_journal, settling
+from horolog.broker.cluster import found_journals, settling
 from horolog.broker.log.storage import DataFolderError, Storage, StorageFault
 from horolog.broker.on_record.cluster_file import ClusterFile
 
@@ -34,7 +34,7 @@ def is_legible(storage: Storage, data_dirs: Sequence[str]) -> bool:
     """Whether a worker can start from the record on the disk; a disk that does not work is reported when the folder is opened."""
     there = [one for one in data_dirs if storage.is_dir(one)]
     try:
-        found = file_journal.find(storage, there)
+        found = found_journals.find(storage, there)
         if found is None:
             return True
         if found.damages:

@@ -11,7 +11,7 @@ import logging
 from collections.abc import Callable, Sequence
 from functools import cache
 
-from horolog.broker.cluster import file_journal
+from horolog.broker.cluster import found_journals
 from horolog.broker.cluster.cluster_state import ClusterState, Entry
 from horolog.broker.cluster.entry_lines import Head, head_of_one
 from horolog.broker.cluster.file_journal import ALL_OF_IT, FileJournal
@@ -76,7 +76,7 @@ class OwnJournal:
         return self._put_in(folder, head, becomes, lines())
 
     def _put_in(self, folder: str, head: Head, state: ClusterState, lines: StateLines) -> bool:
-        file = FileJournal(self._storage, file_journal.not_begun(folder, head), lambda: ALL_OF_IT)
+        file = FileJournal(self._storage, found_journals.not_begun(folder, head), lambda: ALL_OF_IT)
         try:
             file.put(state, lines)
         except StorageFault as fault:
@@ -112,7 +112,7 @@ class OwnJournal:
         """A journal that stays is older than the record, and does not count."""
         try:
             for folder in self._folders():
-                file_journal.remove(self._storage, folder)
+                found_journals.remove(self._storage, folder)
         except StorageFault as fault:
             log.error("%r: could not be removed: %s", self, fault)
 

@@ -20,12 +20,12 @@ from types import SimpleNamespace
 from typing import NamedTuple, cast
 
 from horolog.base.clock import Clock
-from horolog.broker.cluster import file_journal, worker_checkpoints
+from horolog.broker.cluster import found_journals, journal_contents, worker_checkpoints
 from horolog.broker.cluster.cluster_configs import ClusterConfigs
 from horolog.broker.cluster.cluster_start import Start, beyond_counters, load_record, next_producer_id_of
 from horolog.broker.cluster.cluster_state import ClusterState, Lead, plain_leads
 from horolog.broker.cluster.entry_lines import Head, Illegible, with_rules_in_doubt, without_settings
-from horolog.broker.cluster.file_journal import FoundJournal
+from horolog.broker.cluster.journal_contents import FoundJournal
 from horolog.broker.cluster.left_folders import NO_ROOM
 from horolog.broker.cluster.worker_checkpoints import UNKNOWN
 from horolog.broker.cluster.worker_folder_checkpoints import share_of
@@ -101,7 +101,7 @@ def beginning(state: ClusterState, found: FoundJournal) -> ClusterState:
     """The cluster that the entries of a journal go on from, which is this one unless the journal has a state itself."""
     if found.whole is None:
         return state
-    return replace(state_of(found.whole, state.nodes), number=file_journal.number_of(found.head))
+    return replace(state_of(found.whole, state.nodes), number=journal_contents.number_of(found.head))
 
 
 def after_a_loss(state: ClusterState) -> ClusterState:
@@ -123,13 +123,13 @@ class _Folder(NamedTuple):
 
 def merge(storage: Storage, data_dirs: Sequence[str]) -> bool:
     """Whether every worker has ended well, and the folders say so. Raises StorageFault."""
-    journals = file_journal.find_all(storage, data_dirs)
+    journals = found_journals.find_all(storage, data_dirs)
     file = ClusterFile(storage, data_dirs[0], lambda: data_dirs)
     own_base = max((one.head.base for one in journals if one.head.is_of_one), default=None)
     stored = load_record(file, storage, data_dirs, own_base)
-    found, written = file_journal.continuing(journals, stored.number), file.number
+    found, written = found_journals.continuing(journals, stored.number), file.number
     if (found is None or _is_outlived(found, stored)) and _had_journal(storage, data_dirs, stored):
-        found = file_journal.lost(f"{data_dirs[0]}/{JOURNAL}", "it is missing")
+        found = journal_contents.lost(f"{data_dirs[0]}/{JOURNAL}", "it is missing")
     folders = [
         _look(storage, path, found, is_current=found is not None and goes_on(found, stored)) for path in data_dirs
     ]
@@ -154,7 +154,7 @@ def merge(storage: Storage, data_dirs: Sequence[str]) -> bool:
         worker_checkpoints.keep_damaged(storage, folder.path, damaged)
         _remove_files_of_workers(storage, folder.path)
     for path in data_dirs:
-        file_journal.remove(storage, path, is_damaged=bool(damages))
+        found_journals.remove(storage, path, is_damaged=bool(damages))
     return all(folder.was_clean for folder in folders)
 
 
@@ -354,7 +354,7 @@ def settle(
                 storage.create(f"{path}/{checkpoints.CLEAN_SHUTDOWN}.{node}").close()
     try:
         # The journal comes first, for the record says that there is one.
-        file_journal.begin(storage, paths[0], Head(file.next_number, nodes))
+        found_journals.begin(storage, paths[0], Head(file.next_number, nodes))
         replace(state, unidentified=frozenset()).save(file, leads, has_journal=True)
     except StorageFault as fault:
         if fault.code not in NO_ROOM:
@@ -369,7 +369,7 @@ def _go_on_as_left(storage: Storage, paths: Sequence[str], nodes: tuple[int, ...
     workers have stopped cleanly. Each worker gets a file of its own, empty at first, or it would not count at the next settling.
     """
     stored = ClusterFile(storage, paths[0], lambda: paths).load()
-    found = file_journal.continuing(file_journal.find_all(storage, paths), stored.number)
+    found = found_journals.continuing(found_journals.find_all(storage, paths), stored.number)
     if found is None or found.damages or stored.damages or not goes_on(found, stored):
         return False
     if found.head.is_of_one and max(log_starts.record_in(storage, one) for one in paths) > _covered(found):

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
-from horolog.broker.cluster import file_journal
+from horolog.broker.cluster import found_journals
 from horolog.broker.cluster.cluster_state import ClusterState, plain_leads
 from horolog.broker.cluster.entry_lines import Head
-from horolog.broker.cluster.file_journal import ALL_OF_IT, FileJournal, FoundJournal
+from horolog.broker.cluster.file_journal import ALL_OF_IT, FileJournal
 from horolog.broker.cluster.journal_beside import JournalBeside, KeptBySettling
+from horolog.broker.cluster.journal_contents import FoundJournal
 from horolog.broker.cluster.left_folders import as_left
 from horolog.broker.cluster.link import LOOK_AT_THE_RECORD
 from horolog.broker.cluster.membership import Members
@@ -114,14 +115,14 @@ def _found(logs: LogManager, file: ClusterFile, nodes: tuple[int, ...]) -> tuple
     Then the record is the present one, or the one that the journal of a broker alone leads to, merged in memory.
     """
     storage, paths = logs.resources.storage, [folder.path for folder in logs.folders.usable()]
-    found = file_journal.take_up(storage, paths)
+    found = found_journals.take_up(storage, paths)
     if found is not None and not found.head.is_of_one:
         return found, True, file
     record = file if found is None else ClusterFile(as_left(storage, paths), paths[0], lambda: paths)
     stored = record.load()
     if stored.has_journal or not stored.found or _was_closed_alone(storage, paths):
         raise DataFolderError(f"{', '.join(paths)}: no worker has settled what lies there")
-    return file_journal.not_begun(paths[0], Head(stored.number + 1, nodes)), False, record
+    return found_journals.not_begun(paths[0], Head(stored.number + 1, nodes)), False, record
 
 
 def _was_closed_alone(storage: Storage, data_dirs: Iterable[str]) -> bool:

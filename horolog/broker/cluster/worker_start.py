@@ -11,7 +11,7 @@ from horolog.broker.cluster import settling
 from horolog.broker.cluster.cluster_configs import ClusterConfigs
 from horolog.broker.cluster.cluster_start import NOT_TAKEN, identify, refuse_lost_rules
 from horolog.broker.cluster.cluster_state import ClusterState
-from horolog.broker.cluster.file_journal import FoundJournal
+from horolog.broker.cluster.journal_contents import FoundJournal
 from horolog.broker.cluster.served_topics import folders_of, remove_deleted, topic_id_of
 from horolog.broker.cluster.topic import Topic
 from horolog.broker.config.settings import Settings

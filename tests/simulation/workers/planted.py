@@ -10,7 +10,7 @@ from types import SimpleNamespace
 from typing import Any
 from unittest.mock import patch
 
-from horolog.broker.cluster import file_journal, hand_over, worker_checkpoints
+from horolog.broker.cluster import file_journal, found_journals, hand_over, worker_checkpoints
 from horolog.broker.cluster.changes import Changes, Ready
 from horolog.broker.cluster.cluster_state import ClusterState, Entry, Lead
 from horolog.broker.cluster.entry_lines import encode_entry
@@ -182,9 +182,11 @@ def hands_over_in_the_same_epoch() -> contextlib.AbstractContextManager[Any]:
     return patch.object(hand_over, "Lead", lambda node, epoch: Lead(node, epoch - 1))
 
 
-def believes_entries_of_the_page_cache() -> contextlib.AbstractContextManager[Any]:
+@contextlib.contextmanager
+def believes_entries_of_the_page_cache() -> Iterator[None]:
     """Whoever wrote them may have ended before they were on the disk."""
-    return patch.object(file_journal, "_make_sure", nothing)
+    with patch.object(file_journal, "make_durable", nothing), patch.object(found_journals, "make_durable", nothing):
+        yield
 
 
 @contextlib.contextmanager

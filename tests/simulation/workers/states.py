@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from horolog.broker.cluster import file_journal, settling
+from horolog.broker.cluster import found_journals, settling
 from horolog.broker.cluster.cluster_state import ClusterState
 from horolog.broker.log.storage import MemoryStorage
 from horolog.broker.on_record.cluster_file import ClusterFile
@@ -70,7 +70,7 @@ class States:
 
     def replay(self, disk: MemoryStorage, data_dir: str, nodes: tuple[int, ...]) -> Iterator[str]:
         """The faults of what a start would make of the journal as it lies on the disk, entry by entry."""
-        found = file_journal.find(disk, [data_dir])
+        found = found_journals.find(disk, [data_dir])
         stored = ClusterFile(disk, data_dir, lambda: [data_dir]).load()
         if found is None or not settling.goes_on(found, stored):
             return

@@ -110,12 +110,12 @@ def _worker_checkpoint(data: bytes, _: int) -> Iterator[Item]:
 
 
 def _journal(data: bytes, _: int) -> Iterator[Item]:
-    from horolog.broker.cluster import file_journal
+    from horolog.broker.cluster import journal_contents
     from horolog.broker.cluster.entry_lines import NewerJournal
     from horolog.broker.on_record.checked_lines import decode_line
 
     try:
-        found = file_journal.parse("", data)
+        found = journal_contents.parse("", data)
     except NewerJournal as newer:
         yield {"type": "problem", "problem": str(newer)}
         return

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from horolog.broker.cluster import file_journal, settling
+from horolog.broker.cluster import found_journals, settling
 from horolog.broker.cluster.cluster_state import RulesChanged
 from horolog.broker.cluster.new_topics import NewTopic
 from horolog.broker.log.files import log_starts
@@ -248,7 +248,7 @@ class TestDamageAtRest:
         with pytest.raises(DataFolderError, match="horolog-cluster is damaged"):
             settling.refuse_what_others_know(
                 ClusterFile(crew.storage, "/data").load(),
-                file_journal.find(crew.storage, ["/data"])._replace(whole=None),
+                found_journals.find(crew.storage, ["/data"])._replace(whole=None),
             )
         assert crew.begin(2).state == one.state
         crew.stop()

@@ -5,24 +5,16 @@ from dataclasses import replace
 import pytest
 
 from horolog.broker.base.own_thread import AtOnce
-from horolog.broker.cluster import file_journal, settling
+from horolog.broker.cluster import file_journal, found_journals, settling
 from horolog.broker.cluster.cluster_state import (
     ClusterState,
     ProducerIdsReserved,
     RulesChanged,
     TopicsDeleted,
 )
-from horolog.broker.cluster.entry_lines import Head, Illegible, Whole, encode_entry, encode_head, head_of_one
-from horolog.broker.cluster.file_journal import (
-    FellBehind,
-    FileJournal,
-    find,
-    lines_behind,
-    parse,
-    read_entries,
-    read_on,
-    take_up,
-)
+from horolog.broker.cluster.entry_lines import Head, Whole, encode_entry, encode_head, head_of_one
+from horolog.broker.cluster.file_journal import FellBehind, FileJournal
+from horolog.broker.cluster.found_journals import find, take_up
 from horolog.broker.cluster.journal import AppendOutcome
 from horolog.broker.cluster.journal_beside import JournalBeside, KeptBySettling
 from horolog.broker.log.storage import DataFolderError, FolderInUse, MemoryStorage, RealStorage, StorageFault
@@ -43,7 +35,7 @@ def place(request, tmp_path):
         storage, folder = MemoryStorage(), "/data"
         storage.make_dir(folder)
         storage.sync_dir("/")
-    file_journal.begin(storage, folder, HEAD)
+    found_journals.begin(storage, folder, HEAD)
     return storage, folder
 
 
@@ -54,12 +46,6 @@ def opened(place):
 
 def path(place):
     return f"{place[1]}/horolog-journal"
-
-
-def test_a_journal_begins_with_its_head_alone(place):
-    found = find(place[0], [place[1]])
-    assert (found.head, found.read.entries, found.read.damages) == (HEAD, [], [])
-    assert place[0].read_all(path(place)) == encode_head(HEAD)
 
 
 def test_what_one_has_written_the_other_reads(place):
@@ -109,7 +95,7 @@ def test_a_tail_that_was_not_written_whole_is_cut_by_the_next_writer(place, cut,
     "read",
     [
         lambda storage, other: other.tail(0),
-        lambda storage, _: file_journal.take_up(storage, ["/data"]).read.entries,
+        lambda storage, _: found_journals.take_up(storage, ["/data"]).read.entries,
     ],
     ids=["the new ones", "all of them"],
 )
@@ -118,137 +104,13 @@ def test_an_entry_that_was_read_is_on_the_disk_though_its_writer_could_not_sync_
     storage = MemoryStorage()
     storage.make_dir("/data")
     storage.sync_dir("/")
-    file_journal.begin(storage, "/data", HEAD)
+    found_journals.begin(storage, "/data", HEAD)
     one, other = opened((storage, "/data")), opened((storage, "/data"))
     storage.fail("sync", "horolog-journal")
     assert append(one, ONE, 1) is AppendOutcome.FAILED
     assert list(read(storage, other)) == [ONE]
     storage.crash()
     assert find(storage, ["/data"]).read.entries == [ONE]
-
-
-LINES = [encode_entry(1, ONE), encode_entry(2, TWO), encode_entry(3, THREE)]
-
-
-class TestDamagedLines:
-    DAMAGED = LINES[1].replace(b"names", b"nemas")
-    DELETED, RESERVED = Illegible("TopicsDeleted"), Illegible("ProducerIdsReserved")
-
-    def test_one_between_others_is_told_and_stands_for_an_entry(self):
-        read = read_entries(LINES[0] + self.DAMAGED + LINES[2], 0)
-        assert read.entries == [ONE, self.DELETED, THREE]
-        assert read.damages == ["behind entry 1: wrong checksum"]
-        assert read.end == sum(map(len, LINES))
-
-    def test_the_last_one_does_as_well(self):
-        """It was written whole, and so was acknowledged."""
-        read = read_entries(LINES[0] + self.DAMAGED, 0)
-        assert read.entries == [ONE, self.DELETED]
-        assert (len(read.damages), read.end) == (1, len(LINES[0] + self.DAMAGED))
-
-    def test_what_no_newline_ends_is_torn(self):
-        for size in range(len(LINES[1]) - 1):
-            read = read_entries(LINES[0] + LINES[1][:size], 0)
-            assert (read.entries, read.damages, read.end) == ([ONE], [], len(LINES[0]))
-
-    def test_unless_nothing_but_the_newline_was_hit(self):
-        read = read_entries(LINES[0] + LINES[1][:-1] + b"\x0b", 0)
-        assert (read.entries, read.damages) == ([ONE, TWO], ["behind entry 2: no newline"])
-
-    def test_a_newline_between_two(self):
-        read = read_entries(LINES[0] + LINES[1][:-1] + b"\x0b" + LINES[2], 0)
-        assert (read.entries, len(read.damages)) == ([ONE, self.DELETED, self.RESERVED], 1)
-        read = read_entries(LINES[0][:-1] + b"\x0b" + LINES[1] + LINES[2], 0)
-        assert (read.entries, len(read.damages)) == ([self.RESERVED, self.DELETED, THREE], 1)
-
-    def test_lines_that_are_gone(self):
-        read = read_entries(LINES[0] + LINES[2], 0)
-        assert (read.entries, read.damages) == ([ONE, Illegible(), THREE], ["behind entry 1: entry 3 follows"])
-
-    def test_lines_that_were_taken_back_are_none(self):
-        read = read_entries(LINES[0] + b"\n" * 40 + LINES[1], 0)
-        assert (read.entries, read.damages) == ([ONE, TWO], [])
-
-    def test_whoever_runs_reads_up_to_it(self):
-        read = read_on(LINES[0] + self.DAMAGED + LINES[2], 0)
-        assert (read.entries, read.end) == ([ONE], len(LINES[0]))
-        assert read.damages == ["behind entry 1: wrong checksum"]
-        read = read_on(LINES[0] + LINES[0] + LINES[2], 0)
-        assert (read.entries, read.damages) == ([ONE], ["behind entry 1: entry 3 follows"])
-
-    def test_every_bit_of_every_line(self):
-        """No entry is read other than it was written, and none is left out in silence."""
-        data = b"".join(LINES)
-        for place in range(len(data)):
-            hurt = data[:place] + bytes([data[place] ^ 4]) + data[place + 1 :]
-            read = read_entries(hurt, 0)
-            assert len(read.entries) == 3, place
-            assert read.damages or read.entries == [ONE, TWO, THREE], place
-            assert all(one in (ONE, TWO, THREE) or isinstance(one, Illegible) for one in read.entries), place
-
-
-def test_a_line_that_stands_there_twice_counts_once():
-    line = encode_entry(1, ONE)
-    assert read_entries(line + line + encode_entry(2, TWO), 0).entries == [ONE, TWO]
-
-
-def test_nobody_goes_on_from_what_cannot_be_read(place):
-    storage, _ = place
-    one, other = opened(place), opened(place)
-    for number, entry in enumerate((ONE, TWO, THREE), 1):
-        append(one, entry, number)
-    size = len(encode_head(HEAD) + encode_entry(1, ONE))
-    storage.open(path(place)).pwritev([b"00000000"], size)
-    assert list(other.tail(0)) == [ONE]
-    assert append(other, ONE, 2) is AppendOutcome.FAILED
-    with pytest.raises(DataFolderError, match=r"behind entry 1: wrong checksum.*stop all workers"):
-        take_up(storage, [place[1]])
-
-
-@pytest.mark.parametrize("data", [b"", b"nonsense", b"\n\n", encode_head(HEAD).replace(b"base", b"bose")])
-def test_a_journal_without_a_head_is_lost(data):
-    found = parse("/data/horolog-journal", data)
-    assert found.is_lost
-    assert found.damages == ["its head cannot be read"]
-
-
-def test_one_head_is_enough(place):
-    storage, folder = place
-    append(opened(place), ONE, 1)
-    storage.open(path(place)).pwritev([b"00000000"], 0)
-    found = find(storage, [folder])
-    assert (found.head, found.read.entries) == (HEAD, [ONE])
-    assert found.damages == ["in one of its heads; the other counts"]
-
-
-def test_the_journal_of_the_release_before_is_read(place):
-    storage, folder = place
-    head = HEAD._replace(version=1)
-    storage.write_atomically(path(place), encode_head(head) + LINES[0] + LINES[1])
-    found = find(storage, [folder])
-    assert (found.head, found.read.entries, found.damages) == (head, [ONE, TWO], [])
-
-
-def test_a_damaged_journal_stays_under_another_name(place):
-    storage, folder = place
-    data = storage.read_all(path(place))
-    file_journal.remove(storage, folder, is_damaged=True)
-    assert find(storage, [folder]) is None
-    assert storage.read_all(path(place) + ".damaged") == data
-
-
-def test_of_several_folders_the_newest_counts():
-    storage = MemoryStorage()
-    for number, folder in enumerate(("/a", "/b", "/c", "/d")):
-        storage.make_dir(folder)
-        if number < 3:
-            file_journal.begin(storage, folder, Head((4, 9, 9)[number], (1,)))
-    found = find(storage, ["/a", "/b", "/c", "/d"])
-    assert (found.path, found.head.base) == ("/b/horolog-journal", 9)
-    file_journal.remove(storage, "/d")
-    for folder in ("/a", "/b", "/c"):
-        file_journal.remove(storage, folder)
-    assert find(storage, ["/a", "/b", "/c", "/d"]) is None
 
 
 class TestFaults:
@@ -318,7 +180,7 @@ class TestFaults:
             storage = MemoryStorage()
             storage.make_dir("/data")
             storage.sync_dir("/")
-            file_journal.begin(storage, "/data", HEAD)
+            found_journals.begin(storage, "/data", HEAD)
             written = []
             storage.power_off_after(changes, last_write_bytes=last_bytes)
             try:
@@ -427,14 +289,6 @@ class TestShortening:
         one.reserve()
         other.journal._end = storage.stat(found.path)[0]
         assert other.read_on().state == one.state
-
-    def test_lines_behind_an_entry_begin_later_where_one_cannot_be_read(self):
-        lines = [encode_entry(number, ONE) for number in range(1, 6)]
-        assert lines_behind(b"".join(lines), 3, 5) == (3, b"".join(lines[3:]))
-        assert lines_behind(b"".join(lines), 0, 5) == (0, b"".join(lines))
-        assert lines_behind(b"".join(lines), 5, 5) == (5, b"")
-        lines[2] = b"x" + lines[2][1:]
-        assert lines_behind(b"".join(lines), 1, 5) == (3, b"".join(lines[3:]))
 
     def test_rules_outlive_the_lines_that_they_came_with(self, writers):
         storage, folder, (one, other) = writers
@@ -622,11 +476,11 @@ class TestBegunLate:
         storage = MemoryStorage()
         storage.make_dir("/data")
         if request.param:
-            file_journal.begin(storage, "/data", head_of_one(3))
+            found_journals.begin(storage, "/data", head_of_one(3))
         return storage
 
     def journal(self, storage, put_on_record=None):
-        found = file_journal.not_begun("/data", self.HEAD)
+        found = found_journals.not_begun("/data", self.HEAD)
         return FileJournal(storage, found, is_begun=False, put_on_record=put_on_record)
 
     def test_nothing_is_written_or_read_before(self, storage, caplog):

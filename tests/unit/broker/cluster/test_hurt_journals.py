@@ -4,10 +4,10 @@ from typing import ClassVar
 
 import pytest
 
-from horolog.broker.cluster import file_journal
+from horolog.broker.cluster import file_journal, found_journals
 from horolog.broker.cluster.cluster_state import ProducerIdsReserved
 from horolog.broker.cluster.entry_lines import encode_entry
-from horolog.broker.cluster.file_journal import find
+from horolog.broker.cluster.found_journals import find
 from horolog.broker.cluster.journal import AppendOutcome
 from horolog.broker.log.storage import RealStorage
 from tests.support.journal_writers import EVERYTHING, HEAD, Writer, append, begun_in_memory
@@ -19,7 +19,7 @@ ONE = ProducerIdsReserved(0)
 def place(request, tmp_path):
     if request.param == "memory":
         return begun_in_memory(), "/data"
-    file_journal.begin(RealStorage(), str(tmp_path), HEAD)
+    found_journals.begin(RealStorage(), str(tmp_path), HEAD)
     return RealStorage(), str(tmp_path)
 
 

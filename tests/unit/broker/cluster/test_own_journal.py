@@ -4,7 +4,7 @@ import logging
 
 import pytest
 
-from horolog.broker.cluster import cluster_state, file_journal, settling
+from horolog.broker.cluster import cluster_state, file_journal, found_journals, settling
 from horolog.broker.cluster.cluster_state import ClusterState, ProducerIdsReserved, TopicsCreated, TopicsFound
 from horolog.broker.cluster.entry_lines import Head, encode_head
 from horolog.broker.cluster.journal import AppendOutcome
@@ -218,10 +218,12 @@ def test_an_old_copy_is_not_taken_for_the_journal_of_workers():
     broker.storage.write_atomically("/b/horolog-journal", old)
     for left in (encode_head(Head(broker.record.next_number, (1, 2))), b"nonsense"):
         broker.storage.write_atomically("/a/horolog-journal", left)
-        found = file_journal.find(broker.storage, [A, B])
+        found = found_journals.find(broker.storage, [A, B])
         assert found.path == "/a/horolog-journal"
         stored = broker.record.load()
-        assert file_journal.continuing(file_journal.find_all(broker.storage, [A, B]), stored.number).path == found.path
+        assert (
+            found_journals.continuing(found_journals.find_all(broker.storage, [A, B]), stored.number).path == found.path
+        )
 
 
 def test_a_fact_that_could_not_be_written_is_there_with_the_next_change():
@@ -235,7 +237,7 @@ def test_a_fact_that_could_not_be_written_is_there_with_the_next_change():
 def test_a_topic_whose_id_is_not_known_is_not_on_record_until_it_is():
     broker = Broker(state=ClusterState.of([T, UNSURE], unidentified=frozenset(["unsure"])))
     broker.reserve(2)
-    assert set(file_journal.find(broker.storage, [A]).whole.topics) == {"t"}
+    assert set(found_journals.find(broker.storage, [A]).whole.topics) == {"t"}
     broker.append(TopicsFound((UNSURE,)))
     broker.reserve()
     stored = merged(broker.storage)

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from horolog.broker.cluster import file_journal, settling
+from horolog.broker.cluster import found_journals, settling
 from horolog.broker.cluster.cluster_state import ClusterState
 from horolog.broker.cluster.entry_lines import Head
 from horolog.broker.log.storage import RealStorage
@@ -22,13 +22,13 @@ from horolog.broker.cluster.journal_beside import JournalBeside, KeptBySettling
 from horolog.broker.cluster.change_driver import ChangeDriver
 from horolog.broker.cluster.cluster_state import ClusterState, ProducerIdsReserved
 from horolog.broker.log.storage import RealStorage
-from horolog.broker.cluster import file_journal, settling
+from horolog.broker.cluster import file_journal, found_journals, settling
 
 file_journal.GROWTH_BYTES = 500
 folder, count, mine = Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
 
 storage = RealStorage()
-found = file_journal.take_up(storage, [str(folder)])
+found = found_journals.take_up(storage, [str(folder)])
 
 def applied_by_all():
     return min(int(one.read_text() or 0) for one in folder.glob("applied.*"))
@@ -59,13 +59,13 @@ def writers(folder, count):
 
 @pytest.fixture
 def folder(tmp_path):
-    file_journal.begin(RealStorage(), str(tmp_path), Head(0, (1, 2)))
+    found_journals.begin(RealStorage(), str(tmp_path), Head(0, (1, 2)))
     return tmp_path
 
 
 def next_block(folder):
     """As whoever looks at the journal now sees it; it was shortened, and nothing is damaged."""
-    found = file_journal.find(RealStorage(), [str(folder)])
+    found = found_journals.find(RealStorage(), [str(folder)])
     assert found.read.damages == found.whole.damages == []
     state = settling.replayed(ClusterState(), found, StoredCluster())
     assert state.next_producer_id == 1000 * state.number

@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from horolog.broker.cluster import file_journal, settling, worker_checkpoints
+from horolog.broker.cluster import file_journal, found_journals, settling, worker_checkpoints
 from horolog.broker.cluster.cluster_state import Lead, LeadsChanged, RulesChanged
 from horolog.broker.cluster.entry_lines import Head, encode_entry
 from horolog.broker.cluster.left_folders import merge_what_workers_left
@@ -200,7 +200,7 @@ class TestJournals:
         led_by = crew.clusters[1].state.leader(topic.id, 0)
         place, lead = (topic.id, 0), Lead(3 - led_by, 1)
         crew.stop()
-        found = file_journal.find(crew.storage, ["/data"])
+        found = found_journals.find(crew.storage, ["/data"])
         line = encode_entry(len(found.read.entries) + 1, LeadsChanged(((place, lead),)))
         file = crew.storage.open("/data/horolog-journal")
         file.pwritev([line], file.size())
@@ -356,7 +356,7 @@ def test_a_journal_that_begins_with_the_whole_state_goes_on_from_that(crew, monk
     filled(crew)
     for number in range(40):
         at_once(crew.clusters[1 + number % 2].alter_topic_configs, {"a": {"retention.ms": str(number)}})
-    assert file_journal.find(crew.storage, crew.folders).head.whole is not None
+    assert found_journals.find(crew.storage, crew.folders).head.whole is not None
     state = crew.clusters[1].state
     crew.kill()
     alone = Alone(crew).cluster
@@ -428,7 +428,7 @@ def test_the_newer_journal_of_two_folders_is_followed():
     crew.start()
     at_once(crew.clusters[1].create_topics, [NewTopic("a", 1)])
     crew.stop()
-    file_journal.begin(crew.storage, "/disks/b", Head(0, (1,)))
+    found_journals.begin(crew.storage, "/disks/b", Head(0, (1,)))
     assert crew.merge()
     assert left_by_workers(crew, "/disks/b") == []
     assert set(ClusterFile(crew.storage, "/disks/a").load().topics) == {"a"}

@@ -3,7 +3,7 @@
 import pytest
 
 from horolog.broker.base.own_thread import AtOnce
-from horolog.broker.cluster import file_journal
+from horolog.broker.cluster import file_journal, found_journals
 from horolog.broker.cluster.cluster_state import Lead, LeadsChanged, ProducerIdsReserved, RulesChanged
 from horolog.broker.cluster.entry_lines import encode_entry
 from horolog.broker.cluster.link import LOOK_AT_THE_RECORD
@@ -242,11 +242,11 @@ class TestRecords:
 
     def test_one_that_was_hurt_is_written_anew_when_a_worker_says_so(self, crew):
         create(crew, "t")
-        path = file_journal.find(crew.storage, crew.folders).path
+        path = found_journals.find(crew.storage, crew.folders).path
         crew.storage.corrupt(path, crew.storage.read_all(path).index(b"TopicsCreated"), 1)
-        assert file_journal.find(crew.storage, crew.folders).damages
+        assert found_journals.find(crew.storage, crew.folders).damages
         crew.ties[1].on_journal(LOOK_AT_THE_RECORD)
-        assert file_journal.find(crew.storage, crew.folders).damages == []
+        assert found_journals.find(crew.storage, crew.folders).damages == []
         create(crew, "u", node=2)
         assert sorted(led_by_all(crew, "u")) == [0, 1, 2, 3]
 
@@ -366,12 +366,12 @@ class TestShorterJournals:
         create(crew, "again", 3)
 
     def head(self, crew):
-        return file_journal.find(crew.storage, crew.folders).head
+        return found_journals.find(crew.storage, crew.folders).head
 
     def test_changes_take_no_more_room_than_their_outcome(self, crew):
         create(crew, "kept", 4)
         self.change(crew)
-        path = file_journal.find(crew.storage, crew.folders).path
+        path = found_journals.find(crew.storage, crew.folders).path
         assert len(crew.storage.read_all(path)) < 5000
         assert crew.clusters[1].state == crew.clusters[2].state
         assert sorted(led_by_all(crew, "again")) == [0, 1, 2]
@@ -397,7 +397,7 @@ class TestShorterJournals:
         at_once(crew.clusters[1].change_rules, lambda _: RulesChanged(RULES))
         at_once(crew.clusters[2].change_rules, lambda _: RulesChanged(removed=frozenset([RULES[0].id])))
         self.change(crew)
-        assert b"RulesChanged" not in crew.storage.read_all(file_journal.find(crew.storage, crew.folders).path)
+        assert b"RulesChanged" not in crew.storage.read_all(found_journals.find(crew.storage, crew.folders).path)
         kept = {rule.id: rule for rule in RULES[1:]}
         crew.kill(2)
         told = []
@@ -432,7 +432,7 @@ class TestLostRules:
     def crew(self):
         crew = Crew((1, 2)).start()
         at_once(crew.clusters[1].change_rules, lambda _: RulesChanged(RULES[:2]))
-        path = file_journal.find(crew.storage, crew.folders).path
+        path = found_journals.find(crew.storage, crew.folders).path
         start = len(crew.storage.read_all(path))
         at_once(crew.clusters[1].change_rules, lambda _: RulesChanged(RULES[2:]))
         create(crew, "t", 2)
@@ -462,12 +462,12 @@ class TestStarts:
     def test_what_a_successor_goes_on_from_survives_a_power_cut(self, crew):
         """Whoever wrote an entry may have been killed before it was synced."""
         crew.kill(2)
-        found = file_journal.find(crew.storage, crew.folders)
+        found = found_journals.find(crew.storage, crew.folders)
         line = encode_entry(len(found.read.entries) + 1, ProducerIdsReserved(5000))
         crew.storage.open_apart(found.path).pwritev([line], found.read.end)
         number = crew.begin(2).state.number
         crew.storage.crash()
-        assert len(file_journal.find(crew.storage, crew.folders).read.entries) == number
+        assert len(found_journals.find(crew.storage, crew.folders).read.entries) == number
 
     def test_a_successor_has_everything_that_was_changed(self, crew):
         create(crew, "t", 4, **{"retention.ms": "5"})

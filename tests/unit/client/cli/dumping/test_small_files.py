@@ -7,7 +7,7 @@ import pytest
 from horolog.broker.cluster import worker_checkpoints
 from horolog.broker.cluster.cluster_state import ClusterState, ProducerIdsReserved, TopicsDeleted
 from horolog.broker.cluster.entry_lines import Head, Whole, encode_entry, encode_head
-from horolog.broker.cluster.file_journal import encode_whole
+from horolog.broker.cluster.journal_contents import encode_whole
 from horolog.broker.cluster.worker_checkpoints import PartitionRow, WorkerCheckpoint
 from horolog.broker.on_record.checked_lines import encode_line
 from horolog.broker.on_record.cluster_file import StoredTopic
