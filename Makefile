@@ -64,6 +64,10 @@ spark-versions: $(VENV)/pipeline.stamp
 search: $(VENV)/pipeline.stamp $(VENV)/fuzz.stamp
 	$(BIN)/python -m tests.search $(if $(MINUTES),--minutes $(MINUTES)) $(ARGS)
 
+# The test suites of other projects against a fresh broker; needs Go, a C compiler and the network. Not in .ci/run.
+peers: $(VENV)/dev.stamp
+	$(BIN)/python -m tests.peers $(ARGS)
+
 lint: $(VENV)/dev.stamp
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .

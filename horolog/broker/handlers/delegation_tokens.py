@@ -6,7 +6,7 @@
   INVALID_PRINCIPAL_TYPE (real brokers fail at it). Renewers are users.
 - The owner and the renewers may renew a token or let it expire; a negative period removes it at once. The requester is shown it.
 - Tokens that have expired are listed until they are removed, every `delegation.token.expiry.check.interval.ms`.
-- A principal with `horolog.delegation.tokens.max` tokens gets no more: POLICY_VIOLATION. So is a token with too many renewers.
+- A principal with `horolog.delegation.tokens.max` tokens gets no more: POLICY_VIOLATION. So is a token with more than 100 renewers, or with names that are too long.
 """
 
 from __future__ import annotations
@@ -41,8 +41,9 @@ from horolog.protocol.messages.delegation_tokens import (
 
 log = logging.getLogger(__name__)
 
+MOST_RENEWERS: Final = 100
 MOST_BYTES: Final = 16_384
-"""Of a stored token; its renewers make it large."""
+"""Of a stored token; the names of its renewers make it large."""
 NO_TIME: Final = -1
 FIRST_WITH_REQUESTER: Final = 3
 LATEST_MS: Final = (1 << 63) - 1
@@ -78,7 +79,7 @@ def create(
 
     def decide(_: Rules) -> RulesChanged | ClusterError:
         if len(token.rule().line) > MOST_BYTES:
-            return ClusterError(ErrorCode.POLICY_VIOLATION, "the token has too many renewers")
+            return ClusterError(ErrorCode.POLICY_VIOLATION, "the names of the owner and the renewers are too long")
         if broker.delegation_tokens.count_of(requester) >= most:
             log.warning("%s has as many delegation tokens as horolog.delegation.tokens.max allows, %s", requester, most)
             return ClusterError(ErrorCode.POLICY_VIOLATION, "the principal has too many tokens")
@@ -99,6 +100,8 @@ def _refusal_of(
 ) -> ErrorCode:
     if not may_ask(context):
         return ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED
+    if len(request.renewers) > MOST_RENEWERS:
+        return ErrorCode.POLICY_VIOLATION
     if owner is None or any(one.principal_type != USER for one in request.renewers):
         return ErrorCode.INVALID_PRINCIPAL_TYPE
     return ErrorCode.NONE if broker.delegation_tokens.are_served else ErrorCode.DELEGATION_TOKEN_AUTH_DISABLED

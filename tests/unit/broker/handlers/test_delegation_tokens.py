@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 from horolog.broker.base.principal import ANONYMOUS, Principal
-from horolog.broker.handlers.delegation_tokens import MOST_BYTES, changed_expiry
+from horolog.broker.handlers.delegation_tokens import MOST_BYTES, MOST_RENEWERS, changed_expiry
 from horolog.broker.security.delegation import DelegationToken
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.messages.delegation_tokens import (
@@ -110,8 +110,9 @@ async def test_tokens_are_bounded():
         codes = [(await create(memory.wire())).error_code for _ in range(3)]
         assert codes == [OK, OK, ErrorCode.POLICY_VIOLATION]
         assert (await for_other(memory.wire("admin"), "User:alice")).error_code == OK, "admin has made none yet"
-        many = await create(memory.wire("bob"), renewers=["User:x"] * (MOST_BYTES // 10))
-        assert many.error_code == ErrorCode.POLICY_VIOLATION
+        for renewers in (["User:x"] * (MOST_RENEWERS + 1), [f"User:{'x' * MOST_BYTES}"]):
+            assert (await create(memory.wire("bob"), renewers=renewers)).error_code == ErrorCode.POLICY_VIOLATION
+        assert (await create(memory.wire("bob"), renewers=["User:x"] * MOST_RENEWERS)).error_code == OK
 
 
 # -- where

@@ -1,0 +1,195 @@
+"""Runs the test suites of other projects, unmodified, against a fresh broker each: `make peers`, or `python -m tests.peers SUITE...`
+
+    franz-go     the tests of its client, by Go's module proxy; those that need no broker run too
+    librdkafka   the tests of its share consumer, in C: cloned from GitHub, or copied from the folder that LIBRDKAFKA_SOURCE names
+
+`--kafka` runs them against Kafka instead, as a baseline. Prints a table, and the tests that failed; ends with 1 if there are any.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import stat
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+from benchmarks import kafka
+from tests.interop.toolchains import cache_dir, whole_folder
+from tests.support.broker_process import BrokerProcess
+
+KAFKA = "4.3.1"
+FRANZ_GO = "1.22.3"
+LIBRDKAFKA = "2.15.0"
+LIBRDKAFKA_URL = "https://github.com/confluentinc/librdkafka"
+LIBRDKAFKA_SOURCE = "LIBRDKAFKA_SOURCE"
+SHARE_TESTS = "0170,0171,0172,0173,0174,0175,0176,0177,0178,0179,0180,0181,0184,0185"
+"""Those of librdkafka's tests of share consumers that need a broker."""
+SUITE_TIMEOUT_S = 3600
+PASSED, FAILED, SKIPPED = "passed", "failed", "skipped"
+SETTINGS = {
+    "group.initial.rebalance.delay.ms": "0",
+    "group.share.heartbeat.interval.ms": "500",
+    "group.share.min.heartbeat.interval.ms": "500",
+    "offsets.topic.num.partitions": "1",
+}
+"""Members hear of their partitions soon."""
+
+Outcomes = Mapping[str, str]
+"""By the name of a test: passed, failed or skipped."""
+
+
+class Suite(NamedTuple):
+    """A project's tests; `run` gets the address of a broker and an empty folder."""
+
+    version: str
+    run: Callable[[str, Path], Outcomes]
+
+
+def command(words: Sequence[str | Path], folder: Path, **environment: str) -> str:
+    """Run a command, which may fail; what it prints."""
+    done = subprocess.run(
+        list(map(str, words)),
+        cwd=folder,
+        env=os.environ | environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+        timeout=SUITE_TIMEOUT_S,
+        check=False,
+    )
+    return done.stdout
+
+
+# -- franz-go
+
+
+def franz_go(address: str, scratch: Path) -> Outcomes:
+    told = command(["go", "mod", "download", "-json", f"github.com/twmb/franz-go@v{FRANZ_GO}"], scratch)
+    source = scratch / "source"
+    shutil.copytree(json.loads(told)["Dir"], source)
+    for path in (source, *source.rglob("*")):
+        path.chmod(path.stat().st_mode | stat.S_IWUSR)  # as the cache of modules has it, not even Go may write there
+    few = {"KGO_TEST_RF": "1", "KGO_TEST_RECORDS": "20000"}
+    words = ["go", "test", "-json", "-count=1", f"-timeout={SUITE_TIMEOUT_S - 60}s", "./pkg/kgo"]
+    return of_go(command(words, source, KGO_SEEDS=address, **few).splitlines())
+
+
+def of_go(lines: Iterable[str]) -> Outcomes:
+    """The outcomes of whole tests in what `go test -json` prints; one that did not end has failed."""
+    found: dict[str, str] = {}
+    words = {"run": FAILED, "pass": PASSED, "fail": FAILED, "skip": SKIPPED}
+    for line in lines:
+        event = json.loads(line) if line.startswith("{") else {}
+        name, action = event.get("Test", ""), event.get("Action", "")
+        if name and "/" not in name and action in words:
+            found[name] = words[action]
+    return found
+
+
+# -- librdkafka
+
+
+def librdkafka(address: str, scratch: Path) -> Outcomes:
+    """Its tests of share consumers, one after the other."""
+    tests = librdkafka_tests()
+    config, report = scratch / "test.conf", scratch / "report.json"
+    config.write_text(f"bootstrap.servers={address}\n")
+    environment = {
+        "RDKAFKA_TEST_CONF": str(config),
+        "TEST_REPORT": str(report),
+        "TEST_KAFKA_VERSION": KAFKA,
+        "TESTS": SHARE_TESTS,
+        "LD_LIBRARY_PATH": f"{tests.parent / 'src'}:{tests.parent / 'src-cpp'}",
+    }
+    said = command([tests / "test-runner", "-p1", "-E", "-L"], tests, **environment)
+    if not report.exists():
+        raise SystemExit(f"librdkafka's tests did not run:\n{said[-2000:]}")
+    return of_librdkafka(report.read_text(errors="replace"))
+
+
+def of_librdkafka(report: str) -> Outcomes:
+    """The outcomes in a report of its tests; those that were not chosen are left out."""
+    words = {"PASSED": PASSED, "FAILED": FAILED, "RUNNING": FAILED}
+    tests = json.loads(report)["tests"]
+    return {name: words[one["state"]] for name, one in tests.items() if one["state"] in words and name != "<MAIN>"}
+
+
+def librdkafka_tests() -> Path:
+    """The folder of its tests, built once."""
+    given = os.environ.get(LIBRDKAFKA_SOURCE)
+
+    def fill(folder: Path) -> None:
+        if given:
+            shutil.copytree(given, folder, dirs_exist_ok=True)
+        else:
+            built(["git", "clone", "-q", "--depth=1", f"--branch=v{LIBRDKAFKA}", LIBRDKAFKA_URL, "."], folder)
+        left_out = [f"--disable-{one}" for one in ("ssl", "sasl", "gssapi", "curl", "zstd")]
+        built(["./configure", *left_out], folder)
+        built(["make", "-j2", "-C", "src"], folder)
+        built(["make", "-j2", "-C", "src-cpp"], folder)
+        built(["make", "-j2", "-C", "tests", "test-runner"], folder)
+
+    return whole_folder(cache_dir() / "librdkafka" / LIBRDKAFKA, fill) / "tests"
+
+
+def built(words: Sequence[str], folder: Path) -> None:
+    done = subprocess.run(words, cwd=folder, capture_output=True, text=True, timeout=SUITE_TIMEOUT_S, check=False)
+    if done.returncode:
+        raise SystemExit(f"{' '.join(words)}\n{(done.stdout + done.stderr)[-2000:]}")
+
+
+# -- all of them
+
+SUITES = {"franz-go": Suite(FRANZ_GO, franz_go), "librdkafka": Suite(LIBRDKAFKA, librdkafka)}
+
+
+@contextmanager
+def broker(folder: Path, *, real: bool) -> Iterator[str]:
+    """The address of a fresh broker, horolog's or Kafka's."""
+    if real:
+        with kafka.running(KAFKA, data=folder / "kafka", **SETTINGS) as node:
+            yield node.address
+        return
+    process = BrokerProcess(folder / "data", SETTINGS).start()
+    try:
+        yield process.address
+    finally:
+        process.kill()
+
+
+def table(found: Mapping[str, Outcomes]) -> str:
+    """The outcomes by suite, as a page has them."""
+    rows = ["| suite | passed | failed | skipped |", "|---|---|---|---|"]
+    for name, outcomes in found.items():
+        counts = [sum(one == word for one in outcomes.values()) for word in (PASSED, FAILED, SKIPPED)]
+        rows.append(f"| {name} {SUITES[name].version} | {' | '.join(map(str, counts))} |")
+    return "\n".join(rows)
+
+
+def main(arguments: Sequence[str]) -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.peers")
+    parser.add_argument("suite", nargs="*", choices=[[], *SUITES], help="franz-go, librdkafka; all without one")
+    parser.add_argument("--kafka", action="store_true", help=f"run them against Kafka {KAFKA}")
+    given = parser.parse_args(arguments)
+    found: dict[str, Outcomes] = {}
+    for name in given.suite or SUITES:
+        with tempfile.TemporaryDirectory(prefix="peers-") as folder, broker(Path(folder), real=given.kafka) as address:
+            scratch = Path(folder) / "suite"
+            scratch.mkdir()
+            found[name] = SUITES[name].run(address, scratch)
+    failed = [f"{name}: {test}" for name, one in found.items() for test, outcome in one.items() if outcome == FAILED]
+    print(table(found), *failed, sep="\n")
+    return 1 if failed or not all(found.values()) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
