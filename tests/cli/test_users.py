@@ -92,31 +92,6 @@ def test_a_folder_that_workers_have_left(tmp_path, secret):
         assert listed("-b", door.open) == [("ann", NAME, 4096), ("bob", NAME, 4096)]
 
 
-@pytest.mark.parametrize(
-    ("arguments", "code", "said"),
-    [
-        (["add", "ann", "--data", "{data}"], 2, "give --password-file FILE"),
-        (["add", "ann", "--password-file", "{empty}", "--data", "{data}"], 2, "one character at least"),
-        (["add", "ann", "--password-file", "{none}", "--data", "{data}"], 1, "cannot be read"),
-        (["add", "", "--password-file", "{full}", "--data", "{data}"], 2, "a user has a name"),
-        (["add", "ann", "--iterations", "4095", "--password-file", "{full}", "--data", "{data}"], 2, "4096 to 16384"),
-        (["add", "ann", "--mechanism", "PLAIN", "--data", "{data}"], 2, "is expected"),
-        (["add", "ann", "--password", "x", "--data", "{data}"], 2, "there is no option --password"),
-        (["list", "--data", "{none}"], 4, "is no folder"),
-        (["remove", "ann", "--data", "{kafka}"], 4, "there is no user 'ann'"),
-        (["add", "ann", "--password-file", "{full}", "--data", "{kafka}"], 1, "horolog adopt DIR"),
-    ],
-)
-def test_what_cannot_be_done_is_told(tmp_path, arguments, code, said):
-    places = {name: tmp_path / name for name in ("data", "empty", "none", "full", "kafka")}
-    places["empty"].write_text("")
-    places["full"].write_text("password")
-    (places["kafka"] / "t-0").mkdir(parents=True)
-    (places["kafka"] / "t-0" / f"{0:020}.log").write_bytes(b"")
-    assert said in users(*(one.format(**places) for one in arguments), code=code)
-    assert not (places["data"] / "horolog-cluster").exists()
-
-
 def test_a_password_from_the_terminal_is_not_shown(tmp_path):
     main, other = pty.openpty()
     command = [sys.executable, "-m", "horolog.client.cli.main", "users", "add", "ann", "--data", str(tmp_path / "data")]

@@ -8,7 +8,7 @@ from horolog.broker.log.storage import File
 from horolog.broker.transactions import records as transaction_records
 from horolog.broker.transactions.states import Transaction, TransactionState
 from horolog.client.cli.dumping.logs import DumpOptions, dump_log
-from horolog.client.cli.dumping.records import DECODERS
+from horolog.client.cli.dumping.records import DECODERS, _codec_name, _control
 from horolog.protocol.messages.coordinator_records import (
     GroupMetadataKey,
     GroupMetadataValue,
@@ -17,6 +17,9 @@ from horolog.protocol.messages.coordinator_records import (
     OffsetCommitValue,
 )
 from horolog.protocol.records.batch import encode_batch
+from horolog.protocol.records.compression import Codec
+from horolog.protocol.records.control import Marker, encode_marker
+from horolog.protocol.records.message_set import encode_set, encode_wrapper
 from horolog.protocol.records.record import Record
 
 
@@ -104,3 +107,47 @@ def test_sequences_go_on_from_0_behind_the_largest():
     assert [item["sequence"] for item in found if item["type"] == "record"] == [2**31 - 2, 2**31 - 1, 0]
     assert found[0]["last_sequence"] == 0
     assert next(iter(scan(Bytes(data).pread, len(data), first_offset=0, end_offset=9))).count == 3
+
+
+def of_kind(lines, kind):
+    return [line for line in lines if line["type"] == kind]
+
+
+def test_messages_of_old_formats_have_their_own_lines():
+    data = encode_set([Record(0, 5, 0, b"k", None, ())], 0) + encode_wrapper(
+        [Record(1, 6, 0, b"k", b"v", ())], 1, Codec.GZIP
+    )
+    lines = list(dump_log(Bytes(bytes(data)), len(data), 0, DumpOptions(deep=True, with_data=True)))
+    old, new = of_kind(lines, "message")
+    assert (old["magic"], old["timestamp_type"], old["timestamp"], old["value_size"]) == (0, "NoTimestampType", -1, -1)
+    assert (new["magic"], new["codec"], new["timestamp"]) == (1, "gzip", 6)
+    assert [(one["offset"], one["key"], one["value"]) for one in of_kind(lines, "record")] == [
+        (0, "k", None),
+        (1, "k", "v"),
+    ]
+
+
+def test_control_records_say_what_they_are():
+    marker = encode_marker(Marker(True, 7), 0, 5, producer_id=3, producer_epoch=0, leader_epoch=0)
+    lines = list(dump_log(Bytes(bytes(marker)), len(marker), 0, DumpOptions(deep=True, with_data=True)))
+    (record,) = of_kind(lines, "record")
+    assert record["control"] == {"end_txn_marker": "COMMIT", "coordinator_epoch": 7}
+    assert "value" not in record
+
+
+def test_other_control_records_have_their_number():
+    assert _control(Record(0, 0, 0, b"\0\0\0\x63", b"", ())) == {"control_type": 99}
+
+
+def test_records_have_headers_and_sequences():
+    record = Record(4, 0, 0, None, b"\xff", ((b"h", b"1"), (b"\xfe", None)))
+    data = bytes(encode_batch([record], producer_id=1, producer_epoch=0, base_sequence=2**31 - 1))
+    lines = list(dump_log(Bytes(data), len(data), 0, DumpOptions(deep=True, with_data=True)))
+    (found,) = of_kind(lines, "record")
+    assert (found["sequence"], found["header_keys"]) == (2**31 - 1, ["h", "\\xfe"])
+    assert found["header_values"] == [{"text": "1"}, {"text": None}]
+    assert found["value_base64"] == "/w=="
+
+
+def test_a_codec_that_is_not_known_is_named():
+    assert _codec_name(7, 2) == "unknown (7)"

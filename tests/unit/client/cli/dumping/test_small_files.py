@@ -1,5 +1,6 @@
-"""What workers leave in a folder is shown like the other small files."""
+"""Small files are shown entry by entry, those of Kafka and those of workers, or with the problem that makes them unreadable."""
 
+import asyncio
 from dataclasses import replace
 
 import pytest
@@ -12,7 +13,10 @@ from horolog.broker.cluster.worker_checkpoints import PartitionRow, WorkerCheckp
 from horolog.broker.on_record.checked_lines import encode_line
 from horolog.broker.on_record.cluster_file import StoredTopic
 from horolog.broker.on_record.stored_rules import StoredRule
+from horolog.client.cli.dumping.kinds import base_offset_of, kind_of
 from horolog.client.cli.dumping.small_files import dump_small
+from horolog.client.producing.producer import Producer
+from horolog.testing import broker_in_thread
 
 ENTRIES = [encode_entry(1, ProducerIdsReserved(0)), encode_entry(2, TopicsDeleted(("t",)))]
 
@@ -68,3 +72,74 @@ def test_what_a_worker_knows_is_shown():
     assert state == {"type": "state", "stopped": True}
     (problem,) = dump_small("worker-checkpoint", b"nonsense", None)
     assert "checksum" in problem["problem"]
+
+
+KINDS = {
+    "transaction-index": {"version", "producer_id", "first_offset", "last_offset"},
+    "snapshot": {"producer_id", "last_offset"},
+    "offset-checkpoint": {"topic", "partition", "offset"},
+    "leader-epochs": {"epoch", "start_offset"},
+    "partition-metadata": {"topic_id"},
+    "clean-shutdown": {"broker_epoch"},
+    "meta-properties": {"cluster_id"},
+}
+
+
+def test_small_files_of_a_kafka_are_shown_by_their_kind(golden_root):
+    """Of every case, what Kafka wrote; each kind is there, and no file has a problem."""
+    seen = {}
+    for path in sorted(golden_root.glob("v2-txn*/clean/**/*")):
+        kind = kind_of(path.name) if path.is_file() else None
+        if kind in KINDS:
+            items = list(dump_small(kind, path.read_bytes(), base_offset_of(str(path))))
+            assert items[-1] == {"type": "summary", "entries": len(items) - 1}
+            seen.setdefault(kind, []).extend(items[:-1])
+    assert set(seen) == set(KINDS)
+    for kind, items in seen.items():
+        assert all(KINDS[kind] <= item.keys() for item in items), kind
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "offset-checkpoint",
+        "leader-epochs",
+        "partition-metadata",
+        "meta-properties",
+        "seals",
+        "snapshot",
+    ],
+)
+def test_a_small_file_that_is_broken_is_a_problem(kind):
+    (item,) = dump_small(kind, b"0\n\xffnonsense\n", 0)
+    assert item["type"] == "problem"
+    assert item["problem"]
+
+
+def test_files_of_our_own_are_shown(tmp_path):
+    """A broker that was stopped has left them."""
+
+    async def fill(bootstrap):
+        async with Producer(bootstrap) as producer:
+            for number in range(50):
+                await producer.send_and_wait("t", b"v" * 1000, timestamp_ms=number)
+
+    with broker_in_thread(storage=tmp_path, log_retention_ms=-1) as broker:
+        broker.create_topic("t", 1, segment_bytes=16_000)
+        asyncio.run(fill(broker.bootstrap))
+    seen = {}
+    for path in sorted(tmp_path.rglob("*")):
+        kind = kind_of(path.name) if path.is_file() else None
+        if kind in {"seals", "cluster", "log-starts", "producers", "offset-checkpoint"}:
+            items = list(dump_small(kind, path.read_bytes(), None))
+            assert not [item for item in items if item["type"] == "problem"], (path, items)
+            seen.setdefault(kind, []).extend(items)
+    assert {"seals", "cluster", "producers", "log-starts"} <= set(seen)
+    assert next(item["base_offset"] for item in seen["seals"] if item["type"] == "entry") == 0
+    assert {"name": "t", "partitions": 1}.items() <= seen["cluster"][1].items()
+    assert seen["producers"][0].keys() >= {"producer_id", "producer_epoch"}
+
+
+def test_a_cluster_file_of_a_newer_version_is_a_problem():
+    item, _ = dump_small("cluster", encode_line({"version": 99}).encode(), None)
+    assert item["type"] == "problem"
