@@ -39,7 +39,7 @@ def read(data_dirs: Sequence[str]) -> Rules:
     try:
         storage = as_left(storage, data_dirs)
         return ClusterFile(storage, data_dirs[0], lambda: data_dirs).load().rules
-    except StorageFault as fault:
+    except (StorageFault, NewerClusterFile) as fault:
         raise CommandError(f"{', '.join(data_dirs)}: {fault}") from fault
 
 

@@ -9,6 +9,7 @@ from horolog.broker.config.topic_settings import SETTINGS_UNKNOWN
 from horolog.broker.log.storage import RealStorage
 from horolog.broker.on_record.cluster_file import ClusterFile
 from horolog.commands.exit_codes import ExitCode
+from tests.support import golden
 from tests.support.kraft import FOLDER, log, topic
 
 ID = bytes(range(16))
@@ -182,3 +183,49 @@ def test_folders_that_are_none(horolog, tmp_path):
     assert horolog("adopt", tmp_path / "nowhere").code == ExitCode.NOT_FOUND
     ended = horolog("adopt", tmp_path, "-n")
     assert (ended.code, "0 topics" in ended.out) == (ExitCode.OK, True)
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (("--set", "nothing"), ExitCode.USAGE, "--set 'nothing' is not KEY=VALUE"),
+        (("--set", "log.retention.ms=soon"), ExitCode.USAGE, "log.retention.ms"),
+        (("--settings", "{none}"), ExitCode.NOT_FOUND, "there is no file"),
+        (("--settings", "{folder}"), ExitCode.FAILED, "cannot be read"),
+    ],
+)
+def test_what_is_given_is_read_before_the_folder(horolog, tmp_path, words, code, said):
+    (tmp_path / "data").mkdir()
+    given = [word.format(none=tmp_path / "none", folder=tmp_path) for word in words]
+    ended = horolog("adopt", tmp_path / "data", "-n", *given)
+    assert (ended.code, said in ended.err) == (code, True), ended
+
+
+def test_the_folder_of_one_partition_is_not_a_data_folder(golden_root, horolog):
+    ended = horolog("adopt", golden_root / "v2-txn" / "clean", "-n")
+    assert (ended.code, "is the folder of one partition; name the data folder above it" in ended.err) == (4, True)
+
+
+def test_damage_is_named_with_its_partition(golden_root, horolog, tmp_path):
+    golden.Case("v2-multiseg", golden_root).copy("clean", tmp_path / "data")
+    log = min((tmp_path / "data" / "topic-0").glob("*.log"))
+    data = bytearray(log.read_bytes())
+    data[400] ^= 1
+    log.write_bytes(data)
+    ended = horolog("adopt", tmp_path / "data", "-n", "-o", "json")
+    (found,) = topics_of(ended)["topic"]["unreadable"]
+    assert found["partition"] == 0
+    assert "bytes of segment 0 are damaged" in found["reason"]
+    shown = horolog("adopt", tmp_path / "data", "-n").out
+    assert "topic-0 cannot be read: 113 bytes of segment 0 are damaged" in shown
+
+
+def test_settings_in_force_are_shown(horolog, golden_root, tmp_path):
+    golden.Case("v2-multiseg", golden_root).copy("clean", tmp_path / "data")
+    given = tmp_path / "given.json"
+    for settings, shown in (
+        ('{"topic": {"cleanup.policy": "compact"}}', "its latest values"),
+        ('{"topic": {"retention.ms": "-1", "retention.bytes": "5"}}', "ever, 5 bytes"),
+    ):
+        given.write_text(settings)
+        assert shown in horolog("adopt", tmp_path / "data", "-n", "--settings", given).out

@@ -1,6 +1,8 @@
 """`horolog configs set` and `unset` show what holds afterwards, also where the broker hears of it a moment later."""
 
+import argparse
 import asyncio
+import io
 from collections.abc import Callable
 from typing import Any
 
@@ -8,6 +10,8 @@ import pytest
 
 from horolog.client.admin.admin_configs import Config, own_source
 from horolog.client.cli import configs
+from horolog.commands.console import Console
+from horolog.testing import broker_in_thread
 from tests.support.online_commands import until
 
 DEFAULT = 5
@@ -112,3 +116,65 @@ def test_a_broker_that_is_not_there_is_not_waited_for(run):
     ended = run("configs", "list", "broker", "4711")
     assert ended.code == 4
     assert "there is no broker 4711; there is: " in ended.err
+
+
+@pytest.fixture(scope="module")
+def ours():
+    with broker_in_thread(log_retention_ms=11) as broker:
+        broker.create_topic("t")
+        yield broker.bootstrap
+
+
+def test_without_settings_a_hint_says_how_to_see_the_defaults(horolog, ours):
+    ended = horolog("configs", "list", "topic", "t", "-b", ours)
+    assert ended.code == 0
+    assert len(horolog("configs", "list", "topic", "t", "--all", "-b", ours).out.splitlines()) > 20
+    ended = horolog("configs", "list", "group", "g", "-b", ours)
+    assert (ended.code, "nothing is set; --all shows the defaults" in ended.err) == (0, True)
+    explained = horolog("configs", "list", "topic", "t", "retention.ms", "--explain", "-o", "json", "-b", ours).json
+    assert explained[0]["documentation"]
+    assert (
+        "documentation"
+        not in horolog("configs", "list", "topic", "t", "retention.ms", "-o", "json", "-b", ours).json[0]
+    )
+
+
+def test_a_dry_run_shows_the_change_and_makes_none(horolog, ours):
+    ended = horolog("configs", "set", "topic", "t", "retention.ms=7", "--dry-run", "-o", "json", "-b", ours)
+    assert ended.json == [{"key": "retention.ms", "from": "11", "to": "7"}]
+    shown = horolog("configs", "set", "topic", "t", "retention.ms=7d", "-b", ours).out
+    assert shown.splitlines()[1].startswith("retention.ms")
+    assert horolog("configs", "unset", "topic", "t", "retention.ms", "-o", "json", "-b", ours).json[0]["to"] == "11"
+    (number,) = horolog("configs", "list", "broker", "4711", "-b", ours).err.partition("there is: ")[2].split()
+    assert (
+        horolog("configs", "list", "broker", number, "log.retention.ms", "-o", "json", "-b", ours).json[0]["value"]
+        == "11"
+    )
+
+
+def test_a_secret_is_not_shown():
+    secret = Config("ssl.key.password", None, 4, sensitive=True)
+    assert configs._value(secret) == "(secret)"
+    assert configs._value(Config("a", None, 4)) is None
+
+
+def test_a_setting_that_brokers_have_differently_is_warned_of():
+    class Two:
+        """A cluster of two brokers."""
+
+        def __init__(self):
+            self.client = self
+            self.nodes = {1: None, 2: None}
+
+        async def metadata(self, _topics):
+            return self
+
+        async def describe_configs(self, _kind, name, *, documentation):
+            assert documentation is False
+            return {"a": Config("a", name, 4), "b": Config("b", "1", 4)}
+
+    console = Console(io.StringIO(), io.StringIO(), io.StringIO(), {})
+    arguments = argparse.Namespace(explain=False, pattern="*")
+    found = asyncio.run(configs._of_each_broker(Two(), arguments, console))
+    assert (found["a"].value, found["b"].value) == ("1", "1")
+    assert "warning: a is 2 on broker 2, not the value shown" in console.err.getvalue()

@@ -1,5 +1,6 @@
 """`horolog doctor` finds damage, foretells exactly what recovery does, and has it done without losing a byte for good."""
 
+import io
 import json
 import os
 import shutil
@@ -10,6 +11,8 @@ import pytest
 from horolog.base import pins
 from horolog.broker.log.indexes import offset_index
 from horolog.broker.log.storage import RealStorage, file_locks
+from horolog.client.cli.doctor import action_lines, finding_line
+from horolog.commands.console import Console
 from horolog.protocol.records.entries import iter_records
 from tests.support import golden
 
@@ -302,3 +305,41 @@ def test_files_that_a_read_has_pinned_are_shown_and_no_damage(horolog, data):
     assert document["summary"]["damaged"] == 0
     said = horolog("doctor", data).out
     assert f"1 file of a scan of {owner.user}, pid {owner.pid}, which is over" in said
+
+
+def test_what_was_repaired_is_shown_with_what_it_was(data, horolog):
+    flip(logs(data)[0], 400)
+    min(partition(data).glob("*.timeindex")).unlink()
+    shown = horolog("doctor", data, "--repair", "--tz", "UTC").out
+    assert "  was: damage: 00000000000000000000.log: 113 bytes at 339 are no records" in shown
+    assert "  done: set 113 bytes aside in " in shown
+    assert "known damage" in shown
+
+
+@pytest.mark.parametrize(
+    ("action", "line"),
+    [
+        ({"action": "cut", "from_bytes": 9, "to_bytes": 5}, "cut x.log from 9 to 5 bytes"),
+        ({"action": "corrected", "places": [{"size_bytes": 2}, {"size_bytes": 3}]}, "correct 5 bytes of x.log"),
+        ({"action": "set aside", "size_bytes": 7}, "set 7 bytes aside in x.log"),
+        ({"action": "removed", "reason": "torn"}, "remove x.log (torn, a copy is kept)"),
+        ({"action": "removed", "reason": "left over"}, "remove x.log (left over)"),
+        ({"action": "written"}, "write x.log anew"),
+        ({"action": "made"}, "make x.log"),
+    ],
+)
+def test_an_action_is_one_sentence(action, line):
+    assert action_lines([{"file": "/data/t-0/x.log", **action}]) == [line]
+
+
+def test_index_files_are_one_line_together():
+    anew = [{"action": "made anew", "file": f"/data/t-0/{number}.index"} for number in range(3)]
+    assert action_lines(anew) == ["make 3 index files anew from their logs"]
+    assert action_lines(anew[:1]) == ["write 0.index anew"]
+
+
+def test_findings_without_an_end_or_a_time_are_sentences_too():
+    console = Console(io.StringIO(), io.StringIO(), io.StringIO(), {"TZ": "UTC"})
+    finding = {"kind": "damage", "file": "/t-0/x.log", "problem": "why", "position": 5, "size_bytes": 3}
+    finding |= {"first_offset": 7, "last_offset": None, "time_before": None, "time_after": None}
+    assert finding_line(finding, console) == "damage: x.log: 3 bytes at 5 are no records (why): offsets 7 to the end"

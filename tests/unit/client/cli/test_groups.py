@@ -1,11 +1,13 @@
 """`horolog groups` as a user types it: groups are listed, described, moved by time and watched for lag."""
 
 import asyncio
+import io
 import time
 
 import pytest
 
-from horolog import Consumer
+from horolog import Admin, Consumer, Producer, TopicPartition
+from horolog.testing import broker_in_thread
 from tests.support.names import unique
 from tests.support.online_commands import TIMES, values
 
@@ -105,3 +107,88 @@ def test_a_share_group_is_reset_before_it_has_members(run, hourly):
     assert run("groups", "describe", group).code == 0
     assert run("groups", "delete", group, "--yes").code == 0
     assert run("groups", "describe", group).code == 4
+
+
+@pytest.fixture(scope="module")
+def ours():
+    """Topic t with three records, group g that has read one, and share group s."""
+
+    async def write(bootstrap):
+        async with Producer(bootstrap) as producer:
+            for _ in range(3):
+                await producer.send("t", b"v")
+        async with Admin(bootstrap) as admin:
+            await admin.alter_group_offsets("g", {TopicPartition("t", 0): 1})
+            await admin.alter_share_group_offsets("s", {TopicPartition("t", 0): 1})
+
+    with broker_in_thread() as broker:
+        broker.create_topic("t")
+        broker.create_topic("u")
+        asyncio.run(write(broker.bootstrap))
+        yield broker.bootstrap
+
+
+@pytest.fixture
+def at_ours(horolog, ours):
+    return lambda *words: horolog("groups", *words, "-b", ours)
+
+
+def test_groups_are_shown_as_tables(at_ours):
+    rows = [line.split() for line in at_ours("list").out.splitlines()]
+    assert rows[0] == ["GROUP", "STATE", "KIND"]
+    assert [row[:2] for row in rows[1:3]] == [["g", "Empty"], ["s", "Empty"]]
+    assert [line.split()[0] for line in at_ours("list", "g*").out.splitlines()[1:]] == ["g"]
+    assert "g" in at_ours("describe", "g").out
+    assert [line.split()[:4] for line in at_ours("lag").out.splitlines()[1:]] == [
+        [group, "t", "0", "1"] for group in "gs"
+    ]
+    assert at_ours("lag", "g", "--topic", "t").code == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (("reset", "g", "--to", ".."), 2, "give one time"),
+        (("reset", "g", "--by", "some"), 2, "--by 'some': a whole number is expected"),
+        (("reset", "g", "--to", "latest", "--partition", "0"), 2, "--partition is of one topic; name it with --topic"),
+        (("reset", "none", "--to", "latest"), 4, "there is no group 'none'"),
+        (("delete", "g"), 2, "cannot be undone"),
+        (("delete", "none", "--yes"), 4, "there is no group 'none'"),
+    ],
+)
+def test_what_cannot_be_is_refused(at_ours, monkeypatch, words, code, said):
+    monkeypatch.setattr("sys.stdin", io.StringIO())
+    ended = at_ours(*words)
+    assert (ended.code, said in ended.err) == (code, True), ended
+
+
+def test_a_group_is_reset_in_one_partition(at_ours):
+    reset = ("reset", "g", "--topic", "t", "--partition", "0")
+    assert at_ours(*reset, "--to-offset", "2", "-o", "json").json[0]["to"] == 2
+    ended = at_ours(*reset, "--to", "latest", "--dry-run")
+    assert "nothing was changed (--dry-run)" in ended.err
+    assert at_ours(*reset, "--by=-1").code == 0
+    assert at_ours("lag", "g", "-o", "json").json[0]["committed"] == 1
+
+
+def test_offsets_of_a_topic_are_deleted_alone(at_ours):
+    for group in ("g2", "g3"):
+        assert at_ours("reset", group, "--topic", "t", "--topic", "u", "--to", "earliest").code == 0
+    ended = at_ours("delete", "g2", "--topic", "t", "--yes", "-o", "json")
+    assert ended.json == [{"group": "g2", "deleted": True, "topics": ["t"]}]
+    assert [each["topic"] for each in at_ours("lag", "g2", "-o", "json").json] == ["u"]
+    assert at_ours("delete", "g2", "g3", "--yes").code == 0
+
+
+def test_a_group_with_members_is_not_reset(at_ours, ours):
+    async def looked_at_while_it_reads():
+        async with Consumer(ours, group="busy", heartbeat_ms=50) as consumer:
+            await consumer.subscribe(["t"])
+            while not consumer.assignment:
+                await consumer.poll(100)
+            words = ("reset", "busy", "--topic", "t", "--to", "latest")
+            return [await asyncio.to_thread(at_ours, *words, *more) for more in ((), ("--dry-run",))]
+
+    refused, looked = asyncio.run(looked_at_while_it_reads())
+    assert (refused.code, "it has members; stop them first" in refused.err) == (1, True)
+    assert (looked.code, "its offsets can only be set while it has no members" in looked.err) == (0, True)

@@ -6,6 +6,7 @@ import asyncio
 import json
 import re
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 
@@ -13,8 +14,11 @@ from horolog.client.cli.main import main
 from horolog.client.security.settings import Sasl, Security, Tls
 from horolog.client.wire.cluster_view import ClusterView, Node
 from horolog.client.wire.troubles import expiry_warnings, openness_warnings
+from horolog.protocol.apis import ApiKey
+from horolog.protocol.messages.metadata import MetadataResponse
 from horolog.testing import horolog_broker
 from tests.support.authority import Authority
+from tests.support.fake_peer import Scripted
 
 
 @pytest.fixture(scope="module")
@@ -109,3 +113,30 @@ def test_health(run, horolog, topic):
     assert (nobody.code, nobody.out) == (5, "")
     assert "is the broker running there?" in nobody.err
     assert horolog("health", "--bootstrap", "127.0.0.1:http").code == 2
+
+
+def without_leaders(count: int) -> Scripted:
+    """A broker of a topic whose partitions have no leader."""
+    broker = Scripted(partitions=count)
+
+    def metadata(request: Any) -> MetadataResponse:
+        answer = broker.metadata(request)
+        assert isinstance(answer, MetadataResponse)
+        for partition in answer.topics[0].partitions:
+            partition.leader_id = -1
+        return answer
+
+    broker.scripts[ApiKey.METADATA] = metadata
+    return broker
+
+
+@pytest.mark.parametrize(("count", "more"), [(3, "t-0, t-1, t-2"), (12, " and 2 more")])
+async def test_partitions_without_a_leader_are_an_alert(
+    capsys: pytest.CaptureFixture[str], count: int, more: str
+) -> None:
+    async with without_leaders(count).serving() as address:
+        assert await asyncio.to_thread(main, ["health", "--bootstrap", address]) == 3
+        assert capsys.readouterr().out.endswith(f"{more}\n")
+        assert await asyncio.to_thread(main, ["health", "--bootstrap", address, "-o", "json"]) == 3
+    found = json.loads(capsys.readouterr().out)
+    assert (found["healthy"], len(found["offline"])) == (False, count)

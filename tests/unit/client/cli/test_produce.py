@@ -1,10 +1,12 @@
 """`horolog produce` as a user types it: lines become records, and a refused line is named."""
 
+import io
 import subprocess
 import sys
 
 import pytest
 
+from horolog.testing import broker_in_thread
 from tests.support.names import unique
 from tests.support.online_commands import HOUR_MS, NOW_MS, TIMES, values
 from tests.support.style import PROJECT
@@ -79,3 +81,58 @@ def test_standard_input_and_output_of_a_real_process(address, topic):
     subprocess.run([*command, "produce", topic, "-b", address], input=data, check=True, **settings)
     read = subprocess.run([*command, "consume", topic, "--format", "raw", "-b", address], check=True, **settings)
     assert read.stdout == data
+
+
+@pytest.fixture(scope="module")
+def ours():
+    with broker_in_thread(log_retention_ms=3_600_000) as broker:
+        broker.create_topic("t")
+        broker.create_topic("seconds")
+        yield broker
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--format", "json", "--key-separator", ":"), "--key-separator is for lines; in JSON the key is the member"),
+        (("--key-separator", ""), "--key-separator must not be empty"),
+        (("-H", "nothing"), "--header 'nothing': NAME=VALUE is expected"),
+        (("--timestamp", "@1700000000"), "--timestamp @1700000000: the timestamp 1700000000 looks like seconds"),
+        (("--timestamp", "soon"), "--timestamp: 'soon'"),
+    ],
+)
+def test_what_makes_no_sense_is_refused_before_anything_is_sent(horolog, ours, monkeypatch, words, said):
+    monkeypatch.setattr("sys.stdin", io.StringIO("x\n"))
+    ended = horolog("produce", "t", *words, "-b", ours.bootstrap)
+    assert (ended.code, ended.out, said in ended.err) == (2, "", True), ended
+    assert ours.records("t") == []
+
+
+def test_a_unit_in_doubt_is_asked_for_at_the_terminal(horolog, ours, tmp_path, monkeypatch):
+    path = tmp_path / "lines"
+    path.write_text("one\n")
+    monkeypatch.setattr("sys.stdin", Terminal("s\n"))
+    ended = horolog("produce", "seconds", path, "--timestamp", "@1700000000", "-b", ours.bootstrap, "--tz", "UTC")
+    assert ended.code == 0, ended
+    assert "Which unit is it? [s/ms/N]" in ended.err
+    assert "--timestamp is 2023-11-14T22:13:20.000+00:00" in ended.err
+    assert ours.records("seconds")[0].timestamp_ms == 1_700_000_000_000
+    assert "warning: topic seconds keeps records for 1h" in ended.err
+
+
+def test_a_topic_is_made_and_files_follow_each_other_until_one_is_bad(horolog, ours, tmp_path):
+    for name, text in (("a", '{"value": "1"}\n'), ("b", "bad\n"), ("c", '{"value": "3"}\n')):
+        (tmp_path / name).write_text(text)
+    files = [tmp_path / name for name in "abc"]
+    ended = horolog("produce", "made", *files, "--create", "--format", "json", "-b", ours.bootstrap)
+    assert ended.code == 1
+    assert [one.value for one in ours.records("made")][:1] == [b"1"]
+    many = tmp_path / "many"
+    many.write_text("bad\n" * 30)
+    ended = horolog("produce", "made", many, "--format", "json", "--on-error", "continue", "-b", ours.bootstrap)
+    assert "more" in ended.err.splitlines()[-2]

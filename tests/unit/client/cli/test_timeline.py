@@ -1,14 +1,18 @@
 """`horolog timeline` counts records by time from indexes or look-ups alone, and shows gaps, disorder and times of the future."""
 
+import asyncio
 import json
 
 import pytest
 
 from horolog.broker.log.indexes import time_index
 from horolog.broker.log.storage import ReadOnlyStorage
+from horolog.client.producing.producer import Producer
+from horolog.testing import broker_in_thread
 from tests.support import golden
 
 T0 = 1_600_000_000_000
+DAY_MS = 86_400_000
 
 
 def folder(golden_root, tmp_path, name, stage="clean"):
@@ -131,3 +135,52 @@ def test_what_cannot_be_drawn(golden_root, tmp_path, horolog, words, code):
 
 def test_no_folder(horolog, tmp_path):
     assert horolog("timeline", "topic", "--dir", tmp_path / "nothing").code == 4
+
+
+@pytest.fixture(scope="module")
+def ours():
+    """Ten records, a minute apart, and one of the future."""
+
+    async def write(bootstrap):
+        async with Producer(bootstrap, on_expired=None) as producer:
+            for minute in range(10):
+                await producer.send("t", b"v", timestamp_ms=T0 + 60_000 * minute)
+                await producer.flush()
+            await producer.send("t", b"v", timestamp_ms=4_102_444_800_000)
+
+    with broker_in_thread(log_retention_ms=-1, log_message_timestamp_after_max_ms=2**62) as broker:
+        broker.create_topic("t")
+        broker.create_topic("empty")
+        asyncio.run(write(broker.bootstrap))
+        yield broker.bootstrap
+
+
+def test_a_broker_is_asked_for_the_borders_of_the_buckets(horolog, ours):
+    words = ("--since", f"@{T0}ms", "--for", "10m", "--bucket", "1m", "-b", ours, "--tz", "UTC")
+    found = horolog("timeline", "t", *words, "-o", "json").json
+    assert (found["source"], found["bucket_ms"], found["records"]) == ("look-ups", 60_000, 10)
+    assert {one["records"] for one in found["buckets"]} <= {0, 1}
+    assert found["future"]["records_at_most"] == 1
+    assert found["largest_timestamp"] == 4_102_444_800_000
+    shown = horolog("timeline", "t", *words).out
+    assert "10 records, 1m a bar, from look-ups" in shown
+    assert "future: up to 1 records are later than now" in shown
+    assert horolog("timeline", "t", "-b", ours, "-o", "json").json["records"] == 10
+
+
+def test_a_topic_without_records_has_no_bars(horolog, ours):
+    assert horolog("timeline", "empty", "-b", ours).out == "empty has no records with a timestamp\n"
+    found = horolog("timeline", "empty", "-b", ours, "-o", "json").json
+    assert (found["bucket_ms"], found["buckets"], found["gaps"], found["largest_timestamp"]) == (None, [], [], None)
+
+
+def test_much_disorder_is_cut_short(horolog, tmp_path):
+    folder = tmp_path / "data" / "topic-0"
+    folder.mkdir(parents=True)
+    for number in range(8):
+        entries = [(T0 + DAY_MS * (20 - 2 * number), 0), (T0 + DAY_MS * 30, 9)]
+        (folder / f"{10 * number:020}.log").touch()
+        data = b"".join(time_index.ENTRY.pack(*entry) for entry in entries)
+        (folder / f"{10 * number:020}.timeindex").write_bytes(data)
+    shown = horolog("timeline", "topic", "--dir", tmp_path / "data", "--bucket", "1d", "--tz", "UTC").out
+    assert "disorder: 2 more segments begin earlier than those before them" in shown

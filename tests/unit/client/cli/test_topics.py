@@ -1,6 +1,7 @@
 """`horolog topics` as a user types it; `describe` shows size per day, of a broker and of the folder that it writes."""
 
 import asyncio
+import io
 
 import pytest
 
@@ -134,3 +135,62 @@ def test_nothing_is_deleted_without_a_yes_where_nobody_can_be_asked(run, topic):
     assert ended.code == 2
     assert "--yes" in ended.err
     assert run("topics", "describe", topic).code == 0
+
+
+@pytest.fixture(scope="module")
+def ours():
+    with broker_in_thread() as broker:
+        broker.create_topic("t", 2)
+        yield broker.bootstrap
+
+
+@pytest.fixture
+def at_ours(horolog, ours):
+    return lambda *words: horolog("topics", *words, "-b", ours)
+
+
+def test_topics_are_listed_as_a_table(at_ours):
+    rows = [line.split() for line in at_ours("list").out.splitlines()]
+    assert rows[0] == ["TOPIC", "PARTITIONS", "REPLICAS"]
+    assert ["t", "2", "1"] in rows
+    assert len(at_ours("list", "none*").out.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (("create", "bad name", "worse name"), 1, "bad name"),
+        (("alter", "t", "--partitions", "1"), 1, "INVALID_PARTITIONS"),
+        (("trim", "t", "--offset", "99", "--yes"), 1, "t-0 ends at 0, before offset 99"),
+        (("trim", "t", "--offset", "0"), 2, "cannot be undone"),
+        (("trim", "t", "--offset", "0", "--before", "now"), 2, "give one of them"),
+        (("delete", "none", "--yes"), 4, "there is no topic 'none'"),
+        (("describe", "t", "--dir", "/"), 4, "no partition of topic t is in /"),
+    ],
+)
+def test_what_cannot_be_is_said(at_ours, monkeypatch, words, code, said):
+    monkeypatch.setattr("sys.stdin", io.StringIO())
+    ended = at_ours(*words)
+    assert (ended.code, said in ended.err + ended.out) == (code, True), ended
+
+
+def test_settings_are_altered_alone_and_taken_back(at_ours):
+    assert at_ours("alter", "t", "-c", "retention.ms=7").code == 0
+    assert at_ours("describe", "t", "-o", "json").json[0]["configs"] == {"retention.ms": "7"}
+    assert at_ours("alter", "t", "--delete-config", "retention.ms").code == 0
+    assert at_ours("describe", "t", "-o", "json").json[0]["configs"] == {}
+
+
+@pytest.mark.parametrize(("answer", "is_there"), [("n\n", True), ("y\n", False)])
+def test_a_yes_at_the_terminal_is_asked_for(at_ours, monkeypatch, answer, is_there):
+    class Terminal(io.StringIO):
+        def isatty(self):
+            return True
+
+    name = unique("asked")
+    assert at_ours("create", name).code == 0
+    monkeypatch.setattr("sys.stdin", Terminal("n\n"))
+    assert at_ours("trim", name, "--offset", "0").code == 1
+    monkeypatch.setattr("sys.stdin", Terminal(answer))
+    assert at_ours("delete", name).code == (1 if is_there else 0)
+    assert (name in at_ours("list").out) is is_there
