@@ -37,7 +37,7 @@ def _is_missing(parser: argparse.ArgumentParser, names: list[str]) -> str:
     (*others, last) = [one for one in names if one not in optional] or names
     if others:
         return f"{', '.join(others)} and {last} are missing"
-    choices = next((one.choices for one in _positionals(parser) if one.metavar == last and one.choices), None)
+    choices = next((list(one.choices) for one in _positionals(parser) if one.metavar == last and one.choices), None)
     advice = f"; one of {', '.join(map(str, choices))} is expected" if choices and len(choices) <= MOST_NAMED else ""
     return f"{last} is missing{advice}"
 
