@@ -46,8 +46,18 @@ class TransactionJournal(TopicJournal):
 
     @property
     def is_readable(self) -> bool:
-        """Whether no partition led here has a disk fault."""
-        return all(one.condition.fault is None for one in self.led_here)
+        """Whether all partitions that this broker is to lead are open here, and none has a disk fault."""
+        return not self._is_opening and all(one.condition.fault is None for one in self.led_here)
+
+    @property
+    def _is_opening(self) -> bool:
+        """Whether a partition is led here and is not served yet: its transactions are not known to any broker."""
+        topic = self._cluster.topics.get(self._topic)
+        if topic is None or not self._cluster.is_shared:
+            return False
+        me, state = self._cluster.settings.node_id, self._cluster.state
+        led = (index for index in range(topic.partition_count) if state.leader(topic.id, index) == me)
+        return any(isinstance(topic.find(index), ErrorCode) for index in led)
 
     def open(self) -> None:
         """Create the topic if it is missing; raises NotWritten."""

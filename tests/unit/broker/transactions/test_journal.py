@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from horolog.broker.log.storage.memory_disk import ALL
@@ -193,3 +195,50 @@ class TestOneTransaction:
         journal.write(self.transaction(TransactionState.COMPLETE_COMMIT, places=0))
         assert [one.state for one in self.kept(journal)] == [TransactionState.ONGOING, TransactionState.COMPLETE_COMMIT]
         assert "cannot be read" in caplog.text
+
+
+class SharedCluster:
+    """A cluster of two brokers; this one, with number 1, leads every second partition."""
+
+    is_shared = True
+
+    def __init__(self, open_here: set[int]) -> None:
+        self.settings = self.state = self
+        self.node_id = 1
+        self.partition_count, self.id = 4, bytes(16)
+        self.topics = {STATE: self}
+        self.open_here = open_here
+
+    def leader(self, topic_id: bytes, index: int) -> int:
+        return 1 + index % 2
+
+    def find(self, index: int) -> Served | ErrorCode:
+        return Served() if index in self.open_here else ErrorCode.NOT_LEADER_OR_FOLLOWER
+
+    @property
+    def led_here(self) -> list[Served]:
+        return [Served() for _ in self.open_here]
+
+
+class Served:
+    """A partition without a fault."""
+
+    fault = None
+
+    @property
+    def condition(self) -> Served:
+        return self
+
+
+@pytest.mark.parametrize(("open_here", "is_readable"), [({0, 2}, True), ({0}, False), (set(), False)])
+def test_a_partition_that_is_led_here_and_not_open_yet_keeps_all_from_being_known(
+    open_here: set[int], is_readable: bool
+) -> None:
+    """Else a transaction would count as unknown, and be aborted, while its coordinator reads what its predecessor has left."""
+    cluster: Any = SharedCluster(open_here)
+    none: Any = None
+    assert TransactionJournal(cluster, none, none).is_readable is is_readable
+    cluster.is_shared = False
+    assert TransactionJournal(cluster, none, none).is_readable
+    cluster.is_shared, cluster.topics = True, {}
+    assert TransactionJournal(cluster, none, none).is_readable
