@@ -27,7 +27,7 @@ INSTALL := install --quiet --disable-pip-version-check --no-deps --require-hashe
 LOCK := --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links \
 	--custom-compile-command "make lock" --quiet
 
-.PHONY: run compiled compile plain test pipeline-test spark-versions search lint format lock config docs dist clean
+.PHONY: run compiled compile plain test pipeline-test spark-versions search lint format lock config docs docs-site dist clean
 
 run: $(VENV)/runtime.stamp compiled
 	@exec $(BIN)/python -m horolog serve --config config/server.properties --listen $(LISTEN) --data $(DATA) $(ARGS)
@@ -88,6 +88,12 @@ docs: $(VENV)/runtime.stamp
 	$(BIN)/python -m tools.pages
 	$(BIN)/python -m tools.reference
 
+# The pages of docs as a site with search, in build/docs-site; it loads nothing from elsewhere. A link that leads nowhere is an error.
+docs-site: $(VENV)-site/site.stamp
+	$(VENV)-site/bin/python -m tools.docs_site build/docs-pages
+	$(VENV)-site/bin/sphinx-build -q -W --keep-going -c docs/site build/docs-pages build/docs-site
+	@echo "the site is in build/docs-site: open index.html there"
+
 # What would be published: the source archive, the wheel that is made of it, and one of this platform with the hot path compiled.
 # The tag of that one names this system's C library; where auditwheel is there, it becomes that of all that the wheel runs on.
 dist: $(VENV)-lock/uv.stamp
@@ -107,6 +113,7 @@ lock: $(VENV)-lock/uv.stamp
 	$(VENV)-lock/bin/uv pip compile pyproject.toml $(LOCK) $(ARGS) --extra pipeline --group connect -c requirements/dev.lock -o requirements/pipeline.lock
 	$(VENV)-lock/bin/uv pip compile $(LOCK) $(ARGS) --group fuzz -c requirements/dev.lock -o requirements/fuzz.lock
 	$(VENV)-lock/bin/uv pip compile $(LOCK) $(ARGS) --group compile -c requirements/dev.lock -o requirements/compile.lock
+	$(VENV)-lock/bin/uv pip compile $(LOCK) $(ARGS) --group site -c requirements/dev.lock -o requirements/site.lock
 
 $(VENV)/bin/python:
 	@test -n "$(PYTHON)" || { echo "Python 3.11 or newer is needed: make PYTHON=/path/to/python" >&2; exit 1; }
@@ -134,10 +141,17 @@ $(VENV)/compile.stamp: requirements/compile.lock $(VENV)/runtime.stamp
 	@$(PROGRESS) $(VENV)/compile.log "installing what compiling needs" $(BIN)/python -m pip $(INSTALL) -r requirements/compile.lock
 	@touch $@
 
+$(VENV)-site/site.stamp: requirements/site.lock
+	@test -n "$(PYTHON)" || { echo "Python 3.11 or newer is needed: make PYTHON=/path/to/python" >&2; exit 1; }
+	@$(PYTHON) -m venv $(VENV)-site
+	@mkdir -p build
+	@$(PROGRESS) build/site.log "installing what makes the site" $(VENV)-site/bin/python -m pip $(INSTALL) -r requirements/site.lock
+	@touch $@
+
 $(VENV)-lock/uv.stamp:
 	$(PYTHON) -m venv $(VENV)-lock
 	$(VENV)-lock/bin/python -m pip install --quiet --disable-pip-version-check uv
 	@touch $@
 
 clean:
-	rm -rf $(VENV) $(VENV)-lock build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache
+	rm -rf $(VENV) $(VENV)-lock $(VENV)-site build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache
