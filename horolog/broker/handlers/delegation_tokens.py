@@ -4,7 +4,8 @@
   Without `delegation.token.secret.key` they are DELEGATION_TOKEN_AUTH_DISABLED.
 - v3 may name another owner than the principal of the request. Without a name the type counts for nothing; a name without a type is
   INVALID_PRINCIPAL_TYPE (real brokers fail at it). Renewers are users.
-- The owner and the renewers may renew a token or let it expire; a negative period removes it at once. The requester is shown it.
+- The owner and the renewers may renew a token, for `delegation.token.expiry.time.ms` at most, or let it expire; a negative period
+  removes it at once. The requester is shown it.
 - Tokens that have expired are listed until they are removed, every `delegation.token.expiry.check.interval.ms`.
 - A principal with `horolog.delegation.tokens.max` tokens gets no more: POLICY_VIOLATION. So is a token with more than 100 renewers, or with names that are too long.
 """
@@ -170,9 +171,8 @@ class NewExpiry(NamedTuple):
 def renew(
     broker: BrokerView, request: RenewDelegationTokenRequest, context: RequestContext
 ) -> RenewDelegationTokenResponse | None:
-    period_ms = request.renew_period_ms
-    if period_ms < 0:
-        period_ms = broker.settings.delegation_token_expiry_time_ms
+    longest_ms = broker.settings.delegation_token_expiry_time_ms
+    period_ms = min(request.renew_period_ms, longest_ms) if request.renew_period_ms > 0 else longest_ms
 
     def respond(outcome: NewExpiry) -> RenewDelegationTokenResponse:
         return RenewDelegationTokenResponse(error_code=outcome.code, expiry_timestamp_ms=outcome.expires_ms)

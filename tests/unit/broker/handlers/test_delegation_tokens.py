@@ -149,10 +149,12 @@ async def test_renewals():
         made = await create(memory.wire(), renewers=["User:bob"], max_lifetime_ms=2 * DAY_MS)
         assert await renew(memory.wire(), made.hmac, 60_000) == (OK, NOW_MS + 60_000)
         assert await renew(memory.wire("bob"), made.hmac, -1) == (OK, NOW_MS + DAY_MS)
-        assert await renew(memory.wire(), made.hmac, 2**62) == (OK, NOW_MS + 2 * DAY_MS)
+        for longest in (2**62, 0):
+            assert await renew(memory.wire(), made.hmac, longest) == (OK, NOW_MS + DAY_MS)
+        assert await expire(memory.wire(), made.hmac, 2**62) == (OK, NOW_MS + 2 * DAY_MS)
         assert await renew(memory.wire("admin"), made.hmac, 1) == (ErrorCode.DELEGATION_TOKEN_OWNER_MISMATCH, 0)
         assert await renew(memory.wire(), made.hmac[:-1], 1) == (ErrorCode.DELEGATION_TOKEN_NOT_FOUND, 0)
-        assert await renew(memory.wire(), made.hmac, 0) == (OK, NOW_MS)
+        assert await expire(memory.wire(), made.hmac, 0) == (OK, NOW_MS)
         memory.clock.advance(1)
         assert await renew(memory.wire(), made.hmac, 5) == (ErrorCode.DELEGATION_TOKEN_EXPIRED, 0)
 
