@@ -90,7 +90,7 @@ class TransactionCoordinator:
     def _settle(self) -> None:
         if self._journal.is_readable:
             self._strays.settle()
-        else:
+        elif not self._journal.is_opening:
             log.error("%r cannot be read: transactions that it does not know are left open", self._journal)
         self.finish_prepared()
 

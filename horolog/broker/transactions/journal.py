@@ -47,10 +47,10 @@ class TransactionJournal(TopicJournal):
     @property
     def is_readable(self) -> bool:
         """Whether all partitions that this broker is to lead are open here, and none has a disk fault."""
-        return not self._is_opening and all(one.condition.fault is None for one in self.led_here)
+        return not self.is_opening and all(one.condition.fault is None for one in self.led_here)
 
     @property
-    def _is_opening(self) -> bool:
+    def is_opening(self) -> bool:
         """Whether a partition is led here and is not served yet: its transactions are not known to any broker."""
         topic = self._cluster.topics.get(self._topic)
         if topic is None or not self._cluster.is_shared:

@@ -237,7 +237,8 @@ def test_a_partition_that_is_led_here_and_not_open_yet_keeps_all_from_being_know
     """Else a transaction would count as unknown, and be aborted, while its coordinator reads what its predecessor has left."""
     cluster: Any = SharedCluster(open_here)
     none: Any = None
-    assert TransactionJournal(cluster, none, none).is_readable is is_readable
+    journal = TransactionJournal(cluster, none, none)
+    assert (journal.is_readable, journal.is_opening) == (is_readable, not is_readable)
     cluster.is_shared = False
     assert TransactionJournal(cluster, none, none).is_readable
     cluster.is_shared, cluster.topics = True, {}
