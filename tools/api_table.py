@@ -21,7 +21,6 @@ NOT_SERVED = {
     ),
     "one broker over a store asks another, and no client": ("BrokerHeartbeat",),
     "clients' own metrics are not collected": ("GetTelemetrySubscriptions", "PushTelemetry"),
-    "no streams groups: Kafka Streams uses the classic protocol": ("StreamsGroupHeartbeat", "StreamsGroupDescribe"),
 }
 """The APIs that clients and tools may ask for, by the reason why they are not served."""
 

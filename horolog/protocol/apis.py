@@ -213,5 +213,7 @@ API: Final[dict[int, Api]] = {
         Api(ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS, "share_groups", (0, 1), 0),
         Api(ApiKey.ALTER_SHARE_GROUP_OFFSETS, "share_groups", (0, 0), 0),
         Api(ApiKey.DELETE_SHARE_GROUP_OFFSETS, "share_groups", (0, 0), 0),
+        Api(ApiKey.STREAMS_GROUP_HEARTBEAT, "streams_groups", (0, 0), 0),
+        Api(ApiKey.STREAMS_GROUP_DESCRIBE, "streams_groups", (0, 0), 0),
     )
 }

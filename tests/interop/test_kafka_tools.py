@@ -29,6 +29,7 @@ FEATURES = {
     "kraft.version": ("0", "1"),
     "metadata.version": ("3.3-IV3", "4.3-IV0"),
     "share.version": ("0", "1"),
+    "streams.version": ("0", "1"),
     "transaction.version": ("0", "2"),
 }
 """The lowest and the newest level of each, as Kafka 4.3.1 describes them."""

@@ -26,6 +26,7 @@ from horolog.protocol.messages import (
     scram,
     share_fetch,
     share_groups,
+    streams_groups,
     topics,
     transactions,
 )
@@ -402,6 +403,25 @@ def _share_member(world: World, version: int) -> Message:
     )
 
 
+def _streams_member(world: World, version: int) -> Message:
+    subtopology = streams_groups.StreamsSubtopology(subtopology_id="0", source_topics=[OPEN, SECRET])
+    return streams_groups.StreamsGroupHeartbeatRequest(
+        group_id="streams",
+        member_id="m",
+        member_epoch=0,
+        rebalance_timeout_ms=1_000,
+        topology=streams_groups.StreamsTopology(epoch=0, subtopologies=[subtopology]),
+        active_tasks=[],
+        standby_tasks=[],
+        warmup_tasks=[],
+        process_id="p",
+    )
+
+
+def _describe_streams_members(world: World, version: int) -> Message:
+    return streams_groups.StreamsGroupDescribeRequest(group_ids=["streams", *NAMES], include_authorized_operations=True)
+
+
 def _describe_share_members(world: World, version: int) -> Message:
     return share_groups.ShareGroupDescribeRequest(group_ids=["shared", *NAMES], include_authorized_operations=True)
 
@@ -520,6 +540,8 @@ BUILDERS: Mapping[ApiKey, Callable[[World, int], Message]] = {
     ApiKey.CONSUMER_GROUP_HEARTBEAT: _member,
     ApiKey.CONSUMER_GROUP_DESCRIBE: _describe_members,
     ApiKey.SHARE_GROUP_HEARTBEAT: _share_member,
+    ApiKey.STREAMS_GROUP_HEARTBEAT: _streams_member,
+    ApiKey.STREAMS_GROUP_DESCRIBE: _describe_streams_members,
     ApiKey.SHARE_GROUP_DESCRIBE: _describe_share_members,
     ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS: _share_offsets,
     ApiKey.ALTER_SHARE_GROUP_OFFSETS: _alter_share_offsets,

@@ -5,7 +5,13 @@ from collections.abc import Iterator
 from typing import Any
 
 from horolog.protocol.apis import API
-from horolog.protocol.messages import consumer_protocol, coordinator_records, headers, share_state_records
+from horolog.protocol.messages import (
+    consumer_protocol,
+    coordinator_records,
+    headers,
+    share_state_records,
+    streams_group_records,
+)
 from horolog.protocol.wire import ArrayType, Field, Message, Struct, StructType, WireType
 
 LETTERS = "abcxyz-._ßéλ€漢😀"
@@ -13,7 +19,7 @@ LETTERS = "abcxyz-._ßéλ€漢😀"
 
 def every_message() -> list[type[Message]]:
     """All message classes."""
-    families = (consumer_protocol, coordinator_records, headers, share_state_records)
+    families = (consumer_protocol, coordinator_records, headers, share_state_records, streams_group_records)
     others = [each for family in families for each in vars(family).values() if _is_message(each)]
     return [each for api in API.values() for each in (api.request, api.response)] + others
 

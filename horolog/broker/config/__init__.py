@@ -3,6 +3,7 @@
 __all__ = [
     "divided_settings",
     "first_topics",
+    "group_type_settings",
     "listener_keys",
     "listeners",
     "protection",

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from horolog.broker.config import listener_keys, unused_keys
 from horolog.broker.config.first_topics import wrong_with_topics
+from horolog.broker.config.group_type_settings import GroupTypeSettings
 from horolog.broker.config.security_settings import SecuritySettings
 from horolog.broker.config.setting_types import (
     INT32_MAX,
@@ -68,7 +69,7 @@ class Layers:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Settings(SecuritySettings):
+class Settings(GroupTypeSettings):
     # Who and where
     node_id: int = integer(1, "The number of this broker in its cluster; broker.id means the same.", low=0)
     broker_id: int = integer(1, "The older name of node.id.", low=-1)
@@ -386,37 +387,6 @@ class Settings(SecuritySettings):
         "Whether a group with members may change its protocol: upgrade to the newer, downgrade to the classic, both or none.",
         choices=("disabled", "upgrade", "downgrade", "bidirectional"),
     )
-    group_share_session_timeout_ms: int = integer(45_000, "Silence after which a member is out.", low=1)
-    group_share_min_session_timeout_ms: int = integer(45_000, "The minimum that a share group may set.", low=1)
-    group_share_max_session_timeout_ms: int = integer(60_000, "The maximum that a share group may set.", low=1)
-    group_share_heartbeat_interval_ms: int = integer(5_000, "Heartbeat interval of members of share groups.", low=1)
-    group_share_min_heartbeat_interval_ms: int = integer(5_000, "The minimum that a share group may set.", low=1)
-    group_share_max_heartbeat_interval_ms: int = integer(15_000, "The maximum that a share group may set.", low=1)
-    group_share_max_size: int = integer(200, "Members of one share group.", low=1, high=1_000)
-    group_share_record_lock_duration_ms: int = integer(
-        30_000, "Time for which a delivered record is locked for its consumer.", low=1_000, high=3_600_000
-    )
-    group_share_min_record_lock_duration_ms: int = integer(15_000, "The minimum of a group.", low=1_000, high=30_000)
-    group_share_max_record_lock_duration_ms: int = integer(
-        60_000, "The maximum of a group.", low=30_000, high=3_600_000
-    )
-    group_share_delivery_count_limit: int = integer(
-        5, "Attempts to deliver a record to a share group; after the last one it is archived.", low=2, high=10
-    )
-    group_share_min_delivery_count_limit: int = integer(2, "The minimum that a share group may set.", low=2, high=5)
-    group_share_max_delivery_count_limit: int = integer(10, "The maximum that a share group may set.", low=5, high=25)
-    group_share_partition_max_record_locks: int = integer(
-        2_000, "Records of a partition locked at a time.", low=100, high=10_000
-    )
-    group_share_min_partition_max_record_locks: int = integer(100, "The minimum of a group.", low=100, high=2_000)
-    group_share_max_partition_max_record_locks: int = integer(4_000, "The maximum of a group.", low=2_000, high=10_000)
-    group_share_max_share_sessions: int = integer(2_000, "Share sessions that are remembered.", low=1)
-    share_coordinator_state_topic_num_partitions: int = integer(50, "Partitions of `__share_group_state`.", low=1)
-    share_coordinator_state_topic_segment_bytes: int = integer(100 * 2**20, "Segment size of that topic.", low=1)
-    share_coordinator_state_topic_prune_interval_ms: int = integer(300_000, "Time between two prunings.", low=1)
-    share_coordinator_snapshot_update_records_per_snapshot: int = integer(
-        500, "Updates of a share partition's state between two snapshots of it.", low=0, high=500
-    )
     horolog_groups_max: int = integer(1_000_000, "Groups that are kept, those without members included.", low=1)
     horolog_group_state_max_bytes: int = integer(
         16 * 2**20, "The largest record of a group's state, which grows with its members.", low=1024
@@ -651,8 +621,8 @@ def magic_of_release(text: str) -> int | None:
 
 def _table() -> dict[str, Spec]:
     specs = {}
-    security = {each.name for each in fields(SecuritySettings)}
-    for each in sorted(fields(Settings), key=lambda one: one.name in security):
+    apart = [{each.name for each in fields(of)} for of in (GroupTypeSettings, SecuritySettings)]
+    for each in sorted(fields(Settings), key=lambda one: [one.name in names for names in apart]):
         if each.name != "layers":
             kind, default, sentence, more = each.metadata["row"]
             key = each.name.replace("_", ".")

@@ -14,5 +14,6 @@ __all__ = [
     "records",
     "registry",
     "share",
+    "streams",
     "topic_patterns",
 ]

@@ -40,6 +40,7 @@ from horolog.broker.groups.runner import Runner
 from horolog.broker.groups.shards import Shards
 from horolog.broker.groups.share.share_coordinator import ShareCoordinator
 from horolog.broker.groups.share.share_group import ShareGroup
+from horolog.broker.groups.streams.streams_coordinator import StreamsCoordinator
 from horolog.broker.groups.topic_patterns import MayDescribe
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.messages.consumer_groups import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
@@ -84,6 +85,7 @@ class GroupCoordinator:
         self._offset_fetch = OffsetFetch(cluster, self._journal, self.registry, self.commits)
         self._expiry = GroupExpiry(cluster, expiry_clock or clock, self._journal, self.registry, self.commits)
         self.share = ShareCoordinator(cluster, known, self._journal, self.registry, self._runner, self._held)
+        self.streams = StreamsCoordinator(cluster, known, self._journal, self.registry, self._runner, self._held)
         self.shards = Shards(self.registry, self._journal, Loader(self.registry, clock), timers, self._runner)
 
     def __repr__(self) -> str:

@@ -15,6 +15,7 @@ from horolog.broker.groups.offsets import GroupOffsets
 from horolog.broker.groups.registry import Group, Registry
 from horolog.broker.groups.runner import Runner
 from horolog.broker.groups.share.share_group import ShareGroup
+from horolog.broker.groups.streams.streams_group import StreamsGroup
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.messages.consumer_groups import ConsumerGroupHeartbeatRequest
 from horolog.protocol.messages.groups import JoinGroupRequest
@@ -42,9 +43,9 @@ class Finder:
     def to_join(self, request: JoinGroupRequest) -> Group | ErrorCode:
         """The group that a member joins."""
         group = self._registry.groups.get(request.group_id)
-        if isinstance(group, ConsumerGroup):
-            return self._to_classic(group) if group.is_empty else group
-        if isinstance(group, ShareGroup):
+        if isinstance(group, (ConsumerGroup, StreamsGroup)) and group.is_empty:
+            return self._to_classic(group)
+        if isinstance(group, (ShareGroup, StreamsGroup)):
             return ErrorCode.INCONSISTENT_GROUP_PROTOCOL
         if group is not None:
             return group
@@ -55,11 +56,11 @@ class Finder:
         shard = self._journal.shard_of(request.group_id)
         return ClassicGroup(request.group_id, shard, GroupOffsets(), self._known.now_ms())
 
-    def _to_classic(self, group: ConsumerGroup) -> ClassicGroup:
+    def _to_classic(self, group: ConsumerGroup | StreamsGroup) -> ClassicGroup:
         """An empty group may change its protocol; its offsets stay."""
         made = ClassicGroup(group.id, group.shard, group.offsets, self._known.now_ms())
         made.generation = group.epoch
-        made.protocol_type = group.protocol_type
+        made.protocol_type = group.protocol_type if isinstance(group, ConsumerGroup) else None
         self._registry.groups[group.id] = made
         decision = Decision(group)
         decision.write([*group.tombstones(), made.entry()])
@@ -75,7 +76,7 @@ class Finder:
         group = self._registry.groups.get(request.group_id)
         if isinstance(group, ConsumerGroup):
             return group
-        if request.member_epoch == 0 and not isinstance(group, ShareGroup):
+        if request.member_epoch == 0 and not isinstance(group, (ShareGroup, StreamsGroup)):
             if group is None and self._is_full:
                 return HeartbeatRefusal(ErrorCode.GROUP_MAX_SIZE_REACHED, "This broker keeps no more groups.")
             if group is None or (group.is_empty and not group.pending):

@@ -2,7 +2,6 @@
 
 A group's value is its own override, else the broker's setting of the same name behind `group.`, else the default. Overrides are kept
 as rules of the cluster, for existing and future groups; they may be set before a group has members, and stay when it has none.
-Settings of streams groups are accepted and kept, and wait for such groups.
 """
 
 from __future__ import annotations
@@ -27,7 +26,6 @@ from horolog.broker.config.settings import SPECS, Settings
 from horolog.broker.on_record.stored_rules import GROUP, Rules, StoredRule
 
 _BROKERS: Final = "group."
-_STREAMS: Final = "Of streams groups: stored, no effect until they are supported."
 _RESETS: Final = ("earliest", "latest")
 _BY_DURATION: Final = "by_duration:"
 
@@ -138,17 +136,47 @@ _ROWS: Final = (
         1,
         bounds=("group.share.min.session.timeout.ms", "group.share.max.session.timeout.ms"),
     ),
-    _number("streams.assignment.interval.ms", 1_000, _STREAMS, 0, 15_000),
-    _number("streams.heartbeat.interval.ms", 5_000, _STREAMS, 5_000, 15_000),
-    _number("streams.initial.rebalance.delay.ms", 3_000, _STREAMS),
-    _number("streams.num.standby.replicas", 0, _STREAMS, 0, 2),
-    _number("streams.session.timeout.ms", 45_000, _STREAMS, 45_000, 60_000),
+    _number(
+        "streams.assignment.interval.ms",
+        1_000,
+        "Accepted for compatibility: assignments are made at once.",
+        bounds=("group.streams.min.assignment.interval.ms", "group.streams.max.assignment.interval.ms"),
+    ),
+    _number(
+        "streams.heartbeat.interval.ms",
+        5_000,
+        "Heartbeat interval of members.",
+        1,
+        bounds=("group.streams.min.heartbeat.interval.ms", "group.streams.max.heartbeat.interval.ms"),
+    ),
+    _number(
+        "streams.initial.rebalance.delay.ms",
+        3_000,
+        "Time for which the first member of a group waits for more members before it gets tasks.",
+    ),
+    _number(
+        "streams.num.standby.replicas",
+        0,
+        "Copies of the state of each task, on other processes than its own.",
+        bounds=("", "group.streams.max.standby.replicas"),
+    ),
+    _number(
+        "streams.session.timeout.ms",
+        45_000,
+        "Time without a heartbeat after which a member is removed.",
+        1,
+        bounds=("group.streams.min.session.timeout.ms", "group.streams.max.session.timeout.ms"),
+    ),
 )
 ROWS: Final[Mapping[str, GroupSetting]] = {row.spec.name: row for row in _ROWS}
 SESSION_TIMEOUT: Final = "consumer.session.timeout.ms"
 HEARTBEAT_INTERVAL: Final = "consumer.heartbeat.interval.ms"
 SHARE_SESSION_TIMEOUT: Final = "share.session.timeout.ms"
 SHARE_HEARTBEAT_INTERVAL: Final = "share.heartbeat.interval.ms"
+STREAMS_SESSION_TIMEOUT: Final = "streams.session.timeout.ms"
+STREAMS_HEARTBEAT_INTERVAL: Final = "streams.heartbeat.interval.ms"
+STREAMS_INITIAL_DELAY: Final = "streams.initial.rebalance.delay.ms"
+STREAMS_STANDBYS: Final = "streams.num.standby.replicas"
 
 
 def check(overrides: Mapping[str, str], settings: Settings) -> None:

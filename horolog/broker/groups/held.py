@@ -15,6 +15,7 @@ from horolog.broker.groups.registry import Group, Registry
 from horolog.protocol.messages.consumer_groups import ConsumerGroupHeartbeatRequest
 from horolog.protocol.messages.groups import JoinGroupRequest, SyncGroupRequest
 from horolog.protocol.messages.share_groups import ShareGroupHeartbeatRequest
+from horolog.protocol.messages.streams_groups import StreamsGroupHeartbeatRequest
 
 LOOK_AGAIN_S = 1.0
 
@@ -31,6 +32,14 @@ def bytes_of_sync(request: SyncGroupRequest) -> int:
 def bytes_of_heartbeat(request: ConsumerGroupHeartbeatRequest) -> int:
     texts = (request.instance_id, request.rack_id, request.server_assignor, request.subscribed_topic_regex)
     return sum(len(one or "") for one in texts) + sum(map(len, request.subscribed_topic_names or ()))
+
+
+def bytes_of_streams_heartbeat(request: StreamsGroupHeartbeatRequest) -> int:
+    endpoint = request.user_endpoint
+    texts = (request.rack_id, request.process_id, endpoint.host if endpoint is not None else None)
+    return sum(len(one or "") for one in texts) + sum(
+        len(one.key) + len(one.value) for one in request.client_tags or ()
+    )
 
 
 class HeldByGroups:
@@ -61,6 +70,10 @@ class HeldByGroups:
         return self._takes(
             group, OwnedBytes(told + len(client.id), client.principal), _of(group, request.member_id, None)
         )
+
+    def takes_streams_heartbeat(self, group: Group, request: StreamsGroupHeartbeatRequest, client: Client) -> bool:
+        size_bytes = bytes_of_streams_heartbeat(request) + len(client.id)
+        return self._takes(group, OwnedBytes(size_bytes, client.principal), _of(group, request.member_id, None))
 
     def takes_sync(self, group: Group, request: SyncGroupRequest, owner: Owner) -> bool:
         """Whether a leader's assignments may have this size, in place of the previous ones."""

@@ -20,6 +20,7 @@ from horolog.broker.groups.reconcile import Current, MemberState
 from horolog.broker.groups.records import OFFSET, OLD_OFFSET, read_entry
 from horolog.broker.groups.registry import Registry
 from horolog.broker.groups.share.share_loading import share_groups_of
+from horolog.broker.groups.streams.streams_loading import streams_groups_of
 from horolog.protocol.errors import DecodeError
 from horolog.protocol.messages.coordinator_records import (
     ConsumerGroupCurrentMemberAssignmentKey,
@@ -103,6 +104,7 @@ class Loader:
         self._load_classic(shard, entries)
         self._load_consumer(shard, entries)
         self._registry.groups.update(share_groups_of(entries, shard, self._clock.wall_ms()))
+        self._registry.groups.update(streams_groups_of(entries, shard, self._clock.wall_ms()))
         for offset_key, committed in offsets:
             self._offsets_of(offset_key.group, shard).put(_partition(offset_key), committed)
         for offset_key, committed in old_offsets:

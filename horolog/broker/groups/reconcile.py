@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from enum import IntEnum
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from horolog.broker.groups.assignors import NOTHING, Assignment
+
+K = TypeVar("K", bytes, str)
 
 
 class MemberState(IntEnum):
@@ -80,18 +82,16 @@ def is_subset(owned: Assignment, assigned: Assignment) -> bool:
     return all(indexes <= assigned.get(topic_id, frozenset()) for topic_id, indexes in owned.items())
 
 
-def intersection(one: Assignment, other: Assignment) -> Assignment:
-    both = {topic_id: indexes & other[topic_id] for topic_id, indexes in one.items() if topic_id in other}
-    return {topic_id: indexes for topic_id, indexes in both.items() if indexes}
+def intersection(one: dict[K, frozenset[int]], other: dict[K, frozenset[int]]) -> dict[K, frozenset[int]]:
+    both = {key: indexes & other[key] for key, indexes in one.items() if key in other}
+    return {key: indexes for key, indexes in both.items() if indexes}
 
 
-def difference(one: Assignment, other: Assignment) -> Assignment:
-    rest = {topic_id: indexes - other.get(topic_id, frozenset()) for topic_id, indexes in one.items()}
-    return {topic_id: indexes for topic_id, indexes in rest.items() if indexes}
+def difference(one: dict[K, frozenset[int]], other: dict[K, frozenset[int]]) -> dict[K, frozenset[int]]:
+    rest = {key: indexes - other.get(key, frozenset()) for key, indexes in one.items()}
+    return {key: indexes for key, indexes in rest.items() if indexes}
 
 
-def union(one: Assignment, other: Assignment) -> Assignment:
-    both = {
-        topic_id: one.get(topic_id, frozenset()) | other.get(topic_id, frozenset()) for topic_id in {**one, **other}
-    }
-    return {topic_id: indexes for topic_id, indexes in both.items() if indexes}
+def union(one: dict[K, frozenset[int]], other: dict[K, frozenset[int]]) -> dict[K, frozenset[int]]:
+    both = {key: one.get(key, frozenset()) | other.get(key, frozenset()) for key in {**one, **other}}
+    return {key: indexes for key, indexes in both.items() if indexes}

@@ -15,6 +15,13 @@
     14    ShareGroupCurrentMemberAssignmentKey      ShareGroupCurrentMemberAssignmentValue
     15    ShareGroupStatePartitionMetadataKey       ShareGroupStatePartitionMetadataValue
     16    ConsumerGroupRegularExpressionKey         ConsumerGroupRegularExpressionValue
+    17    StreamsGroupMetadataKey                   StreamsGroupMetadataValue
+    18    StreamsGroupPartitionMetadataKey          written by Kafka 4.1's previews, not used here
+    19    StreamsGroupMemberMetadataKey             StreamsGroupMemberMetadataValue
+    20    StreamsGroupTargetAssignmentMetadataKey   StreamsGroupTargetAssignmentMetadataValue
+    21    StreamsGroupTargetAssignmentMemberKey     StreamsGroupTargetAssignmentMemberValue
+    22    StreamsGroupCurrentMemberAssignmentKey    StreamsGroupCurrentMemberAssignmentValue
+    23    StreamsGroupTopologyKey                   StreamsGroupTopologyValue
 
 A record without a value is a tombstone. Kafka 0.8 wrote key 0; here it keeps the offsets that clients commit with OffsetCommit v0, which
 brokers of their time kept in ZooKeeper: a separate store, seen by OffsetFetch v0 alone.
@@ -57,6 +64,20 @@ from horolog.protocol.messages.coordinator_records import (
     ShareGroupTargetAssignmentMetadataKey,
     ShareGroupTargetAssignmentMetadataValue,
 )
+from horolog.protocol.messages.streams_group_records import (
+    StreamsGroupCurrentMemberAssignmentKey,
+    StreamsGroupCurrentMemberAssignmentValue,
+    StreamsGroupMemberMetadataKey,
+    StreamsGroupMemberMetadataValue,
+    StreamsGroupMetadataKey,
+    StreamsGroupMetadataValue,
+    StreamsGroupTargetAssignmentMemberKey,
+    StreamsGroupTargetAssignmentMemberValue,
+    StreamsGroupTargetAssignmentMetadataKey,
+    StreamsGroupTargetAssignmentMetadataValue,
+    StreamsGroupTopologyKey,
+    StreamsGroupTopologyValue,
+)
 from horolog.protocol.primitives import Buffer
 from horolog.protocol.records.batch import Entry
 from horolog.protocol.wire import Message
@@ -85,6 +106,12 @@ _PAIRS: dict[int, tuple[type[Message], type[Message]]] = {
     14: (ShareGroupCurrentMemberAssignmentKey, ShareGroupCurrentMemberAssignmentValue),
     15: (ShareGroupStatePartitionMetadataKey, ShareGroupStatePartitionMetadataValue),
     16: (ConsumerGroupRegularExpressionKey, ConsumerGroupRegularExpressionValue),
+    17: (StreamsGroupMetadataKey, StreamsGroupMetadataValue),
+    19: (StreamsGroupMemberMetadataKey, StreamsGroupMemberMetadataValue),
+    20: (StreamsGroupTargetAssignmentMetadataKey, StreamsGroupTargetAssignmentMetadataValue),
+    21: (StreamsGroupTargetAssignmentMemberKey, StreamsGroupTargetAssignmentMemberValue),
+    22: (StreamsGroupCurrentMemberAssignmentKey, StreamsGroupCurrentMemberAssignmentValue),
+    23: (StreamsGroupTopologyKey, StreamsGroupTopologyValue),
 }
 _KINDS = {key: number for number, (key, _) in _PAIRS.items()} | {ConsumerGroupPartitionMetadataKey: 4}
 _NEWEST_VALUE = {GroupMetadataValue: 3, OffsetCommitValue: 4}

@@ -8,9 +8,10 @@ from horolog.broker.groups.classic_group import ClassicGroup
 from horolog.broker.groups.consumer_group import ConsumerGroup
 from horolog.broker.groups.offsets import GroupOffsets
 from horolog.broker.groups.share.share_group import ShareGroup
+from horolog.broker.groups.streams.streams_group import StreamsGroup
 from horolog.protocol.errors import ErrorCode
 
-Group = ClassicGroup | ConsumerGroup | ShareGroup
+Group = ClassicGroup | ConsumerGroup | ShareGroup | StreamsGroup
 
 
 class Registry:

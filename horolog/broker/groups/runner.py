@@ -17,6 +17,8 @@ from horolog.broker.groups.known import Known
 from horolog.broker.groups.registry import Group, Registry
 from horolog.broker.groups.share.share_decisions import decide_share
 from horolog.broker.groups.share.share_group import ShareGroup
+from horolog.broker.groups.streams.streams_decisions import decide_streams
+from horolog.broker.groups.streams.streams_group import StreamsGroup
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.messages.groups import HeartbeatRequest
 
@@ -47,6 +49,8 @@ class Runner:
             decision = classic.decide(group, event, self._known.settings, now_ms)
         elif isinstance(group, ShareGroup):
             decision = decide_share(group, event, self._known, now_ms)
+        elif isinstance(group, StreamsGroup):
+            decision = decide_streams(group, event, self._known, now_ms)
         else:
             decision = kip848.decide(group, event, self._known, now_ms)
         self.act(decision)

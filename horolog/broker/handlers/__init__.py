@@ -137,4 +137,6 @@ HANDLERS: dict[ApiKey, Handler] = {
     ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS: Handler(0, 1, "share_groups:describe_offsets"),
     ApiKey.ALTER_SHARE_GROUP_OFFSETS: Handler(0, 0, "share_groups:alter_offsets"),
     ApiKey.DELETE_SHARE_GROUP_OFFSETS: Handler(0, 0, "share_groups:delete_offsets"),
+    ApiKey.STREAMS_GROUP_HEARTBEAT: Handler(0, 0, "streams_groups:heartbeat"),
+    ApiKey.STREAMS_GROUP_DESCRIBE: Handler(0, 0, "streams_groups:describe"),
 }

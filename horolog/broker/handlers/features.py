@@ -49,6 +49,7 @@ FEATURES: Final = {
     "kraft.version": Levels(0, 1),
     METADATA: Levels(7, 30),
     "share.version": Levels(0, 1),
+    "streams.version": Levels(0, 1),
     "transaction.version": Levels(0, 2),
 }
 FEATURES_EPOCH: Final = 0

@@ -321,6 +321,7 @@ SPLITS: Final[dict[tuple[ApiKey, int], Split]] = {
     (ApiKey.OFFSET_DELETE, 0): _PARTITIONS,
     (ApiKey.CONSUMER_GROUP_DESCRIBE, 0): Split(("group_ids",), ("groups",)),
     (ApiKey.SHARE_GROUP_DESCRIBE, 0): Split(("group_ids",), ("groups",)),
+    (ApiKey.STREAMS_GROUP_DESCRIBE, 0): Split(("group_ids",), ("groups",)),
     (ApiKey.DESCRIBE_PRODUCERS, 0): _BY_INDEX,
     (ApiKey.DESCRIBE_TRANSACTIONS, 0): Split(("transactional_ids",), ("transaction_states",)),
 }

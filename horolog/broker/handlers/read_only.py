@@ -3,7 +3,7 @@
 The error is one that clients do not retry: POLICY_VIOLATION, with a message where the answer has room for one. Producers that
 ask for an id get CLUSTER_AUTHORIZATION_FAILED, those with a transactional id TRANSACTIONAL_ID_AUTHORIZATION_FAILED: these end a
 producer at once, where it would retry others for minutes. Groups are served, in memory; only their commits are refused. Share groups,
-whose every delivery is kept, are refused as a whole.
+whose every delivery is kept, and streams groups, whose members write, are refused as a whole.
 """
 
 from __future__ import annotations
@@ -45,6 +45,7 @@ REFUSALS: dict[ApiKey, ErrorCode] = {
     ApiKey.DELETE_ACLS: ErrorCode.POLICY_VIOLATION,
     ApiKey.ALTER_CLIENT_QUOTAS: ErrorCode.POLICY_VIOLATION,
     ApiKey.SHARE_GROUP_HEARTBEAT: ErrorCode.POLICY_VIOLATION,
+    ApiKey.STREAMS_GROUP_HEARTBEAT: ErrorCode.POLICY_VIOLATION,
     ApiKey.ALTER_SHARE_GROUP_OFFSETS: ErrorCode.POLICY_VIOLATION,
     ApiKey.DELETE_SHARE_GROUP_OFFSETS: ErrorCode.POLICY_VIOLATION,
     ApiKey.INIT_PRODUCER_ID: ErrorCode.CLUSTER_AUTHORIZATION_FAILED,

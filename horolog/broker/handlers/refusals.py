@@ -14,7 +14,7 @@ from horolog.broker.handlers import produce
 from horolog.protocol.apis import API, ApiKey
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.flat import value_of, values_of, with_structs
-from horolog.protocol.messages import consumer_groups, groups, share_groups
+from horolog.protocol.messages import consumer_groups, groups, share_groups, streams_groups
 from horolog.protocol.messages.metadata import MetadataResponseTopic
 from horolog.protocol.messages.offsets import (
     OffsetCommitResponseTopic,
@@ -86,6 +86,8 @@ HOLDING_ZERO = {
     consumer_groups.DescribedGroup,
     share_groups.DescribedShareGroup,
     share_groups.ShareGroupHeartbeatResponse,
+    streams_groups.DescribedStreamsGroup,
+    streams_groups.StreamsGroupHeartbeatResponse,
 }
 """Answers and parts in which such fields are 0."""
 
@@ -138,6 +140,8 @@ DENIALS_AS_KAFKA: dict[type[Struct], str | None] = {
     consumer_groups.DescribedGroup: None,
     share_groups.DescribedShareGroup: None,
     share_groups.ShareGroupHeartbeatResponse: None,
+    streams_groups.DescribedStreamsGroup: None,
+    streams_groups.StreamsGroupHeartbeatResponse: None,
     groups.Coordinator: "",
     groups.DescribedGroup: None,
     PartitionProduceResponse: None,

@@ -46,6 +46,7 @@ AMPLIFYING: Final = {
     ApiKey.DESCRIBE_GROUPS,
     ApiKey.CONSUMER_GROUP_DESCRIBE,
     ApiKey.SHARE_GROUP_DESCRIBE,
+    ApiKey.STREAMS_GROUP_DESCRIBE,
     ApiKey.OFFSET_FETCH,
 }
 """A part of their answers may be many times larger than the part of the request that it answers."""

@@ -7,7 +7,7 @@ from typing import Any
 
 from horolog.base.acl_types import Operation, ResourceType
 from horolog.broker.groups import offset_fetch
-from horolog.broker.handlers import find_coordinator, log_dirs, transactions
+from horolog.broker.handlers import find_coordinator, log_dirs, streams_groups, transactions
 from horolog.broker.handlers.authorization.authorized_request import FAILED, AuthorizedRequest
 from horolog.broker.handlers.authorization.checks import own_cluster_operations, own_operations
 from horolog.protocol.errors import ErrorCode
@@ -31,6 +31,7 @@ from horolog.protocol.messages.share_groups import (
     DescribeShareGroupOffsetsResponseTopic,
     ShareGroupDescribeResponse,
 )
+from horolog.protocol.messages.streams_groups import DescribedStreamsGroup, StreamsGroupDescribeResponse
 from horolog.protocol.messages.transactions import AddPartitionsToTxnResponse, DescribeTransactionsResponse
 from horolog.protocol.records.head import NO_OFFSET
 
@@ -61,7 +62,10 @@ def coordinators(asked: AuthorizedRequest) -> ErrorCode | None:
 
 def own_group_operations(
     asked: AuthorizedRequest,
-    answer: DescribeGroupsResponse | ConsumerGroupDescribeResponse | ShareGroupDescribeResponse,
+    answer: DescribeGroupsResponse
+    | ConsumerGroupDescribeResponse
+    | ShareGroupDescribeResponse
+    | StreamsGroupDescribeResponse,
 ) -> None:
     for group in answer.groups:
         group.authorized_operations = own_operations(
@@ -86,6 +90,24 @@ def hide_assignments(
         for one in answer.groups
     ]
     answer.groups = groups
+
+
+def in_topology(asked: AuthorizedRequest) -> ErrorCode | None:
+    """DESCRIBE on all topics of the topology that a member brings."""
+    topology = asked.request.topology
+    names = () if topology is None else streams_groups.topic_names(topology)
+    return None if all(asked.may_topic(Operation.DESCRIBE, name) for name in names) else DENIED
+
+
+def hide_topologies(asked: AuthorizedRequest, answer: StreamsGroupDescribeResponse) -> None:
+    """A group with a topic that may not be described is refused."""
+    answer.groups = [
+        one
+        if one.topology is None
+        or all(asked.may_topic(Operation.DESCRIBE, name) for name in streams_groups.topic_names(one.topology))
+        else DescribedStreamsGroup(group_id=one.group_id, error_code=DENIED, error_message=HIDDEN_TOPICS)
+        for one in answer.groups
+    ]
 
 
 def _assigned(group: DescribedGroup | DescribedShareGroup) -> set[str]:

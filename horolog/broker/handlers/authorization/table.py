@@ -206,6 +206,18 @@ NEEDS: Final[Mapping[ApiKey, Needs]] = {
         AnswerChange("DESCRIBE on all topics assigned in a group", groups.hide_assignments),
         AnswerChange("the response has the principal's own operations", groups.own_group_operations),
     ),
+    ApiKey.STREAMS_GROUP_HEARTBEAT: needs(
+        _ON_GROUP,
+        Special(
+            "DESCRIBE on all topics of the topology; CREATE on the cluster or on the internal topics to have these created",
+            groups.in_topology,
+        ),
+    ),
+    ApiKey.STREAMS_GROUP_DESCRIBE: needs(
+        OnEach(Operation.DESCRIBE, ResourceType.GROUP, "group_ids", None),
+        AnswerChange("DESCRIBE on all topics of a group's topology", groups.hide_topologies),
+        AnswerChange("the response has the principal's own operations", groups.own_group_operations),
+    ),
     ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS: needs(
         Special("DESCRIBE on each group; DESCRIBE on each topic", groups.share_offsets)
     ),

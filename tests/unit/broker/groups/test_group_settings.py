@@ -46,7 +46,7 @@ def test_what_a_group_may_be_given(key, text):
         ("share.partition.max.record.locks", "4001", "group.share.max.partition.max.record.locks, 4000"),
         ("share.session.timeout.ms", "44999", "group.share.min.session.timeout.ms, 45000"),
         ("share.heartbeat.interval.ms", "15001", "group.share.max.heartbeat.interval.ms, 15000"),
-        ("streams.num.standby.replicas", "3", "to 2"),
+        ("streams.num.standby.replicas", "3", "group.streams.max.standby.replicas, 2"),
     ],
 )
 def test_what_a_group_may_not_be_given(key, text, reason):

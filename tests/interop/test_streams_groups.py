@@ -1,0 +1,86 @@
+"""Streams groups: applications of Kafka Streams get from horolog what they get from a real Kafka, and so do Kafka's tool and raw frames."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from benchmarks import kafka
+from tests.interop.toolchains import java_program
+from tests.support.broker_process import BrokerProcess
+from tests.support.fixtures import BrokerStarter
+
+pytestmark = [pytest.mark.java, pytest.mark.timeout(300)]
+
+RELEASE = "4.3.1"
+TOOL = "org.apache.kafka.tools.streams.StreamsGroupCommand"
+SETTINGS = {
+    "group.streams.heartbeat.interval.ms": "300",
+    "group.streams.min.heartbeat.interval.ms": "100",
+    "offsets.topic.num.partitions": "1",
+    "transaction.state.log.num.partitions": "1",
+}
+"""Members hear of their tasks soon."""
+ALL_CHECKS = 5
+
+
+@pytest.fixture(params=["1", "2", pytest.param("kafka", marks=pytest.mark.kafka_jars)])
+def address(request: pytest.FixtureRequest, start_broker: BrokerStarter, tmp_path: Path) -> Iterator[str]:
+    """Of horolog with one process and with two workers, and of Kafka."""
+    if request.param != "kafka":
+        broker = start_broker(**(SETTINGS | {"horolog.workers": request.param}))
+        yield broker.address
+        assert "Traceback" not in broker.log()
+        return
+    try:
+        with kafka.running(RELEASE, data=tmp_path / "kafka", **SETTINGS) as node:
+            yield node.address
+    except kafka.MissingJarsError as error:
+        pytest.skip(f"no jars of Kafka {RELEASE}: {error}")
+
+
+def applications(scratch: Path, address: str, part: str) -> dict[str, str]:
+    """The details of the checks that failed, by name; all that were done are in the keys."""
+    program = java_program(RELEASE, "StreamsGroups", artifact="kafka-streams", needs=())(scratch)
+    command = [*program, address, str(scratch / "states"), part]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=280, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    checks = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+    return {one["check"]: one["detail"] if not one["ok"] else "" for one in checks}
+
+
+@pytest.mark.slow
+def test_applications(address: str, tmp_path: Path) -> None:
+    done = applications(tmp_path, address, "all")
+    assert len(done) == ALL_CHECKS
+    assert not any(done.values()), done
+
+
+def tool(broker: BrokerProcess, *arguments: str) -> str:
+    try:
+        jars = kafka.libs(RELEASE)
+    except kafka.MissingJarsError as error:
+        pytest.skip(f"no jars of Kafka {RELEASE}: {error}")
+    java = ["java", "-Xmx192m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-cp", f"{jars}/*", TOOL]
+    command = [*java, "--bootstrap-server", broker.address, *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.mark.kafka_jars
+def test_kafkas_tool(start_broker: BrokerStarter, tmp_path: Path) -> None:
+    broker, name = start_broker(**SETTINGS), "words"
+    assert applications(tmp_path, broker.address, "once") == {"words": ""}
+    assert tool(broker, "--list").split() == [name]
+    assert "Empty" in tool(broker, "--describe", "--group", name, "--state")
+    assert "words-in" in tool(broker, "--describe", "--group", name)
+    reset = tool(broker, "--reset-offsets", "--group", name, "--input-topic", "words-in", "--to-earliest", "--execute")
+    assert reset.split()[-3:] == ["words-in", "2", "0"], reset
+    assert "words-in" in tool(broker, "--delete-offsets", "--group", name, "--input-topic", "words-in")
+    tool(broker, "--delete", "--group", name)
+    assert not tool(broker, "--list").split()
