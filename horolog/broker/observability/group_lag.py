@@ -13,6 +13,8 @@ from horolog.broker.cluster.topic import Topic
 from horolog.broker.groups.classic_group import CONSUMER_PROTOCOL, ClassicGroup
 from horolog.broker.groups.consumer_group import ConsumerGroup
 from horolog.broker.groups.registry import Group
+from horolog.broker.groups.streams.endpoints import partitions_of_tasks
+from horolog.broker.groups.streams.streams_group import StreamsGroup
 from horolog.broker.log.partition import OffsetOutOfRange, Partition
 from horolog.broker.log.storage import StorageFault
 from horolog.protocol.errors import DecodeError
@@ -56,6 +58,11 @@ def _read_by_members(group: Group, topics: Mapping[bytes, Topic]) -> Iterator[To
             for topic_id, indexes in one.current.assigned.items():
                 if topic_id in topics:
                     yield from ((topics[topic_id].name, index) for index in indexes)
+    elif isinstance(group, StreamsGroup):
+        subtopologies = group.configured and group.configured.subtopologies
+        for runner in group.members.values():
+            for topic in partitions_of_tasks(runner.current.assigned.active, subtopologies or {}):
+                yield from ((topic.topic, index) for index in topic.partitions)
     elif isinstance(group, ClassicGroup) and group.protocol_type == CONSUMER_PROTOCOL:
         for member in group.members.values():
             data = bytes(member.assignment)

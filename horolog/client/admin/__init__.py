@@ -6,6 +6,7 @@ __all__ = [
     "admin_configs",
     "admin_groups",
     "admin_share_groups",
+    "admin_streams_groups",
     "admin_topics",
     "admin_users",
     "commits",

@@ -7,6 +7,13 @@ from typing import Any
 
 from horolog.client.admin.admin_base import collect
 from horolog.client.admin.admin_share_groups import SHARE_PROTOCOL, GroupPosition, ShareGroupAdmin
+from horolog.client.admin.admin_streams_groups import (
+    STREAMS_ASSIGNOR,
+    STREAMS_PROTOCOL,
+    StreamsGroupAdmin,
+    partitions_read,
+    topics_read,
+)
 from horolog.client.values.errors import check, first
 from horolog.client.values.types import Committed, TopicPartition
 from horolog.client.wire.group_wire import decode_assignment, decode_subscription
@@ -45,7 +52,7 @@ class GroupListing:
     group: str
     protocol_type: str
     state: str  # empty: the broker is too old to say
-    kind: str  # "Classic", "Consumer", "Share"; empty: the broker is too old to say
+    kind: str  # "Classic", "Consumer", "Share", "Streams"; empty: the broker is too old to say
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +74,7 @@ class GroupDescription:
     members: tuple[GroupMember, ...]
 
 
-class GroupAdmin(ShareGroupAdmin):
+class GroupAdmin(ShareGroupAdmin, StreamsGroupAdmin):
     async def list_groups(self, states: Iterable[str] = ()) -> list[GroupListing]:
         """The groups of all brokers."""
         wanted = list(states)
@@ -99,7 +106,11 @@ class GroupAdmin(ShareGroupAdmin):
         )
         each = first(response.groups, "groups")
         if each.error_code == ErrorCode.GROUP_ID_NOT_FOUND or (not each.error_code and each.group_state == "Dead"):
-            newer = await self._describe_consumer_group(group) or await self._describe_share_group(group)
+            newer = (
+                await self._describe_consumer_group(group)
+                or await self._describe_share_group(group)
+                or await self._describe_streams_group(group)
+            )
             return newer or GroupDescription(group, "Dead", "", "", ())
         check(each.error_code, each.error_message, group=group)
         members = tuple(
@@ -157,6 +168,24 @@ class GroupAdmin(ShareGroupAdmin):
             for member in each.members
         )
         return GroupDescription(group, each.group_state, SHARE_PROTOCOL, each.assignor_name, members)
+
+    async def _describe_streams_group(self, group: str) -> GroupDescription | None:
+        each = await self.streams_group_of(group)
+        if each is None:
+            return None
+        topics = topics_read(each)
+        members = tuple(
+            GroupMember(
+                member.member_id,
+                member.instance_id,
+                member.client_id,
+                member.client_host,
+                topics,
+                tuple(partitions_read(each, member)),
+            )
+            for member in each.members
+        )
+        return GroupDescription(group, each.group_state, STREAMS_PROTOCOL, STREAMS_ASSIGNOR, members)
 
     async def delete_groups(self, groups: Iterable[str]) -> None:
         results: list[tuple[str, int, str | None, None]] = []

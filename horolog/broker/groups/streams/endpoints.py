@@ -25,12 +25,14 @@ def _of_member(member: StreamsMember, subtopologies: Mapping[str, ConfiguredSubt
     assigned = member.current.assigned
     return StreamsEndpointPartitions(
         user_endpoint=StreamsEndpoint(host=member.endpoint.host, port=member.endpoint.port),
-        active_partitions=_partitions(assigned.active, subtopologies),
-        standby_partitions=_partitions(assigned.standby, subtopologies),
+        active_partitions=partitions_of_tasks(assigned.active, subtopologies),
+        standby_partitions=partitions_of_tasks(assigned.standby, subtopologies),
     )
 
 
-def _partitions(tasks: Tasks, subtopologies: Mapping[str, ConfiguredSubtopology]) -> list[StreamsTopicPartitions]:
+def partitions_of_tasks(
+    tasks: Tasks, subtopologies: Mapping[str, ConfiguredSubtopology]
+) -> list[StreamsTopicPartitions]:
     """The partitions that tasks read: a topic may have fewer partitions than its subtopology has tasks."""
     found = []
     for name, indexes in tasks.items():

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 ACTIONS = ("list", "describe", "reset-offsets", "delete", "delete-offsets")
 NO_GROUP = "Dead"
-SHARE = "share"
+OTHER_SCRIPTS = frozenset({"share", "streams"})
 IDLE = ("Empty", "Dead")
 MISSING = "-"
 OFFSET_HEADINGS = (
@@ -75,13 +75,13 @@ async def _groups(admin: "Admin", arguments: argparse.Namespace) -> list[str]:
 
 
 async def _listed(admin: "Admin") -> "list[GroupListing]":
-    """All groups but share groups, for which Kafka has another script, by name."""
-    return [listed for listed in await admin.list_groups() if listed.protocol_type != SHARE]
+    """All groups but share groups and streams groups, for which Kafka has other scripts, by name."""
+    return [listed for listed in await admin.list_groups() if listed.protocol_type not in OTHER_SCRIPTS]
 
 
 async def _must_exist(admin: "Admin", group: str, action: str) -> None:
     described = (await admin.describe_groups([group]))[group]
-    is_other = described.protocol_type == SHARE
+    is_other = described.protocol_type in OTHER_SCRIPTS
     if is_other or (described.state == NO_GROUP and action != "reset-offsets" and not await admin.group_offsets(group)):
         raise NotFoundError(f"Consumer group '{group}' does not exist.")
 

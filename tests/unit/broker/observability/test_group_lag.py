@@ -2,6 +2,10 @@
 
 import pytest
 
+from horolog.broker.groups.offsets import GroupOffsets
+from horolog.broker.groups.streams.configured_topology import ConfiguredSubtopology, ConfiguredTopology
+from horolog.broker.groups.streams.streams_group import StreamsGroup, StreamsMember
+from horolog.broker.groups.streams.tasks import TaskSet
 from horolog.broker.log.partition import log_start
 from horolog.broker.log.storage import StorageFault
 from horolog.broker.observability.group_lag import (
@@ -134,6 +138,19 @@ class TestRecordsWithoutACommit:
         other.join()
         other.sync({other.id: write_assignment(0, {"t": [0]})})
         assert uncommitted_records(world.coordinator.registry.groups["c"], places, world.cluster.by_id) == 0
+
+    def test_a_task_of_a_streams_group_is_counted_too(self, world, places):
+        group = StreamsGroup("g", 0, GroupOffsets(), 0)
+        member = StreamsMember("m")
+        member.current = member.current._replace(assigned=TaskSet({"0": frozenset({0, 1})}))
+        group.add(member)
+        world.coordinator.registry.groups["g"] = group
+        assert self.counted(world, places) == 0, "nothing is known of its topics"
+        inputs = {name: 4 for name, _ in places}
+        group.configured = ConfiguredTopology({"0": ConfiguredSubtopology(4, inputs, is_stateful=False)}, {}, {}, None)
+        assert self.counted(world, places) == sum(
+            lag_records(one, 0) for (_, index), one in places.items() if index in {0, 1}
+        )
 
     def test_a_member_of_the_newer_protocol_is_counted_too(self, world, places):
         ConsumerClient(world, "A").join()

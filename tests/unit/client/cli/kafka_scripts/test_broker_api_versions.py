@@ -12,7 +12,7 @@ from horolog.client.cli.kafka_scripts.broker_api_versions import _line
         (47, 0, 0, "OffsetDelete(47): 0 [usable: 0]"),
         (1, 4, 99, "Fetch(1): 4 to 99 [usable: 18]"),
         (1, 98, 99, "Fetch(1): 98 to 99 [usable: UNSUPPORTED]"),
-        (88, 0, 2, "StreamsGroupHeartbeat(88): 0 to 2 [usable: UNSUPPORTED]"),
+        (80, 0, 2, "AddRaftVoter(80): 0 to 2 [usable: UNSUPPORTED]"),
         (999, 0, 2, "UNKNOWN(999): 0 to 2"),
     ],
 )
