@@ -13,13 +13,13 @@ from typing import Any
 
 from horolog.broker.groups.classic_events import GroupLoaded, Killed, LeaveGroup, SyncGroup
 from horolog.broker.groups.decision import Decision, GroupTimer
+from horolog.broker.groups.group_epochs import hash_of
 from horolog.broker.groups.group_settings import (
     STREAMS_HEARTBEAT_INTERVAL,
     STREAMS_INITIAL_DELAY,
     STREAMS_SESSION_TIMEOUT,
     STREAMS_STANDBYS,
 )
-from horolog.broker.groups.kip848_steps import hash_of
 from horolog.broker.groups.known import Known
 from horolog.broker.groups.reconcile import MemberState
 from horolog.broker.groups.streams.configured_topology import (
@@ -96,8 +96,8 @@ def _heartbeat(step: StreamsStep, event: StreamsHeartbeat) -> None:
     before = member.current.assigned
     _wait_for_others(step)
     is_other = _describe(step, member, event)
-    _take_topology(step, accepted)
-    _refresh(step, bump=is_other)
+    metadata_hash = _take_topology(step, accepted)
+    _refresh(step, metadata_hash, bump=is_other)
     _reconcile(step, member, owned_tasks(request))
     _start_session(step, member)
     if request.shutdown_application:
@@ -159,14 +159,17 @@ def _describe(step: StreamsStep, member: StreamsMember, event: StreamsHeartbeat)
 # -- the topology
 
 
-def _take_topology(step: StreamsStep, accepted: Accepted) -> None:
+def _take_topology(step: StreamsStep, accepted: Accepted) -> int:
+    """Keep the topology and its topics of the moment; returns the hash of these."""
     group = step.group
     if group.topology is None:
         group.topology = accepted.topology
         step.entries.append(group.topology_entry())
-    if accepted.topics != group.topics:
-        group.topics, group.subscribed = accepted.topics, frozenset(accepted.topics)
     group.configured = accepted.configured
+    if accepted.topics == group.topics:
+        return group.metadata_hash
+    group.topics, group.subscribed = accepted.topics, frozenset(accepted.topics)
+    return hash_of(accepted.topics)
 
 
 def _internal_topics(step: StreamsStep, event: StreamsHeartbeat) -> tuple[bool, GroupStatus | None]:
@@ -203,11 +206,10 @@ def _made(step: StreamsStep, event: InternalTopicsMade) -> None:
 # -- epochs and targets
 
 
-def _refresh(step: StreamsStep, *, bump: bool) -> None:
+def _refresh(step: StreamsStep, metadata_hash: int, *, bump: bool) -> None:
     """Begin a new epoch if members, topics or settings have changed, and compute its target assignment."""
     group = step.group
     assert group.topology is not None
-    metadata_hash = hash_of(group.topics or {})
     validated = group.topology.epoch if group.configured is not None and group.configured.is_ready else NOT_VALIDATED
     settings = {STANDBYS: str(step.known.group_setting(group.id, STREAMS_STANDBYS))}
     now = (metadata_hash, validated, settings)
