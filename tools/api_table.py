@@ -14,11 +14,8 @@ from horolog.broker.handlers.authorization.table import NEEDS
 from horolog.protocol.apis import API
 
 NOT_SERVED = {
-    "one broker: no quorum and no other broker to change": (
-        "UnregisterBroker",
-        "AddRaftVoter",
-        "RemoveRaftVoter",
-    ),
+    "one broker: no other to take out (Kafka takes out a live one, even the last)": ("UnregisterBroker",),
+    "one broker: no quorum to change": ("AddRaftVoter", "RemoveRaftVoter"),
     "one broker over a store asks another, and no client": ("BrokerHeartbeat",),
     "clients' own metrics are not collected": ("GetTelemetrySubscriptions", "PushTelemetry"),
 }
