@@ -2,17 +2,19 @@
 
 import asyncio
 import datetime as dt
+import importlib
 import json
 import time
+from types import SimpleNamespace
 
 import pytest
 
-from horolog.commands.errors import CommandError
+from horolog.commands.errors import CommandError, NotFoundError, UsageError
 from horolog.pipeline.jobs import dump_pieces, dump_rows
 from horolog.pipeline.jobs.bootstrap import Dump, prepare
 from horolog.pipeline.jobs.dump_files import is_data_file
 from horolog.pipeline.jobs.lanes import Lanes, Row
-from horolog.pipeline.jobs.loading import Load, Settings, Share
+from horolog.pipeline.jobs.loading import Load, NotSent, Settings, Share
 from horolog.pipeline.jobs.topic_rules import Counts, outlook_of, rules_at
 from tests.support.names import unique
 
@@ -271,3 +273,33 @@ def jobs(run):
     """The groups that hold the progress of dumps."""
     listed = json.loads(run("list", "-o", "json", command=("groups",)).out)
     return {each["group"] for each in listed if each["group"].startswith("horolog-bootstrap-")}
+
+
+bootstrap_module = importlib.import_module("horolog.pipeline.jobs.bootstrap")  # the front has the function
+
+
+def test_a_database_needs_a_table_and_an_unknown_file_system_a_format():
+    with pytest.raises(UsageError, match="a database has many tables"):
+        bootstrap_module.read_dump(None, "jdbc:x", None, None)
+    with pytest.raises(UsageError, match="hdfs://n/t is not looked into"):
+        bootstrap_module.read_dump(None, "hdfs://n/t", None, None)
+    with pytest.raises(NotFoundError, match="there is no /no/such/dump"):
+        bootstrap_module.read_dump(None, "/no/such/dump", None, None)
+
+
+@pytest.mark.parametrize("force", [False, True])
+def test_the_function_sends_nothing_that_would_be_lost_unless_it_is_told_to(monkeypatch, force):
+    outlook = SimpleNamespace(losses=["all of it"])
+    made = SimpleNamespace(outlook=outlook, send=lambda settings: settings)
+
+    async def rules(address, topic):
+        return topic
+
+    monkeypatch.setattr(bootstrap_module, "rules_at", rules)
+    monkeypatch.setattr(bootstrap_module, "prepare", lambda *given: made)
+    settings = Settings(force=force)
+    if force:
+        assert bootstrap_module.bootstrap(None, "h:1", "/dump", "t", settings=settings) is settings
+        return
+    with pytest.raises(NotSent, match="all of it; nothing was sent"):
+        bootstrap_module.bootstrap(None, "h:1", "/dump", "t")

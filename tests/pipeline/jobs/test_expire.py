@@ -1,11 +1,16 @@
 """Old dates leave a table that is archived into, and the archive goes on where it was."""
 
+import importlib
+
 import pytest
 
 from horolog.pipeline.tables.lock import writing
 from horolog.pipeline.tables.table import FORMATS, open_table
+from horolog.pipeline.tables.upkeep import Gone
 from tests.pipeline.jobs.test_archive import BASE_MS, DAY_MS, archived, consumed, days_of_records
 from tests.support.names import unique
+
+expire = importlib.import_module("horolog.pipeline.jobs.expire")  # the front has the function
 
 KEEP_FROM = "2025-11-18"
 
@@ -88,3 +93,37 @@ def test_another_job_at_the_table_is_told(spark, run, produce, tmp_path):
             ended = run(job, "--to", folder, "--older-than", "30d")
             assert (ended.code, "is writing to the table" in ended.err) == (6, True)
             assert run(job, "--to", folder, "--older-than", "30d", "--dry-run").code == 0
+
+
+class Table:
+    """A table that notes what is asked of it."""
+
+    def __init__(self):
+        self.asked = []
+
+    def folders(self):
+        return None
+
+    def expire(self, keep_from, *, dry_run):
+        self.asked.append(("expire", keep_from.isoformat(), dry_run))
+        return Gone(2, 30, 400, ("2026-11-17",))
+
+    def forget_versions(self, before_ms, *, dry_run):
+        self.asked.append(("forget", before_ms, dry_run))
+        return 7
+
+
+@pytest.mark.parametrize(
+    ("older_ms", "versions_ms", "asked"),
+    [
+        (None, 5, [("forget", 5, True)]),
+        (20_000 * DAY_MS, None, [("expire", "2024-10-04", True)]),
+        (None, None, []),
+    ],
+)
+def test_only_what_is_asked_for_goes(older_ms, versions_ms, asked):
+    table = Table()
+    summary = expire._expired(table, older_ms, versions_ms, dry_run=True)
+    assert table.asked == asked
+    assert summary.details["versions"] == (7 if versions_ms else 0)
+    assert (summary.records, summary.details["files"]) == ((30, 2) if older_ms else (0, 0))

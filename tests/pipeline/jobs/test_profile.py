@@ -6,7 +6,9 @@ import time
 
 import pytest
 
-from horolog.pipeline.jobs.profile import HOUR_MS, LATENESS_BOUNDS_MS, profile
+from horolog.commands.console import Console
+from horolog.pipeline.jobs.profile import HOUR_MS, LATENESS_BOUNDS_MS, Profile, _every_hour, _no_fold, _show, profile
+from tests.pipeline.reading.test_offline import log_of
 from tests.support.names import unique
 
 NOW_MS = time.time_ns() // 1_000_000
@@ -103,3 +105,27 @@ def test_what_cannot_be_profiled_is_said_in_a_sentence(run, spark, produce):
     empty = unique("empty")
     produce(empty, [])
     assert run("profile", "--topic", empty).code == 4
+
+
+def test_a_topic_without_hours_or_late_records_is_shown(capsys):
+    bars = [{"over_ms": None, "up_to_ms": 0, "records": 0}, {"over_ms": 0, "up_to_ms": None, "records": 0}]
+    found = Profile("t", 1, 1, 0, 0, 0, {}, bars, [], [])
+    assert _every_hour(found, 48) == ([], [])
+    _show(found, Console())
+    said = capsys.readouterr().out
+    assert "lateness" in said
+    assert "of the late ones" not in said
+    assert _no_fold(2, 4) == "nothing in 3 of the steps"
+
+
+def test_only_the_last_hours_are_shown_with_those_between():
+    hours = [{"hour_ms": hour * HOUR_MS, "records": hour} for hour in (1, 90, 100)]
+    shown, counts = _every_hour(Profile("t", 3, 0, 0, 0, 0, {}, [], hours, []), 12)
+    assert (shown[0], shown[-1], len(shown)) == (89 * HOUR_MS, 100 * HOUR_MS, 12)
+    assert [count for count in counts if count] == [90, 100]
+
+
+def test_files_without_records_of_a_range_are_told(spark, run, tmp_path):
+    folder, _ = log_of(tmp_path, segments=1)
+    refused = run("profile", "--topic", "topic", "--dir", folder, "--since", "2099-01-01")
+    assert (refused.code, "has no records in that range" in refused.err) == (4, True), refused.err

@@ -1,6 +1,7 @@
 """What was archived goes to a topic again with the times that it had, and what would be lost is said before anything is sent."""
 
 import asyncio
+import importlib
 import json
 import os
 import random
@@ -17,7 +18,9 @@ from horolog.client.producing.producer import Producer
 from horolog.pipeline.jobs import Settings, merging, replay
 from horolog.pipeline.jobs.replay import Range, prepare
 from horolog.pipeline.jobs.topic_rules import rules_at
-from horolog.pipeline.tables.table import FORMATS
+from horolog.pipeline.stores.object_stores import Place
+from horolog.pipeline.stores.store import files_of
+from horolog.pipeline.tables.table import FORMATS, TableError
 from tests.support.names import unique
 from tests.support.style import PROJECT
 
@@ -538,3 +541,36 @@ def test_a_replay_that_is_killed_again_and_again_is_gone_on_with(
         assert found == expected
     assert sorted(set(found)) == sorted(set(expected))
     assert ended.json["sent_twice"] == len(found) - len(expected)
+
+
+replay_module = importlib.import_module("horolog.pipeline.jobs.replay")  # the front has the function
+
+
+@pytest.mark.parametrize(
+    ("file", "kind"),
+    [
+        ("_delta_log/0.json", "delta"),
+        ("_horolog/commits/1.json", "parquet"),
+        ("date=2026-11-17/x.parquet", "parquet"),
+        ("t-0/0.log", "segments"),
+        ("0.log", "segments"),
+        ("other/x", None),
+    ],
+)
+@pytest.mark.parametrize("on", ["disk", "store"])
+def test_what_a_folder_holds_is_known_by_its_names(tmp_path, file, kind, on):
+    pytest.importorskip("fsspec")
+    place = str(tmp_path) if on == "disk" else Place.of(f"memory://{unique('held')}")
+    files_of(place).create(file, b"")
+    if kind is not None:
+        assert replay_module.kind_of(place) == kind
+        return
+    with pytest.raises(TableError, match="holds neither an archive nor segment files"):
+        replay_module.kind_of(place)
+
+
+def test_a_catalogue_on_disk_is_one_of_iceberg_and_nothing_is_nothing(tmp_path):
+    (tmp_path / "catalog.db").write_bytes(b"")
+    assert replay_module.kind_of(f"file://{tmp_path}") == "iceberg"
+    with pytest.raises(TableError, match="is no folder"):
+        replay_module.kind_of(str(tmp_path / "none"))

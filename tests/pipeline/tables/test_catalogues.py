@@ -180,3 +180,35 @@ def test_files_are_opened_with_the_keys_of_the_catalogue_or_else_with_those_of_o
         return
     known = dict(found.settings)
     assert (known["access_key_id"], known.get("session_token")) == (expected, None), "keys of two are never mixed"
+
+
+class Session:
+    """Of Spark, with these options of Hadoop."""
+
+    def __init__(self, **options):
+        self.options = options
+        self._jsc = self
+
+    def hadoopConfiguration(self):
+        return self
+
+    def getPropsWithPrefix(self, prefix):
+        return {name.removeprefix(prefix): value for name, value in self.options.items() if name.startswith(prefix)}
+
+
+def test_files_are_opened_with_the_properties_of_their_location():
+    spark = Session(**{"fs.s3a.access.key": "k", "fs.s3a.path.style.access": "true", "dfs.x": "1"})
+    assert catalogues.file_properties(spark, None)["s3.access-key-id"] == "k"
+    assert catalogues.file_properties(spark, "s3a://b/t")["s3.access-key-id"] == "k"
+    assert catalogues.file_properties(spark, "s3a:///t") == {}
+    assert catalogues.file_properties(spark, "/a/folder")["s3.access-key-id"] == "k"
+
+
+def test_a_location_is_a_path_or_a_place():
+    spark = Session(**{"fs.s3a.access.key": "k", "fs.s3a.path.style.access": "true"})
+    assert place_at("/a%20b", spark, {}) == "/a%20b"
+    assert place_at("file:///a b", spark, {}) == "/a b"
+    assert place_at("hdfs://name/t", spark, {"dfs.x": 1}).url == "hdfs://name/t"
+    own = place_at("s3://b/t", spark, {"s3.access-key-id": "own", "s3.secret-access-key": "s"})
+    assert dict(own.settings)["access_key_id"] == "own"
+    assert dict(place_at("s3://b/t", spark, {}).settings)["access_key_id"] == "k"

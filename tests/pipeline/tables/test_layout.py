@@ -234,3 +234,8 @@ def test_folders_that_cannot_be_are_refused(words, said, capsys):
 
     ended = run_typed(capsys, "pipeline", "archive", "--topic", "t", "--to", "/nowhere", *words)
     assert (ended.code, said in ended.err) == (2, True), ended.err
+
+
+def test_a_range_without_ends_has_all_rows():
+    assert in_any_zone("rows", None, None) == "rows"
+    assert BY_DATE.in_range("rows", None, None) == "rows"

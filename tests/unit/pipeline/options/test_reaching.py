@@ -82,3 +82,7 @@ def test_what_follows_uses_the_same_client(session_broker):
 
     require_broker(session_broker.address, options(30_000), look)
     assert [broker.port for broker in seen[0].brokers] == [int(session_broker.address.rpartition(":")[2])]
+
+
+def test_a_broker_that_answers_is_enough(session_broker):
+    require_broker(session_broker.address, options(30_000))

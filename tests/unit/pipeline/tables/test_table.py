@@ -1,5 +1,8 @@
 """What every table has: offsets in its commits, and a kind that its name opens."""
 
+import sys
+from types import SimpleNamespace
+
 import pytest
 
 from horolog.client.values.types import TopicPartition
@@ -60,3 +63,42 @@ def test_a_range_of_times_is_in_the_grammar_of_the_command_line(monkeypatch):
     assert asked == ["parquet", "parquet", "iceberg", "delta"]
     with pytest.raises(OptionError, match=r"^until: 'soon'"):
         table(None, "/t", until="soon")
+
+
+class Opened:
+    """A table that notes how it was made."""
+
+    def __init__(self, *given):
+        self.given = given
+        self.is_open = False
+
+    def open(self):
+        self.is_open = True
+
+
+@pytest.fixture
+def kinds(monkeypatch):
+    """Tables of every kind, without the libraries that they need."""
+    for kind, name in (("parquet", "ParquetTable"), ("delta", "DeltaFolder"), ("iceberg", "IcebergFolder")):
+        made = SimpleNamespace(**{name: type(kind, (Opened,), {})})
+        monkeypatch.setitem(sys.modules, f"horolog.pipeline.tables.{kind}", made)
+
+
+@pytest.mark.parametrize(
+    ("kind", "checkpoint", "given"),
+    [
+        ("parquet", None, ("/t", "spark", None)),
+        ("parquet", "/c", ("/t", "spark", "/c")),
+        ("delta", None, ("/t", "spark")),
+        ("iceberg", None, ("/t", "spark")),
+    ],
+)
+def test_a_table_is_opened_by_its_kind(kinds, kind, checkpoint, given):
+    found = open_table(kind, "/t", "spark", checkpoint)
+    assert (type(found).__name__, found.given, found.is_open) == (kind, given, True)
+
+
+def test_a_table_of_a_catalogue_is_one_of_iceberg(kinds):
+    named = object()
+    found = open_table("iceberg", named, "spark")
+    assert (type(found).__name__, found.given, found.is_open) == ("iceberg", (named, "spark"), True)
