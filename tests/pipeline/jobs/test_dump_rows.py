@@ -5,14 +5,17 @@ import datetime as dt
 import time
 from dataclasses import replace
 
+import pyarrow as pa
 import pytest
 
 from horolog.client.wire.client import Client
+from horolog.pipeline.jobs import dump_rows
 from horolog.pipeline.jobs.dump_files import SparkRows, WholeRows
 from horolog.pipeline.jobs.dump_pieces import GRAINS, Piece
 from horolog.pipeline.jobs.dump_rows import PiecedRows, look, rows_of_pieces, size_of, with_grains
 from horolog.pipeline.jobs.lanes import Lanes, begin, end_sum, noted_of
 from horolog.pipeline.jobs.topic_rules import Counts, rules_at
+from tests.pipeline.spark_here import Frame
 from tests.support.names import unique
 
 NOW_MS = time.time_ns() // 1_000_000
@@ -142,3 +145,56 @@ def test_rows_are_the_same_in_this_process(dump):
     assert [(bytes(row.key), row.timestamp_ms) for row in found] == [
         (b"k%d" % n, FIRST_MS + n * 1000) for n in range(2, COUNT)
     ]
+
+
+class Times(Frame):
+    """Times in microseconds, as Spark gives them to a task."""
+
+    def __init__(self, *micros):
+        super().__init__(
+            [pa.RecordBatch.from_pydict({"t": list(micros[:2])}), pa.RecordBatch.from_pydict({"t": list(micros[2:])})]
+        )
+
+    def select(self, *_):
+        return self
+
+
+def test_a_task_counts_the_rows_of_each_piece(spark):
+    pieces = [Piece(None, 10), Piece(10, 20), Piece(20, None)]
+    assert rows_of_pieces(Times(1, 10, 19, 20, 99), pieces) == [1, 2, 2]
+    assert rows_of_pieces(Times(5, 6, 7), [Piece()]) == [3]
+
+
+class Sorted:
+    """The rows of a piece, in order."""
+
+    def __init__(self, *members):
+        self.members = members
+
+    def mapInArrow(self, function, schema):
+        columns = [list(column) for column in zip(*self.members, strict=True)] or [[], [], []]
+        names = ["key", "value", "timestamp_ms"]
+        return Frame(function(iter([pa.RecordBatch.from_pydict(dict(zip(names, columns, strict=True)))])))
+
+    def toLocalIterator(self):
+        return iter(self.members)
+
+
+def test_a_piece_begins_where_the_one_before_it_has_ended(monkeypatch):
+    members = {"first": [(b"a", b"1", 5), (None, b"2", 6)], "second": [(b"b", None, 7)]}
+    taken = []
+
+    def send(lanes, lane, rows):
+        found = list(rows)
+        taken.extend((row.position, row.key, row.value, row.timestamp_ms) for row in found)
+        return pa.RecordBatch.from_pylist([{"lane": lane, "records": len(found), "size_bytes": 1, "last_ms": 7}])
+
+    monkeypatch.setattr(dump_rows, "sent_batch", send)
+    monkeypatch.setattr(PiecedRows, "in_order", lambda self, piece: Sorted(*members[piece]))
+    rows = PiecedRows(None, ["first", "second"], 40, Counts(3))
+    sent = rows.in_tasks("lanes", [0]).collect()
+    assert [(one.lane, one.records) for one in sent] == [(0, 2), (0, 1)]
+    assert taken == [(40, b"a", b"1", 5), (41, None, b"2", 6), (42, b"b", None, 7)]
+    ((lane, here),) = rows.here([0])
+    assert (lane, [(row.position, row.value) for row in here]) == (0, [(40, b"1"), (41, b"2"), (42, None)])
+    assert rows.counts(None, 0, exactly=True) == Counts(3)

@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 from contextlib import contextmanager
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import example, given, settings
@@ -21,15 +22,19 @@ from horolog.client.consuming.consumer import Consumer
 from horolog.client.producing.produce import build_produce
 from horolog.client.producing.producer import Producer
 from horolog.client.values.errors import KafkaError
-from horolog.client.values.types import TopicPartition
+from horolog.client.values.types import EARLIEST, Committed, TopicPartition
 from horolog.client.wire.client import Client
+from horolog.client.wire.fetch import RawFetch
 from horolog.client.wire.versions import Versioned
+from horolog.commands.errors import CommandError, NotFoundError
+from horolog.pipeline.jobs import mirror_copy, mirror_groups
 from horolog.pipeline.jobs.mirror import mirror
 from horolog.pipeline.jobs.mirror_copy import Link, Piece, Progress, copy_piece, fenced, rounds
 from horolog.pipeline.jobs.mirror_groups import Seen, Span, move
 from horolog.pipeline.jobs.mirror_target import MirrorRefused
 from horolog.protocol.apis import ApiKey
 from horolog.protocol.errors import ErrorCode
+from horolog.protocol.records.compression import CODEC_NAMES, Codec
 from tests.pipeline import samples
 from tests.support.names import unique
 from tests.support.style import PROJECT
@@ -696,3 +701,129 @@ def test_a_broker_that_finds_nothing_where_something_is_makes_no_group_lose_anyt
     source, target = MemoryLog([1, 2, 3, 4]), Blind([1, 2, 3, 4])
     moved = asyncio.run(move(PLACE, source, target, 2, 0, Progress(4, 0)))
     assert (moved.offset_to, moved.again.records) == (0, 2)
+
+
+def test_why_a_record_was_not_written_is_one_line():
+    refused = KafkaError(ErrorCode.INVALID_TIMESTAMP, "it is too old")
+    assert mirror_copy.reason_of(refused) == (
+        "INVALID_TIMESTAMP: it is too old (a bound of the topic on B refuses its time)"
+    )
+    assert mirror_copy.reason_of(KafkaError(ErrorCode.CORRUPT_MESSAGE, "bad")) == "CORRUPT_MESSAGE: bad"
+    assert mirror_copy.reason_of(ValueError("odd")) == "ValueError: odd"
+
+
+def test_every_outcome_of_a_write_is_looked_at():
+    async def outcomes():
+        loop = asyncio.get_running_loop()
+        made = [loop.create_future() for _ in range(4)]
+        made[0].set_result(1)
+        made[1].set_exception(ValueError("odd"))
+        made[2].cancel()
+        return [str(error) for error in mirror_copy.failures_of(made)]
+
+    assert asyncio.run(outcomes()) == ["odd"]
+
+
+class Fetching:
+    """A client whose fetches bring this."""
+
+    def __init__(self, data):
+        self.data = data
+
+    async def fetch_raw(self, *_, **__):
+        return RawFetch(0, 0, 0, [], memoryview(self.data))
+
+
+def test_a_range_of_which_nothing_comes_is_not_waited_for_forever(monkeypatch):
+    monkeypatch.setattr(mirror_copy, "_FRUITLESS_FETCHES", 3)
+
+    async def read():
+        return [records async for records, _ in mirror_copy.visible(Fetching(b""), PLACE, 5, 9)]
+
+    with pytest.raises(mirror_copy.MirrorFailed, match="nothing came of the offsets from 5 up to 9"):
+        asyncio.run(read())
+
+
+def test_a_batch_that_cannot_be_read_does_not_say_its_codec():
+    with pytest.raises(mirror_copy.MirrorFailed, match="at offset 7: "):
+        asyncio.run(mirror_copy.codec_at(Fetching(bytes(100)), PLACE, 7))
+    assert CODEC_NAMES[asyncio.run(mirror_copy.codec_at(Fetching(b""), PLACE, 7))] == Codec.NONE
+
+
+class Groups:
+    """An admin client of a cluster with one group."""
+
+    def __init__(self, members=(), committed=None):
+        self.members = members
+        self.committed = committed or {}
+        self.set_to = {}
+
+    async def describe_groups(self, groups):
+        return {group: SimpleNamespace(members=list(self.members)) for group in groups}
+
+    async def group_offsets(self, group, places=None, *, stable=False):
+        return {place: Committed(offset, "") for place, offset in self.committed.items()}
+
+    async def alter_group_offsets(self, group, offsets):
+        self.set_to = offsets
+
+
+def test_a_group_has_read_something_on_a_and_has_no_members_on_b():
+    read = Groups(["member"], {PLACE: 5})
+    assert asyncio.run(mirror_groups.check_groups(read, Groups(), ["g"], "t")) == ["g"]
+    assert asyncio.run(mirror_groups.check_groups(Groups((), {PLACE: 5}), Groups(), ["g"], "t")) == []
+    with pytest.raises(NotFoundError, match="group 'g' has committed nothing of t"):
+        asyncio.run(mirror_groups.check_groups(Groups(), Groups(), ["g"], "t"))
+    with pytest.raises(mirror_groups.GroupTaken, match="has members where it is to go"):
+        asyncio.run(mirror_groups.check_groups(read, Groups(["member"]), ["g"], "t"))
+
+
+def test_a_group_that_has_gone_on_is_left_alone():
+    moved = [mirror_groups.Moved(PLACE, 5, 3, None, Span(0, None, None), 0, 0)]
+    target, link = Groups((), {PLACE: 4}), Link("a:1", "b:1", "m")
+    with pytest.raises(mirror_groups.GroupTaken, match="has gone on where it is to go"):
+        asyncio.run(mirror_groups.move_group(Groups(), target, link, "g", "t", slack_ms=0, moved_before=moved))
+
+
+def test_a_partition_that_is_not_mirrored_cannot_be_gone_on_with():
+    source, link = Groups((), {PLACE: 5, TopicPartition("other", 0): 1}), Link("a:1", "b:1", "m")
+    with pytest.raises(CommandError, match="t-0 is not mirrored, so group 'g' cannot continue there"):
+        asyncio.run(mirror_groups.move_group(source, Groups(), link, "g", "t", slack_ms=0))
+
+
+def test_a_partition_on_a_broker_is_seen_as_its_readers_see_it(monkeypatch):
+    """Times of the records at offsets 0 to 3; -1 is none."""
+    times = [10, -1, 30, -1]
+
+    async def visible(client, place, start, end, size):
+        yield [SimpleNamespace(offset=at, timestamp_ms=times[at]) for at in range(start, min(end, 2))], 2
+        yield [SimpleNamespace(offset=at, timestamp_ms=times[at]) for at in range(max(start, 2), end)], end
+
+    async def list_offsets(client, places, isolation):
+        return {place: SimpleNamespace(offset=0) if ms <= 30 else None for place, ms in places.items()}
+
+    async def ends(client, places, isolation):
+        return {place: 0 if which == EARLIEST else 4 for place, which in places.items()}
+
+    monkeypatch.setattr(mirror_groups, "visible", visible)
+    monkeypatch.setattr(mirror_groups, "list_offsets", list_offsets)
+    monkeypatch.setattr(mirror_groups, "ends", ends)
+    monkeypatch.setattr(mirror_groups, "_FIRST_WINDOW", 1)
+
+    async def look():
+        log = await mirror_groups.BrokerLog.open(None, PLACE)
+        return (
+            (log.first, log.end),
+            [await log.next(1), await log.next(4)],
+            [await log.previous_with_time(offset) for offset in (4, 2, 0)],
+            [await log.at(20), await log.at(99), await log.at(10, 1)],
+            await log.span(0, 9),
+            await log.span(1, 2),
+        )
+
+    ends_of, following, before, late, whole, part = asyncio.run(look())
+    assert ends_of == (0, 4)
+    assert following == [Seen(1, -1), None]
+    assert before == [Seen(2, 30), Seen(0, 10), None]
+    assert late == [Seen(2, 30), None, Seen(2, 30)]
+    assert (whole, part) == (Span(4, 10, 30), Span(1, None, None))

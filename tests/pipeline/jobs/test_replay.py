@@ -9,13 +9,19 @@ import signal
 import subprocess
 import sys
 import time
-from contextlib import nullcontext
+from contextlib import ExitStack, nullcontext
+from types import SimpleNamespace
 
 import pytest
 
 from horolog import pipeline
 from horolog.client.producing.producer import Producer
-from horolog.pipeline.jobs import Settings, merging, replay
+from horolog.client.values.types import TopicPartition
+from horolog.commands.errors import CommandError
+from horolog.pipeline.jobs import Settings, loading, merging, replay
+from horolog.pipeline.jobs import replayed as sources
+from horolog.pipeline.jobs.lanes import SendFailed
+from horolog.pipeline.jobs.loading import Gap, Load, NotSent, Share, refuse_losses
 from horolog.pipeline.jobs.replay import Range, prepare
 from horolog.pipeline.jobs.topic_rules import rules_at
 from horolog.pipeline.stores.object_stores import Place
@@ -574,3 +580,72 @@ def test_a_catalogue_on_disk_is_one_of_iceberg_and_nothing_is_nothing(tmp_path):
     assert replay_module.kind_of(f"file://{tmp_path}") == "iceberg"
     with pytest.raises(TableError, match="is no folder"):
         replay_module.kind_of(str(tmp_path / "none"))
+
+
+@pytest.mark.parametrize(
+    ("gap", "said"),
+    [
+        (Gap("t-0", 5, 9, 4), "t-0 was sent up to 5, but begins at 9 now: 4 offsets are gone"),
+        (Gap("t-0", 5, None, 4), "t-0 was sent up to 5, and 4 records behind that are no longer in the table"),
+        (Gap("t-0", 5, 9, 0), "t-0 was sent up to 5, where its range was over, and begins at 9 now: records"),
+    ],
+)
+def test_a_gap_is_told_in_one_sentence(gap, said):
+    assert str(gap).startswith(said)
+
+
+def test_losses_are_refused_and_nothing_else():
+    refuse_losses(SimpleNamespace(losses=[]))
+    with pytest.raises(NotSent, match="one; two; nothing was sent"):
+        refuse_losses(SimpleNamespace(losses=["one", "two"]))
+
+
+def test_a_row_that_is_refused_at_a_rate_ends_the_job_with_its_reason(monkeypatch):
+    async def fails(lanes, lane, members, turn):
+        raise SendFailed(f"topic t: lane {lane} is refused")
+
+    monkeypatch.setattr(loading, "send_lane", fails)
+    rows = SimpleNamespace(here=lambda numbers: iter([(lane, iter(())) for lane in numbers]))
+    share = Share(rows, None, range(3, 4), {})
+    load = Load("replay", "t", "/x", [share], None)
+    with pytest.raises(CommandError, match="topic t: lane 3 is refused"):
+        list(load._sent(share, Settings(rate=5), None))
+
+
+def test_what_is_held_for_a_load_is_let_go_at_its_end():
+    ended, held = [], ExitStack()
+    held.callback(ended.append, 1)
+    with Load("replay", "t", "/x", [], None, held=held) as load:
+        assert (load.sent_before, ended) == (0, [])
+    assert ended == [1]
+
+
+def test_the_partitions_that_a_table_knows_are_those_of_its_offsets():
+    places = {("t", 0): 5, ("t", 2): 9, ("u", 0): 1}
+    offsets = {TopicPartition(*place): offset for place, offset in places.items()}
+    table = SimpleNamespace(offsets=lambda: offsets, topic_ids=lambda: {"t": "id"})
+    assert sources._known(None, None) == {}
+    assert sources._known(table, None) == {("t", "id"): 3, ("u", None): 1}
+    assert sources._known(table, "u") == {("u", None): 1}
+
+
+def test_hidden_files_of_a_folder_are_no_rows(tmp_path):
+    store = files_of(str(tmp_path))
+    for name in ("date=1/a.parquet", "date=1/_tmp/b.parquet", ".c.parquet", "d.txt"):
+        store.create(name, b"")
+    asked = SimpleNamespace(source=str(tmp_path))
+    ((_, names),) = sources._plain_files(asked)
+    assert names == ["date=1/a.parquet"]
+
+
+def test_a_table_is_read_as_what_it_is(monkeypatch, tmp_path):
+    opened = []
+    table = SimpleNamespace(rows=lambda since, until: (since, until))
+    monkeypatch.setattr(sources, "open_table", lambda *given: opened.append(given) or table)
+    place = Place.of("s3a://b/t", {}, {})
+    for source, folder in ((str(tmp_path), str(tmp_path)), (f"file://{tmp_path}", str(tmp_path)), (place, "s3a://b/t")):
+        asked = SimpleNamespace(kind="delta", source=source, spark="spark", times=(5, 9))
+        assert sources._rows(asked) == (5, 9)
+        assert opened.pop() == ("delta", folder, "spark")
+    named = SimpleNamespace()
+    assert sources._folder(named) is named
