@@ -1,13 +1,18 @@
 """Progress of jobs: a line that is drawn again at a terminal, lines elsewhere if they are asked for, and silence if not."""
 
 import argparse
+import asyncio
+import importlib.util
 import io
+import json
 
 import pytest
 
 from horolog.commands.console import Console
+from horolog.commands.errors import CommandError, NotFoundError, UsageError
 from horolog.pipeline.jobs import common
-from horolog.pipeline.spark import spark_session
+from horolog.pipeline.spark import spark_session, spark_versions
+from tests.support.names import unique
 
 
 class Screen(io.StringIO):
@@ -110,3 +115,136 @@ Caused by: java.io.IOException: No space left on device
 )
 def test_the_cause_of_a_failure_is_one_line(text, cause):
     assert common._cause(text) == cause
+
+
+def parsed(*words):
+    parser = argparse.ArgumentParser()
+    common.add_common(parser)
+    common.add_range(parser)
+    common.add_catalogue(parser)
+    return parser.parse_args([str(word) for word in words])
+
+
+def test_the_arguments_that_jobs_share():
+    arguments = parsed("--bootstrap", "h:1", "-t", "orders", "--since", "1970-01-02", "--conf", "a=b")
+    assert common.one_topic(arguments) == "orders"
+    assert common.times_of(arguments, Console(err=io.StringIO()))[1] is None
+    assert (arguments.conf, arguments.progress, arguments.quick, arguments.master) == (["a=b"], False, False, None)
+    arguments.security = None
+    assert str(common.brokers_of(arguments)) == "h:1"
+    for topics in ((), ("-t", "a", "-t", "b")):
+        with pytest.raises(UsageError, match="one --topic is expected, not"):
+            common.one_topic(parsed(*topics))
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--table", "n.t"), "--table and --catalog-set say which table of which catalogue"),
+        (("--catalog-set", "uri=x"), "--table and --catalog-set say which table of which catalogue"),
+        (("--catalog", "c"), "the catalogue c has many tables"),
+        (("--catalog", "c", "--table", "unqualified"), "unqualified"),
+    ],
+)
+def test_a_table_of_a_catalogue_that_cannot_be_is_refused(words, said):
+    with pytest.raises(UsageError, match=said):
+        common.catalogue_table(parsed(*words))
+
+
+def test_a_table_of_a_catalogue_has_its_name():
+    assert common.catalogue_table(parsed()) is None
+    assert common.catalogue_table(parsed("--catalog", "c", "--table", "n.t")).table == "n.t"
+
+
+@pytest.fixture
+def no_session(monkeypatch):
+    sql = pytest.importorskip("pyspark.sql")
+    monkeypatch.setattr(sql.SparkSession, "getActiveSession", staticmethod(lambda: None))
+    made = Session()
+    monkeypatch.setattr(spark_session, "session", made)
+    return made
+
+
+def test_what_is_not_installed_is_told_before_anything_else(monkeypatch):
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(CommandError, match="pyspark, pyarrow, pandas is not installed"), common.spark_of(parsed()):
+        pass
+
+
+def test_a_spark_that_is_too_old_is_told(monkeypatch, no_session):
+    def refuse():
+        raise spark_versions.UnsupportedSparkError("horolog needs Spark 4.0 or newer")
+
+    monkeypatch.setattr(spark_versions, "require_data_sources", refuse)
+    with pytest.raises(CommandError, match=r"needs Spark 4\.0 or newer"), common.spark_of(parsed()):
+        pass
+    assert no_session.asked == []
+
+
+@pytest.mark.parametrize(("port", "master"), [(None, "local[*]"), ("1234", None)])
+def test_within_spark_submit_spark_says_where_it_runs(monkeypatch, no_session, port, master):
+    if port is None:
+        monkeypatch.delenv("PYSPARK_GATEWAY_PORT", raising=False)
+    else:
+        monkeypatch.setenv("PYSPARK_GATEWAY_PORT", port)
+    with common.spark_of(parsed()):
+        pass
+    assert no_session.asked[0][0] == master
+
+
+def test_a_running_session_is_used_and_left_running(monkeypatch, no_session):
+    sql = pytest.importorskip("pyspark.sql")
+    monkeypatch.setattr(sql.SparkSession, "getActiveSession", staticmethod(lambda: "running"))
+    with common.spark_of(parsed()) as spark:
+        assert spark == "running"
+    assert no_session.asked == []
+
+
+def test_an_error_of_spark_is_one_line_and_the_session_ends_even_if_java_has_gone(monkeypatch, no_session):
+    errors = pytest.importorskip("pyspark.errors")
+
+    def stop():
+        no_session.asked.append("stopped")
+        raise OSError("Java has gone")
+
+    no_session.stop = stop
+    with pytest.raises(CommandError, match=r"^Spark gave up: ValueError: odd$"), common.spark_of(parsed()):
+        raise errors.PySparkException("Traceback\n  File x\nValueError: odd\n")
+    assert no_session.asked[-1] == "stopped"
+
+
+def test_a_missing_topic_is_told_before_spark_starts(session_broker, run):
+    arguments, topic = parsed("--bootstrap", session_broker.address), unique("there")
+    arguments.security = None
+    assert run("create", topic, command=("topics",)).code == 0
+    asyncio.run(common.require_topics(arguments, [topic]))
+    with pytest.raises(NotFoundError, match="no-such-topic"):
+        asyncio.run(common.require_topics(arguments, [topic, "no-such-topic"]))
+
+
+def test_a_job_ends_with_what_it_did(capsys):
+    summary = common.Summary("archive", 1500, 2_000_000, 2.0, {"sent_twice": 3})
+    common.show_summary(summary, Console())
+    assert capsys.readouterr().out == "archive: 1,500 records, 2.0 MB in 2.0 s (750/s)\n  sent twice: 3\n"
+    common.show_summary(common.Summary("archive"), Console())
+    assert capsys.readouterr().out == "archive: 0 records, 0.0 MB in 0.0 s (0/s)\n"
+    console = Console()
+    console.as_json = True
+    common.show_summary(summary, console)
+    assert json.loads(capsys.readouterr().out) == {
+        "job": "archive",
+        "records": 1500,
+        "bytes": 2_000_000,
+        "seconds": 2.0,
+        "sent_twice": 3,
+    }
+
+
+def test_progress_has_the_time_that_a_job_has_come_to():
+    progress = common.JobProgress(Console(err=io.StringIO()), None)
+    progress.advance(5, 10, 1_700_000_000_000)
+    progress.advance(1)
+    assert (progress.records, progress.size_bytes, progress.time_ms) == (6, 10, 1_700_000_000_000)
+    assert progress.seconds >= 0
+    assert "at 2023-11-14" in progress._line()
+    progress.clear()
