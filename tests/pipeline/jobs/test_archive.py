@@ -1,7 +1,9 @@
 """Archives hold every record once, under the date of its own time, whatever killed the job that wrote them."""
 
+import argparse
 import asyncio
 import datetime as dt
+import io
 import json
 import os
 import random
@@ -9,7 +11,9 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import nullcontext
 from pathlib import Path
+from types import SimpleNamespace
 
 import pyarrow as pa
 import pytest
@@ -18,7 +22,9 @@ from hypothesis import strategies as st
 
 from horolog.client.values.types import TopicPartition
 from horolog.client.wire.client import Client
-from horolog.pipeline.jobs.archive import Have, Job, plan, steps
+from horolog.commands.console import Console
+from horolog.commands.errors import UsageError
+from horolog.pipeline.jobs.archive import Have, Job, Lost, Wanted, plan, steps
 from horolog.pipeline.jobs.common import Summary
 from horolog.pipeline.stores import store
 from horolog.pipeline.tables import lock
@@ -526,3 +532,80 @@ def test_a_job_that_is_killed_again_and_again_archives_everything_once(spark, ru
     assert kills >= 2
     assert run("archive", "--topic", topic, "--to", folder).code == 0
     assert archived(spark, "parquet", folder) == consumed(run, topic)
+
+
+archive_module = sys.modules[Job.__module__]  # the front has the function
+
+
+class FakeForm:
+    """A form whose rows are decoded."""
+
+    typed = True
+    options = ()
+
+    def folders(self, has):
+        return has
+
+    def lacking(self, topics, columns):
+        return ["price", "name"]
+
+
+def test_columns_that_stay_empty_are_told():
+    told = []
+    place = TopicPartition("t", 0)
+    job = Job(None, "h:1", ["t"], FakeTable(), form=FakeForm())
+    job.tell_first(Wanted(Have({}, {}), {place: (0, 5)}), told.append)
+    assert told == ["the table has price, name, and nothing here says how; these are null in new rows"]
+
+
+def test_steps_end_when_they_are_told_to_and_broken_rows_are_counted(monkeypatch):
+    monkeypatch.setattr(archive_module, "read_step", lambda _, __, step, ___: step)
+    place, table, asked = TopicPartition("t", 0), FakeTable(), []
+    job = Job(None, "h:1", ["t"], table, step_records=4, form=FakeForm())
+    summary = Summary("archive", details={"commits": 0, "files": 0})
+    progress = SimpleNamespace(advance=lambda *given: asked.append(given))
+    ends = job.add(Wanted(Have({}, {}), {place: (0, 10)}), summary, progress, lambda: len(asked) == 2)
+    assert (ends, table.ranges) == ({place: 8}, [(0, 0, 4), (0, 4, 8)])
+    assert (summary.details["broken"], summary.details["commits"]) == (0, 2)
+
+
+@pytest.mark.parametrize(
+    ("have", "skip", "expected"), [(None, False, 7), (5, False, 5), (2, True, 3), (2, False, Lost), (11, True, Lost)]
+)
+def test_where_a_partition_of_offsets_3_to_10_begins(have, skip, expected):
+    place = TopicPartition("t", 0)
+    if expected is Lost:
+        with pytest.raises(Lost, match="the table has t-0 up to"):
+            archive_module._start(place, have, 7, 3, 10, skip)
+        return
+    assert archive_module._start(place, have, 7, 3, 10, skip) == expected
+
+
+def test_a_command_without_topics_is_refused():
+    with pytest.raises(UsageError, match="at least one --topic is expected"):
+        archive_module.run(argparse.Namespace(topic=[]), None)
+
+
+def test_a_job_that_follows_is_handed_its_table(monkeypatch, tmp_path):
+    made, pace = [], object()
+    monkeypatch.setattr(archive_module.archive_follow, "pace_of", lambda arguments, until_ms: pace)
+    monkeypatch.setattr(archive_module.archive_follow, "run", lambda *given: made.append(given) or 0)
+    monkeypatch.setattr(archive_module, "spark_of", lambda arguments: nullcontext("spark"))
+    monkeypatch.setattr(archive_module, "open_table", lambda *given: given)
+
+    async def there(arguments, topics):
+        assert topics == ["t"]
+
+    monkeypatch.setattr(archive_module, "require_topics", there)
+    parser = argparse.ArgumentParser()
+    archive_module.add_arguments(parser)
+    arguments = parser.parse_args(["--topic", "t", "--to", str(tmp_path), "--step", "7", "--skip-lost"])
+    arguments.security = None
+    assert archive_module.run(arguments, Console(err=io.StringIO())) == 0
+    ((job, given, _, _),) = made
+    assert (given, job.table, job.step_records, job.skip_lost) == (
+        pace,
+        ("parquet", str(tmp_path), "spark", None),
+        7,
+        True,
+    )

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from io import BytesIO
+from types import SimpleNamespace
 
 import fastavro
 import pytest
@@ -15,6 +16,8 @@ pytest.importorskip("pyspark")
 
 
 from horolog import pipeline
+from horolog.commands.errors import UsageError
+from horolog.pipeline.jobs import archive_form
 from horolog.pipeline.jobs.archive import Job
 from horolog.pipeline.jobs.archive_follow import Following, Pace
 from horolog.pipeline.jobs.archive_form import Form
@@ -294,3 +297,37 @@ def test_tables_in_a_bucket_grow_too(spark, run, produce, s3, tmp_path, monkeypa
             (1, 1, None),
             (21, 1 << 40, "there"),
         ]
+
+
+@pytest.mark.parametrize(
+    ("text", "zone"), [(None, None), ("utc", "UTC"), ("Europe/Berlin", "Europe/Berlin"), ("europe/berlin", None)]
+)
+def test_a_zone_is_one_that_other_readers_know(text, zone):
+    if text is not None and zone is None:
+        with pytest.raises(UsageError, match=r"^--zone: "):
+            archive_form._zone(text)
+        return
+    assert archive_form._zone(text) == zone
+
+
+@pytest.mark.parametrize("text", ["+02:00", "nowhere"])
+def test_an_offset_or_an_unknown_name_is_no_zone(text):
+    with pytest.raises(UsageError, match=r"^--zone: "):
+        archive_form._zone(text)
+
+
+def test_a_registry_is_that_of_the_command_line_with_its_credentials(monkeypatch):
+    access = SimpleNamespace(url="http://r", user_info="u:p", token=None, ca_file=None)
+    monkeypatch.setattr(archive_form, "registry_access", lambda arguments: access)
+    given = archive_form._registry(None)
+    assert (given["registry"], len(given)) == ("http://r", 2)
+    monkeypatch.setattr(archive_form, "registry_access", lambda arguments: None)
+    assert archive_form._registry(None) == {}
+
+
+def test_only_zones_other_than_utc_are_asked_of_java(monkeypatch):
+    asked = []
+    monkeypatch.setattr(archive_form.Folders, "check", lambda self, spark: asked.append((self.zone, spark)))
+    Form().check("spark", None)
+    Form(zone="Europe/Berlin").check("spark", None)
+    assert asked == [("Europe/Berlin", "spark")]

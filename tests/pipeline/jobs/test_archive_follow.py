@@ -1,5 +1,6 @@
 """An archive that goes on: rounds that add the news, wait for enough, outlast faults that pass, and end when they are told to."""
 
+import argparse
 import json
 import os
 import signal
@@ -12,9 +13,12 @@ import pytest
 
 from horolog.client.values.errors import KafkaError
 from horolog.client.values.types import TopicPartition
+from horolog.commands.console import Console
+from horolog.commands.errors import UsageError
 from horolog.pipeline.jobs import archive_follow
 from horolog.pipeline.jobs.archive import Have, Job, Wanted, plan
 from horolog.pipeline.jobs.archive_follow import Following, Pace
+from horolog.pipeline.jobs.common import Summary
 from horolog.pipeline.jobs.ending import Ending
 from horolog.pipeline.tables.lock import LockHeld, writing
 from horolog.pipeline.tables.table import FORMATS, CommitLost, open_table
@@ -346,3 +350,60 @@ def test_a_job_outlasts_its_broker_and_ends_cleanly_when_it_is_told_to(spark, pr
             os.killpg(job.pid, signal.SIGKILL)
             job.wait()
         broker.stop()
+
+
+@pytest.mark.parametrize(("seconds", "said"), [(None, "behind: 1,200 records"), (3.25, "behind: 1,200 records, 3.2 s")])
+def test_a_round_is_one_line(seconds, said):
+    line = str(archive_follow.Round(3, 5000, 2_000_000, 2, 4, 1.5, 1200, seconds))
+    assert line.startswith("round 3: 5,000 records, 2.0 MB in 1.5 s, 2 commits; ")
+    assert line.endswith(said)
+
+
+def follow_of(*words):
+    parser = argparse.ArgumentParser()
+    archive_follow.add_arguments(parser)
+    parser.add_argument("--compact", action="store_true")
+    parser.add_argument("--wait", default=0)
+    return parser.parse_args(list(words))
+
+
+def test_how_a_job_follows():
+    assert archive_follow.pace_of(follow_of(), 5) is None
+    assert archive_follow.pace_of(follow_of("--follow", "--every", "0s"), None) is None
+    pace = archive_follow.pace_of(follow_of("--follow"), None)
+    assert (pace.min_records, pace.min_bytes, pace.compact) == (1, 1, False)
+    own = archive_follow.pace_of(
+        follow_of("--follow", "--every", "2s", "--max-delay", "0s", "--min-records", "9"), None
+    )
+    assert (own.every_ms, own.max_delay_ms, own.min_records) == (2000, 0, 9)
+    with pytest.raises(UsageError, match="--follow and --until exclude each other"):
+        archive_follow.pace_of(follow_of("--follow"), 5)
+    with pytest.raises(UsageError, match="--min-records is for --follow"):
+        archive_follow.pace_of(follow_of("--min-records", "9"), None)
+
+
+@pytest.mark.parametrize("as_json", [True, False])
+def test_each_round_is_shown_and_the_summary_at_the_end(monkeypatch, capsys, as_json):
+    one = archive_follow.Round(1, 5, 10, 1, 1, 0.5, 0, None)
+
+    class Rounds:
+        summary = Summary("archive", 5)
+
+        def __init__(self, job, pace, ending, tell, progress):
+            assert progress(7).records == 0
+
+        def rounds(self):
+            return iter([one])
+
+    monkeypatch.setattr(archive_follow, "Following", Rounds)
+    console = Console()
+    console.as_json = as_json
+    assert archive_follow.run(None, None, argparse.Namespace(progress=False), console) == 0
+    said = capsys.readouterr()
+    if as_json:
+        first, last = map(json.loads, said.out.splitlines())
+        assert (first, last["job"]) == (one.as_json(), "archive")
+    else:
+        assert str(one) in said.err
+        assert said.out.startswith("archive: 5 records")
+    assert "ended as told" in said.err
