@@ -96,7 +96,7 @@ def test_another_job_at_the_table_is_told(spark, run, produce, tmp_path):
 
 
 class Table:
-    """A table that notes what is asked of it."""
+    """A table that notes the questions to it."""
 
     def __init__(self):
         self.asked = []
