@@ -80,7 +80,9 @@ class BucketBroker:
         around = StoreSurroundings(self.access, self, self.later, self.crew.nonce)
         self.watch = MembersWatch(joined.wal, around, lease, 2.0)
         self.journal.read = self.watch.journal_read
-        self.membership = BucketMembership(joined, self.journal, self.watch, self.timer, self.fenced_by.append)
+        self.membership = BucketMembership(
+            "cluster", joined, self.journal, self.watch, self.timer, self.fenced_by.append
+        )
         file = ClusterFile(self.storage, "/data")
         self.cluster = StoreCluster("cluster", self.settings, self.logs, file, self.membership, self.crew.new_id)
         self.cluster.lead_by(EmptyLogs(self), lease, self.later)

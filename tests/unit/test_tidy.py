@@ -215,12 +215,6 @@ def test_every_file_of_data_configuration_and_docs_is_named(files):
 
 
 LONE = {
-    "broker/bucket/store_cluster.py: StoreCluster": "brokers over a store are simulated before they are served",
-    "broker/bucket/store_cluster.py: lead_by": "brokers over a store are simulated before they are served",
-    "broker/bucket/members_watch.py: journal_read": "brokers over a store are simulated before they are served",
-    "broker/bucket/members_watch.py: wal_ended": "brokers over a store are simulated before they are served",
-    "broker/handlers/broker_heartbeat.py: handler_of": "brokers over a store are simulated before they are served",
-    "broker/bucket/registration.py: Registration": "brokers over a store are simulated before they are served",
     "broker/coordination/timers.py: next_due": "a loop of somebody else's asks: the simulation's, a test's",
     "broker/log/storage/storage.py: open_files": "tests hold the bound on descriptors against it",
     "console/rendering.py: dump_bytecode": "Jinja calls it",

@@ -3,6 +3,7 @@
 __all__ = [
     "app",
     "hot_path",
+    "over_store",
     "process",
     "start_notes",
 ]

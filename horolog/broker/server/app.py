@@ -26,7 +26,6 @@ from horolog.broker.base.own_thread import OwnThread
 from horolog.broker.base.periodic import Periodic
 from horolog.broker.base.topic_names import GROUP_OFFSETS, SHARE_GROUP_STATE, TRANSACTION_STATE
 from horolog.broker.cluster.cluster import Cluster, Created
-from horolog.broker.cluster.hand_over import HandOvers
 from horolog.broker.cluster.left_folders import NoRoomToMerge
 from horolog.broker.cluster.new_topics import NewTopic
 from horolog.broker.cluster.placement import Placement
@@ -94,8 +93,14 @@ END = object()
 class AdvertisedEndpoints:
     """The addresses advertised to clients of each listener; this broker's ports are known once its listeners are bound."""
 
-    def __init__(self, addresses: dict[str, Address], ports: Mapping[str, Mapping[int, int]]) -> None:
+    def __init__(
+        self,
+        addresses: dict[str, Address],
+        ports: Mapping[str, Mapping[int, int]],
+        address_of: Callable[[str, int], tuple[str, int] | None] = lambda _listener, _node: None,
+    ) -> None:
         """`ports` of each listener by node: brokers on one host have the same address but for it."""
+        self._address_of = address_of
         self._addresses = addresses
         self._ports = ports
 
@@ -106,6 +111,8 @@ class AdvertisedEndpoints:
             self._addresses[listener.name] = Address(told.name, told.protocol, told.host, listener.port)
 
     def advertised(self, listener: str, node: int) -> tuple[str, int]:
+        if (elsewhere := self._address_of(listener, node)) is not None:
+            return elsewhere
         address = self._addresses[listener]
         return address.host, self._ports.get(listener, {}).get(node, address.port)
 
@@ -136,8 +143,9 @@ class Broker:
         own_storage = _of_workers(storage)
         file = ClusterFile(storage, data_dirs[0], lambda: [folder.path for folder in self.logs.folders.usable()])
         membership = process.membership(self.logs, file)
-        self._endpoints = AdvertisedEndpoints(advertised_addresses(settings, socket.gethostname()), process.ports)
-        self.cluster = Cluster(self.logs.cluster_id, settings, self.logs, file, membership)
+        addresses = advertised_addresses(settings, socket.gethostname())
+        self._endpoints = AdvertisedEndpoints(addresses, process.ports, process.address_of)
+        self.cluster = process.new_cluster(self.logs.cluster_id, settings, self.logs, file, membership)
         self.placement = Placement(self.cluster, self._endpoints, membership.members)
         self._follow(membership)
         self.authorizer = authorizer_of(settings)
@@ -160,7 +168,9 @@ class Broker:
             settings.max_incremental_fetch_session_cache_slots, clock, settings.horolog_fetch_session_partitions_max
         )
         self._loop = loop
-        self.hand_overs = HandOvers(self.cluster, self.placement, process.peers, self.committer, self.workers, loop)
+        self.hand_overs = process.hand_overs(
+            self.cluster, self.placement, process.peers, self.committer, self.workers, loop
+        )
         self.turns = KeyedQueue()
         self.sent_back = RetryGuard(clock.monotonic)
         self.quotas = ClientQuotas(settings, clock.monotonic, self.metrics, process.brokers)
@@ -177,7 +187,7 @@ class Broker:
         self.started_ms = clock.wall_ms()
         self.metrics_server: MetricsServer | None = None
         self.upkeep = Upkeep(self, expiry_clock, storage, own_storage, loop)
-        self.dispatcher = Dispatcher(self)
+        self.dispatcher = Dispatcher(self, process.handlers)
 
     def __repr__(self) -> str:
         return f"<Broker {self.settings.node_id} of {self.cluster!r} on {self.listeners}>"

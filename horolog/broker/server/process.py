@@ -11,17 +11,21 @@ from typing import TYPE_CHECKING
 
 from horolog.base.clock import Clock
 from horolog.broker.base.own_thread import Beside
+from horolog.broker.cluster.cluster import Cluster
+from horolog.broker.cluster.hand_over import HandOvers
 from horolog.broker.cluster.membership import Membership, SoleMember
 from horolog.broker.cluster.peers import NO_PEERS, Peers
 from horolog.broker.commit.safety import LocalSafety
 from horolog.broker.config.listeners import Address
 from horolog.broker.config.settings import Settings
+from horolog.broker.handlers import HANDLERS, Handler
 from horolog.broker.log.manager import LogManager, Share, whole
 from horolog.broker.log.partition import Partition
 from horolog.broker.network.dispatch import Dispatcher
 from horolog.broker.network.limits import ConnectionLimits
 from horolog.broker.network.listener import Listener
 from horolog.broker.on_record.cluster_file import ClusterFile
+from horolog.protocol.apis import ApiKey
 
 if TYPE_CHECKING:
     import asyncio
@@ -40,6 +44,7 @@ if TYPE_CHECKING:
     NewSafety = Callable[
         [asyncio.AbstractEventLoop, Executor, Metrics, Clock, Callable[[Iterable[Partition]], None]], Safety
     ]
+    NewCluster = Callable[[str, Settings, LogManager, ClusterFile, Membership], Cluster]
     BeginHttp = Callable[[MetricsServer, tuple[str, int]], Awaitable[None]]
 
 
@@ -78,6 +83,14 @@ class BrokerProcess:
     """Makes what says when records are safe; it gets the function that wakes readers, if it holds all commits."""
     partitions: type[Partition] = Partition
     """The class of the broker's partitions."""
+    new_cluster: NewCluster = Cluster
+    """Makes the cluster as this broker serves it."""
+    hand_overs: type[HandOvers] = HandOvers
+    """The class of the moves of partitions to other brokers."""
+    handlers: Mapping[ApiKey, Handler] = field(default_factory=lambda: HANDLERS)
+    """The APIs that are served."""
+    address_of: Callable[[str, int], tuple[str, int] | None] = lambda _listener, _node: None
+    """Where clients of a listener find another broker, if it does not have this broker's host."""
 
 
 def sole(settings: Settings, beside: Beside) -> BrokerProcess:

@@ -26,6 +26,7 @@ def test_a_start_takes_topics_and_settings_from_the_journal_and_empties_the_fold
     crew.run_for(1)
     storage.make_dir("/data")
     storage.make_dir("/data/t-0")
+    storage.write_atomically("/data/horolog-store", b"cluster\n")
     broker = crew.start(2, storage)
     assert broker.cluster.topics["t"].partition_count == 2
     assert broker.cluster.settings.log_retention_ms == 7000
@@ -62,3 +63,15 @@ def test_changes_of_others_before_the_watch_has_begun_are_applied():
     membership.goes_on()
     membership.listen(lambda: None, lambda: None, lambda: None)
     assert crew.brokers[1].fenced_by == []
+
+
+@pytest.mark.parametrize(("content", "fault"), [(None, "in no store"), (b"other\n", "of cluster other")])
+def test_a_folder_of_something_else_is_left_alone(content, fault):
+    crew, storage = BucketCrew(1), MemoryStorage()
+    storage.make_dir("/data")
+    storage.make_dir("/data/t-0")
+    if content is not None:
+        storage.write_atomically("/data/horolog-store", content)
+    with pytest.raises(DataFolderError, match=fault):
+        crew.start(2, storage)
+    assert storage.exists("/data/t-0")

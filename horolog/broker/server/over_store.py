@@ -1,0 +1,316 @@
+"""A broker that shares a store with others: it registers, then it is built of the parts that go with a store.
+
+    OverStore.register -> Broker(..., process) -> OverStore.attach(broker) -> broker.start() -> ... -> OverStore.leave() -> broker.stop()
+
+The setting that asks for a store is not offered yet: see docs/design.md.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import socket
+import uuid
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from horolog.base import interrupts
+from horolog.base.clock import SystemClock
+from horolog.broker.base.answers import run
+from horolog.broker.bucket.balance import surplus
+from horolog.broker.bucket.bucket_entries import BrokerRegistered
+from horolog.broker.bucket.bucket_membership import BucketMembership
+from horolog.broker.bucket.bucket_state import ClusterMember, MemberListener
+from horolog.broker.bucket.handing import Handing
+from horolog.broker.bucket.lease import Lease
+from horolog.broker.bucket.log_side import Around, BucketLog
+from horolog.broker.bucket.members_watch import MembersWatch, StoreSurroundings
+from horolog.broker.bucket.names import NONCE_SIZE, Wal
+from horolog.broker.bucket.registration import Joined, Registration
+from horolog.broker.bucket.shipped_partition import ShippedPartition
+from horolog.broker.bucket.shipped_safety import ShippedSafety, ShippingLimits
+from horolog.broker.bucket.store_access import StoreAccess
+from horolog.broker.bucket.store_cluster import StoreCluster
+from horolog.broker.bucket.store_hand_overs import StoreHandOvers
+from horolog.broker.bucket.store_journal import StoreJournal
+from horolog.broker.bucket.tcp_peers import PeerLinks, TcpPeers
+from horolog.broker.config.listeners import advertised_addresses
+from horolog.broker.handlers import HANDLERS
+from horolog.broker.handlers.broker_heartbeat import handler_of
+from horolog.broker.handlers.leased import leased
+from horolog.broker.log.manager import whole
+from horolog.broker.log.storage import RealStorage
+from horolog.broker.server import app
+from horolog.broker.server.process import BrokerProcess, new_listener
+from horolog.protocol.apis import ApiKey
+
+if TYPE_CHECKING:
+    from concurrent.futures import Executor
+
+    from horolog.base.clock import Clock
+    from horolog.broker.base.metrics import Metrics
+    from horolog.broker.bucket.bucket_state import BucketState
+    from horolog.broker.bucket.fence import Fence
+    from horolog.broker.bucket.seams import Lineage
+    from horolog.broker.cluster.cluster_state import Lead
+    from horolog.broker.cluster.membership import Membership
+    from horolog.broker.config.settings import Settings
+    from horolog.broker.log.manager import LogManager
+    from horolog.broker.log.partition import Partition
+    from horolog.broker.observability.http import MetricsServer
+    from horolog.broker.on_record.cluster_file import ClusterFile, Place
+    from horolog.stores.requests import StoreRequests
+
+log = logging.getLogger(__name__)
+
+
+LEAVES_WITHIN_S = 10.0
+BALANCES_EVERY_S = 5.0
+MOVES_AT_ONCE = 50
+
+
+class StoreUse(NamedTuple):
+    """How a broker uses its store."""
+
+    shipping: ShippingLimits = ShippingLimits(100, 4 * 1024 * 1024, 64 * 1024 * 1024)
+    lease_ms: int = 2_000
+    peers_timeout_ms: int = 2_000
+
+
+class OverStore:
+    """One broker over a store, from its registration to its end. `ended` is set when it is fenced."""
+
+    def __init__(
+        self, settings: Settings, store: StoreRequests, of_store: StoreUse, loop: asyncio.AbstractEventLoop
+    ) -> None:
+        self.ended = asyncio.Event()
+        self._settings = settings
+        self._of_store = of_store
+        self._loop = loop
+        self._lease = Lease(of_store.lease_ms / 1000)
+        self._access = StoreAccess(store, lambda seconds, done: loop.call_later(seconds, done, None))
+        self._journal = StoreJournal(self._access, new_nonce, self._lease.now)
+        self._peers = TcpPeers(self._address, loop)
+        self._safety: ShippedSafety
+        self._cluster: StoreCluster
+        self._joined: Joined
+        self._watch: MembersWatch
+        self._log_side: BucketLog
+        self._handing: Handing
+        self._balancing: asyncio.TimerHandle
+
+    def __repr__(self) -> str:
+        return f"<OverStore of {self._settings.node_id}, {self._access!r}>"
+
+    async def register(self, known_dead: Wal | None = None) -> BrokerProcess:
+        """Become a member; raises TwoOfOneNumber and FormatError."""
+        registration = Registration(self._access, self._journal, new_nonce, self._probe)
+        cluster_id = await _awaited(partial(registration.found, _new_cluster_id()))
+        entry = BrokerRegistered(
+            self._settings.node_id, socket.gethostname(), _listeners(self._settings), self._settings.broker_rack
+        )
+        self._joined = await _awaited(partial(registration.register, entry, known_dead))
+        around = StoreSurroundings(self._access, PeerLinks(self._peers, self._wal_of), self._loop.call_later, new_nonce)
+        timeout_s = self._of_store.peers_timeout_ms / 1000
+        self._watch = MembersWatch(self._joined.wal, around, self._lease, timeout_s)
+        self._journal.read = self._watch.journal_read
+        self._peers.refused = self._watch.refused
+        log.info("broker %s has joined cluster %s: its WAL is %s", entry.node, cluster_id, self._joined.wal)
+        return self._process(cluster_id)
+
+    def _process(self, cluster_id: str) -> BrokerProcess:
+        async def begin_http(server: MetricsServer, address: tuple[str, int]) -> None:
+            await server.start(*address)
+
+        return BrokerProcess(
+            whole(self._settings.node_id),
+            1,
+            partial(self._membership, cluster_id),
+            self._peers,
+            new_listener,
+            lambda *_: (),
+            begin_http,
+            new_safety=self._new_safety,
+            partitions=ShippedPartition,
+            hand_overs=StoreHandOvers,
+            new_cluster=partial(self._new_cluster, cluster_id),
+            handlers={**HANDLERS, ApiKey.BROKER_HEARTBEAT: handler_of(self._watch)},
+            address_of=self._advertised,
+        )
+
+    def _membership(self, cluster_id: str, _logs: LogManager, _file: ClusterFile) -> BucketMembership:
+        return BucketMembership(
+            cluster_id, self._joined, self._journal, self._watch, self._loop.call_later, self._fenced
+        )
+
+    def _new_cluster(
+        self,
+        cluster_id: str,
+        _of_folder: str,
+        settings: Settings,
+        logs: LogManager,
+        file: ClusterFile,
+        membership: Membership,
+    ) -> StoreCluster:
+        assert isinstance(membership, BucketMembership)
+        self._cluster = StoreCluster(cluster_id, settings, logs, file, membership)
+        return self._cluster
+
+    def _new_safety(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        _disk: Executor,
+        _metrics: Metrics,
+        _clock: Clock,
+        shown: Callable[[Iterable[Partition]], None],
+    ) -> ShippedSafety:
+        self._safety = ShippedSafety(loop, lambda: self._of_store.shipping, shown, self._lease.now)
+        return self._safety
+
+    def attach(self, broker: app.Broker) -> None:
+        """Give a broker that is built, and not started, the parts that stand between its own."""
+        around = Around(self._loop, broker.clock, new_nonce)
+        self._log_side = BucketLog(around, self._access, broker.logs, self._safety, self)
+        self._log_side.begin(self._joined.wal)
+        self._cluster.lead_by(self._log_side, self._lease, self._loop.call_later)
+        self._handing = Handing(self._joined.wal, self._cluster.changes, self._log_side, self._cluster)
+        assert isinstance(broker.hand_overs, StoreHandOvers)
+        broker.hand_overs.handing = self._handing
+        self._balancing = self._loop.call_later(BALANCES_EVERY_S, self._balance)
+        broker.dispatcher.go_by(leased(self._lease, broker.dispatcher.gate))
+
+    def _balance(self) -> None:
+        """Give away partitions beyond this broker's share, while all is quiet."""
+        self._balancing = self._loop.call_later(BALANCES_EVERY_S, self._balance)
+        state = self._state
+        leads = {} if state.suspicions or self._handing.moves else surplus(state, self._joined.wal.node, MOVES_AT_ONCE)
+        if leads:
+            log.info("%d partitions go to brokers that lead fewer", len(leads))
+            run(self._give(leads))
+
+    async def _give(self, leads: Mapping[Place, Lead]) -> None:
+        error = await self._handing.give(leads)
+        if error is not None:
+            log.warning("partitions stay here: %s", error.message)
+
+    async def leave(self) -> None:
+        """Give all partitions to others; before the broker stops."""
+        self._watch.end()
+        self._balancing.cancel()
+        if not self.ended.is_set():
+            await _awaited(self._handing.leave)
+        self._log_side.stop(is_fenced=self.ended.is_set())
+
+    # -- what the log's half reports
+
+    def fenced(self, fence: Fence | None) -> None:  # noqa: ARG002 - the journal names its author
+        self._watch.wal_ended()
+
+    def proof_of_life(self, sent_s: float) -> None:
+        self._lease.proved(sent_s)
+
+    def lineages(self) -> Mapping[Place, Lineage]:
+        return self._state.lineages
+
+    # -- the others
+
+    @property
+    def _state(self) -> BucketState:
+        return self._joined.state if self._cluster.state.number < self._joined.state.number else self._watch.state
+
+    def _fenced(self, successor: Wal | None) -> None:
+        if successor is not None:
+            log.error("another process runs as broker %s: its WAL is %s", successor.node, successor)
+        self.ended.set()
+
+    def _wal_of(self, node: int) -> Wal | None:
+        return self._state.wal_of(node)
+
+    def _address(self, node: int) -> tuple[str, int] | None:
+        """Where a member listens for other brokers: its first listener."""
+        member = self._state.members.get(node)
+        return None if member is None else _first_address(member)
+
+    def _advertised(self, listener: str, node: int) -> tuple[str, int] | None:
+        member = None if node == self._settings.node_id else self._state.members.get(node)
+        found = () if member is None else [one for one in member.listeners if one.name == listener]
+        return next(((one.host, one.port) for one in found), None)
+
+    def _probe(self, member: ClusterMember, done: Callable[[bool], None]) -> None:
+        """Whether that incarnation of this broker answers at its address."""
+        wal = Wal(self._settings.node_id, member.incarnation)
+        peers = TcpPeers(lambda _: _first_address(member), self._loop)
+
+        def answered(pong: object) -> None:
+            self._loop.call_soon(peers.close)
+            done(pong is not None)
+
+        PeerLinks(peers, lambda _: wal).ping(wal.node, 0, answered)
+
+
+def new_nonce() -> bytes:
+    return os.urandom(NONCE_SIZE)
+
+
+def _new_cluster_id() -> str:
+    return uuid.uuid4().hex[:22]
+
+
+def _listeners(settings: Settings) -> tuple[MemberListener, ...]:
+    addresses = advertised_addresses(settings, socket.gethostname())
+    return tuple(MemberListener(one.name, one.protocol, one.host, one.port) for one in addresses.values())
+
+
+def _first_address(member: ClusterMember) -> tuple[str, int]:
+    first = member.listeners[0]
+    return first.host, first.port
+
+
+async def serve(
+    settings: Settings, store: StoreRequests, of_store: StoreUse, ready: Callable[[app.Broker], None]
+) -> None:
+    """Serve until a signal; a broker that is fenced registers again, with a new WAL. `ready` is called at each start."""
+    loop = asyncio.get_running_loop()
+    stopped = asyncio.Event()
+    for number in interrupts.SIGNALS:
+        loop.add_signal_handler(number, stopped.set)
+    folders = [os.path.realpath(folder) for folder in settings.data_folders]  # noqa: ASYNC240 - once, before anything runs
+    while not stopped.is_set():
+        over = OverStore(settings, store, of_store, loop)
+        process = await over.register()
+        broker = app.Broker(settings, SystemClock(), RealStorage(), folders, loop, process)
+        over.attach(broker)
+        try:
+            await broker.start()
+            ready(broker)
+            await _first_of(stopped, over.ended)
+            await asyncio.wait_for(over.leave(), LEAVES_WITHIN_S)
+        except TimeoutError:
+            log.error("the store does not answer: others fence this broker")
+        finally:
+            await broker.stop()
+
+
+async def _first_of(*events: asyncio.Event) -> None:
+    waits = [asyncio.ensure_future(one.wait()) for one in events]
+    await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+    for one in waits:
+        one.cancel()
+
+
+async def _awaited(begin: Callable[[], Any]) -> Any:
+    """The result of steps that wait for callbacks, for the event loop."""
+    outcome = asyncio.get_running_loop().create_future()
+
+    async def steps() -> None:
+        try:
+            result = await begin()
+        except Exception as error:  # noqa: BLE001 - whatever it is, the caller gets it
+            outcome.set_exception(error)
+        else:
+            outcome.set_result(result)
+
+    run(steps())
+    return await outcome
