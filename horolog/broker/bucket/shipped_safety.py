@@ -237,11 +237,11 @@ class ShippedSafety:
         calls = [call for partition, end in moved.items() for call in self._reach(partition, end)]
         if self._cluster is not None:
             self._cluster.proof_of_life(sent_s)
+        if self._is_due:
+            self._ship()  # first: whatever the others do with the news, the WAL goes on
         for call in calls:
             call.done(call.failures)
         self._shown(moved)
-        if self._is_due:
-            self._ship()
 
     @property
     def _first_number(self) -> int:

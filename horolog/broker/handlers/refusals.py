@@ -320,7 +320,7 @@ def _recipe(answer: type[Struct], asked: type[Struct] | None, version: int, at_t
         if inner is not None and not place:
             if isinstance(inner, StructType) and asked is not None and _has_place(inner.struct, version):
                 arrays.append(_Array(name, inner.struct, _sources(inner.struct, asked, name, version)))
-        elif name.endswith(NUMBERS) and not declared.make_default() and answer not in HOLDING_ZERO:
+        elif _is_number(name, declared) and answer not in HOLDING_ZERO:
             numbers.append(name)
     return _Recipe(
         place,
@@ -332,6 +332,11 @@ def _recipe(answer: type[Struct], asked: type[Struct] | None, version: int, at_t
         frozenset(name for name in named if version in fields[name].nullable),
         tuple(arrays),
     )
+
+
+def _is_number(name: str, declared: Field) -> bool:
+    """Whether a field holds -1 where it has no value."""
+    return name.endswith(NUMBERS) and not isinstance(declared.type, StructType) and not declared.make_default()
 
 
 def _names(named: tuple[str, ...], asked: type[Struct] | None, version: int) -> tuple[tuple[str, str | None], ...]:

@@ -301,3 +301,18 @@ def test_a_new_wal_begins_with_nothing_of_the_one_before(world):
     writer = world.safety.begin(writer_over(HeldStore()), world.cluster)
     assert codes(told) == {0: ErrorCode.NOT_LEADER_OR_FOLLOWER}
     assert (writer.next_number, world.safety.unsafe_bytes) == (0, 0)
+
+
+def test_a_reader_that_fails_does_not_hold_up_the_wal(world):
+    for number in range(6):
+        append(world.a, number)
+        world.make_safe(world.a)
+        world.loop.advance(0.1)
+
+    def fail(_):
+        raise RuntimeError("a reader's request failed")
+
+    world.safety._shown = fail
+    with pytest.raises(RuntimeError):
+        world.answer(0)
+    assert world.under_way[-1] == key(WAL.folder, 4)

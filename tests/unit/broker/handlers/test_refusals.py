@@ -76,7 +76,7 @@ def test_every_request_can_be_refused(key: ApiKey, version: int) -> None:
 
 
 @pytest.mark.parametrize(
-    "key", [ApiKey.OFFSET_COMMIT, ApiKey.LIST_OFFSETS, ApiKey.DELETE_RECORDS, ApiKey.CREATE_PARTITIONS]
+    "key", [ApiKey.OFFSET_COMMIT, ApiKey.FETCH, ApiKey.LIST_OFFSETS, ApiKey.DELETE_RECORDS, ApiKey.CREATE_PARTITIONS]
 )
 def test_the_parts_of_a_request_are_refused_one_by_one(key: ApiKey) -> None:
     version = HANDLERS[key].max_version
