@@ -95,15 +95,18 @@ def _heartbeat(step: StreamsStep, event: StreamsHeartbeat) -> None:
     member = accepted.member
     before = member.current.assigned
     _wait_for_others(step)
-    is_other = _describe(step, member, event)
+    has_changed = _describe(step, member, event)
     metadata_hash = _take_topology(step, accepted)
-    _refresh(step, metadata_hash, bump=is_other)
-    _reconcile(step, member, owned_tasks(request))
+    _refresh(step, metadata_hash, bump=has_changed)
+    owned = owned_tasks(request)
+    _reconcile(step, member, owned)
     _start_session(step, member)
     if request.shutdown_application:
         group.shutdown_by = member.id
-    is_full = request.member_epoch == JOIN_EPOCH or member.current.assigned != before
-    if is_full and member.endpoint is not None:
+    is_other = request.member_epoch == JOIN_EPOCH or member.current.assigned != before
+    # a member that reports other tasks has missed a response, or is about to give some back
+    is_full = is_other or (owned is not None and owned != member.current.assigned)
+    if is_other and member.endpoint is not None:
         group.endpoint_epoch += 1
     missing, status = _internal_topics(step, event)
     response = _response(step, member, request, _statuses(group, member, status), is_full=is_full)

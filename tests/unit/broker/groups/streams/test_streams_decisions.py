@@ -297,3 +297,14 @@ def test_classic_requests_are_refused(world):
     given += [code for _, code in coordinator.leave(leave, 3)[1]]
     unknown = ErrorCode.UNKNOWN_MEMBER_ID
     assert given == [ErrorCode.INCONSISTENT_GROUP_PROTOCOL, unknown, unknown, unknown]
+
+
+def test_a_member_that_has_missed_a_response_hears_of_its_tasks_again(world):
+    one = Application(world, "m1")
+    settle(one)
+    epoch = one.epoch
+    world.beat("m1", epoch, rack_id="r")
+    nothing = {"active_tasks": [], "standby_tasks": [], "warmup_tasks": []}
+    again = world.beat("m1", epoch, **nothing)
+    assert again.member_epoch == epoch + 1
+    assert [one.partitions for one in again.active_tasks] == [[0, 1, 2, 3]] * 2
