@@ -68,7 +68,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="[CLUSTER=]URL",
-        help="a broker's HTTP port, which tells its segments (the broker tells where it is)",
+        help="a broker's HTTP port, which lists its segments (else the one that the broker reports)",
     )
     parser.add_argument(
         "--http-token-file",

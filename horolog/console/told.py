@@ -37,7 +37,7 @@ async def segments_of(
         told = await ask(door.access, topic, partitions, times)
     except NoSegments as error:
         return None, str(error)
-    return (told, "") if told.covers(partitions) else (None, "some partitions do not tell their segments now")
+    return (told, "") if told.covers(partitions) else (None, "some partitions do not report their segments now")
 
 
 async def _door(client: "Client", cluster: "Cluster") -> Door:

@@ -334,7 +334,7 @@ async def read_request(reader: asyncio.StreamReader) -> HttpRequest:
         raise ValueError("this is no HTTP request")
     headers = {name.strip().lower(): value.strip() for name, _, value in (line.partition(":") for line in head[1:-2])}
     if "chunked" in headers.get("transfer-encoding", ""):
-        raise ValueError("a body has to tell its length (Content-Length)")
+        raise ValueError("a body needs a length (Content-Length)")
     length = headers.get("content-length", "0")
     if not length.isdigit() or int(length) > MAX_BODY_BYTES:
         raise ValueError(f"Content-Length {length}: 0 to {MAX_BODY_BYTES} are allowed")

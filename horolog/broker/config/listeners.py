@@ -102,7 +102,9 @@ def _old_advertised(bound: Iterable[Address], settings: Settings, hostname: str)
         candidates = [address for address in candidates if address.name == OLD_NAME]
     if not candidates:
         text = str(settings.advertised_host_name or settings.advertised_port)
-        raise SettingsError(key, text, "which of several listeners is meant? advertised.listeners says it for each")
+        raise SettingsError(
+            key, text, "it names one of several listeners; use advertised.listeners, which names all of them"
+        )
     (address,) = candidates
     host = settings.advertised_host_name or settings.host_name or address.host
     if is_wildcard(host):

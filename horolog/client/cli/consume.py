@@ -32,10 +32,10 @@ if TYPE_CHECKING:
 def configure(parser: argparse.ArgumentParser) -> None:
     describe(
         parser,
-        "Read records. Those of a range of times (--until is given) are merged by time, late ones in their place, unless told\n"
-        "otherwise. Unmerged, a range covers in each partition the offsets from the first record at or after --since to the\n"
-        "first at or after --until; records in between with a time outside of it are left out. Ends at --until, else at the\n"
-        "end as it was at the start, unless told to follow.",
+        "Read records. With --until, records are merged by time, late ones in their place. With --merge none, a range covers in\n"
+        "each partition the offsets from the first record at or after --since to the first at or after --until; records in\n"
+        "between with a time outside of the range are left out. Ends at --until, else at the end as it was at the start, unless\n"
+        "--follow is given.",
         "horolog consume logs --since 10:05 --until 10:10",
         "horolog consume logs --since 'last tuesday 10:05' --max 20 --tz Europe/Berlin",
         "horolog consume logs --follow --format '%D %k %s\\n'",

@@ -24,7 +24,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "horolog dump --print-data-log data/orders-0/*.log",
         "horolog dump --verify-index-only data/orders-0/*.index data/orders-0/*.timeindex",
         "horolog dump data/orders-0 -o json | jq 'select(.type == \"damage\")'",
-        "horolog dump --print-data-log data/__consumer_offsets-12         # decoded, as the folder's name tells",
+        "horolog dump --print-data-log data/__consumer_offsets-12         # decoded by the name of the folder",
     )
     parser.add_argument("files", nargs="+", metavar="FILE", help="files, or folders whose files are meant")
     records = parser.add_argument_group("records of logs")
@@ -71,7 +71,7 @@ def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
     if not trouble:
         return ExitCode.OK
     console.error(
-        f"{trouble} {'places are' if trouble > 1 else 'place is'} damaged or wrong; horolog doctor tells what recovery would do"
+        f"{trouble} {'places are' if trouble > 1 else 'place is'} damaged or wrong; horolog doctor shows what recovery would do"
     )
     return ExitCode.ALERT
 

@@ -236,7 +236,7 @@ async def _reset(arguments: argparse.Namespace, console: Console) -> ExitCode:
 
     given = [name for name in ("to", "to_offset", "by") if getattr(arguments, name) is not None]
     if len(given) != 1:
-        raise UsageError("where to go is said once", "give one of --to, --to-offset and --by")
+        raise UsageError("a reset needs one new position", "give one of --to, --to-offset and --by")
     moment = _moment_to_go_to(arguments, console)
     async with admin_of(arguments) as admin:
         group = await _group_to_reset(admin, arguments)

@@ -21,10 +21,10 @@ from horolog.commands.exit_codes import ExitCode
 
 DESCRIPTION = "The log that knows the hour: a Kafka-protocol broker with time as the way to find data."
 EPILOG = """\
-`horolog COMMAND --help` tells more, with examples.
+`horolog COMMAND --help` shows the options of a command, with examples.
 
 exit codes: 0 done, 1 failed, 2 wrong usage, 3 found what it watches for (lag, damage), 4 no such thing,
-5 no broker answered, 130 interrupted, 141 nobody reads the output, 143 terminated
+5 no broker answered, 130 interrupted, 141 the output was closed, 143 terminated
 """
 COMPLETE = "_complete"
 """A hidden command, called by the scripts of `horolog completion`."""

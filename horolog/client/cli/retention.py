@@ -22,7 +22,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     describe(
         parser,
         "Show what retention deletes next from each partition, when and by which rule (time, size, start offset), and what\n"
-        "keeps records longer. Nothing is changed. A horolog tells its segments over HTTP; where none does, times are bounds.\n"
+        "keeps records longer. Nothing is changed. horolog lists its segments over HTTP; without that, times are bounds.\n"
         "--dir reads the files of a data folder (a broker may run on it).",
         "horolog retention orders",
         "horolog retention orders --with retention.ms=7d --with retention.bytes=10GiB",

@@ -133,7 +133,7 @@ def of_unknown_length(lags: Iterable[Lag], limit_ms: int) -> list[str]:
 def _unknown_length(lag: Lag, limit_ms: int) -> str | None:
     if lag.records and lag.seconds is None:
         return (
-            f"group {lag.group} is {lag.records} records behind on {lag.partition}, and nobody can tell for how long:"
+            f"group {lag.group} is {lag.records} records behind on {lag.partition}, for an unknown time:"
             " the next one has no time"
         )
     if lag.lacks_commit and (lag.most_seconds is None or lag.most_seconds * 1000 > limit_ms):

@@ -81,7 +81,7 @@ async def days_of(
     try:
         segments = await look(admin, topic, http, partitions=sorted(one.partition for one in facts), times=borders)
         if not segments.covers(one.partition for one in facts):
-            segments, why = None, "not every partition tells its segments"
+            segments, why = None, "not every partition reports its segments"
     except NoSegments as error:
         why = str(error)
     told = {} if segments is None else segments.partitions

@@ -15,7 +15,7 @@ from horolog.protocol.records.timestamps import FUTURE_TOLERANCE_MS
 
 DAY_MS = 86_400_000
 FOR_EVER_MS = 2**63 - 1
-NO_CLEANER = "when the cleaner comes is not told over the wire"
+NO_CLEANER = "Kafka's protocol does not say when the cleaner runs"
 FUTURE_KEY = "horolog.future.timestamp.max.ms"
 UNKNOWN_KEY = "horolog.settings.unknown"
 KEYS = (
@@ -191,12 +191,12 @@ def unknown_of(rules: Rules, facts: PartitionFacts) -> list[str]:
     found = []
     if facts.next is not None and facts.next.from_ms != facts.next.until_ms:
         found.append(
-            "where the first segment ends, and so when it goes, is not told over the wire: --dir reads it from files"
+            "where the first segment ends, and so when it goes, is not part of Kafka's protocol: --dir reads it from the files"
         )
     if facts.size_bytes is None:
-        found.append("the size is not told by this broker")
+        found.append("this broker does not report the size")
     if facts.largest_ms is None and facts.records:
-        found.append("the largest time is not told by this broker, or no record has a time")
+        found.append("this broker does not report the largest time, or no record has one")
     if rules.compacts:
         found.append(NO_CLEANER)
     return found

@@ -85,17 +85,17 @@ async def find(admin: "Admin", given: HttpAccess) -> HttpAccess:
     client = admin.client
     try:
         if not (await client.versions()).serves(ApiKey.DESCRIBE_CONFIGS, 0):
-            raise NoSegments("this broker tells nothing of its segments")
+            raise NoSegments("this broker does not expose its segments")
         nodes = client.view.nodes or (await client.metadata([])).nodes
         node = nodes[min(nodes)]
         settings = await admin.describe_configs("broker", str(node.id), (LISTEN, PROTOCOL))
     except (KafkaError, ValueError) as error:
-        raise NoSegments("the broker does not tell this user where its HTTP port is") from error
+        raise NoSegments("the broker does not show this user where its HTTP port is") from error
     if LISTEN not in settings:
-        raise NoSegments("a Kafka tells nothing of its segments")
+        raise NoSegments("Kafka does not expose its segments")
     listen = settings[LISTEN].value
     if not listen:
-        raise NoSegments(f"the broker has no HTTP port that tells its segments ({LISTEN})")
+        raise NoSegments(f"the broker has no HTTP port that lists its segments ({LISTEN})")
     scheme = "https" if PROTOCOL in settings and settings[PROTOCOL].value == "HTTPS" else "http"
     return _found(listen, scheme, node, given)
 
@@ -110,7 +110,7 @@ def _found(listen: str, scheme: str, node: "Node", given: HttpAccess) -> HttpAcc
         shown = f"[{host}]" if ":" in host else host
         return HttpAccess(f"{scheme}://{shown}:{port}", token, given.ca_file, given.timeout_ms)
     except HttpUrlError as error:
-        raise NoSegments("the broker tells an HTTP port that is none") from error
+        raise NoSegments("the broker reports an HTTP port that is none") from error
 
 
 async def ask(

@@ -17,7 +17,9 @@ LONGEST_MS = 3000
 
 def add_http(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--http", metavar="URL", help="the broker's HTTP port, which tells its segments (the broker tells where it is)"
+        "--http",
+        metavar="URL",
+        help="the broker's HTTP port, which lists its segments (else the one that the broker reports)",
     )
     parser.add_argument(
         "--http-token-file", type=Path, metavar="FILE", help=f"the token that it asks for ({TOKEN_VARIABLE})"

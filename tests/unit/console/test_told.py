@@ -25,7 +25,7 @@ async def test_a_horolog_tells():
         assert (sorted(found.partitions), why) == ([0, 1], "")
         partition = broker.broker.cluster.topics["t"].find(1)
         broker.broker.cluster.topics["t"].put(1, None)
-        assert await asked(client) == (None, "some partitions do not tell their segments now")
+        assert await asked(client) == (None, "some partitions do not report their segments now")
         broker.broker.cluster.topics["t"].put(1, partition)
         assert (await asked(client, partitions=(0, 5)))[1].endswith(
             "does not know this topic, or is older than this page"

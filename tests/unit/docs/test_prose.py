@@ -19,6 +19,12 @@ BANNED = re.compile(
 """`cannot` is one word; for the other phrases there is a noun, or a plainer clause. The log recovers (at a start), rescans (damage),
 rewrites (after a failed sync), retries and corrects, and `doctor` repairs.
 """
+HIDDEN_SUBJECT = re.compile(
+    r"\b(?:whoever|nobody|somebody|is told|tells|tell (?:it|nothing)|by whom|is said|of a Kafka|a horolog|he may|who he is|as ever)\b",
+    re.IGNORECASE,
+)
+"""In pages for users the broker reports, a client learns, and the reader is `you`."""
+FOR_CONTRIBUTORS = {"design.md", "performance.md", "CHANGELOG.md"}
 NAMES_OF_FORMATS = re.compile(r"segments_mended_total|`mended: \{findings, actions\}`|\"mended\"")
 """A metric, and a key of the document that `doctor --json` prints."""
 FSTRING_MIDDLE = getattr(tokenize, "FSTRING_MIDDLE", tokenize.STRING)  # before Python 3.12 an f-string was one string
@@ -81,6 +87,13 @@ def test_lines_fit(path):
 def test_words_say_what_they_mean(path):
     text = without(path.read_text("utf-8"), GENERATED, FENCE, INDENTED)
     assert hidden(enumerate(text.splitlines(), 1)) == []
+
+
+@pytest.mark.parametrize("path", [one for one in PAGES if one.name not in FOR_CONTRIBUTORS], ids=names)
+def test_pages_for_users_name_who_does_what(path):
+    text = without(path.read_text("utf-8"), GENERATED, FENCE, INDENTED)
+    lines = enumerate(re.sub(r"`[^`\n]*`", "", text).splitlines(), 1)
+    assert [f"line {n}: {one}" for n, one in lines if HIDDEN_SUBJECT.search(one)] == []
 
 
 def hidden(lines):

@@ -144,7 +144,7 @@ def test_old_keys_do_not_say_which_of_several_listeners_they_mean():
         "listener.security.protocol.map": "INSIDE:PLAINTEXT,OUTSIDE:PLAINTEXT",
         "advertised.host.name": "host",
     }
-    with pytest.raises(SettingsError, match="which of several listeners is meant"):
+    with pytest.raises(SettingsError, match="it names one of several listeners"):
         advertised_addresses(load(None, {}, flags)[0], "machine")
 
 

@@ -71,7 +71,7 @@ def test_a_broker_tells_bounds(setup):
         "up_to_offset": None,
         "bytes": None,
     }
-    assert "--dir reads it from files" in first["unknown"][0]
+    assert "--dir reads it from the files" in first["unknown"][0]
     assert (empty["next"], empty["unknown"], first["end_offset"]) == (None, [], 80)
     shown = setup.broker("days").out
     assert shown.startswith("days: kept 1w3d (retention.ms)\n")

@@ -71,7 +71,7 @@ def test_a_partition_without_a_commit_is_behind_by_at_most_what_waits():
         7200.0,
     )
     unread = Lag("g", PLACES[0], 0, 5, 5, None, None, None)
-    assert "nobody can tell for how long" in of_unknown_length([unread], HOUR)[0]
+    assert "for an unknown time" in of_unknown_length([unread], HOUR)[0]
     assert of_unknown_length([unread._replace(seconds=1.0)], HOUR) == []
 
 

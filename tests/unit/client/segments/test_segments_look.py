@@ -125,12 +125,12 @@ async def test_the_token_goes_to_the_broker_itself_and_to_no_other_host(settings
 @pytest.mark.parametrize(
     ("said", "sentence"),
     [
-        (Said({}), "a Kafka tells nothing"),
+        (Said({}), "Kafka does not expose"),
         (Said({LISTEN: None}), "no HTTP port"),
         (Said({LISTEN: "nonsense"}), "HTTP port that is none"),
         (Said({LISTEN: "a b:1"}), "HTTP port that is none"),
-        (Said(KafkaError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)), "does not tell this user"),
-        (Said({}, serves=False), "tells nothing of its segments"),
+        (Said(KafkaError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)), "does not show this user"),
+        (Said({}, serves=False), "does not expose its segments"),
     ],
 )
 async def test_what_is_not_told_is_a_sentence(said, sentence):
