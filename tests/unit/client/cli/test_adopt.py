@@ -9,6 +9,7 @@ from horolog.broker.config.topic_settings import SETTINGS_UNKNOWN
 from horolog.broker.log.storage import RealStorage
 from horolog.broker.on_record.cluster_file import ClusterFile
 from horolog.commands.exit_codes import ExitCode
+from horolog.testing import broker_in_thread
 from tests.support import golden
 from tests.support.kraft import FOLDER, log, topic
 
@@ -229,3 +230,27 @@ def test_settings_in_force_are_shown(horolog, golden_root, tmp_path):
     ):
         given.write_text(settings)
         assert shown in horolog("adopt", tmp_path / "data", "-n", "--settings", given).out
+
+
+def test_a_folder_that_kraft_left_is_taken_over(golden_root, horolog, tmp_path):
+    data = tmp_path / "data"
+    golden.Case("v2-multiseg", golden_root).copy("clean", data)
+    (data / FOLDER).mkdir()
+    (data / FOLDER / f"{0:020}.log").write_bytes(log([*topic("topic", ID, 1, {"retention.ms": "-1"})]))
+    ended = horolog("adopt", data)
+    assert ended.code in {ExitCode.OK, ExitCode.ALERT}, ended
+    assert stored(data)["topic"] == {"retention.ms": "-1"}
+    again = horolog("adopt", data, "-n", "-o", "json")
+    assert again.json["kraft"]["changed_since"] is False
+    assert again.json["on_record"] is True
+
+
+def test_settings_of_brokers_that_the_folder_has_count(horolog, tmp_path):
+    data = tmp_path / "data"
+    with broker_in_thread(storage=data) as broker:
+        broker.create_topic("t")
+        words = ("configs", "set", "broker", "all", "log.retention.ms=77", "-b", broker.bootstrap)
+        assert horolog(*words).code == 0
+    ended = horolog("adopt", data, "-n", "-o", "json")
+    assert topics_of(ended)["t"]["in_force"]["retention.ms"] == "77"
+    assert ended.json["broker_configs"][""] == {"log.retention.ms": "77"}

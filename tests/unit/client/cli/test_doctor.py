@@ -11,6 +11,8 @@ import pytest
 from horolog.base import pins
 from horolog.broker.log.indexes import offset_index
 from horolog.broker.log.storage import RealStorage, file_locks
+from horolog.broker.on_record.checked_lines import encode_line
+from horolog.broker.on_record.cluster_file import ClusterFile, StoredTopic
 from horolog.client.cli.doctor import action_lines, finding_line
 from horolog.commands.console import Console
 from horolog.protocol.records.entries import iter_records
@@ -343,3 +345,31 @@ def test_findings_without_an_end_or_a_time_are_sentences_too():
     finding = {"kind": "damage", "file": "/t-0/x.log", "problem": "why", "position": 5, "size_bytes": 3}
     finding |= {"first_offset": 7, "last_offset": None, "time_before": None, "time_after": None}
     assert finding_line(finding, console) == "damage: x.log: 3 bytes at 5 are no records (why): offsets 7 to the end"
+
+
+def test_small_files_of_a_partition_are_written_anew(data, horolog):
+    checkpoint = partition(data) / "leader-epoch-checkpoint"
+    checkpoint.write_bytes(b"0\n7\nnonsense\n")
+    (partition(data) / "horolog-seals").write_bytes(b"nonsense")
+    ended, document = examine(horolog, data)
+    assert ended.code == 3
+    assert {"leader-epoch-checkpoint"} <= {
+        found["file"].rpartition("/")[2] for each in document["partitions"] for found in each["findings"]
+    }
+    assert examine(horolog, data, "--repair")[0].code == 0
+    assert checkpoint.read_bytes() == b"0\n1\n0 0\n", "the epochs that records have"
+    assert examine(horolog, data)[0].code == 0
+
+
+def test_a_folder_of_a_newer_release_is_left_to_it(data, horolog):
+    (data / "horolog-cluster").write_text(encode_line({"version": 99}))
+    ended = horolog("doctor", data)
+    assert (ended.code, "has version 99" in ended.err) == (1, True), ended
+
+
+def test_settings_that_no_broker_takes_do_not_keep_a_folder_from_being_examined(data, horolog):
+    topic = StoredTopic("topic", bytes(range(16)), 1, {"retention.ms": "soon"})
+    file = ClusterFile(RealStorage(), str(data), lambda: [str(data)])
+    file.save([topic], {}, 0, {}, {})
+    ended, document = examine(horolog, data)
+    assert document["partitions"][0]["state"] == "ok", ended

@@ -4,7 +4,9 @@ import re
 import shutil
 
 import pytest
+from crc32c import crc32c
 
+from horolog.client.cli.dumping import indexes
 from tests.support import golden
 
 CASES = sorted({name for name, _ in golden.names()})
@@ -267,3 +269,73 @@ def test_wrong_usage(horolog, golden_root):
     assert horolog("dump").code == 2
     assert horolog("dump", "--raw", "--offsets-decoder", log).code == 2
     assert horolog("dump", "--max-bytes", "x", log).code == 2
+
+
+@pytest.mark.parametrize("is_sound", [True, False])
+def test_bytes_that_were_set_aside_are_shown_with_where_they_were(tmp_path, horolog, is_sound):
+    data = b"bytes of a log"
+    crc = crc32c(data) ^ (not is_sound)
+    path = tmp_path / f"{7:020d}.log.100.5-9.{crc:08x}.damaged"
+    path.write_bytes(data)
+    ended = horolog("dump", "-o", "json", path)
+    (entry,) = of_type(ended.lines, "entry")
+    assert ended.code == (0 if is_sound else 3)
+    assert (entry["base_offset"], entry["position"], entry["first_offset"], entry["last_offset"]) == (7, 100, 5, 9)
+    assert bytes.fromhex(entry["first_bytes"]) == data
+    problems = [one["problem"] for one in of_type(ended.lines, "problem")]
+    assert problems == ([] if is_sound else [f"its checksum is {crc32c(data):08x}, its name says {crc:08x}"])
+
+
+def test_a_file_that_cannot_be_read_is_a_problem(tmp_path, horolog):
+    (tmp_path / f"{0:020d}.index").mkdir()
+    ended = horolog("dump", "-o", "json", tmp_path / f"{0:020d}.index")
+    assert ended.code in {3, 4}
+
+
+def test_room_behind_the_entries_of_an_index_is_no_problem(damaged, horolog):
+    index = min(damaged.glob("*.index"))
+    size = index.stat().st_size
+    index.write_bytes(index.read_bytes() + bytes(80))
+    ended = horolog("dump", "-o", "json", index)
+    assert ended.code == 0
+    assert [(one["position"], one["size_bytes"]) for one in of_type(ended.lines, "padding")] == [(size, 80)]
+
+
+@pytest.mark.parametrize(
+    ("kind", "entries", "said"),
+    [
+        ("offset-index", [(-5, 0)], "entry 0: offset -5 is negative"),
+        ("offset-index", [(5, 10), (5, 20)], "entry 1: offset 5 does not come after 5"),
+        ("time-index", [(9, 3), (9, 4)], "entry 1: timestamp 9 does not come after 9"),
+    ],
+)
+def test_an_index_that_is_wrong_in_itself_says_where(tmp_path, horolog, kind, entries, said):
+    suffix = "index" if kind == "offset-index" else "timeindex"
+    path = tmp_path / f"{0:020d}.{suffix}"
+    path.write_bytes(b"".join(indexes.ENTRY_OF[kind].pack(*entry) for entry in entries))
+    ended = horolog("dump", "--index-sanity-check", "-o", "json", path)
+    assert ended.code == 3
+    assert said in [one["problem"] for one in of_type(ended.lines, "problem")]
+
+
+@pytest.mark.parametrize(
+    ("suffix", "change", "said"),
+    [
+        ("index", lambda data: data[:4] + (340).to_bytes(4, "big") + data[8:], "no batch begins at"),
+        ("index", lambda data: data + indexes.ENTRY_OF["offset-index"].pack(10**6, 10**6), "the log ends before"),
+        ("index", lambda data: b"\0\0\0\x63" + data[4:8], "is not in the batch at"),
+        (
+            "timeindex",
+            lambda data: data + indexes.ENTRY_OF["time-index"].pack(2**50, 10**6),
+            "is behind the end of the log",
+        ),
+        ("timeindex", lambda data: indexes.ENTRY_OF["time-index"].pack(5, 3) + data[12:], "look-ups skip some"),
+        ("timeindex", lambda data: data[:-12] + indexes.ENTRY_OF["time-index"].pack(2**50, 10), "is as late as"),
+    ],
+)
+def test_an_index_that_says_other_than_its_log(damaged, horolog, suffix, change, said):
+    index = min(damaged.glob(f"*.{suffix}"))
+    index.write_bytes(change(index.read_bytes()))
+    ended = horolog("dump", "-o", "json", index)
+    assert ended.code == 3
+    assert any(said in one["problem"] for one in of_type(ended.lines, "problem")), ended.out

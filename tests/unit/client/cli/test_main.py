@@ -272,3 +272,32 @@ def test_version_command_as_json():
     assert set(found) == {"horolog", "python", "platform", "compiled", "libraries"}
     assert found["compiled"] in ("yes", "no")
     assert found["libraries"]["crc32c"]
+
+
+def run_here(*words):
+    console = Console(io.StringIO(), io.StringIO(), io.StringIO(), {})
+    return main.main(words, console), console.out.getvalue(), console.err.getvalue()
+
+
+def test_words_run_their_command_in_this_process():
+    code, out, _ = run_here("version")
+    assert (code, out.splitlines()[0]) == (0, f"horolog {__version__}")
+    code, out, err = run_here("health", "-b", "127.0.0.1:1", "--timeout", "10ms")
+    assert (code, out) == (5, "")
+    assert err.startswith("horolog health: error: no answer from 127.0.0.1:1")
+    assert run_here(main.COMPLETE, "1", "horolog", "heal")[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ([], "COMMAND is missing"),
+        (["--since", "1h", "consume", "t"], "options come after the command: horolog consume t --since 1h"),
+        (["consum"], "there is no command 'consum'; do you mean 'consume'?"),
+    ],
+)
+def test_words_that_are_no_command_are_answered_in_this_process(words, said, capsys):
+    with pytest.raises(SystemExit) as ended:
+        main.main(words)
+    assert ended.value.code == 2
+    assert said in capsys.readouterr().err

@@ -161,11 +161,10 @@ def without_leader(metadata):
     return metadata
 
 
-async def test_a_topic_that_is_not_there_is_not_waited_for_until_the_end():
-    async with Place(answer()) as place:
-        future = place.put("a", partition=TopicPartition("none", 0))
-        (error,) = [*await asyncio.gather(*future, *[place.send()], return_exceptions=True)][:1]
-        assert error.code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+async def test_a_topic_that_is_not_there_is_named_when_the_time_is_over():
+    async with Place(answer(), delivery_timeout_ms=40) as place:
+        (error,) = await place.send("a", partition=TopicPartition("none", 0))
+        assert (error.code, error.message) == (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "there is no topic 'none'")
 
 
 async def test_a_refused_record_fails_alone_and_the_others_go_again():

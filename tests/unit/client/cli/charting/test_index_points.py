@@ -1,11 +1,15 @@
 """Time indexes say how many records there are at which time; what they leave open is counted apart."""
 
+import asyncio
+
 import pytest
 
 from horolog.broker.log.indexes import time_index
 from horolog.broker.log.storage import ReadOnlyStorage
 from horolog.client.charting.buckets import Stretch
 from horolog.client.cli.charting.index_points import folders_of, read_partition
+from horolog.client.producing.producer import Producer
+from horolog.testing import broker_in_thread
 
 
 class Folder:
@@ -72,3 +76,30 @@ def test_seals_that_are_damaged_are_passed_over(folder):
     folder.segment(0, (100, 9))
     (folder.path / "horolog-seals").write_bytes(b"nonsense")
     assert folder.read(10).latest == 100
+
+
+def test_seals_say_what_the_indexes_of_small_segments_lack(tmp_path):
+    """With one entry in a megabyte, the largest time of a segment is in its seal alone."""
+
+    async def write(bootstrap):
+        async with Producer(bootstrap) as producer:
+            for number in range(50):
+                await producer.send_and_wait("t", b"v" * 1000, timestamp_ms=1000 + number)
+
+    with broker_in_thread(storage=tmp_path, log_retention_ms=-1) as broker:
+        broker.create_topic("t", 1, segment_bytes=16_000, index_interval_bytes=1 << 20)
+        asyncio.run(write(broker.bootstrap))
+    ((_, directory),) = folders_of(ReadOnlyStorage(), str(tmp_path), "t")
+    for path in (tmp_path / "t-0").glob("*.timeindex"):
+        path.write_bytes(b"")
+    times = read_partition(ReadOnlyStorage(), "t-0", directory, 50)
+    assert times.segments > 2
+    assert times.latest == 1049
+    assert sum(each.records for each in times.stretches) + times.untold == 50
+
+
+def test_an_entry_that_adds_no_record_adds_no_stretch(folder):
+    folder.segment(0, (100, 5), (200, 5), (300, 9))
+    times = folder.read(10)
+    assert sum(each.records for each in times.stretches) == 10
+    assert times.latest == 300

@@ -4,7 +4,9 @@ import pytest
 
 from horolog.broker.cluster.cluster_state import RulesChanged
 from horolog.broker.log.storage import RealStorage
+from horolog.broker.security import users
 from horolog.broker.security.acls import rule_of
+from horolog.broker.security.sasl import scram_keys
 from horolog.client.cli.examining import folder_rules
 from horolog.commands.errors import CommandError, NotFoundError
 from tests.support.guarded_broker import acl
@@ -67,3 +69,14 @@ def test_a_file_of_a_newer_version_is_left_alone(tmp_path):
         put(tmp_path)
     with pytest.raises(CommandError, match=str(tmp_path)):
         folder_rules.read([str(tmp_path)])
+
+
+def test_secrets_of_users_are_read_with_the_secret_that_hides_them(tmp_path):
+    kind = scram_keys.KINDS["SCRAM-SHA-256"]
+    user = users.rule_of(users.UserId(kind, "ann"), scram_keys.of_password(kind, "pw", 4096))
+    hidden = {folder_rules.ENVIRONMENT: "a long secret"}
+    folder_rules.change([str(tmp_path)], lambda _: RulesChanged((user,)), hidden)
+    assert list(folder_rules.read_users([str(tmp_path)], hidden).values()) == [user]
+    assert list(folder_rules.read([str(tmp_path)]).values()) != [user]
+    with pytest.raises(CommandError, match=f"{folder_rules.ENVIRONMENT} has it for this command"):
+        folder_rules.read_users([str(tmp_path)], {folder_rules.ENVIRONMENT: "another secret"})

@@ -81,3 +81,9 @@ def test_settings_that_no_broker_takes():
     assert config_of({"retention.ms": "5", "no.such": "x", "retention.bytes": None}).retention_ms == 5
     with pytest.raises(ValueError, match=r"retention\.ms"):
         config_of({"retention.ms": "soon"})
+
+
+async def test_a_partition_without_records_has_nothing_to_go(broker):
+    await fill(broker, ())
+    found = await facts_of(broker)
+    assert (found.next, found.largest_ms, found.size_bytes) == (None, None, 0)
