@@ -141,7 +141,7 @@ class Odd:
     def __init__(self):
         self.broker = Scripted()
         self.asked = []
-        for key in (ApiKey.CONSUMER_GROUP_DESCRIBE, ApiKey.SHARE_GROUP_DESCRIBE):
+        for key in (ApiKey.CONSUMER_GROUP_DESCRIBE, ApiKey.SHARE_GROUP_DESCRIBE, ApiKey.STREAMS_GROUP_DESCRIBE):
             del self.broker.versions[key]
         self.broker.versions |= {ApiKey.LIST_GROUPS: (0, 3), ApiKey.OFFSET_FETCH: (0, 7)}
 
