@@ -13,6 +13,8 @@ from benchmarks import kafka
 from tests.interop.toolchains import java_program
 from tests.support.broker_process import BrokerProcess
 from tests.support.fixtures import BrokerStarter
+from tests.support.raw_wire import RawWire
+from tests.support.streams_dialogue import talk
 
 pytestmark = [pytest.mark.java, pytest.mark.timeout(300)]
 
@@ -58,6 +60,24 @@ def test_applications(address: str, tmp_path: Path) -> None:
     done = applications(tmp_path, address, "all")
     assert len(done) == ALL_CHECKS
     assert not any(done.values()), done
+
+
+@pytest.mark.kafka_jars
+def test_members_are_answered_as_by_kafka(start_broker: BrokerStarter, tmp_path: Path) -> None:
+    at_once = {"group.streams.initial.rebalance.delay.ms": "0", "group.streams.assignment.interval.ms": "0"}
+    ours = start_broker(**(SETTINGS | at_once))
+    try:
+        with (
+            kafka.running(RELEASE, data=tmp_path / "kafka", **(SETTINGS | at_once)) as node,
+            RawWire(node.address) as there,
+            RawWire(ours.address) as here,
+        ):
+            expected, found = talk(there), talk(here)
+    except kafka.MissingJarsError as error:
+        pytest.skip(f"no jars of Kafka {RELEASE}: {error}")
+    assert [title for title, _ in found] == [title for title, _ in expected]
+    for (title, theirs), (_, mine) in zip(expected, found, strict=True):
+        assert mine == theirs, title
 
 
 def tool(broker: BrokerProcess, *arguments: str) -> str:
