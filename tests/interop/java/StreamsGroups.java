@@ -187,7 +187,7 @@ final class StreamsGroups {
                 .toStream((window, count) -> window.key() + "@" + window.window().start())
                 .to(application + "-out", Produced.with(Serdes.String(), Serdes.Long()));
         KafkaStreams streams = start(application, builder.build(), StreamsConfig.EXACTLY_ONCE_V2, 1);
-        long start = 1_700_000_040_000L;
+        long start = System.currentTimeMillis() / 60_000 * 60_000 - 600_000;
         long[] times = {0, 59_999, 60_000, 30_000, 61_000, 1};
         for (long time : times) {
             producer.send(new ProducerRecord<>(application + "-in", (int) (time % PARTITIONS), start + time, null, "w")).get();
