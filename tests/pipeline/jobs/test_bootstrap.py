@@ -95,7 +95,7 @@ def test_what_would_be_lost_is_said_first(run, produce, rows, tmp_path):
         ({"1.csv": "id,at,text\n1,{at},cut,off\n"}, "Malformed CSV record: 1,"),
         ({"1.csv": "id,at,text\n1,{at},a\n2,{at}\n"}, "Malformed CSV record: 2,"),
         ({"1.csv": 'id,at,text\n1,{at},"line\nbreak"\n'}, "Malformed CSV record: "),
-        ({"1.csv": "id,at,text\n1,{at},a\n", "2.csv": "text,at,id\na,{at},2\n"}, "CSV header does not conform"),
+        ({"1.csv": "id,at,text\n1,{iso},a\n", "2.csv": "text,at,id\na,{iso},2\n"}, "CSV header does not conform"),
         ({"1.json": '{{"id":1,"at":{at}}}\n{{"id":2,"at"'}, "Unexpected end-of-input"),
     ],
 )
@@ -105,7 +105,7 @@ def test_a_row_that_does_not_fit_the_others_is_refused_before_anything_is_sent(r
     produce(topic, [])
     dump.mkdir()
     for name, text in files.items():
-        (dump / name).write_text(text.format(at=NOW_MS))
+        (dump / name).write_text(text.format(at=NOW_MS, iso=dt.datetime.now(dt.UTC).isoformat()))
     refused = run("bootstrap", "--from", dump, "--topic", topic, "--time-column", "at")
     (line,) = [line for line in refused.err.splitlines() if "Spark gave up" in line]
     assert (refused.code, said in line) == (1, True), refused.err
