@@ -350,6 +350,8 @@ class Simulation:
         elif self.world.chance.random() < self.theme.start_fault_chance:
             self._chaos.fail_disk()
         self.mends_may_fail = self._chaos.active
+        if self.access is not None and self.configs_may_be_lost and self.world.given.get(ACCEPT) == "true":
+            self.access.may_be_lost()
         try:
             self.world.start()
         except (DataFolderError, StorageFault) as fault:
@@ -402,8 +404,8 @@ class Simulation:
         self._admin.reconcile()
         if self.access is not None:
             self.access.reconcile(has_started=has_started)
-        if has_started and self.world.given.get(ACCEPT):
-            self.world.set(ACCEPT, "false")
+        if has_started and not self.mends_may_fail and self.world.given.get(ACCEPT):
+            self.world.set(ACCEPT, "false")  # the record says that they are accepted
 
     # -- the end
 
