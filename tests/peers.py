@@ -1,4 +1,4 @@
-"""Runs the test suites of other projects, unmodified, against a fresh broker each: `make peers`, or `python -m tests.peers SUITE...`
+"""Runs the test suites of other projects, unmodified, against a fresh broker each: `python -m tests.peers SUITE`, or `make peers`.
 
     franz-go     the tests of its client, by Go's module proxy; those that need no broker run too
     librdkafka   the tests of its share consumer, in C, with libzstd: cloned from GitHub, or copied from the folder that LIBRDKAFKA_SOURCE names
