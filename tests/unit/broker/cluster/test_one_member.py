@@ -22,7 +22,18 @@ FORMS = {
 }
 """Ways to ask "am I the only broker?"."""
 
+OTHER_MEANINGS = {
+    ("whether there is a node", "bucket/bucket_state.py"),  # before the first broker has registered there is none
+    ("whether there is a node", "cluster/cluster.py"),  # members that the journal names are not set by the process
+    ("a role", "groups/streams/streams_decisions.py"),  # that of a task: active, standby or warm-up
+    ("a role", "groups/streams/streams_group.py"),
+    ("a role", "groups/streams/streams_reconcile.py"),
+    ("a role", "groups/streams/task_holders.py"),
+    ("a role", "groups/streams/tasks.py"),
+}
+
 ASK_WHETHER_SHARED = {
+    "bucket/bucket_membership.py",
     "cluster/change_driver.py",
     "cluster/changes.py",
     "cluster/cluster.py",
@@ -30,6 +41,7 @@ ASK_WHETHER_SHARED = {
     "cluster/worker_membership.py",
     "server/upkeep.py",
     "transactions/coordinator.py",
+    "transactions/journal.py",
     "transactions/marking.py",
 }
 
@@ -55,7 +67,7 @@ def test_forms_find_what_they_are_meant_for():
 def test_nobody_asks_whether_there_are_others(form):
     pattern = re.compile(FORMS[form], re.MULTILINE)
     found = [(str(path), match.group()) for path, text in sources() for match in pattern.finditer(text)]
-    assert found == []
+    assert [one for one in found if (form, one[0]) not in OTHER_MEANINGS] == []
 
 
 def test_what_differs_between_kinds_of_cluster_has_one_name():
