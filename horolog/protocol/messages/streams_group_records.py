@@ -69,7 +69,7 @@ class StreamsCurrentTasks(Struct):
     subtopology_id: str = field(string)
     partitions: list[int] = field(array(int32))
     # of active tasks: the epoch of the member in which it got each of them
-    assignment_epochs: list[int] | None = field(array(int32), nullable="0+", tag=0)
+    assignment_epochs: list[int] | None = field(array(int32), nullable="0+", tag=0, default=None)
 
 
 class StreamsGroupCurrentMemberAssignmentValue(Message, versions="0", flexible="0+"):

@@ -1,7 +1,9 @@
 """Time zones: names and offsets that are read, and what stands instead of an abbreviation."""
 
+import zoneinfo
 from datetime import UTC, datetime, timedelta
 from importlib.resources import files
+from pathlib import Path
 
 import pytest
 
@@ -22,10 +24,18 @@ def test_names_that_are_no_zone(text):
         parse_zone(text)
 
 
+def berlin():
+    """The file of a zone, of the system's or of the package that takes its place."""
+    for folder in map(Path, zoneinfo.TZPATH):
+        if (folder / "Europe/Berlin").exists():
+            return (folder / "Europe/Berlin").read_bytes()
+    return files("tzdata").joinpath("zoneinfo/Europe/Berlin").read_bytes()
+
+
 def test_the_machines_zone_is_what_TZ_says_or_its_file_or_utc(tmp_path):
     assert datetime(2026, 7, 1, tzinfo=local_zone({"TZ": ":Asia/Tokyo"})).utcoffset() == timedelta(hours=9)
     assert local_zone({}, str(tmp_path / "missing")) is UTC
-    (tmp_path / "own").write_bytes(files("tzdata").joinpath("zoneinfo/Europe/Berlin").read_bytes())
+    (tmp_path / "own").write_bytes(berlin())
     assert datetime(2026, 7, 1, tzinfo=local_zone({}, str(tmp_path / "own"))).utcoffset() == timedelta(hours=2)
     (tmp_path / "broken").write_bytes(b"no zone")
     assert local_zone({}, str(tmp_path / "broken")) is UTC

@@ -151,6 +151,10 @@ def test_where_a_place_is_decides_what_keeps_its_files(tmp_path):
     bucket = Place.of("s3a://b/t", {}, {})
     assert isinstance(files_of(bucket), ObjectStore)
     assert own_files(bucket).place.url == "s3a://b/t/_horolog"
+
+
+def test_a_place_in_hdfs_is_a_file_system():
+    pytest.importorskip("hdfs_native")
     assert isinstance(files_of(Place.of("hdfs://name/t", {}, {})), FileSystemStore)
 
 
