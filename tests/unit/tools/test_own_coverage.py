@@ -17,6 +17,7 @@ from tools.own_coverage import (
     arguments_of_lane,
     at_import,
     complaints,
+    fails,
     inside_functions,
     own_test,
     sample,
@@ -104,6 +105,14 @@ def test_a_module_of_a_lane_is_not_judged_by_tests_of_which_some_were_skipped(tr
     done = judged(tree, "--lane", "pipeline", of=("-n", "0", "tests/pipeline"))
     assert done.returncode == 0, done.stdout
     assert "not judged, for tests of its file were skipped: horolog/pipeline/rows.py: 67 %" in done.stdout
+
+
+def test_a_sample_of_a_lane_shows_what_falls_short_and_does_not_fail(capsys):
+    assert fails(["a.py: 80 %"], is_cut=False)
+    assert capsys.readouterr().out == "FAILED a.py: 80 %\n"
+    assert not fails(["a.py: 80 %"], is_cut=True)
+    assert capsys.readouterr().out == "falls short in this sample: a.py: 80 %\n"
+    assert not fails([], is_cut=False)
 
 
 def test_a_lane_runs_the_tests_that_it_measures(tree):
