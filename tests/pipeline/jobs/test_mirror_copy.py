@@ -1,4 +1,4 @@
-"""Pieces of a topic are copied once, behind what was copied before, and a record that B refuses is told."""
+"""Pieces of a topic are copied once, behind what was copied before, and a record that B refuses is reported."""
 
 import asyncio
 from contextlib import asynccontextmanager

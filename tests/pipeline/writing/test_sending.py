@@ -21,7 +21,7 @@ PLACE = TopicPartition("t", 0)
 
 
 class FakeBroker:
-    """A client whose broker takes batches, refuses the records that `refuses` names, or answers as it is told."""
+    """A client whose broker takes batches, refuses the records that `refuses` names, or gives scripted answers."""
 
     def __init__(self, refuses=(), *, names_them=True, code=ErrorCode.INVALID_TIMESTAMP, answers=()):
         self.refuses, self.names_them, self.code = set(refuses), names_them, code

@@ -121,7 +121,7 @@ class CompanyWorld:
             self.schedule.later(self.chance.uniform(0.02, 0.1), self.client)
 
     def verify_acknowledged(self, process):
-        """Records of this process that are safe now: their producers are told."""
+        """Records of this process that are safe now: their producers get answers."""
         left = []
         for one in self.pending:
             of, place, led, offset, record = one

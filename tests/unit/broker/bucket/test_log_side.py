@@ -257,7 +257,7 @@ class Timer:
 
 @pytest.mark.parametrize("seed", range(25))
 def test_whatever_was_safe_is_there_after_a_fence(seed, monkeypatch):
-    """Appends go on until the fence, wherever that falls. Their offsets are those that a client was told, and none is told twice."""
+    """Appends go on until the fence, wherever that falls. Their offsets are those that a client has learned, and no client learns one twice."""
     monkeypatch.setattr("horolog.broker.bucket.wal_merger.MOST_NUMBERS", 3)
     monkeypatch.setattr("horolog.broker.bucket.wal_index.WHOLE_BYTES", 900)
     schedule = Schedule()

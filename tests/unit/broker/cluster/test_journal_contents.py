@@ -1,4 +1,4 @@
-"""What a journal says, as it lies on the disk: damage is told, and costs no more than it has hit."""
+"""What a journal says, as it lies on the disk: damage is reported, and costs no more than it has hit."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""A consumer in its group: what it is given and has to give up is told, and positions are committed in time."""
+"""A consumer in its group: it reports what it is given and has to give up, and positions are committed in time."""
 
 import asyncio
 
