@@ -14,7 +14,7 @@ from tests.support.shipping import TAKEN, UNKNOWN, WAL, HeldStore, StillLoop, ap
 
 
 class Cluster:
-    """The other half: notes what is reported to it."""
+    """The other half, which notes each report."""
 
     def __init__(self):
         self.proofs, self.fences, self.at_fence = [], [], lambda: None
