@@ -95,6 +95,8 @@ class Cluster(ServedTopics):
             is_shared=membership.is_shared,
         )
         self._foreign: set[str] = set()
+        self._being_made: set[str] = set()
+        """Topics that `create_topic` has asked for, until the change is made or late."""
         self.producer_ids = ProducerIds(self.changes)
 
     def __repr__(self) -> str:
@@ -171,9 +173,19 @@ class Cluster(ServedTopics):
     def create_topic(
         self, name: str, partition_count: int = UNSET, overrides: Mapping[str, str | None] | None = None
     ) -> Topic:
-        """Create one topic; raises ClusterError, also if it is not there at once, for the journal takes its time."""
+        """Create one topic; raises ClusterError, also if it is not there at once, for the journal takes its time.
+
+        Callers retry until it is there: while a creation of the same name is under way, none is added to it.
+        """
         results: Created = []
-        self.create_topics([NewTopic(name, partition_count, overrides=overrides or {})], results.extend)
+
+        def made(created: Created) -> None:
+            self._being_made.discard(name)
+            results.extend(created)
+
+        if name not in self._being_made:
+            self._being_made.add(name)
+            self.create_topics([NewTopic(name, partition_count, overrides=overrides or {})], made)
         for result in results:
             if isinstance(result, ClusterError):
                 raise result

@@ -94,3 +94,17 @@ class TestAnOutcomeThatIsNotKnownYet:
         timers.pass_by()
         assert [one.name for one in told[0]] == ["t"]
         assert (len(told), timers.due) == (1, [])
+
+    def test_callers_that_retry_add_no_further_creation(self, cluster, journal, timers):
+        """A coordinator asks for its topic with each request that comes before it is there."""
+        made = cluster.changes._changes
+        for _ in range(5):
+            with pytest.raises(ClusterError, match="the topic t is still being made"):
+                cluster.create_topic("t")
+        assert repr(made) == "<Changes: 0 made, 0 waiting, appending>"
+        timers.pass_by()
+        with pytest.raises(ClusterError, match="the topic t is still being made"):
+            cluster.create_topic("t")
+        assert repr(made) == "<Changes: 0 made, 1 waiting, appending>", "the first one is late"
+        journal.answer()
+        assert (set(cluster.topics), cluster.changes._changes.is_at_rest) == ({"t"}, True)
