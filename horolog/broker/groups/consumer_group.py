@@ -10,9 +10,10 @@ from horolog.broker.base.principal import Principal
 from horolog.broker.groups.assignors import DEFAULT_ASSIGNOR, NOTHING, Assignment
 from horolog.broker.groups.classic_events import Protocols
 from horolog.broker.groups.decision import GroupTimer
+from horolog.broker.groups.epoch_commits import GroupWithEpochs
 from horolog.broker.groups.kip848_events import SILENT, Overdue
 from horolog.broker.groups.member_bytes import MemberBytes
-from horolog.broker.groups.offsets import Committed, GroupOffsets
+from horolog.broker.groups.offsets import GroupOffsets
 from horolog.broker.groups.reconcile import Current, MemberState
 from horolog.broker.groups.records import entry
 from horolog.protocol.errors import ErrorCode
@@ -33,11 +34,9 @@ from horolog.protocol.messages.coordinator_records import (
     TargetPartitions,
 )
 from horolog.protocol.records.batch import Entry
-from horolog.protocol.topic_partition import TopicPartition
 
 LEAVE_EPOCH = -1
 STATIC_LEAVE_EPOCH = -2
-FIRST_COMMIT_WITH_MEMBER_EPOCH = 9
 
 
 class ClassicPart:
@@ -130,7 +129,7 @@ class ConsumerMember:
         )
 
 
-class ConsumerGroup:
+class ConsumerGroup(GroupWithEpochs[ConsumerMember]):
     """The state of one group. `owners` has the owner of each partition, including one that still has to give it back.
 
     `topics` are the input of `metadata_hash`: id and partition count by name, None if unknown.
@@ -189,10 +188,6 @@ class ConsumerGroup:
         return member.current.state is MemberState.STABLE and member.current.epoch == self.assignment_epoch
 
     @property
-    def is_empty(self) -> bool:
-        return not self.members
-
-    @property
     def assignor(self) -> str:
         """The assignor that most members request."""
         votes = Counter(member.assignor for member in self.members.values() if member.assignor is not None)
@@ -233,44 +228,10 @@ class ConsumerGroup:
 
     # -- offsets
 
-    def check_commit(
-        self, member_id: str, instance_id: str | None, epoch: int, version: int, *, transactional: bool
-    ) -> ErrorCode:
-        """Whether a commit by this member, or from outside of the group (epoch -1), is accepted."""
-        if epoch < 0 and not self.members:
-            return ErrorCode.NONE
-        if transactional and epoch < 0 and not member_id and instance_id is None:
-            return ErrorCode.NONE
-        member = self.members.get(member_id)
-        if member is None:
-            return ErrorCode.UNKNOWN_MEMBER_ID
-        if not transactional and member.classic is None and version < FIRST_COMMIT_WITH_MEMBER_EPOCH:
-            return ErrorCode.UNSUPPORTED_VERSION
-        if epoch != member.current.epoch:
-            return ErrorCode.ILLEGAL_GENERATION if member.classic is not None else ErrorCode.STALE_MEMBER_EPOCH
-        return ErrorCode.NONE
-
-    def check_fetch(self, member_id: str | None, epoch: int) -> ErrorCode:
-        """A client that names a member must be that member, in its current epoch."""
-        if not member_id and epoch < 0:
-            return ErrorCode.NONE
-        member = self.members.get(member_id or "")
-        if member is None:
-            return ErrorCode.UNKNOWN_MEMBER_ID
-        return ErrorCode.NONE if member.current.epoch == epoch else ErrorCode.STALE_MEMBER_EPOCH
-
-    def check_offset_delete(self) -> ErrorCode:
-        return ErrorCode.NONE
-
-    def check_delete(self) -> ErrorCode:
-        return ErrorCode.NON_EMPTY_GROUP if self.members else ErrorCode.NONE
-
-    def reads(self, topic: str) -> bool:
-        """Whether a member reads a topic, named or matched by its pattern."""
-        return bool(self.members) and topic in self.subscribed
-
-    def expiry_starts(self, partition: TopicPartition, committed: Committed) -> int | None:
-        return None if self.reads(partition[0]) else committed.commit_ms
+    def _check_commit_by(self, member: ConsumerMember, epoch: int, version: int, *, transactional: bool) -> ErrorCode:
+        if member.classic is None:
+            return super()._check_commit_by(member, epoch, version, transactional=transactional)
+        return ErrorCode.NONE if epoch == member.current.epoch else ErrorCode.ILLEGAL_GENERATION
 
     # -- the log
 

@@ -7,8 +7,9 @@ from typing import NamedTuple
 
 from horolog.broker.base.principal import Principal
 from horolog.broker.groups.decision import GroupTimer
+from horolog.broker.groups.epoch_commits import GroupWithEpochs
 from horolog.broker.groups.member_bytes import MemberBytes
-from horolog.broker.groups.offsets import Committed, GroupOffsets
+from horolog.broker.groups.offsets import GroupOffsets
 from horolog.broker.groups.reconcile import MemberState
 from horolog.broker.groups.records import entry
 from horolog.broker.groups.streams.configured_topology import ConfiguredTopology
@@ -16,7 +17,6 @@ from horolog.broker.groups.streams.streams_events import SILENT, DelayOver, Stre
 from horolog.broker.groups.streams.streams_reconcile import CurrentTasks
 from horolog.broker.groups.streams.task_holders import TaskHolders
 from horolog.broker.groups.streams.tasks import NO_TASKS, Role, Task, Tasks, TaskSet, written_tasks
-from horolog.protocol.errors import ErrorCode
 from horolog.protocol.messages.streams_group_records import (
     StreamsCurrentTasks,
     StreamsGroupCurrentMemberAssignmentKey,
@@ -34,11 +34,9 @@ from horolog.protocol.messages.streams_group_records import (
 )
 from horolog.protocol.messages.streams_groups import StreamsEndpoint, StreamsKeyValue
 from horolog.protocol.records.batch import Entry
-from horolog.protocol.topic_partition import TopicPartition
 
 FIRST_EPOCH = 1
 NOT_VALIDATED = -1
-FIRST_COMMIT_WITH_MEMBER_EPOCH = 9
 
 
 class QueryEndpoint(NamedTuple):
@@ -110,7 +108,7 @@ class StreamsMember:
         )
 
 
-class StreamsGroup:
+class StreamsGroup(GroupWithEpochs[StreamsMember]):
     """One streams group. `topics` are the input of `metadata_hash`: id and partition count by name, None if unknown."""
 
     protocol_type = "streams"
@@ -166,10 +164,6 @@ class StreamsGroup:
     def is_reconciled(self, member: StreamsMember) -> bool:
         return member.current.state is MemberState.STABLE and member.current.epoch == self.assignment_epoch
 
-    @property
-    def is_empty(self) -> bool:
-        return not self.members
-
     # -- members and their tasks
 
     def add(self, member: StreamsMember) -> None:
@@ -196,50 +190,6 @@ class StreamsGroup:
     def is_free(self, member: StreamsMember, role: Role, task: Task) -> bool:
         """Whether a member may get a task in a role."""
         return self.holders.is_free(member.process_id, role, task)
-
-    # -- offsets
-
-    def check_commit(
-        self,
-        member_id: str,
-        instance_id: str | None,
-        epoch: int,
-        version: int,
-        *,
-        transactional: bool,
-    ) -> ErrorCode:
-        """Whether a commit by this member, or from outside of the group (epoch -1), is accepted."""
-        if epoch < 0 and not self.members:
-            return ErrorCode.NONE
-        if transactional and epoch < 0 and not member_id and instance_id is None:
-            return ErrorCode.NONE
-        member = self.members.get(member_id)
-        if member is None:
-            return ErrorCode.UNKNOWN_MEMBER_ID
-        if not transactional and version < FIRST_COMMIT_WITH_MEMBER_EPOCH:
-            return ErrorCode.UNSUPPORTED_VERSION
-        return ErrorCode.NONE if epoch == member.current.epoch else ErrorCode.STALE_MEMBER_EPOCH
-
-    def check_fetch(self, member_id: str | None, epoch: int) -> ErrorCode:
-        """A client that names a member must be that member, in its current epoch."""
-        if not member_id and epoch < 0:
-            return ErrorCode.NONE
-        member = self.members.get(member_id or "")
-        if member is None:
-            return ErrorCode.UNKNOWN_MEMBER_ID
-        return ErrorCode.NONE if member.current.epoch == epoch else ErrorCode.STALE_MEMBER_EPOCH
-
-    def check_offset_delete(self) -> ErrorCode:
-        return ErrorCode.NONE
-
-    def check_delete(self) -> ErrorCode:
-        return ErrorCode.NON_EMPTY_GROUP if self.members else ErrorCode.NONE
-
-    def reads(self, topic: str) -> bool:
-        return bool(self.members) and topic in self.subscribed
-
-    def expiry_starts(self, partition: TopicPartition, committed: Committed) -> int | None:
-        return None if self.reads(partition[0]) else committed.commit_ms
 
     # -- the log
 
