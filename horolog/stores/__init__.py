@@ -4,6 +4,7 @@ The packages of `obstore` are imported when a store is opened, and not before: a
 """
 
 __all__ = [
+    "addresses",
     "bucket_store",
     "credentials",
     "faults",
@@ -13,4 +14,5 @@ __all__ = [
     "place",
     "requests",
     "self_test",
+    "start_check",
 ]

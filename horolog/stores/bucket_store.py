@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from horolog.stores.faults import says_taken
+from horolog.stores.faults import StoreRefusal, says_taken
 from horolog.stores.object_store import Created, Outcome, Stored
 from horolog.stores.place import StorePlace
 
@@ -36,9 +36,10 @@ class BucketStore:
         try:
             obstore.put(self._creating, self.place.key(key), data, mode="create", use_multipart=False)
         except (BaseError, OSError, NotImplementedError) as error:
-            return (
-                Created(Outcome.TAKEN) if says_taken(error) else Created(Outcome.UNKNOWN, str(self.place.fault(error)))
-            )
+            if says_taken(error):
+                return Created(Outcome.TAKEN)
+            fault = self.place.fault(error)
+            return Created(Outcome.UNKNOWN, str(fault), isinstance(fault, StoreRefusal))
         return Created(Outcome.MADE)
 
     def get(self, key: str) -> bytes:

@@ -11,6 +11,7 @@ _DENIED = frozenset({
     "AccessDenied", "AuthenticationFailed", "AuthorizationFailure", "ExpiredToken", "InvalidAccessKeyId", "InvalidToken",
     "SignatureDoesNotMatch", "XAdminUserNotFound",
 })  # fmt: skip
+_PASSING = frozenset({"404", "408", "409", "412", "429"})
 _CODE = re.compile(r"<Code>(\w+)</Code>")
 _STATUS = re.compile(r"status code: (\d{3}(?: [A-Z][A-Za-z' -]*)?)")
 _OWN_SERVICES = ("169.254.169.254", "metadata.google.internal", "/latest/api/token", "/latest/meta-data")
@@ -20,6 +21,10 @@ _TAKEN_BY_409 = "BlobAlreadyExists"
 
 class StoreError(Exception):
     """An object store refuses, or does not answer; the message is one sentence without secrets."""
+
+
+class StoreRefusal(StoreError):
+    """The store answers, and refuses: asking again does not help before credentials, a policy or the bucket change."""
 
 
 def code_of(error: Exception) -> str | None:
@@ -40,6 +45,16 @@ def says_taken(error: Exception) -> bool:
         return False
     status = status_of(error)
     return status is None or status.startswith("412") or code_of(error) == _TAKEN_BY_409
+
+
+def is_refusal(error: Exception) -> bool:
+    """Whether an error lasts until an operator acts: 4xx, but not a missing object, a conflict, a timeout or too many requests."""
+    text, code, status = str(error), code_of(error), status_of(error)
+    if code in _NO_BUCKET or code in _DENIED or any(service in text for service in _OWN_SERVICES):
+        return True
+    if type(error).__name__ in {"PermissionDeniedError", "UnauthenticatedError"}:
+        return True
+    return status is not None and (status[:3] == "501" or (status[0] == "4" and status[:3] not in _PASSING))
 
 
 def sentence(error: Exception, bucket: str, where: str) -> str:

@@ -18,10 +18,11 @@ class Outcome(Enum):
 
 
 class Created(NamedTuple):
-    """The outcome of a create; `fault` says why it is unknown."""
+    """The outcome of a create; `fault` says why it is unknown. `is_refused`: the store answered, and will refuse it again."""
 
     outcome: Outcome
     fault: str = ""
+    is_refused: bool = False
 
 
 class Stored(NamedTuple):

@@ -12,7 +12,7 @@ from typing import Any, Self
 from urllib.parse import unquote, urlsplit
 
 from horolog.stores.credentials import CREDENTIALS, s3_settings
-from horolog.stores.faults import ABSENT, StoreError, code_of, sentence
+from horolog.stores.faults import ABSENT, StoreError, StoreRefusal, code_of, is_refusal, sentence
 
 S3 = ("s3", "s3a", "s3n")
 GOOGLE = ("gs", "gcs")
@@ -126,7 +126,8 @@ class StorePlace:
 
     def fault(self, error: Exception) -> StoreError:
         """A client's exception, in one sentence."""
-        return StoreError(f"{self.url}: {self._sentence(error)}")
+        kind = StoreRefusal if is_refusal(error) else StoreError
+        return kind(f"{self.url}: {self._sentence(error)}")
 
     def _sentence(self, error: Exception) -> str:
         return sentence(error, self.bucket, self.where)

@@ -9,6 +9,7 @@ import time
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import NamedTuple
 
 from horolog.base.clock import Clock
@@ -21,6 +22,8 @@ FOLDER = "check"
 WRITERS = 8
 MAX_CLOCK_OFFSET_MS = 60_000
 """With a clock that is further from the store's nothing is removed by age."""
+
+CLOCKS = "compare the clocks"
 
 _ATTEMPTS = 5
 _FIRST_PAUSE_SECONDS = 0.1
@@ -47,17 +50,24 @@ class Attempt(NamedTuple):
         return self.answers[-1].outcome
 
 
-def self_test(store: ObjectStore, clock: Clock, writers: int = WRITERS, keys: int = 1) -> Iterator[Finding]:
-    """Try the properties one after the other, and stop behind the first fault; raises nothing of the store's."""
+def self_test(
+    store: ObjectStore, clock: Clock, writers: int = WRITERS, keys: int = 1, others: Sequence[ObjectStore] = ()
+) -> Iterator[Finding]:
+    """Try the properties one after the other, and stop behind the first fault; raises nothing of the store's.
+
+    `others` are further ways to the same store (`addresses`): each of them writes, reads and lists, too.
+    """
     folder = f"{FOLDER}/{uuid.uuid4().hex}"
+    ways = (store, *others)
+    writers = max(writers, len(ways))
     names = [f"{folder}/{number:020}" for number in range(keys)]
     creates = f"create {keys} key{'' if keys == 1 else 's'} with {writers} writers each at once"
     steps: tuple[tuple[str, Callable[[], tuple[str, str]]], ...] = (
         ("list the place", lambda: _listed(store, folder)),
-        (creates, lambda: _raced(store, names, writers)),
-        ("list what was created", lambda: _seen(store, folder, names)),
+        (creates, lambda: _raced(ways, names, writers)),
+        ("list what was created", lambda: _seen(ways, folder, names)),
         ("read a part of an object", lambda: _part(store, names[0])),
-        ("compare the clocks", lambda: _clocks(store, clock, f"{folder}/clock")),
+        (CLOCKS, lambda: _clocks(store, clock, f"{folder}/clock")),
     )
     try:
         for tried, step in steps:
@@ -87,30 +97,31 @@ def _listed(store: ObjectStore, folder: str) -> tuple[str, str]:
 # -- creates of one key
 
 
-def _raced(store: ObjectStore, names: Sequence[str], writers: int) -> tuple[str, str]:
+def _raced(ways: Sequence[ObjectStore], names: Sequence[str], writers: int) -> tuple[str, str]:
     creates = 0
     with ThreadPoolExecutor(writers) as pool:
         for name in names:
-            attempts = race(store, name, pool, writers)
+            attempts = race(ways, name, pool, writers)
             creates += sum(len(one.answers) for one in attempts)
-            if fault := verdict(attempts, lambda name=name: store.get(name)):  # type: ignore[misc]
-                return "", fault
+            for way in ways:
+                if fault := verdict(attempts, partial(way.get, name)):
+                    return "", fault
     return f"one winner of each, its bytes read at once; {creates} requests", ""
 
 
-def race(store: ObjectStore, key: str, pool: ThreadPoolExecutor, writers: int) -> list[Attempt]:
-    """Let so many writers create one key at the same time, each with bytes of its own."""
+def race(ways: Sequence[ObjectStore], key: str, pool: ThreadPoolExecutor, writers: int) -> list[Attempt]:
+    """Let so many writers create one key at the same time, each with bytes of its own, and each way with its share of them."""
     start = threading.Barrier(writers)
 
     def write(number: int) -> Attempt:
         data = f"{number} {uuid.uuid4().hex}".encode()
         start.wait()
-        return Attempt(data, _settled(store, key, data))
+        return Attempt(data, settled(ways[number % len(ways)], key, data))
 
     return list(pool.map(write, range(writers)))
 
 
-def _settled(store: ObjectStore, key: str, data: bytes) -> tuple[Created, ...]:
+def settled(store: ObjectStore, key: str, data: bytes) -> tuple[Created, ...]:
     """The answers to a create that is sent again, with the same bytes, while its outcome is unknown."""
     answers = [store.create(key, data)]
     while answers[-1].outcome is Outcome.UNKNOWN and len(answers) < _ATTEMPTS:
@@ -147,8 +158,8 @@ def verdict(attempts: Sequence[Attempt], read: Callable[[], bytes]) -> str:
 # -- what a store shows
 
 
-def _seen(store: ObjectStore, folder: str, names: Sequence[str]) -> tuple[str, str]:
-    missing = set(names) - {one.key for one in store.list(folder)}
+def _seen(ways: Sequence[ObjectStore], folder: str, names: Sequence[str]) -> tuple[str, str]:
+    missing = {name for way in ways for name in set(names) - {one.key for one in way.list(folder)}}
     return "all of it at once", f"{len(missing)} of {len(names)} objects are not in a list" if missing else ""
 
 
@@ -159,15 +170,25 @@ def _part(store: ObjectStore, key: str) -> tuple[str, str]:
 
 
 def _clocks(store: ObjectStore, clock: Clock, key: str) -> tuple[str, str]:
+    offset = measured_offset_ms(store, clock, key)
+    found = shown_offset(offset)
+    return (found, "") if abs(offset) <= MAX_CLOCK_OFFSET_MS else ("", f"{found}: set the one that is wrong")
+
+
+def measured_offset_ms(store: ObjectStore, clock: Clock, key: str) -> int:
+    """How far the store's clock is from ours, by an object that is created for it; raises StoreError and FileNotFoundError."""
     before = clock.wall_ms()
     created = store.create(key, b"")
     after = clock.wall_ms()
-    offset = clock_offset_ms(before, store.stat(key).last_modified_ms, after)
+    stored = store.stat(key)
     if created.outcome is Outcome.UNKNOWN:
-        return "", created.fault
-    side = "behind" if offset < 0 else "ahead of"
-    found = f"the store's clock is {abs(offset) / 1000:.0f} s {side} this machine's" if offset else "they agree"
-    return (found, "") if abs(offset) <= MAX_CLOCK_OFFSET_MS else ("", f"{found}: set the one that is wrong")
+        raise StoreError(created.fault)
+    return clock_offset_ms(before, stored.last_modified_ms, after)
+
+
+def shown_offset(offset_ms: int) -> str:
+    side = "behind" if offset_ms < 0 else "ahead of"
+    return f"the store's clock is {abs(offset_ms) / 1000:.0f} s {side} this machine's" if offset_ms else "they agree"
 
 
 def clock_offset_ms(before: int, stored: int, after: int) -> int:

@@ -26,6 +26,7 @@ __all__ = [
     "shipped_safety",
     "store_access",
     "store_cluster",
+    "store_folder",
     "store_hand_overs",
     "store_journal",
     "tcp_peers",

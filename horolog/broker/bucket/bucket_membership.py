@@ -10,11 +10,11 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from horolog.broker.bucket.registration import Joined
+from horolog.broker.bucket.store_folder import LastUse, claim, refuse_another
 from horolog.broker.cluster.cluster_start import refuse_lost_rules
 from horolog.broker.cluster.membership import Members
 from horolog.broker.cluster.served_topics import folders_of, remove_deleted
 from horolog.broker.cluster.topic import Topic
-from horolog.broker.log.storage import DataFolderError, FileMissing, Storage
 
 if TYPE_CHECKING:
     from horolog.broker.base.own_thread import Later
@@ -31,32 +31,13 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 
-STORE_FILE = "horolog-store"
-"""It has the id of the cluster whose store the folder goes with."""
-
-
-def claim(storage: Storage, folder: str, cluster_id: str, *, has_partitions: bool) -> None:
-    """Make sure that all in a folder is a copy of what this cluster's store has. Raises DataFolderError and StorageFault."""
-    path = f"{folder}/{STORE_FILE}"
-    try:
-        found = storage.read_all(path).decode("utf-8", "replace").strip()
-    except FileMissing:
-        found = None
-    if found is None and has_partitions:
-        raise DataFolderError(f"{folder} has partitions that are in no store: name an empty folder (log.dirs)")
-    if found is not None and found != cluster_id:
-        raise DataFolderError(f"{folder} goes with the store of cluster {found}, and this is {cluster_id}")
-    if found is None:
-        storage.write_atomically(path, f"{cluster_id}\n".encode())
-
-
 class BucketStart:
     """A start from the state that has registered this broker: topics are known, and no partition is open yet."""
 
-    def __init__(self, cluster_id: str, logs: LogManager, configs: ClusterConfigs, state: BucketState) -> None:
+    def __init__(self, use: LastUse, logs: LogManager, configs: ClusterConfigs, state: BucketState) -> None:
         self.topics: dict[str, Topic] = {}
         self.foreign: set[str] = set()
-        self._cluster_id = cluster_id
+        self._use = use
         self._logs = logs
         self._configs = configs
         self._state = state
@@ -76,7 +57,8 @@ class BucketStart:
         storage, left = self._logs.resources.storage, [path for _, _, path in folders_of(self._logs)]
         for folder in self._logs.folders.usable():
             has_partitions = any(path.startswith(f"{folder.path}/") for path in left)
-            claim(storage, folder.path, self._cluster_id, has_partitions=has_partitions)
+            refuse_another(storage, folder.path, self._use.cluster_id, has_partitions=has_partitions)
+            claim(storage, folder.path, self._use)
         begin(self._state, False)
         for path in left:
             remove_deleted(storage, path)
@@ -126,7 +108,8 @@ class BucketMembership:
         configs: ClusterConfigs,
         new_topic_id: Callable[[], bytes],  # noqa: ARG002
     ) -> BucketStart:
-        return BucketStart(self._cluster_id, logs, configs, self._joined.state)
+        state, wal = self._joined.state, self._joined.wal
+        return BucketStart(LastUse(self._cluster_id, wal, state.members[wal.node].host), logs, configs, state)
 
     def begin(self, cluster: ChangingCluster) -> None:
         """Watch the others from now on."""

@@ -6,4 +6,5 @@ __all__ = [
     "over_store",
     "process",
     "start_notes",
+    "store_run",
 ]

@@ -13,7 +13,7 @@ import os
 import platform
 import socket
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Protocol
 
@@ -494,7 +494,7 @@ class Teller(Protocol):
     def stopping(self) -> None: ...
 
 
-class _Alone:
+class Announcer:
     """Reports the progress on standard output, to systemd and in the log."""
 
     def __init__(self, data_dirs: list[str]) -> None:
@@ -515,13 +515,23 @@ async def _serve(settings: Settings, loop: asyncio.AbstractEventLoop, logs: LogS
     storage = RealStorage(read_only=settings.horolog_read_only)
     process = sole(settings, OwnThread(loop, "journal"))
     broker = Broker(settings, SystemClock(), storage, data_dirs, loop, process)
-    await serve(broker, logs, _Alone(data_dirs), asyncio.Event())
+    await serve(broker, logs, Announcer(data_dirs), asyncio.Event())
     log.info("stopped")
     return EXIT_OK
 
 
-async def serve(broker: Broker, logs: LogSetup, teller: Teller, stopped: asyncio.Event) -> None:
-    """Start a broker and run it until `stopped` is set, by a signal or by others."""
+async def nothing() -> None:
+    """Part from nothing before the stop."""
+
+
+async def serve(
+    broker: Broker,
+    logs: LogSetup,
+    teller: Teller,
+    stopped: asyncio.Event,
+    part: Callable[[], Awaitable[None]] = nothing,
+) -> None:
+    """Start a broker and run it until `stopped` is set, by a signal or by others; then `part`, and stop it."""
     loop = asyncio.get_running_loop()
     broker.settings_watchers.append(logs.apply)
     try:
@@ -540,5 +550,6 @@ async def serve(broker: Broker, logs: LogSetup, teller: Teller, stopped: asyncio
         await stopped.wait()
         giving_back.stop()
         teller.stopping()
+        await part()
     finally:
         await broker.stop()

@@ -2,7 +2,7 @@
 
     OverStore.register -> Broker(..., process) -> OverStore.attach(broker) -> broker.start() -> ... -> OverStore.leave() -> broker.stop()
 
-The setting that asks for a store is not offered yet: see docs/design.md.
+`store_run` does so, again for a broker that is fenced.
 """
 
 from __future__ import annotations
@@ -16,8 +16,6 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from horolog.base import interrupts
-from horolog.base.clock import SystemClock
 from horolog.broker.base.answers import run
 from horolog.broker.bucket.balance import surplus
 from horolog.broker.bucket.bucket_entries import BrokerRegistered
@@ -41,8 +39,6 @@ from horolog.broker.handlers import HANDLERS
 from horolog.broker.handlers.broker_heartbeat import handler_of
 from horolog.broker.handlers.leased import leased
 from horolog.broker.log.manager import whole
-from horolog.broker.log.storage import RealStorage
-from horolog.broker.server import app
 from horolog.broker.server.process import BrokerProcess, new_listener
 from horolog.protocol.apis import ApiKey
 
@@ -61,12 +57,12 @@ if TYPE_CHECKING:
     from horolog.broker.log.partition import Partition
     from horolog.broker.observability.http import MetricsServer
     from horolog.broker.on_record.cluster_file import ClusterFile, Place
+    from horolog.broker.server import app
     from horolog.stores.requests import StoreRequests
 
 log = logging.getLogger(__name__)
 
 
-LEAVES_WITHIN_S = 10.0
 BALANCES_EVERY_S = 5.0
 MOVES_AT_ONCE = 50
 
@@ -80,12 +76,15 @@ class StoreUse(NamedTuple):
 
 
 class OverStore:
-    """One broker over a store, from its registration to its end. `ended` is set when it is fenced."""
+    """One broker over a store, from its registration to its end. `ended` is set when it is fenced, or is to stop."""
 
     def __init__(
         self, settings: Settings, store: StoreRequests, of_store: StoreUse, loop: asyncio.AbstractEventLoop
     ) -> None:
         self.ended = asyncio.Event()
+        self.is_fenced = False
+        self.successor: ClusterMember | None = None
+        """Another process that has registered with this broker's number, which has fenced this one."""
         self._settings = settings
         self._of_store = of_store
         self._loop = loop
@@ -104,10 +103,18 @@ class OverStore:
     def __repr__(self) -> str:
         return f"<OverStore of {self._settings.node_id}, {self._access!r}>"
 
-    async def register(self, known_dead: Wal | None = None) -> BrokerProcess:
-        """Become a member; raises TwoOfOneNumber and FormatError."""
+    @property
+    def wal(self) -> Wal:
+        """The WAL of this broker, once it has registered."""
+        return self._joined.wal
+
+    async def register(
+        self, known_dead: Wal | None = None, check: Callable[[str], None] = lambda _: None
+    ) -> BrokerProcess:
+        """Become a member, unless `check` refuses the id of the cluster by an exception; raises TwoOfOneNumber and FormatError."""
         registration = Registration(self._access, self._journal, new_nonce, self._probe)
         cluster_id = await _awaited(partial(registration.found, _new_cluster_id()))
+        check(cluster_id)
         entry = BrokerRegistered(
             self._settings.node_id, socket.gethostname(), _listeners(self._settings), self._settings.broker_rack
         )
@@ -199,9 +206,9 @@ class OverStore:
         """Give all partitions to others; before the broker stops."""
         self._watch.end()
         self._balancing.cancel()
-        if not self.ended.is_set():
+        if not self.is_fenced:
             await _awaited(self._handing.leave)
-        self._log_side.stop(is_fenced=self.ended.is_set())
+        self._log_side.stop(is_fenced=self.is_fenced)
 
     # -- what the log's half reports
 
@@ -221,8 +228,8 @@ class OverStore:
         return self._joined.state if self._cluster.state.number < self._joined.state.number else self._watch.state
 
     def _fenced(self, successor: Wal | None) -> None:
-        if successor is not None:
-            log.error("another process runs as broker %s: its WAL is %s", successor.node, successor)
+        self.is_fenced = True
+        self.successor = None if successor is None else self._state.members.get(successor.node)
         self.ended.set()
 
     def _wal_of(self, node: int) -> Wal | None:
@@ -266,38 +273,6 @@ def _listeners(settings: Settings) -> tuple[MemberListener, ...]:
 def _first_address(member: ClusterMember) -> tuple[str, int]:
     first = member.listeners[0]
     return first.host, first.port
-
-
-async def serve(
-    settings: Settings, store: StoreRequests, of_store: StoreUse, ready: Callable[[app.Broker], None]
-) -> None:
-    """Serve until a signal; a broker that is fenced registers again, with a new WAL. `ready` is called at each start."""
-    loop = asyncio.get_running_loop()
-    stopped = asyncio.Event()
-    for number in interrupts.SIGNALS:
-        loop.add_signal_handler(number, stopped.set)
-    folders = [os.path.realpath(folder) for folder in settings.data_folders]  # noqa: ASYNC240 - once, before anything runs
-    while not stopped.is_set():
-        over = OverStore(settings, store, of_store, loop)
-        process = await over.register()
-        broker = app.Broker(settings, SystemClock(), RealStorage(), folders, loop, process)
-        over.attach(broker)
-        try:
-            await broker.start()
-            ready(broker)
-            await _first_of(stopped, over.ended)
-            await asyncio.wait_for(over.leave(), LEAVES_WITHIN_S)
-        except TimeoutError:
-            log.error("the store does not answer: others fence this broker")
-        finally:
-            await broker.stop()
-
-
-async def _first_of(*events: asyncio.Event) -> None:
-    waits = [asyncio.ensure_future(one.wait()) for one in events]
-    await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
-    for one in waits:
-        one.cancel()
 
 
 async def _awaited(begin: Callable[[], Any]) -> Any:

@@ -38,7 +38,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
     from horolog.base.clock import SystemClock
-    from horolog.stores import opening, self_test
+    from horolog.stores import addresses, opening, self_test
     from horolog.stores.faults import StoreError
 
     if arguments.writers > _MAX_WRITERS:
@@ -48,7 +48,8 @@ def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
     except StoreError as error:
         raise UsageError(str(error)) from None
     faults = 0
-    for finding in self_test.self_test(store, SystemClock(), arguments.writers, arguments.keys):
+    others = addresses.ways_to(store.place)[1:]
+    for finding in self_test.self_test(store, SystemClock(), arguments.writers, arguments.keys, others):
         faults += bool(finding.fault)
         if console.as_json:
             console.json_line(finding._asdict())

@@ -2,7 +2,7 @@
 
 import pytest
 
-from horolog.stores.faults import code_of, says_taken, sentence, status_of
+from horolog.stores.faults import code_of, is_refusal, says_taken, sentence, status_of
 
 
 class AlreadyExistsError(Exception):
@@ -55,6 +55,26 @@ def test_only_what_is_certain_says_that_a_key_is_taken(error, is_taken):
 )  # fmt: skip
 def test_an_error_is_one_sentence_without_secrets(error, said):
     assert sentence(error, "b", "http://h") == said
+
+
+@pytest.mark.parametrize(
+    ("error", "lasts"),
+    [
+        (OSError(by_http("404 Not Found", "NoSuchBucket")), True),
+        (OSError(by_http("400 Bad Request", "ExpiredToken")), True),
+        (PermissionDeniedError("no"), True),
+        (OSError("Error performing PUT http://169.254.169.254/latest - 403"), True),
+        (OSError(by_http("400 Bad Request")), True),
+        (OSError(by_http("501 Not Implemented")), True),
+        (OSError(by_http("404 Not Found")), False),
+        (OSError(by_http("409 Conflict")), False),
+        (OSError(by_http("429 Too Many Requests")), False),
+        (OSError(by_http("503 Service Unavailable", "SlowDown")), False),
+        (OSError("HTTP error: error sending request"), False),
+    ],
+)
+def test_errors_that_last_are_told_from_those_that_pass(error, lasts):
+    assert is_refusal(error) is lasts
 
 
 def test_codes_and_statuses():

@@ -55,6 +55,13 @@ def test_a_slow_store_and_one_that_loses_answers_pass():
         assert not any(one.fault for one in findings_of(habit)[0][:4]), habit
 
 
+def test_addresses_that_lead_to_several_stores_are_found():
+    one, other = MemoryStore(SystemClock()), MemoryStore(SystemClock())
+    tried, fault = fault_of(list(self_test.self_test(one, SystemClock(), others=[other])))
+    assert tried == CREATES
+    assert fault.startswith("2 of 8 creates of one key succeeded")
+
+
 @pytest.mark.parametrize("habit", [Habit.FORGETS_CONDITION, Habit.CHECKS_THEN_ACTS])
 def test_several_winners_are_found(habit):
     tried, fault = fault_of(findings_of(habit)[0])

@@ -2,13 +2,10 @@
 
 import asyncio
 import contextlib
-import os
-import signal
 import socket
 
 import pytest
 
-from horolog.base import interrupts
 from horolog.base.clock import SystemClock
 from horolog.broker.base.answers import run
 from horolog.broker.bucket.bucket_entries import WalEnded
@@ -19,7 +16,7 @@ from horolog.broker.cluster.new_topics import NewTopic
 from horolog.broker.config.settings import Layers, from_layers
 from horolog.broker.log.storage import RealStorage
 from horolog.broker.server import app, over_store
-from horolog.broker.server.over_store import OverStore, StoreUse, serve
+from horolog.broker.server.over_store import OverStore, StoreUse
 from horolog.stores.memory_store import MemoryStore
 from horolog.stores.requests import ThreadedRequests
 
@@ -140,38 +137,35 @@ async def test_a_second_process_with_the_same_number_is_refused(tmp_path):
             await OverStore(made.settings(1), made.new_requests(), OF_STORE, asyncio.get_running_loop()).register()
 
 
-async def test_a_broker_that_finds_another_with_its_number_ends(tmp_path, caplog):
+async def test_a_broker_that_finds_another_with_its_number_ends(tmp_path):
     async with brokers(tmp_path, 1, 2) as made:
         over, _ = made.running[1]
         over._fenced(Wal(1, 99))
         assert over.ended.is_set()
-        assert "another process runs as broker 1: its WAL is 1-99" in caplog.text
+        assert over.is_fenced
+        assert over.successor.incarnation == over.wal.incarnation  # the member of that number, as far as it is known
 
 
-async def test_a_fenced_broker_registers_again_and_a_signal_ends_it(tmp_path, monkeypatch):
-    monkeypatch.setattr(interrupts, "SIGNALS", (signal.SIGUSR1,))
+async def test_a_broker_is_fenced_by_an_entry_and_the_next_one_of_its_process_is_a_member(tmp_path):
+    async with brokers(tmp_path, 1, 2) as made:
+        over, _ = made.running[2]
+        made[1].changes.make(lambda state: WalEnded(over.wal, 0, {}), lambda _: None)
+        await until(over.ended.is_set)
+        assert over.is_fenced
+        assert over.successor is None
+        await made.stop(2)
+        again, _ = await made.start(2, over.wal)
+        assert again.wal.incarnation > over.wal.incarnation
+
+
+async def test_a_cluster_that_the_caller_refuses_is_not_joined(tmp_path):
     async with brokers(tmp_path, 1) as made:
-        starts = []
-        serving = asyncio.ensure_future(serve(made.settings(2), made.new_requests(), OF_STORE, starts.append))
-        await until(lambda: len(starts) == 1 and made[1].nodes == (1, 2))
-        wal = made[1].state.wal_of(2)
-        made[1].changes.make(lambda state: WalEnded(wal, 0, {}), lambda _: None)
-        await until(lambda: len(starts) == 2)
-        await until(lambda: made[1].state.wal_of(2) not in {None, wal})
-        os.kill(os.getpid(), signal.SIGUSR1)
-        async with asyncio.timeout(SOON_S):
-            await serving
-        await until(lambda: made[1].nodes == (1,))
+        over = OverStore(made.settings(2), made.new_requests(), OF_STORE, asyncio.get_running_loop())
 
+        def refuse(cluster_id):
+            assert cluster_id == made[1].cluster_id
+            raise LookupError
 
-async def test_a_broker_whose_store_is_gone_ends_all_the_same(tmp_path, monkeypatch, caplog):
-    monkeypatch.setattr(interrupts, "SIGNALS", (signal.SIGUSR1,))
-    monkeypatch.setattr(over_store, "LEAVES_WITHIN_S", 0.05)
-    monkeypatch.setattr(OverStore, "leave", lambda _: asyncio.sleep(SOON_S))
-    made, starts = Brokers(tmp_path), []
-    serving = asyncio.ensure_future(serve(made.settings(1), made.new_requests(), OF_STORE, starts.append))
-    await until(lambda: starts)
-    os.kill(os.getpid(), signal.SIGUSR1)
-    async with asyncio.timeout(SOON_S):
-        await serving
-    assert "the store does not answer" in caplog.text
+        with pytest.raises(LookupError):
+            await over.register(check=refuse)
+        assert made[1].nodes == (1,)

@@ -1,0 +1,214 @@
+"""Runs a broker over a store: refuses what cannot be served, and registers again, with a new WAL, whenever the broker is fenced.
+
+A store that refuses ends the start with one line and exit code 2. One that does not answer is waited for.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import platform
+import socket
+import sys
+from collections.abc import Coroutine, Iterable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+from horolog.base import interrupts
+from horolog.base.clock import Clock, SystemClock
+from horolog.broker.bucket import store_folder
+from horolog.broker.bucket.names import LOG, key
+from horolog.broker.bucket.registration import TwoOfOneNumber
+from horolog.broker.bucket.sealed_lines import FormatError
+from horolog.broker.bucket.store_folder import FolderOfAnother
+from horolog.broker.config.setting_types import SettingsError
+from horolog.broker.log.manager import partition_of
+from horolog.broker.log.storage import DataFolderError, RealStorage, Storage, StorageFault
+from horolog.broker.network.descriptors import raise_limit
+from horolog.broker.observability.logs import LogSetup
+from horolog.broker.server import app
+from horolog.broker.server.hot_path import HOT_PATH
+from horolog.broker.server.over_store import OverStore, StoreUse
+from horolog.broker.server.start_notes import notes
+from horolog.stores import start_check
+from horolog.stores.faults import StoreError
+from horolog.stores.requests import ThreadedRequests
+from horolog.stores.start_check import StoreRefused
+from horolog.version import __version__
+
+if TYPE_CHECKING:
+    from horolog.broker.config.settings import Settings
+    from horolog.stores.object_store import ObjectStore
+    from horolog.stores.requests import StoreRequests
+
+log = logging.getLogger(__name__)
+
+EXIT_REFUSED = 2
+LEAVES_WITHIN_S = 10.0
+REQUESTS_AT_ONCE = 16
+ASKS_EVERY_S = 2.0
+SAYS_EVERY_S = 60.0
+
+Result = TypeVar("Result")
+
+
+class Store(NamedTuple):
+    """A store as a broker opens it, and the ways to it that its start tries."""
+
+    store: ObjectStore
+    ways: Sequence[ObjectStore]
+
+
+class _Stopped(Exception):
+    """A signal has come before the broker serves."""
+
+
+def refuse_settings(settings: Settings) -> None:
+    """Refuse what brokers over a store do not do. Raises SettingsError."""
+    if settings.horolog_workers != 1:
+        reason = (
+            "a broker over a store is one process: start several brokers, each with its node.id, instead of workers"
+        )
+        raise SettingsError("horolog.workers", str(settings.horolog_workers), reason)
+    if settings.horolog_read_only:
+        raise SettingsError("horolog.read.only", "true", "the folder of a broker over a store is only a copy")
+
+
+def run(
+    settings: Settings, warnings: Iterable[str], store: Store, of_store: StoreUse, teller: app.Teller | None = None
+) -> int:
+    """Run a broker until SIGTERM or SIGINT; the exit code. Raises SettingsError."""
+    refuse_settings(settings)
+    logs = LogSetup(settings, sys.stderr)
+    log.info("horolog %s on Python %s, the hot path is %s", __version__, platform.python_version(), HOT_PATH)
+    for level, text in notes(settings, warnings):
+        log.log(level, "%s", text)
+    raise_limit()
+    loop = app.new_event_loop()
+    try:
+        return loop.run_until_complete(_run(settings, store, of_store, logs, teller))
+    except (StoreRefused, TwoOfOneNumber, FolderOfAnother, FormatError) as error:
+        return _ended(error, EXIT_REFUSED)
+    except (DataFolderError, StorageFault, OSError) as error:
+        return _ended(error, app.EXIT_CANNOT_START)
+    finally:
+        loop.close()
+        interrupts.ignore()
+        logs.close()
+
+
+def _ended(error: Exception, code: int) -> int:
+    print(f"horolog: {error}", file=sys.stderr)  # noqa: T201 - what a command line does
+    return code
+
+
+async def _run(settings: Settings, store: Store, of_store: StoreUse, logs: LogSetup, teller: app.Teller | None) -> int:
+    loop = asyncio.get_running_loop()
+    await checked(store.ways, SystemClock())
+    requests = ThreadedRequests(store.store, loop.call_soon_threadsafe, REQUESTS_AT_ONCE)
+    folders = [os.path.realpath(folder) for folder in settings.data_folders]  # noqa: ASYNC240 - once, before anything runs
+    await serve(settings, requests, of_store, logs, teller or app.Announcer(folders))
+    log.info("stopped")
+    return app.EXIT_OK
+
+
+async def checked(ways: Sequence[ObjectStore], clock: Clock) -> int:
+    """How far the store's clock is ahead of ours, in milliseconds; waits for a store that does not answer. Raises StoreRefused."""
+    said_s, said = float("-inf"), ""
+    while True:
+        try:
+            return await asyncio.to_thread(start_check.check, ways, clock, key(LOG, 0))
+        except StoreError as fault:
+            if str(fault) != said or clock.monotonic() - said_s >= SAYS_EVERY_S:
+                said_s, said = clock.monotonic(), str(fault)
+                log.warning("waiting for the store: %s", fault)
+        await asyncio.sleep(ASKS_EVERY_S)
+
+
+async def serve(
+    settings: Settings, store: StoreRequests, of_store: StoreUse, logs: LogSetup, teller: app.Teller
+) -> None:
+    """Serve until a signal. Raises TwoOfOneNumber if another process has this broker's number."""
+    serving = _Serving(settings, store, of_store, logs, teller)
+    try:
+        while await serving.once():
+            log.warning("broker %s registers again", settings.node_id)
+    except _Stopped:
+        return
+
+
+class _Serving:
+    """The incarnations of one broker, one after the other; a `Teller` to each."""
+
+    _over: OverStore
+
+    def __init__(
+        self, settings: Settings, store: StoreRequests, of_store: StoreUse, logs: LogSetup, teller: app.Teller
+    ) -> None:
+        self._settings, self._store, self._of_store = settings, store, of_store
+        self._logs, self._teller = logs, teller
+        self._stopped = asyncio.Event()
+        self._storage = RealStorage()
+        self._before = store_folder.ended_wal(self._storage, self._folders, socket.gethostname())
+
+    @property
+    def _folders(self) -> list[str]:
+        return [os.path.realpath(folder) for folder in self._settings.data_folders]
+
+    async def once(self) -> bool:
+        """One incarnation, from its registration to its end; whether another one is to follow."""
+        loop = asyncio.get_running_loop()
+        over = self._over = OverStore(self._settings, self._store, self._of_store, loop)
+        self._handle_signals()
+        check = partial(refuse_folders, self._storage, self._folders)
+        process = await self._unless_stopped(over.register(self._before, check))
+        self._before = over.wal  # which has ended when the next one registers
+        broker = app.Broker(self._settings, SystemClock(), self._storage, self._folders, loop, process)
+        over.attach(broker)
+        await app.serve(broker, self._logs, self, over.ended, partial(self._leave, over))
+        if over.successor is not None:
+            raise TwoOfOneNumber(f"node {self._settings.node_id} runs at {over.successor.host}, too")
+        return over.is_fenced and not self._stopped.is_set()
+
+    def _handle_signals(self) -> None:
+        for number in interrupts.SIGNALS:
+            if not interrupts.is_ignored(number):
+                asyncio.get_running_loop().add_signal_handler(number, self._stop)
+
+    def _stop(self) -> None:
+        self._stopped.set()
+        self._over.ended.set()
+
+    def ready(self, broker: app.Broker) -> None:
+        self._handle_signals()  # in place of those of a broker that is not to begin again
+        self._teller.ready(broker)
+
+    def stopping(self) -> None:
+        """A fenced broker goes on."""
+        if not self._over.is_fenced:
+            self._teller.stopping()
+
+    async def _unless_stopped(self, steps: Coroutine[Any, Any, Result]) -> Result:
+        """The result of steps that may take as long as the store does not answer."""
+        task, stopped = asyncio.ensure_future(steps), asyncio.ensure_future(self._stopped.wait())
+        await asyncio.wait((task, stopped), return_when=asyncio.FIRST_COMPLETED)
+        stopped.cancel()
+        if task.done():
+            return task.result()
+        task.cancel()
+        raise _Stopped
+
+    async def _leave(self, over: OverStore) -> None:
+        try:
+            await asyncio.wait_for(over.leave(), LEAVES_WITHIN_S)
+        except TimeoutError:
+            log.error("the store does not answer: others fence this broker")
+
+
+def refuse_folders(storage: Storage, folders: Iterable[str], cluster_id: str) -> None:
+    """Refuse folders with something else than copies of what this cluster's store has. Raises FolderOfAnother and StorageFault."""
+    for folder in folders:
+        if storage.is_dir(folder):
+            has_partitions = any(partition_of(name) is not None for name in storage.list_dir(folder))
+            store_folder.refuse_another(storage, folder, cluster_id, has_partitions=has_partitions)

@@ -1,0 +1,208 @@
+"""A broker over a store from its start to its end: refusals with their exit codes, and a broker that begins anew."""
+
+import asyncio
+import os
+import signal
+import socket
+import threading
+from types import SimpleNamespace
+
+import pytest
+
+from horolog.base import interrupts
+from horolog.base.clock import SystemClock
+from horolog.broker.bucket.bucket_entries import WalEnded
+from horolog.broker.bucket.registration import TwoOfOneNumber
+from horolog.broker.bucket.store_folder import FolderOfAnother
+from horolog.broker.config.setting_types import SettingsError
+from horolog.broker.config.settings import Layers, from_layers
+from horolog.broker.log.storage import MemoryStorage
+from horolog.broker.server import store_run
+from horolog.broker.server.over_store import OverStore
+from horolog.broker.server.store_run import Store, checked, refuse_folders, refuse_settings, run, serve
+from horolog.stores import self_test
+from horolog.stores.faults import StoreError
+from horolog.stores.memory_store import MemoryStore
+from tests.unit.broker.server.test_over_store import OF_STORE, SOON_S, Brokers, brokers, until
+
+LOGS = SimpleNamespace(apply=lambda settings: None)
+
+
+@pytest.fixture(autouse=True)
+def _quick(monkeypatch):
+    monkeypatch.setattr(interrupts, "SIGNALS", (signal.SIGUSR1,))
+    monkeypatch.setattr(interrupts, "ignore", lambda: None)
+    monkeypatch.setattr(self_test, "_FIRST_PAUSE_SECONDS", 0.001)
+    monkeypatch.setattr(store_run, "ASKS_EVERY_S", 0.01)
+
+
+class Teller:
+    def __init__(self):
+        self.starts, self.stops = [], []
+
+    def ready(self, broker):
+        self.starts.append(broker)
+
+    def stopping(self):
+        self.stops.append(len(self.starts))
+
+
+class LyingStore(MemoryStore):
+    """It lets every create succeed."""
+
+    def create(self, key, data):
+        self.delete(key)
+        return super().create(key, data)
+
+
+def settings_of(folder, **more):
+    static = {"node.id": "1", "listeners": "PLAINTEXT://127.0.0.1:0", "log.dirs": str(folder)}
+    return from_layers(Layers(static=static | {key.replace("_", "."): value for key, value in more.items()}))
+
+
+def begin(made, node, teller):
+    return asyncio.ensure_future(serve(made.settings(node), made.new_requests(), OF_STORE, LOGS, teller))
+
+
+async def ended(serving):
+    os.kill(os.getpid(), signal.SIGUSR1)
+    async with asyncio.timeout(SOON_S):
+        await serving
+
+
+async def test_a_fenced_broker_registers_again_and_a_signal_ends_it(tmp_path):
+    async with brokers(tmp_path, 1) as made:
+        teller = Teller()
+        serving = begin(made, 2, teller)
+        await until(lambda: len(teller.starts) == 1 and made[1].nodes == (1, 2))
+        wal = made[1].state.wal_of(2)
+        made[1].changes.make(lambda state: WalEnded(wal, 0, {}), lambda _: None)
+        await until(lambda: len(teller.starts) == 2)
+        await until(lambda: made[1].state.wal_of(2) not in {None, wal})
+        assert teller.stops == []
+        await ended(serving)
+        assert teller.stops == [2]
+        await until(lambda: made[1].nodes == (1,))
+
+
+async def test_a_restart_on_the_same_folder_does_not_wait_for_the_lease_of_the_process_before(tmp_path):
+    """That process was killed: its folder is free, and says which WAL it wrote."""
+    made, teller = Brokers(tmp_path), Teller()
+    await made.start(1)
+    over, broker = made.running.pop(1)
+    over._watch.end()
+    over._balancing.cancel()
+    await broker.stop()
+    serving = begin(made, 1, teller)
+    await until(lambda: teller.starts)
+    state = teller.starts[0].cluster.state
+    assert state.wal_of(1) != over.wal
+    assert state.fenced == frozenset()
+    await ended(serving)
+
+
+async def test_a_broker_whose_number_is_taken_ends(tmp_path, monkeypatch):
+    made, teller = Brokers(tmp_path), Teller()
+    serving = begin(made, 1, teller)
+    await until(lambda: teller.starts)
+    monkeypatch.setattr(OverStore, "_probe", lambda self, member, done: done(False))  # it stood still
+    made.folder = tmp_path / "another machine"
+    await made.start(1)
+    async with asyncio.timeout(SOON_S):
+        with pytest.raises(TwoOfOneNumber, match=f"node 1 runs at {socket.gethostname()}, too"):
+            await serving
+    await made.stop(1)
+
+
+async def test_a_signal_ends_a_start_that_waits_for_the_store(tmp_path):
+    made, teller = Brokers(tmp_path), Teller()
+    silent = SimpleNamespace(create=lambda *_: None)
+    serving = asyncio.ensure_future(serve(made.settings(1), silent, OF_STORE, LOGS, teller))
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    await ended(serving)
+    assert teller.starts == []
+
+
+async def test_a_broker_whose_store_is_gone_ends_all_the_same(tmp_path, monkeypatch, caplog):
+    monkeypatch.setattr(store_run, "LEAVES_WITHIN_S", 0.05)
+    monkeypatch.setattr(OverStore, "leave", lambda _: asyncio.sleep(SOON_S))
+    made, teller = Brokers(tmp_path), Teller()
+    serving = begin(made, 1, teller)
+    await until(lambda: teller.starts)
+    await ended(serving)
+    assert "the store does not answer" in caplog.text
+
+
+async def test_a_store_that_does_not_answer_is_waited_for(caplog):
+    store, faults = MemoryStore(SystemClock()), [StoreError("away"), StoreError("away"), StoreError("slow")]
+    good = store.get
+
+    def get(key):
+        if faults:
+            raise faults.pop(0)
+        return good(key)
+
+    store.get = get
+    assert await checked([store], SystemClock()) == 0
+    assert [one.getMessage() for one in caplog.records] == [
+        "waiting for the store: away",
+        "waiting for the store: slow",
+    ]
+
+
+def test_a_store_that_does_not_keep_the_condition_is_refused_in_one_line(tmp_path, capsys):
+    store = LyingStore(SystemClock())
+    assert run(settings_of(tmp_path), (), Store(store, [store]), OF_STORE) == 2
+    *_, line = capsys.readouterr().err.splitlines()
+    assert line.startswith(
+        "horolog: the store cannot be used: create 1 key with 8 writers each at once: 8 of 8 creates of one"
+    )
+    assert list(store.list()) == []
+
+
+def test_a_folder_in_use_is_refused(tmp_path, capsys):
+    store, settings = MemoryStore(SystemClock()), settings_of(tmp_path)
+    from horolog.broker.log.storage import RealStorage
+
+    held = RealStorage().lock(f"{tmp_path}/.lock")
+    assert run(settings, (), Store(store, [store]), OF_STORE) == 1
+    held.release()
+    assert "is in use by another broker" in capsys.readouterr().err
+
+
+def test_a_broker_runs_until_a_signal(tmp_path, capsys):
+    store = MemoryStore(SystemClock())
+    teller, stopper = Teller(), threading.Timer(0, lambda: None)
+
+    class Stopping(Teller):
+        def ready(self, broker):
+            super().ready(broker)
+            os.kill(os.getpid(), signal.SIGUSR1)
+
+    teller = Stopping()
+    assert run(settings_of(tmp_path), (), Store(store, [store]), OF_STORE, teller) == 0
+    stopper.cancel()
+    assert teller.stops == [1]
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "said"),
+    [("horolog_workers", "2", "start several brokers"), ("horolog_read_only", "true", "only a copy")],
+)
+def test_what_brokers_over_a_store_do_not_do_is_refused(tmp_path, key, value, said):
+    with pytest.raises(SettingsError, match=said):
+        refuse_settings(settings_of(tmp_path, **{key: value}))
+
+
+def test_folders_of_something_else_are_refused_before_the_broker_joins():
+    storage = MemoryStorage()
+    refuse_folders(storage, ["/data"], "a")
+    storage.make_dir("/data")
+    refuse_folders(storage, ["/data"], "a")
+    storage.make_dir("/data/t-0")
+    with pytest.raises(FolderOfAnother, match="in no store"):
+        refuse_folders(storage, ["/data"], "a")
+    storage.write_atomically("/data/horolog-store", b"b\n")
+    with pytest.raises(FolderOfAnother, match="of cluster b, and this is a"):
+        refuse_folders(storage, ["/data"], "a")
