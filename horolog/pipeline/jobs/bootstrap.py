@@ -121,8 +121,11 @@ def _as_binary(dump: "DataFrame", name: str, column: "Column") -> "Column":
     return column if dict(dump.dtypes)[name] == "binary" else column.cast("string").cast("binary")
 
 
-def _as_time(dump: "DataFrame", name: str) -> "Column":
-    """Timestamps as they are, dates at midnight, text as ISO 8601; numbers by their size are seconds, milli-, micro- or nanoseconds."""
+def _as_time(dump: "DataFrame", name: str, *, strict: bool = True) -> "Column":
+    """Timestamps as they are, dates at midnight, text as ISO 8601; numbers by their size are seconds, milli-, micro- or nanoseconds.
+
+    A value that is no time ends the job, or is null unless `strict`.
+    """
     from pyspark.sql import functions as f
 
     kind, column = dict(dump.dtypes)[name], f.col(name)
@@ -135,7 +138,17 @@ def _as_time(dump: "DataFrame", name: str) -> "Column":
             .otherwise(f.floor(number / 1000).cast("long"))
         )
         return f.timestamp_micros(micros)
-    return column.cast("timestamp")
+    return column.cast("timestamp") if strict else column.try_cast("timestamp")
+
+
+def _without_time(dump: "DataFrame", name: str, count: int) -> CommandError:
+    """The error for rows without a time, with the value of one that has another value there."""
+    from pyspark.sql import functions as f
+
+    is_no_time = f.col(name).isNotNull() & _as_time(dump, name, strict=False).isNull()
+    example = dump.where(is_no_time).select(f.col(name).cast("string")).head()
+    shown = "" if example is None else f"; one of them has {example[0]!r}"
+    return CommandError(f"{count:,} rows have no time in column {name}{shown}")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -205,13 +218,13 @@ def prepare(
 
     found = read_dump(spark, dump.source, dump.table, dump.file_format)
     rows = _records(found.all, dump)
-    times = found.times(dump.time_column, _as_time(found.all, dump.time_column))
+    times = found.times(dump.time_column, _as_time(found.all, dump.time_column, strict=False))
     looked = look(times, rules, time.time_ns() // 1_000_000)
     counts = looked.counts
     if not counts.records:
         raise NotFoundError(f"{dump.source} has no rows")
     if looked.missing:
-        raise CommandError(f"{looked.missing:,} rows have no time in column {dump.time_column}")
+        raise _without_time(found.all, dump.time_column, looked.missing)
     counts = counts._replace(size_bytes=size_of(rows, counts.records, rules))
     lanes = Lanes.of(
         "bootstrap",

@@ -163,17 +163,20 @@ def _default_master() -> str | None:
 
 
 def _cause(text: str) -> str:
-    """The error of a worker, or of Java: Spark adds a prefix, and the whole traceback of an unexpected error."""
+    """The error of a worker, of Java or of Spark, which adds a prefix, the traceback of an unexpected error, and a plan or the line of a call."""
     lines = [line.strip() for line in text.splitlines() if line.strip() and not _NO_REASON.match(line)]
     own = [found[1] for line in lines if (found := _OWN_ERROR.search(line))]
     java = [line.removeprefix(_CAUSED) for line in lines if line.startswith(_CAUSED)]
     named = [line for line in lines if _ERROR_LINE.match(line)]
-    return (own or java or named or lines or ["the reason is unknown"])[-1]
+    condition = [found[1] for line in lines if (found := _CONDITION.search(line))][:1]
+    return (own or java or named or condition or lines or ["the reason is unknown"])[-1]
 
 
 _CAUSED = "Caused by: "
 _NO_REASON = re.compile(r"\s*(SQLSTATE: \w+\s*$|at [\w.$/]+\(|\.\.\. \d+ (common frames|more))")
 _OWN_ERROR = re.compile(r"(?:^|: )(horolog\.[\w.]+: .*)")
+_CONDITION = re.compile(r"(?:^|: )(\[[A-Z][A-Z0-9_.]*\] .*?)(?:\s*SQLSTATE: \w+.*)?$")
+"""A sentence of Spark's own: `[CONDITION] What has happened. SQLSTATE: 22018`."""
 _ERROR_LINE = re.compile(r"[A-Za-z_][\w.]*(Error|Exception|Failed|Refused|TimedOut|DataLoss)\b.*:")
 
 

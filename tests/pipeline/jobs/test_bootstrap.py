@@ -127,7 +127,11 @@ def test_what_cannot_be_loaded_is_said(spark, run, produce, rows, tmp_path):
     holes = spark.createDataFrame([(1, None), (2, NOW_MS)], "id int, at long")
     holes.write.parquet(str(tmp_path / "holes"))
     ended = run(*words, tmp_path / "holes", "--time-column", "at")
-    assert (ended.code, "1 rows have no time" in ended.err) == (1, True)
+    assert (ended.code, "1 rows have no time in column at\n" in ended.err) == (1, True), ended.err
+    (tmp_path / "odd.csv").write_text("id,at\n1,yesterday noon\n2,2026-01-02T03:04:05Z\n3,\n")
+    ended = run(*words, tmp_path / "odd.csv", "--time-column", "at")
+    said = "2 rows have no time in column at; one of them has 'yesterday noon'\n"
+    assert (ended.code, said in ended.err) == (1, True), ended.err
 
 
 def test_files_in_folders_below_are_not_left_out(run, produce, rows, tmp_path):

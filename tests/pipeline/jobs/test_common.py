@@ -96,6 +96,21 @@ Caused by: java.io.IOException: No space left on device
 """
 
 
+CAST = """[CAST_INVALID_INPUT] The value 'noon' of the type "STRING" cannot be cast to "TIMESTAMP". SQLSTATE: 22018
+== DataFrame ==
+"cast" was called from
+/usr/lib/python3/horolog/pipeline/jobs/bootstrap.py:138
+"""
+ANALYSIS = """[UNRESOLVED_COLUMN.WITH_SUGGESTION] A column with name `at` cannot be resolved. SQLSTATE: 42703; line 1 pos 0;
+'Project ['at]
++- Range (0, 1, step=1, splits=Some(1))
+"""
+UNCAUSED = """An error occurred while calling o165.collect.
+: org.apache.spark.SparkException: [FAILED_READ_FILE.NO_HINT] Encountered error while reading file file:///a.csv.  SQLSTATE: KD001
+\tat org.apache.spark.X.read(X.scala:1)
+"""
+
+
 @pytest.mark.parametrize(
     ("text", "cause"),
     [
@@ -111,6 +126,9 @@ Caused by: java.io.IOException: No space left on device
             JAVA,
             "java.io.IOException: No space left on device",
         ),
+        (CAST, """[CAST_INVALID_INPUT] The value 'noon' of the type "STRING" cannot be cast to "TIMESTAMP"."""),
+        (ANALYSIS, "[UNRESOLVED_COLUMN.WITH_SUGGESTION] A column with name `at` cannot be resolved."),
+        (UNCAUSED, "[FAILED_READ_FILE.NO_HINT] Encountered error while reading file file:///a.csv."),
     ],
 )
 def test_the_cause_of_a_failure_is_one_line(text, cause):

