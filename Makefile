@@ -27,7 +27,7 @@ INSTALL := install --quiet --disable-pip-version-check --no-deps --require-hashe
 LOCK := --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links \
 	--custom-compile-command "make lock" --quiet
 
-.PHONY: run compiled compile plain test pipeline-test spark-versions search lint format lock config docs docs-site dist clean
+.PHONY: run compiled compile plain test pipeline-test spark-versions search lint format lock config docs docs-site dist release clean
 
 run: $(VENV)/runtime.stamp compiled
 	@exec $(BIN)/python -m horolog serve --config config/server.properties --listen $(LISTEN) --data $(DATA) $(ARGS)
@@ -73,6 +73,7 @@ lint: $(VENV)/dev.stamp
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/check-jsonschema --quiet --builtin-schema vendor.github-workflows .github/workflows/*.yml
 
 format: $(VENV)/dev.stamp
 	$(BIN)/ruff check --fix .
@@ -94,16 +95,14 @@ docs-site: $(VENV)-site/site.stamp
 	$(VENV)-site/bin/sphinx-build -q -W --keep-going -c docs/site build/docs-pages build/docs-site
 	@echo "the site is in build/docs-site: open index.html there"
 
-# What would be published: the source archive, the wheel that is made of it, and one of this platform with the hot path compiled.
-# The tag of that one names this system's C library; where auditwheel is there, it becomes that of all that the wheel runs on.
-dist: $(VENV)-lock/uv.stamp
-	rm -rf dist
-	HOROLOG_COMPILED=0 $(VENV)-lock/bin/uv build --quiet
-	@if command -v $${CC:-cc} >/dev/null 2>&1; then \
-		HOROLOG_COMPILED=1 $(VENV)-lock/bin/uv build --quiet --wheel --python $(VENV)-lock/bin/python; \
-	else echo "no C compiler here: there is no compiled wheel"; fi
-	@if command -v auditwheel >/dev/null 2>&1 && ls dist/*-linux_*.whl >/dev/null 2>&1; then \
-		auditwheel repair --wheel-dir dist dist/*-linux_*.whl && rm dist/*-linux_*.whl; fi
+# The source archive, a wheel of plain Python, and one with the hot path compiled for each Python here that can be compiled for.
+dist: $(VENV)-release/tools.stamp
+	$(VENV)-release/bin/python -m tools.release archives
+
+# All that a release consists of, in dist, each archive checked in an environment of its own. The last lines say what was skipped, and why.
+# HOROLOG_SIGNING_KEY signs, BASE_IMAGE picks the base of the image. Nothing is published.
+release: $(VENV)-release/tools.stamp docs-site
+	$(VENV)-release/bin/python -m tools.release
 
 # Locks hold for Python 3.11 to 3.14 on every platform; `make lock ARGS=--upgrade` takes newer releases.
 lock: $(VENV)-lock/uv.stamp
@@ -114,6 +113,7 @@ lock: $(VENV)-lock/uv.stamp
 	$(VENV)-lock/bin/uv pip compile $(LOCK) $(ARGS) --group fuzz -c requirements/dev.lock -o requirements/fuzz.lock
 	$(VENV)-lock/bin/uv pip compile $(LOCK) $(ARGS) --group compile -c requirements/dev.lock -o requirements/compile.lock
 	$(VENV)-lock/bin/uv pip compile $(LOCK) $(ARGS) --group site -c requirements/dev.lock -o requirements/site.lock
+	$(VENV)-lock/bin/uv pip compile $(LOCK) $(ARGS) --group release -c requirements/console.lock -o requirements/release.lock
 
 $(VENV)/bin/python:
 	@test -n "$(PYTHON)" || { echo "Python 3.11 or newer is needed: make PYTHON=/path/to/python" >&2; exit 1; }
@@ -148,10 +148,17 @@ $(VENV)-site/site.stamp: requirements/site.lock
 	@$(PROGRESS) build/site.log "installing what makes the site" $(VENV)-site/bin/python -m pip $(INSTALL) -r requirements/site.lock
 	@touch $@
 
+$(VENV)-release/tools.stamp: requirements/release.lock
+	@test -n "$(PYTHON)" || { echo "Python 3.11 or newer is needed: make PYTHON=/path/to/python" >&2; exit 1; }
+	@$(PYTHON) -m venv $(VENV)-release
+	@mkdir -p build
+	@$(PROGRESS) build/release-tools.log "installing what builds a release" $(VENV)-release/bin/python -m pip $(INSTALL) -r requirements/release.lock
+	@touch $@
+
 $(VENV)-lock/uv.stamp:
 	$(PYTHON) -m venv $(VENV)-lock
 	$(VENV)-lock/bin/python -m pip install --quiet --disable-pip-version-check uv
 	@touch $@
 
 clean:
-	rm -rf $(VENV) $(VENV)-lock $(VENV)-site build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache
+	rm -rf $(VENV) $(VENV)-lock $(VENV)-site $(VENV)-release build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache
