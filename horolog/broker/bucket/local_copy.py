@@ -1,17 +1,23 @@
 """Makes the local log of a partition from the runs that the store has of it, and opens it as any other folder.
 
+What lies in the bucket as segments stays there: the local log begins where they end.
 Whatever lay here before is dropped: it may hold records that were never shipped. The opening builds indexes, the states of producers and
 the index of aborted transactions from the batches; the leader epochs are those of the runs.
 """
 
 from __future__ import annotations
 
+from functools import partial
+
+from horolog.broker.bucket.covered import NOTHING, Covered
+from horolog.broker.bucket.remote_front import RemoteFront
 from horolog.broker.bucket.seams import Opening
 from horolog.broker.bucket.shipped_partition import ShippedPartition
 from horolog.broker.bucket.wal_index import FoundRun
 from horolog.broker.log.files import checkpoints, leader_epochs
 from horolog.broker.log.indexes import LARGEST_RELATIVE_OFFSET
 from horolog.broker.log.manager import LogManager, made_elsewhere
+from horolog.broker.log.producers import snapshot_file
 from horolog.broker.log.segments import LOG_SUFFIX, segment_path
 from horolog.broker.log.storage import File, Storage
 
@@ -19,15 +25,16 @@ from horolog.broker.log.storage import File, Storage
 class LocalCopy:
     """The log of one partition while it is made; `end_offset` is where the runs end that were added. Methods raise StorageFault."""
 
-    def __init__(self, logs: LogManager, opening: Opening, now_ms: int) -> None:
+    def __init__(self, logs: LogManager, opening: Opening, now_ms: int, covered: Covered = NOTHING) -> None:
         self._logs = logs
         self._opening = opening
         self._now_ms = now_ms
         self._storage: Storage = logs.resources.storage
-        self._epochs: list[tuple[int, int]] = []
+        self._covered = covered
+        self._epochs: list[tuple[int, int]] = list(covered.epochs)
         self._file: File | None = None
         self._base_offset = self._size_bytes = 0
-        self.end_offset = 0
+        self.end_offset = covered.end_offset
         self._place = made_elsewhere.clear(logs, opening.topic, opening.partition, opening.config)
         self._storage.make_dir(self._place.directory)
 
@@ -38,7 +45,7 @@ class LocalCopy:
         """Write the next run, into a new segment if this one is full."""
         run = found.run
         if run.base_offset < self.end_offset:
-            return  # it was shipped twice, which no broker does; the first one counts
+            return  # a segment in the bucket has it; or it was shipped twice, which no broker does: the first one counts
         if not self._epochs or run.leader_epoch > self._epochs[-1][0]:
             self._epochs.append((run.leader_epoch, run.base_offset))
         if self._file is None or not self._fits(run.next_offset, len(data)):
@@ -64,19 +71,30 @@ class LocalCopy:
             self._file.close()
             self._file = None
 
-    def open(self, end_offset: int) -> ShippedPartition:
-        """Open the partition, which goes on at this offset even if the runs before it are lost, and lead it."""
+    def open(self, end_offset: int, front: RemoteFront | None = None) -> ShippedPartition:
+        """Open the partition, which goes on at this offset even if the runs before it are lost, and lead it.
+
+        `front` has the segments that lie in the bucket.
+        """
         self.close()
         opening = self._opening
         small_files = {
             checkpoints.LEADER_EPOCHS: leader_epochs.encode(self._epochs),
             checkpoints.PARTITION_METADATA: checkpoints.encode_partition_metadata(opening.topic_id),
         }
+        covered = self._covered
+        if covered.producers:
+            small_files[snapshot_file.file_name(covered.end_offset)] = covered.producers
         for name, data in small_files.items():
             file = self._storage.create(f"{self._place.directory}/{name}")
             file.pwritev([data], 0)
             file.close()
-        partition = made_elsewhere.open_made(self._logs, self._place, opening.config, end_offset, self._now_ms)
+        start = covered.log_start_offset
+        held = made_elsewhere.Held(max(start, covered.end_offset), max(end_offset, covered.end_offset, start))
+        complete = made_elsewhere.as_it_is if front is None else partial(front.put_before, log_start_offset=start)
+        partition = made_elsewhere.open_made(self._logs, self._place, opening.config, held, self._now_ms, complete)
         assert isinstance(partition, ShippedPartition)
+        if front is not None:
+            partition.have_front(front)
         partition.lead(opening.epoch)
         return partition

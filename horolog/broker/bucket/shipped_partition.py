@@ -12,9 +12,12 @@ from __future__ import annotations
 import logging
 from dataclasses import replace
 
+from horolog.broker.bucket.remote_front import RemoteFront
 from horolog.broker.config.topic_settings import TopicConfig
+from horolog.broker.log.integrity import BLOCK_BYTES
 from horolog.broker.log.partition import OpenedPartition, Partition
 from horolog.broker.log.producers import Completed
+from horolog.broker.log.segments import Allowance
 
 log = logging.getLogger(__name__)
 
@@ -22,7 +25,7 @@ log = logging.getLogger(__name__)
 class ShippedPartition(Partition):
     """A partition of a broker that shares a store: at first, all that it holds is shipped."""
 
-    __slots__ = ("_counted_bytes", "_unshipped", "shipping_end")
+    __slots__ = ("_counted_bytes", "_unshipped", "front", "shipping_end")
 
     def __init__(self, opened: OpenedPartition) -> None:
         self._unshipped: list[Completed] = []
@@ -30,6 +33,13 @@ class ShippedPartition(Partition):
         super().__init__(opened)
         self.shipping_end = self.high_watermark
         """The end of the records that are shipped or under way."""
+        self.front: RemoteFront | None = None
+        """Its segments that lie in the bucket."""
+
+    def have_front(self, front: RemoteFront) -> None:
+        """These segments of the partition lie in the bucket."""
+        self.front = front
+        self.aborted.elsewhere = front.decided()
 
     def configure(self, config: TopicConfig) -> None:
         super().configure(replace(config, delete=False))
@@ -52,6 +62,23 @@ class ShippedPartition(Partition):
         self.high_watermark = shown
         self._unshipped += ended
 
+    def read(
+        self,
+        offset: int,
+        max_bytes: int,
+        *,
+        at_least_one: bool = True,
+        cuts_first: bool = True,
+        upto: int | None = None,
+        upconvert: Allowance | None = None,
+    ) -> bytes:
+        """A reader of the bucket gets no more at a time than a block or two hold: all have to be here at once."""
+        if self.front is not None and offset < self.front.end_offset:
+            max_bytes = min(max_bytes, BLOCK_BYTES)
+        return super().read(
+            offset, max_bytes, at_least_one=at_least_one, cuts_first=cuts_first, upto=upto, upconvert=upconvert
+        )
+
     def shipped(self, end_offset: int) -> None:
         """Everything before this offset counts from now on."""
         assert self.high_watermark <= end_offset <= self.written_end, f"{self!r}: shipped up to {end_offset}"
@@ -59,8 +86,10 @@ class ShippedPartition(Partition):
         self._unshipped = [one for one in self._unshipped if one.last_offset >= end_offset]
 
     def replace_log(self, opened: OpenedPartition) -> None:
-        shown, written = self.high_watermark, self.written_end
-        super().replace_log(opened)
+        shown, written, front = self.high_watermark, self.written_end, self.front
+        super().replace_log(opened if front is None else front.put_before(opened, self.log_start_offset))
+        if front is not None:
+            self.have_front(front)
         if self.written_end != written:
             self.condition.go_offline(f"its local log ended at {written} and ends at {self.written_end} now")
             log.error("%r", self)

@@ -5,6 +5,7 @@
 - v0-v1 read magic 0, v2-v3 magic 1 (newer data is converted down, all else is as stored), v4+ magic 2 (older data is converted
   up unless the topic's settings say otherwise); zstd needs v10.
 - v7+: incremental sessions (KIP-227); v12+: diverging epochs are pointed out; v13+ names topics by id.
+- Bytes that are on their way here from a store are waited for like records that are not written yet.
 - A topic or partition that is unknown, or may not be read, ends a wait in v0-v3 only, as each era's brokers do; other errors always end it.
 Not done: fetching as a follower (any replica id is refused), preferred read replicas.
 
@@ -34,7 +35,7 @@ from horolog.broker.handlers.fetch_watch import FetchWatch, Terms
 from horolog.broker.handlers.lookup import READ_COMMITTED, READ_UNCOMMITTED, storage_error_for
 from horolog.broker.log.partition import OffsetOutOfRange, Partition, lookups
 from horolog.broker.log.segments import Allowance
-from horolog.broker.log.storage import StorageFault
+from horolog.broker.log.storage import NotHere, StorageFault
 from horolog.protocol.errors import DecodeError, ErrorCode
 from horolog.protocol.primitives import Unread
 from horolog.protocol.records.convert import ConversionError, convert_down
@@ -426,10 +427,18 @@ def _failed(partition: Partition, offset: int, error: Exception, version: int) -
         return _error(partition.index, ErrorCode.OFFSET_OUT_OF_RANGE)
     if isinstance(error, ConversionError):
         return _error(partition.index, error.code, records=None)
+    if isinstance(error, NotHere) and not error.has_failed:
+        return _on_its_way(partition)
     if isinstance(error, StorageFault):
         return _error(partition.index, storage_error_for(version, FIRST_VERSION_WITH_STORAGE_ERROR))
     log.warning("%r: cannot be converted for a reader from %s on: %s", partition, offset, error)
     return _error(partition.index, ErrorCode.CORRUPT_MESSAGE)
+
+
+def _on_its_way(partition: Partition) -> PartitionAnswer:
+    """The answer where nothing can be read yet."""
+    shown, stable, start = partition.high_watermark, partition.last_stable_offset, partition.log_start_offset
+    return PartitionAnswer(partition.index, 0, shown, stable, start, None, None, None, [], HERE, b"")
 
 
 def _check(

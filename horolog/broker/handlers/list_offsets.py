@@ -9,7 +9,7 @@
 - v4+: the leader epoch is checked and returned. In v1+ a topic named twice is answered once; so is a partition, with
   INVALID_REQUEST.
 - A topic that stores magic 0 has no timestamps: UNSUPPORTED_FOR_MESSAGE_FORMAT for targets by time.
-- v10's timeout is not used: an answer never waits.
+- v10's timeout bounds how long a look-up waits for a part of a log that lies in a store; before, `parking` does.
 
 Requests and answers are flat: tuples of the fields that `protocol.messages.list_offsets` declares, in their order. The names of
 the types below stand for them.
@@ -19,12 +19,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from functools import partial
 
 from horolog.broker.cluster.cluster import Cluster
+from horolog.broker.handlers import parking
 from horolog.broker.handlers.context import BrokerView, RequestContext
 from horolog.broker.handlers.lookup import READ_COMMITTED, epoch_error, find_partition, storage_error
 from horolog.broker.log.partition import Partition, lookups
-from horolog.broker.log.storage import StorageFault
+from horolog.broker.log.storage import NotHere, StorageFault
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.topic_partition import each_topic_once
 from horolog.protocol.wire import NO_THROTTLING_MS
@@ -39,6 +41,7 @@ FIRST_VERSION_OF_TARGET = {
     EARLIEST_PENDING_UPLOAD: 11,
 }
 FIRST_VERSION_WITH_EPOCH = 4
+FIRST_VERSION_WITH_TIMEOUT = 10
 NONE = -1
 
 Asked = tuple[int, int, int, int]
@@ -53,12 +56,20 @@ ListOffsetsResponse = tuple[int, list[tuple[str, list[Answer]]]]
 """Throttle time, topics."""
 
 
-def handle(broker: BrokerView, request: ListOffsetsRequest, context: RequestContext) -> ListOffsetsResponse:
-    _, isolation_level, topics, _ = request
+def handle(broker: BrokerView, request: ListOffsetsRequest, context: RequestContext) -> ListOffsetsResponse | None:
     version = context.version
     if version == 0:
-        return _answer_v0(broker, topics)
-    cluster, committed = broker.cluster, isolation_level == READ_COMMITTED
+        return _answer_v0(broker, request[2])
+    timeout_ms = request[3] if version >= FIRST_VERSION_WITH_TIMEOUT else parking.LONGEST_WAIT_MS
+    return parking.answer(broker, context, partial(_respond, broker.cluster, request, version), timeout_ms)
+
+
+def _respond(
+    cluster: Cluster, request: ListOffsetsRequest, version: int, missing: list[Partition]
+) -> ListOffsetsResponse:
+    """The response, where all that it takes is here."""
+    _, isolation_level, topics, _ = request
+    committed = isolation_level == READ_COMMITTED
     if len(topics) > 1:
         topics = list(each_topic_once(topics).items())
     twice = _named_twice(topics)
@@ -70,7 +81,7 @@ def handle(broker: BrokerView, request: ListOffsetsRequest, context: RequestCont
         answers = [
             _failed(each[0], ErrorCode.INVALID_REQUEST)
             if twice and (name, each[0]) in twice
-            else _answer(cluster, name, each, version, committed)
+            else _answer(cluster, name, each, version, committed, missing)
             for each in asked
         ]
         answered.append((name, answers))
@@ -84,7 +95,9 @@ def _named_twice(topics: Sequence[AskedTopic]) -> set[tuple[str, int]]:
     return {key for key, count in counts.items() if count > 1}
 
 
-def _answer(cluster: Cluster, name: str, asked: Asked, version: int, committed: bool) -> Answer:
+def _answer(
+    cluster: Cluster, name: str, asked: Asked, version: int, committed: bool, missing: list[Partition]
+) -> Answer:
     index, current_epoch, target, _ = asked
     if target < 0 and version < FIRST_VERSION_OF_TARGET.get(target, version + 1):
         return _failed(index, ErrorCode.UNSUPPORTED_VERSION)
@@ -98,6 +111,9 @@ def _answer(cluster: Cluster, name: str, asked: Asked, version: int, committed: 
         return _failed(index, ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT)
     try:
         timestamp, offset, leader_epoch = look_up(partition, target, committed)
+    except NotHere:
+        missing.append(partition)
+        return _failed(index, ErrorCode.KAFKA_STORAGE_ERROR)
     except StorageFault as fault:
         return _failed(index, storage_error(partition, fault))
     return index, ErrorCode.NONE, (), timestamp, offset, leader_epoch if version >= FIRST_VERSION_WITH_EPOCH else NONE

@@ -1,11 +1,28 @@
 """Partitions whose logs are made from elsewhere: the folder is dropped, made anew by the caller, and opened as after a clean stop."""
 
+from collections.abc import Callable
+from typing import NamedTuple
+
 from horolog.broker.config.topic_settings import TopicConfig
 from horolog.broker.log.manager.data_folder import place_in
 from horolog.broker.log.manager.manager import LogManager
-from horolog.broker.log.partition import Partition, closing, made
+from horolog.broker.log.partition import OpenedPartition, Partition, closing, made
 from horolog.broker.log.recovery import Circumstances, PartitionFolder, offline_partition, open_readable
 from horolog.broker.log.storage import parent_of
+
+
+class Held(NamedTuple):
+    """The offsets that a folder has been made for."""
+
+    start_offset: int
+    end_offset: int
+
+
+Complete = Callable[[OpenedPartition], OpenedPartition]
+
+
+def as_it_is(opened: OpenedPartition) -> OpenedPartition:
+    return opened
 
 
 def clear(logs: LogManager, topic: str, index: int, config: TopicConfig) -> PartitionFolder:
@@ -24,10 +41,22 @@ def clear(logs: LogManager, topic: str, index: int, config: TopicConfig) -> Part
     return place_in(folder.path, key)
 
 
-def open_made(logs: LogManager, place: PartitionFolder, config: TopicConfig, end_offset: int, now_ms: int) -> Partition:
-    """Open a partition whose folder, which `clear` has named, holds its log up to this offset. Raises StorageFault."""
+def open_made(
+    logs: LogManager,
+    place: PartitionFolder,
+    config: TopicConfig,
+    held: Held,
+    now_ms: int,
+    complete: Complete = as_it_is,
+) -> Partition:
+    """Open a partition whose folder, which `clear` has named, holds these offsets of its log. Raises StorageFault.
+
+    `complete` adds to what has been opened whatever does not lie in the folder.
+    """
     folder = next(one for one in logs.folders.usable() if one.path == parent_of(place.directory))
-    known = Circumstances(was_clean=True, log_start_offset=0, now_ms=now_ms, recovery_point=end_offset)
-    partition = made(open_readable(place, config, logs.resources, known))
+    known = Circumstances(
+        was_clean=True, log_start_offset=held.start_offset, now_ms=now_ms, recovery_point=held.end_offset
+    )
+    partition = made(complete(open_readable(place, config, logs.resources, known)))
     folder.partitions[place.topic, place.number] = logs.partitions[place.topic, place.number] = partition
     return partition

@@ -1,6 +1,7 @@
 """One partition: its segments, when they roll and expire, and how much of them is synced."""
 
 from horolog.broker.log.partition import closing, log_start, lookups, retention, rewrite
+from horolog.broker.log.partition.aborted import DecidedHere
 from horolog.broker.log.partition.condition import SERVING, Condition
 from horolog.broker.log.partition.exchange import replace_segments
 from horolog.broker.log.partition.inventory import HeldSegment, Inventory
@@ -13,6 +14,7 @@ from horolog.broker.log.partition.rare_changes import RareChanges
 __all__ = [
     "SERVING",
     "Condition",
+    "DecidedHere",
     "HeldSegment",
     "Inventory",
     "OffsetOutOfRange",

@@ -6,11 +6,11 @@ import-linter enforce.
 
 from horolog.broker.log.storage import aside_names, modes
 from horolog.broker.log.storage.aside_names import DAMAGED, DAMAGED_SUFFIX, TORN, SetAside, parse_name
-from horolog.broker.log.storage.faults import DataFolderError, FileMissing, FolderInUse, StorageFault, fault
+from horolog.broker.log.storage.faults import DataFolderError, FileMissing, FolderInUse, NotHere, StorageFault, fault
 from horolog.broker.log.storage.folder_lock import LOCK_FILE, lock_folder, make_folder
 from horolog.broker.log.storage.memory_storage import MemoryStorage
 from horolog.broker.log.storage.overlay import Changed, OverlayStorage
-from horolog.broker.log.storage.read_only import ReadOnlyFile, ReadOnlyStorage
+from horolog.broker.log.storage.read_only import ReadOnlyFile, ReadOnlyStorage, refused
 from horolog.broker.log.storage.shared_sync import SharedSyncs
 from horolog.broker.log.storage.storage import (
     CANNOT_WRITE,
@@ -46,6 +46,7 @@ __all__ = [
     "FolderInUse",
     "Lock",
     "MemoryStorage",
+    "NotHere",
     "OverlayStorage",
     "ReadOnlyFile",
     "ReadOnlyStorage",
@@ -63,4 +64,5 @@ __all__ = [
     "modes",
     "parent_of",
     "parse_name",
+    "refused",
 ]

@@ -18,6 +18,14 @@ class FileMissing(StorageFault):
     """The file or folder does not exist."""
 
 
+class NotHere(StorageFault):
+    """The bytes lie in a store and are on their way here: a retry helps. `has_failed`: they have been for longer than they should be."""
+
+    def __init__(self, message: str, *, path: str = "", has_failed: bool = False) -> None:
+        super().__init__(message, path=path)
+        self.has_failed = has_failed
+
+
 class FolderInUse(StorageFault):
     """Another process holds the lock of this folder."""
 

@@ -1,11 +1,15 @@
 """The local log that is made of runs: segments, epochs, producers, and nothing of what lay there before."""
 
+import random
+
 import pytest
 
 from horolog.base.clock import ManualClock
 from horolog.broker.bucket import wal_object
+from horolog.broker.bucket.covered import Covered
 from horolog.broker.bucket.local_copy import LocalCopy
 from horolog.broker.bucket.names import Wal
+from horolog.broker.bucket.remote_front import RemoteFront
 from horolog.broker.bucket.seams import Opening, Stretch
 from horolog.broker.bucket.shipped_partition import ShippedPartition
 from horolog.broker.bucket.wal_index import FoundRun
@@ -13,8 +17,10 @@ from horolog.broker.bucket.wal_object import Identity
 from horolog.broker.log.files import checkpoints
 from horolog.broker.log.manager import LogManager
 from horolog.broker.log.partition import lookups
+from horolog.broker.log.producers import ProducerBatch, snapshot_file
 from horolog.protocol.records.batch import encode_batch
 from horolog.protocol.records.record import Record
+from tests.support.bucket_segments import CountingStore, Reader, filled, upload
 from tests.support.log_model import NEW, NOW_MS, new_storage, read_all, small_config
 from tests.support.logs import broker_settings
 from tests.support.shipping import TOPIC_ID, append, run_at
@@ -130,3 +136,49 @@ def test_a_copy_that_is_left_closes_its_file(logs):
     copy.close()
     copy.close()
     assert copied(logs).written_end == 0
+
+
+def behind_segments(logs, store, *runs, log_start_offset=0):
+    """A partition with segments in the bucket and runs behind them; also those segments' source."""
+    local = filled(random.Random(8), 20)
+    segments = upload(local, store)
+    end = segments[-1].contents.next_offset
+    state = [snapshot_file.SnapshotEntry(7, 0, 0, end - 1, 0, NOW_MS, -1, -1)]
+    covered = Covered(log_start_offset, tuple(segments), snapshot_file.encode(state), ((1, 0), (3, 5)))
+    copy = LocalCopy(logs, opening(), NOW_MS, covered)
+    for found, data in stored(*(run_at(end + offset, offset + 5, epoch=4) for offset in runs)):
+        copy.add(found, data)
+    reader = Reader(store)
+    return local, reader, copy.open(0, RemoteFront(reader.metas, segments))
+
+
+def test_behind_segments_in_the_bucket_only_runs_are_copied(logs):
+    store = CountingStore()
+    local, reader, partition = behind_segments(logs, store, -1, 0, 1)
+    end = local.written_end
+    assert (partition.log_start_offset, partition.high_watermark) == (0, end + 2)
+    assert [lookups.epoch_at(partition, offset) for offset in (0, 5, end, end + 2)] == [1, 3, 4, 9]
+    assert store.gets == 0
+    first = reader.served(lambda: partition.read(0, 1 << 20))
+    assert first == local.read(0, 1 << 20)
+    assert partition.producers.check(batch_of(7, 0, end - 1)) is not None, "its last batch is known"
+
+
+def batch_of(producer_id, sequence, offset):
+    return ProducerBatch(producer_id, 0, sequence, sequence, offset, offset, NOW_MS, False)
+
+
+def test_without_runs_it_goes_on_where_the_segments_end(logs, caplog):
+    local, _, partition = behind_segments(logs, CountingStore(), log_start_offset=4)
+    assert (partition.log_start_offset, partition.log_end_offset) == (4, local.written_end)
+    append(partition, 5)
+    assert partition.written_end == local.written_end + 1
+    assert "gone" not in caplog.text
+
+
+def test_a_start_without_segments_is_that_of_the_log(logs):
+    copy = LocalCopy(logs, opening(), NOW_MS, Covered(2))
+    for found, data in stored(run_at(0, 0, count=2, epoch=1), run_at(2, 1, epoch=4)):
+        copy.add(found, data)
+    partition = copy.open(3)
+    assert (partition.log_start_offset, partition.high_watermark) == (2, 3)

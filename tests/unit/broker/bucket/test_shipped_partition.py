@@ -1,5 +1,7 @@
 """A partition whose records count once they are shipped: what readers see until then, and what a fault of the disk leaves."""
 
+import random
+
 import pytest
 
 from horolog.broker.bucket.shipped_partition import ShippedPartition
@@ -7,6 +9,7 @@ from horolog.broker.log.partition import OffsetOutOfRange, Resources, append_mar
 from horolog.broker.log.recovery import Circumstances, PartitionFolder, create_partition, open_log
 from horolog.broker.log.storage import StorageFault
 from horolog.protocol.records.control import Marker
+from tests.support.bucket_segments import CONFIG, CountingStore, Reader, filled, upload
 from tests.support.log_model import DIRECTORY, NEW, NOW_MS, encode, new_storage, small_config
 from tests.support.transactional import batch
 
@@ -135,3 +138,34 @@ def test_a_log_that_has_lost_its_end_stays_offline(partition, resources):
     opened_again(partition, resources)
     assert "ended at 2 and ends at 1" in partition.condition.fault
     assert partition.high_watermark == 1
+
+
+def in_front():
+    """A partition whose first segments lie in a bucket, and its reader."""
+    store = CountingStore()
+    local = filled(random.Random(3), 20)
+    reader = Reader(store)
+    return local, reader, reader.open(upload(local, store), CONFIG)
+
+
+def test_a_reader_of_the_bucket_gets_no_more_than_a_block_at_a_time(monkeypatch):
+    monkeypatch.setattr("horolog.broker.bucket.shipped_partition.BLOCK_BYTES", 500)
+    local, reader, partition = in_front()
+    end = partition.written_end
+    append(partition, *range(20))
+    partition.shipped(end + 20)
+    assert len(reader.served(lambda: partition.read(0, 1 << 20))) == 500 < len(local.read(0, 1 << 20))
+    assert len(partition.read(end, 1 << 20)) > 500
+    assert partition.aborted.elsewhere.keys() == {one.base_offset for one in local.segments[:-1]}
+
+
+def test_a_log_that_is_opened_again_keeps_what_lies_in_the_bucket():
+    local, reader, partition = in_front()
+    partition.log_start_offset = 2
+    place = PartitionFolder("t", 0, partition.directory)
+    known = Circumstances(was_clean=True, log_start_offset=0, now_ms=NOW_MS, recovery_point=partition.written_end)
+    partition.replace_log(open_log(place, CONFIG, reader.resources, known))
+    assert (partition.log_start_offset, len(partition.segments)) == (2, len(local.segments))
+    assert partition.condition.fault is None
+    assert partition.aborted.elsewhere
+    assert reader.served(lambda: partition.read(2, 1 << 20))

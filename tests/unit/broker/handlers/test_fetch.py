@@ -17,6 +17,7 @@ from horolog.protocol.records.head import heads_in
 from tests.support import raw_records as raw
 from tests.support.at_once import at_once
 from tests.support.memory_broker import NOW_MS, MemoryBroker, Wire
+from tests.support.on_its_way import OnItsWay
 
 
 def batch(*values: bytes, **fields: int) -> bytes:
@@ -398,3 +399,29 @@ async def test_reading_an_internal_topic_lets_nobody_write_to_it() -> None:
             data = [TopicProduceData(name=name, partition_data=[PartitionProduceData(index=0, records=batch(b"v"))])]
             answer = await client.ask(ProduceRequest(acks=1, timeout_ms=1000, topic_data=data), 9)
             assert answer.responses[0].partition_responses[0].error_code == ErrorCode.INVALID_TOPIC_EXCEPTION
+
+
+async def test_bytes_on_their_way_are_waited_for_like_records_to_come() -> None:
+    async with MemoryBroker() as memory:
+        partition = memory.topic().find(0)
+        client = memory.connect()
+        await put(client, batch(b"a"))
+        log = OnItsWay(partition.segments[-1])
+        request = fetch(("t", 0, 0), wait_ms=30_000)
+        client.send(request, 4)
+        assert (client.answers(), len(memory.broker.waiting)) == (0, 1)
+        log.arrive(memory.broker, partition)
+        assert values(only(await client.take(request, 4))) == [b"a"]
+
+
+async def test_a_wait_for_bytes_ends_empty_and_in_a_failing_store_with_an_error_that_clients_retry() -> None:
+    async with MemoryBroker() as memory:
+        partition = memory.topic().find(0)
+        client = memory.connect()
+        await put(client, batch(b"a"))
+        log = OnItsWay(partition.segments[-1])
+        answer = only(await client.ask(fetch(("t", 0, 0), wait_ms=20), 6))
+        assert (answer.error_code, answer.records, answer.high_watermark) == (0, b"", 1)
+        log.has_failed = True
+        answer = only(await client.ask(fetch(("t", 0, 0), wait_ms=20), 6))
+        assert answer.error_code == ErrorCode.KAFKA_STORAGE_ERROR

@@ -4,8 +4,11 @@ import pytest
 
 from horolog.protocol.apis import ApiKey
 from horolog.protocol.errors import ErrorCode
-from horolog.protocol.messages.list_offsets import ListOffsetsPartition, ListOffsetsTopic
+from horolog.protocol.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
+from tests.support import raw_records as raw
 from tests.support.at_once import at_once
+from tests.support.memory_broker import NOW_MS, MemoryBroker
+from tests.support.on_its_way import OnItsWay
 from tests.unit.broker.handlers.stand_ins import StandIn
 
 VERSIONS = range(1, 12)
@@ -158,3 +161,19 @@ class TestVersion0:
     def test_a_failing_disk(self, broker):
         partition(broker).fail = True
         assert self.ask(broker, LATEST, 1).error_code == ErrorCode.KAFKA_STORAGE_ERROR
+
+
+async def test_a_look_up_waits_for_bytes_on_their_way():
+    async with MemoryBroker() as memory:
+        found = memory.topic().find(0)
+        records = raw.batch([raw.record(b"v")], base_timestamp=NOW_MS, max_timestamp=NOW_MS)
+        found.append(records, NOW_MS, produce_version=9)
+        found.flush()
+        log = OnItsWay(found.segments[-1])
+        asked = ListOffsetsPartition(partition_index=0, timestamp=NOW_MS)
+        request = ListOffsetsRequest(replica_id=-1, topics=[ListOffsetsTopic(name="t", partitions=[asked])])
+        client = memory.connect()
+        client.send(request, 7)
+        assert client.answers() == 0
+        log.arrive(memory.broker, found)
+        assert (await client.take(request, 7)).topics[0].partitions[0].offset == 0

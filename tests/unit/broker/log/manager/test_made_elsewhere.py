@@ -4,7 +4,7 @@ import pytest
 
 from horolog.base.clock import ManualClock
 from horolog.broker.log.manager import LogManager
-from horolog.broker.log.manager.made_elsewhere import clear, open_made
+from horolog.broker.log.manager.made_elsewhere import Held, clear, open_made
 from horolog.broker.log.partition import log_start
 from horolog.broker.log.storage import MemoryStorage
 from tests.support.log_model import NEW, NOW_MS, encode, small_config
@@ -52,7 +52,7 @@ def made_elsewhere(logs, end_offset=2):
     file = storage.create(f"{directory}/{0:020d}.log")
     file.pwritev([segment.log.pread(segment.size_bytes, 0)], 0)
     file.close()
-    return open_made(logs, place, CONFIG, end_offset, NOW_MS)
+    return open_made(logs, place, CONFIG, Held(0, end_offset), NOW_MS)
 
 
 def test_a_folder_that_was_made_elsewhere_is_opened(machine):

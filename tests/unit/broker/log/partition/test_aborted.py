@@ -1,12 +1,13 @@
 """The aborted transactions of a partition: found from any offset, written behind their markers, gone with their segments."""
 
 import logging
+from functools import partial
 
 import pytest
 
 from horolog.broker.log.indexes import AbortedTransaction, TransactionIndex
-from horolog.broker.log.partition.aborted import AbortedTransactions
-from horolog.broker.log.segments import Segment
+from horolog.broker.log.partition.aborted import AbortedTransactions, DecidedHere
+from horolog.broker.log.segments import HAS_PRODUCERS, Segment
 from horolog.broker.log.storage import MemoryStorage, StorageFault
 from tests.support.segments import CONFIG, new_folder
 
@@ -89,3 +90,64 @@ def test_an_index_goes_with_its_segment_and_comes_with_another(storage, aborted)
     assert aborted.overlapping(0, 20) == [FIRST, SECOND]
     aborted.flush()
     assert not storage.exists(path(0)), "its file came with the segment"
+
+
+class Elsewhere:
+    """Segments in a store, which count how often they are asked."""
+
+    def __init__(self, aborted, **decided):
+        self.asked = []
+        for name, (entries, undecided) in decided.items():
+            base = int(name.removeprefix("at_"))
+            segment = next(one for one in aborted._segments if one.base_offset == base)
+            segment.magics, segment.next_offset = HAS_PRODUCERS | 4, base + 10
+            aborted.elsewhere[base] = partial(self.ask, base, DecidedHere(entries, undecided))
+
+    def ask(self, base, decided):
+        self.asked.append(base)
+        return decided
+
+
+def test_a_segment_in_a_store_is_asked_when_a_reader_comes_there_and_no_further_than_transactions_reach(aborted):
+    elsewhere = Elsewhere(aborted, at_0=([FIRST], None), at_10=([SECOND], None))
+    assert aborted.overlapping(0, 100) == [FIRST]
+    assert elsewhere.asked == [0]
+    assert aborted.overlapping(11, 100) == [SECOND]
+    assert elsewhere.asked == [0, 10]
+
+
+def test_a_transaction_that_goes_on_is_looked_for_in_the_next_segments(aborted):
+    long = AbortedTransaction(9, 8, 25, 26)
+    elsewhere = Elsewhere(aborted, at_0=([FIRST], 8), at_10=([], 8))
+    aborted.put(20, [long])
+    assert aborted.overlapping(0, 100) == [FIRST, long]
+    assert elsewhere.asked == [0, 10]
+    assert aborted.overlapping(20, 100) == [long]
+    assert elsewhere.asked == [0, 10]
+
+
+def test_one_that_begins_behind_what_is_read_is_not_looked_for(aborted):
+    elsewhere = Elsewhere(aborted, at_0=([], 8), at_10=([], None))
+    assert aborted.overlapping(0, 8) == []
+    assert elsewhere.asked == [0]
+
+
+def test_a_segment_in_a_store_without_producers_is_not_asked(aborted):
+    elsewhere = Elsewhere(aborted, at_0=([], None))
+    aborted._segments[0].magics = 4
+    assert aborted.overlapping(0, 100) == []
+    assert elsewhere.asked == []
+
+
+def test_a_reader_in_a_gap_reads_of_the_next_segment(aborted):
+    elsewhere = Elsewhere(aborted, at_0=([], None), at_10=([SECOND], None))
+    aborted._segments[0].next_offset = 7
+    assert aborted.overlapping(8, 100) == [SECOND]
+    assert elsewhere.asked == [10]
+
+
+def test_a_segment_that_has_left_the_store_is_not_asked(aborted):
+    elsewhere = Elsewhere(aborted, at_0=([FIRST], None))
+    aborted.remove(0)
+    assert aborted.overlapping(0, 100) == []
+    assert elsewhere.asked == []

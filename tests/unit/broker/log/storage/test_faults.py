@@ -2,7 +2,7 @@
 
 import errno
 
-from horolog.broker.log.storage import FileMissing, StorageFault, fault
+from horolog.broker.log.storage import FileMissing, NotHere, StorageFault, fault
 
 
 def test_what_is_not_there_is_a_kind_of_its_own():
@@ -15,3 +15,10 @@ def test_what_is_not_there_is_a_kind_of_its_own():
 
 def test_a_fault_without_a_number_says_what_it_says():
     assert str(fault("read", "/log", OSError("odd"))) == "read /log: odd"
+
+
+def test_what_is_on_its_way_is_a_fault_that_passes():
+    fault = NotHere("later", path="/x")
+    assert isinstance(fault, StorageFault)
+    assert (str(fault), fault.path, fault.has_failed) == ("later", "/x", False)
+    assert NotHere("later", has_failed=True).has_failed

@@ -1,0 +1,171 @@
+"""Brings blocks of objects here: one GET for each, however many readers wait for it, and none is kept that is not what was sealed.
+
+A reader that misses a block asks for it, gets `NotHere` to raise, and is woken when the block is here. Blocks that a reader may want next
+are brought when nothing else waits. A block that the store does not have, or has altered, is asked for again after a while.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from horolog.broker.base.answers import run
+from horolog.broker.bucket.block_files import BlockFiles
+from horolog.broker.bucket.block_ledger import WHOLE, Block
+from horolog.broker.bucket.store_access import StoreAccess
+from horolog.broker.log.integrity import BLOCK_BYTES
+from horolog.broker.log.storage import NotHere, StorageFault
+
+log = logging.getLogger(__name__)
+
+AT_ONCE = 4
+"""GETs under way: half of the requests that a broker has for everything."""
+FAILS_AFTER_S = 3.0
+"""A block that has been on its way for longer is an error to its readers, who ask again."""
+LOST_FOR_S = 5.0
+ATTEMPTS = 2
+
+Wake = Callable[[], None]
+
+
+class Wanted(NamedTuple):
+    """Neighbouring blocks of one object, or a whole object if both numbers are WHOLE."""
+
+    key: str
+    first: int
+    last: int
+    size_bytes: int
+    """Of the object; not used for a whole one."""
+    is_right: Callable[[int, bytes], bool]
+    """Whether the bytes are those of the block with that number."""
+
+    def blocks(self) -> Iterator[Block]:
+        return (Block(self.key, number) for number in range(self.first, self.last + 1))
+
+    def span_of(self, number: int) -> tuple[int, int]:
+        return number * BLOCK_BYTES, min((number + 1) * BLOCK_BYTES, self.size_bytes)
+
+
+class _Asked(NamedTuple):
+    """A block on its way: since when, and who waits for it."""
+
+    since_s: float
+    wakes: dict[Wake, None]
+
+
+class _Lost(NamedTuple):
+    reason: str
+    until_s: float
+
+
+Soon = Callable[[Callable[[], None]], object]
+"""Calls back in the next turn: `loop.call_soon`."""
+
+
+class BlockFetcher:
+    """See the module's docstring."""
+
+    def __init__(self, store: StoreAccess, files: BlockFiles, soon: Soon, now: Callable[[], float]) -> None:
+        self.files = files
+        self._store = store
+        self._soon = soon
+        self._now = now
+        self._asked: dict[Block, _Asked] = {}
+        self._lost: dict[Block, _Lost] = {}
+        self._queue: deque[Wanted] = deque()
+        self._under_way = 0
+        self._begins = False
+
+    def __repr__(self) -> str:
+        return f"<BlockFetcher: {len(self._asked)} blocks are on their way, {self.files!r}>"
+
+    @property
+    def is_idle(self) -> bool:
+        return not self._queue and not self._under_way
+
+    def want(self, wanted: Wanted, wake: Wake) -> StorageFault:
+        """Have blocks brought; returns what the reader raises."""
+        now = self._now()
+        lost = next((fault for one in wanted.blocks() if (fault := self._lost_now(one, now)) is not None), None)
+        if lost is not None:
+            return StorageFault(f"{wanted.key}: {lost}", path=wanted.key)
+        self._ask(wanted, now)
+        asked = [self._asked[one] for one in wanted.blocks() if one in self._asked]
+        for one in asked:
+            one.wakes[wake] = None
+        if not asked:
+            self._soon(wake)  # they have come meanwhile
+        has_failed = any(now - one.since_s > FAILS_AFTER_S for one in asked)
+        return NotHere(f"{wanted.key} is on its way here", path=wanted.key, has_failed=has_failed)
+
+    def want_next(self, wanted: Wanted) -> None:
+        """Have a block brought that a reader may want next, unless other things wait."""
+        now = self._now()
+        if not self._queue and all(self._lost_now(one, now) is None for one in wanted.blocks()):
+            self._ask(wanted, now)
+
+    def _lost_now(self, block: Block, now: float) -> str | None:
+        lost = self._lost.get(block)
+        if lost is not None and now >= lost.until_s:
+            lost = None
+            del self._lost[block]
+        return None if lost is None else lost.reason
+
+    def _ask(self, wanted: Wanted, now: float) -> None:
+        """Ask for those that are neither here nor on their way, with those between them."""
+        missing = [one for one in wanted.blocks() if one not in self._asked and one not in self.files]
+        if not missing:
+            return
+        several = wanted._replace(first=missing[0].number, last=missing[-1].number)
+        for one in several.blocks():
+            self._asked.setdefault(one, _Asked(now, {}))
+        self._queue.append(several)
+        if not self._begins:
+            self._begins = True
+            self._soon(self._begin)
+
+    def _begin(self) -> None:
+        self._begins = False
+        while self._queue and self._under_way < AT_ONCE:
+            self._under_way += 1
+            run(self._bring(self._queue.popleft()))
+
+    async def _bring(self, wanted: Wanted) -> None:
+        wrong: dict[Block, str] = {}
+        for _ in range(ATTEMPTS):
+            wrong = self._take(wanted, await self._bytes_of(wanted))
+            if not wrong:
+                break
+        until_s = self._now() + LOST_FOR_S
+        for block, reason in wrong.items():
+            log.error("%s, block %s: %s", block.key, block.number, reason)
+            self._lost[block] = _Lost(reason, until_s)
+        self._under_way -= 1
+        asked = [self._asked.pop(one, None) for one in wanted.blocks()]
+        wakes = {wake: None for one in asked if one is not None for wake in one.wakes}
+        for wake in wakes:
+            wake()
+        self._begin()
+
+    async def _bytes_of(self, wanted: Wanted) -> bytes | None:
+        if wanted.first == WHOLE:
+            return await self._store.read(wanted.key)
+        start, end = wanted.span_of(wanted.first)[0], wanted.span_of(wanted.last)[1]
+        return await self._store.read_range(wanted.key, start, end)
+
+    def _take(self, wanted: Wanted, data: bytes | None) -> dict[Block, str]:
+        """Keep the blocks that are right; returns the others, and why."""
+        if data is None:
+            return dict.fromkeys(wanted.blocks(), "the store does not have it")
+        wrong: dict[Block, str] = {}
+        before = wanted.span_of(wanted.first)[0]
+        for block in wanted.blocks():
+            start, end = wanted.span_of(block.number)
+            part = data if block.number == WHOLE else data[start - before : end - before]
+            if wanted.is_right(block.number, part):
+                self.files.keep(block, part)
+            else:
+                wrong[block] = "the store has other bytes than were written"
+        return wrong

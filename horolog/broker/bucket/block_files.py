@@ -1,0 +1,116 @@
+"""Keeps blocks of objects as files of a local folder, one file a block, within a limit.
+
+The folder is emptied when a broker starts. It would have to be read to be believed, and a broker that starts again leads other partitions
+than before. A file a block costs a name for each MiB, and gives its space back at once on every file system.
+A block that cannot be written is kept in memory: a full disk does not end reads.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from itertools import count
+
+from horolog.broker.bucket.block_ledger import Block, BlockLedger
+from horolog.broker.log.storage import File, Storage, StorageFault
+
+log = logging.getLogger(__name__)
+
+FOLDER = "horolog-blocks"
+SPARE_BYTES = 16 << 20
+"""The size of the blocks that memory takes while the disk takes none."""
+
+
+class BlockFiles:
+    """The blocks that are kept. Methods other than the constructor raise no fault of the disk."""
+
+    def __init__(self, storage: Storage, data_folder: str, limit_bytes: Callable[[], int]) -> None:
+        """Raises StorageFault."""
+        self._storage = storage
+        self._folder = f"{data_folder}/{FOLDER}"
+        self._names = count()
+        self._files: dict[Block, File] = {}
+        self._spare: dict[Block, bytes] = {}
+        self._on_disk = BlockLedger(limit_bytes)
+        self._in_memory = BlockLedger(lambda: SPARE_BYTES)
+        self.limit_bytes = limit_bytes
+        self._empty()
+
+    def __repr__(self) -> str:
+        return f"<BlockFiles in {self._folder}: {self._on_disk!r}, in memory {self._in_memory!r}>"
+
+    def _empty(self) -> None:
+        if not self._storage.is_dir(self._folder):
+            self._storage.make_dir(self._folder)
+        for name in self._storage.list_dir(self._folder):
+            self._storage.remove(f"{self._folder}/{name}")
+
+    @property
+    def kept_bytes(self) -> int:
+        return self._on_disk.kept_bytes + self._in_memory.kept_bytes
+
+    def __contains__(self, block: Block) -> bool:
+        return block in self._files or block in self._spare
+
+    def read(self, block: Block, size: int, position: int) -> bytes | None:
+        """Bytes of a block; None if it is not kept."""
+        data = self._spare.get(block)
+        if data is not None:
+            self._in_memory.use(block)
+            return data[position : position + size]
+        file = self._files.get(block)
+        if file is None:
+            return None
+        self._on_disk.use(block)
+        return self._read(block, file, size, position)
+
+    def read_whole(self, block: Block) -> bytes | None:
+        """All bytes of a block; None if it is not kept."""
+        size_bytes = self._on_disk.size_of(block) or self._in_memory.size_of(block)
+        return self.read(block, size_bytes, 0)
+
+    def _read(self, block: Block, file: File, size: int, position: int) -> bytes | None:
+        try:
+            return file.pread(size, position)
+        except StorageFault as fault:
+            log.warning("%s is read from the store again: %s", block.key, fault)
+            self.drop(block)
+            return None
+
+    def keep(self, block: Block, data: bytes) -> None:
+        """Keep a block; the least used ones go for it."""
+        self.drop(block)
+        try:
+            self._files[block] = self._written(data)
+            going = self._on_disk.add(block, len(data))
+        except StorageFault as fault:
+            log.warning("%s is kept in memory: %s", block.key, fault)
+            self._spare[block] = data
+            going = self._in_memory.add(block, len(data))
+        for one in going:
+            self.drop(one)
+
+    def _written(self, data: bytes) -> File:
+        path = f"{self._folder}/{next(self._names):020d}"
+        file = self._storage.create(path)
+        try:
+            file.pwritev([data], 0)
+        except StorageFault:
+            self._remove(file)
+            raise
+        return file
+
+    def drop(self, block: Block) -> None:
+        self._on_disk.drop(block)
+        self._in_memory.drop(block)
+        self._spare.pop(block, None)
+        file = self._files.pop(block, None)
+        if file is not None:
+            self._remove(file)
+
+    def _remove(self, file: File) -> None:
+        try:
+            file.close()
+            self._storage.remove(file.path)
+        except StorageFault as fault:
+            log.warning("%s stays until the next start: %s", file.path, fault)

@@ -1,0 +1,58 @@
+"""Which parts of objects are kept on this machine, and which of them go when they are too many: pure bookkeeping, least used first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+WHOLE = -1
+"""The number of the only block of an object that is kept whole."""
+
+
+class Block(NamedTuple):
+    """A part of an object: the block of that number, or the whole object."""
+
+    key: str
+    number: int
+
+
+class BlockLedger:
+    """The blocks that are kept, in the order of their last use. Their sizes stay below a limit, except for the newest block alone."""
+
+    __slots__ = ("_limit_bytes", "_sizes", "kept_bytes")
+
+    def __init__(self, limit_bytes: Callable[[], int]) -> None:
+        self._limit_bytes = limit_bytes
+        self._sizes: dict[Block, int] = {}
+        self.kept_bytes = 0
+
+    def __repr__(self) -> str:
+        return f"<BlockLedger of {len(self._sizes)} blocks, {self.kept_bytes} bytes>"
+
+    def __len__(self) -> int:
+        return len(self._sizes)
+
+    def __contains__(self, block: Block) -> bool:
+        return block in self._sizes
+
+    def size_of(self, block: Block) -> int:
+        """0 for a block that is not kept."""
+        return self._sizes.get(block, 0)
+
+    def use(self, block: Block) -> None:
+        """It goes later than all others from now on."""
+        self._sizes[block] = self._sizes.pop(block)
+
+    def add(self, block: Block, size_bytes: int) -> list[Block]:
+        """Keep a block; returns those that go for it."""
+        self.drop(block)
+        self._sizes[block] = size_bytes
+        self.kept_bytes += size_bytes
+        going: list[Block] = []
+        while self.kept_bytes > self._limit_bytes() and (one := next(iter(self._sizes))) != block:
+            self.kept_bytes -= self._sizes.pop(one)
+            going.append(one)
+        return going
+
+    def drop(self, block: Block) -> None:
+        self.kept_bytes -= self._sizes.pop(block, 0)

@@ -1,0 +1,116 @@
+"""The log of a segment that lies in the bucket, as a file: it is read in blocks that are brought here and kept.
+
+Each block is held against the seal's sums before it is believed. A reader that goes through the blocks in order has the next one brought
+before it asks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from crc32c import crc32c
+
+from horolog.broker.bucket.block_fetcher import BlockFetcher, Wake, Wanted
+from horolog.broker.bucket.block_ledger import Block
+from horolog.broker.log.integrity import BLOCK_BYTES, BlockSums, blocks_in
+from horolog.broker.log.storage import Buffer, StorageFault, refused
+
+
+class RemoteLog:
+    """See `storage.File`. Reads raise `NotHere` until their blocks are here."""
+
+    __slots__ = ("_fetcher", "_find_sums", "_wake", "around", "key", "path", "size_bytes", "sums")
+
+    def __init__(
+        self,
+        path: str,
+        key: str,
+        size_bytes: int,
+        fetcher: BlockFetcher,
+        wake: Wake,
+        sums: Callable[[], BlockSums],
+    ) -> None:
+        """`sums` raises NotHere until they are known."""
+        self.path = path
+        self.key = key
+        self.size_bytes = size_bytes
+        self.sums: BlockSums | None = None
+        self.around: Callable[[int], tuple[int, int]] = lambda position: (position, position + 1)
+        """Where a walk begins and ends, probably, that comes to a position: what it takes comes with one GET."""
+        self._fetcher = fetcher
+        self._wake = wake
+        self._find_sums = sums
+
+    def __repr__(self) -> str:
+        return f"<RemoteLog {self.key} of {self.size_bytes} bytes>"
+
+    def pread(self, size: int, position: int) -> bytes:
+        if position + size > self.size_bytes:
+            raise StorageFault(f"read {self.path}: it ends before {position + size}", path=self.path)
+        if not size:
+            return b""
+        numbers = range(position // BLOCK_BYTES, blocks_in(position + size))
+        if len(numbers) > 1 and len(numbers) * BLOCK_BYTES > self._fetcher.files.limit_bytes():
+            raise StorageFault(f"read {self.path}: a batch is larger than horolog.store.cache.bytes", path=self.path)
+        parts: list[bytes] = []
+        for number in numbers:
+            begin = number * BLOCK_BYTES
+            start, end = max(position, begin), min(position + size, begin + BLOCK_BYTES)
+            part = self._fetcher.files.read(Block(self.key, number), end - start, start - begin)
+            if part is None:
+                raise self._ask_for(number, numbers[-1], position)
+            parts.append(part)
+        self._read_ahead(numbers[-1])
+        return parts[0] if len(parts) == 1 else b"".join(parts)
+
+    def _ask_for(self, first: int, last: int, position: int) -> StorageFault:
+        """Have blocks brought; returns what to raise. Raises NotHere for the sums."""
+        if self.sums is None:
+            self.sums = self._find_sums()
+        start, end = self.around(position)
+        before = max(start // BLOCK_BYTES, first - 1)
+        until = min(blocks_in(min(end, self.size_bytes)) - 1, last + 1)
+        return self._fetcher.want(self._wanted(min(before, first), max(until, last)), self._wake)
+
+    def _read_ahead(self, number: int) -> None:
+        files, following = self._fetcher.files, Block(self.key, number + 1)
+        is_in_order = number == 0 or Block(self.key, number - 1) in files
+        if is_in_order and self.sums is not None and number + 1 < blocks_in(self.size_bytes) and following not in files:
+            self._fetcher.want_next(self._wanted(number + 1, number + 1))
+
+    def _wanted(self, first: int, last: int) -> Wanted:
+        return Wanted(self.key, first, last, self.size_bytes, self._is_right)
+
+    def _is_right(self, number: int, data: bytes) -> bool:
+        assert self.sums is not None
+        start, end = self.sums.span_of(number)
+        return len(data) == end - start and crc32c(data) == self.sums.sum_of(number)
+
+    # -- the rest of a file
+
+    def unread(self, size: int, position: int) -> None:
+        """None: it lies in more than one file."""
+
+    def withdraw(self) -> None:
+        """Do nothing: no slice is handed out unread."""
+
+    def size(self) -> int:
+        return self.size_bytes
+
+    def check_in_place(self) -> None:
+        """Do nothing: the store keeps it."""
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+    def datasync(self) -> None:
+        """There is nothing to sync."""
+
+    def pwritev(self, buffers: Sequence[Buffer], position: int) -> None:  # noqa: ARG002
+        raise refused("write", self.path)
+
+    def truncate(self, size: int) -> None:  # noqa: ARG002
+        raise refused("truncate", self.path)
+
+    def allocate(self, size: int) -> None:  # noqa: ARG002
+        raise refused("allocate", self.path)
