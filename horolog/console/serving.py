@@ -169,7 +169,9 @@ def _listening(host: str, port: int) -> socket.socket:
         found.bind((host, port))
         found.listen(128)
         found.setblocking(False)
-    except OSError:
+    except OSError as error:
         found.close()
-        raise
+        reason = (error.strerror or str(error)).lower()
+        text = f"cannot listen on {host}:{port}: {reason}; --listen HOST:PORT names another address"
+        raise OSError(text) from error
     return found

@@ -5,6 +5,7 @@ If the system chooses the port of several addresses, as all interfaces are, it m
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -12,6 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
 PORT_TRIES = 20
+LISTEN = "--listen HOST:PORT, or the setting listeners,"
+HTTP_LISTEN = "the setting horolog.http.listen"
 
 
 async def at_one_port(listen: Callable[[int], Awaitable[asyncio.Server]], port: int) -> asyncio.Server:
@@ -27,6 +30,15 @@ async def at_one_port(listen: Callable[[int], Awaitable[asyncio.Server]], port: 
         except OSError:  # it is in use at the other address
             server = await listen(port)
     return server
+
+
+def cannot_listen(error: OSError, host: str, port: int, names: str) -> OSError:
+    """The error with its address, the reason, and what `names` another one."""
+    reason = os.strerror(error.errno).lower() if error.errno and error.errno > 0 else str(error)
+    shown = f"[{host}]" if ":" in host else host or "*"
+    found = OSError(f"cannot listen on {shown}:{port}: {reason}; {names} names another address")
+    found.errno = error.errno
+    return found
 
 
 def port_of(server: asyncio.Server) -> int:

@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from horolog.base.clock import SystemClock
-from horolog.broker.base.one_port import at_one_port, port_of
+from horolog.broker.base.one_port import LISTEN, at_one_port, cannot_listen, port_of
 from horolog.broker.network.conversation import Conversation
 from horolog.broker.network.transport import SocketTransport
 
@@ -86,7 +86,10 @@ class Listener:
     async def _bind(self) -> asyncio.Server | UnixServer:
         loop = asyncio.get_running_loop()
         listen = partial(loop.create_server, self._connect, self.host or None, backlog=self._limits.backlog)
-        server = await at_one_port(listen, self.port)
+        try:
+            server = await at_one_port(listen, self.port)
+        except OSError as error:
+            raise cannot_listen(error, self.host, self.port, LISTEN) from error
         self.port = port_of(server)
         return server
 

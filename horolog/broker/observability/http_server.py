@@ -22,7 +22,7 @@ from functools import partial
 from http import HTTPStatus
 from typing import NamedTuple, cast
 
-from horolog.broker.base.one_port import at_one_port, port_of
+from horolog.broker.base.one_port import HTTP_LISTEN, at_one_port, cannot_listen, port_of
 from horolog.broker.base.unix_sockets import UnixServer
 from horolog.broker.security.tls_wire import TlsDoor
 from horolog.version import __version__
@@ -101,7 +101,10 @@ class HttpServer(ABC):
             connection = HttpConnection(self, self._loop)
             return connection if self._door is None else self._door.wire(connection)
 
-        server = await at_one_port(partial(self._loop.create_server, connect, host or None), port)
+        try:
+            server = await at_one_port(partial(self._loop.create_server, connect, host or None), port)
+        except OSError as error:
+            raise cannot_listen(error, host, port, HTTP_LISTEN) from error
         self._server, self.port = server, port_of(server)
 
     async def start_unix(self, path: str) -> None:

@@ -8,11 +8,11 @@ to sockets that listen.
 
 from __future__ import annotations
 
-import os
 import socket
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from horolog.broker.base.one_port import LISTEN, cannot_listen
 from horolog.broker.config.listeners import Address, advertised_addresses, listen_addresses
 from horolog.broker.config.setting_types import SettingsError
 from horolog.broker.config.settings import Settings
@@ -158,8 +158,7 @@ def _bind_alone(bound: socket.socket, address: tuple[object, ...]) -> int:
     try:
         bound.bind(address)
     except OSError as error:
-        reason = os.strerror(error.errno or 0).lower()
-        raise OSError(error.errno, f"error while attempting to bind on address {address!r}: {reason}") from error
+        raise cannot_listen(error, str(address[0]), int(str(address[1])), LISTEN) from error
     bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
     bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 0)  # other processes that set it are refused, too
     return int(bound.getsockname()[1])

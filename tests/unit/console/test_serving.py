@@ -127,3 +127,10 @@ def test_a_part_is_imported_without_its_package(tmp_path, monkeypatch):
         assert known is whole
     assert sys.modules.pop("costly") is whole
     del sys.modules["costly.part"]
+
+
+def test_a_port_that_another_program_has_is_named():
+    with serving._listening("127.0.0.1", 0) as taken:
+        port = taken.getsockname()[1]
+        with pytest.raises(OSError, match=rf"cannot listen on 127\.0\.0\.1:{port}: address already in use; --listen"):
+            serving._listening("127.0.0.1", port)

@@ -12,7 +12,7 @@ from tests.support.style import PROJECT
 PAGE = PROJECT / "docs" / "troubleshooting.md"
 ROW = re.compile(r"^\| (.*?) \|", re.MULTILINE)
 QUOTED = re.compile(r"`([^`]+)`")
-FROM_THE_SYSTEM = {"address already in use"}
+FROM_THE_SYSTEM = {"cannot listen on ...: address already in use"}
 """Words of the operating system."""
 SHORTEST = 8
 

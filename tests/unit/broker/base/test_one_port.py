@@ -1,10 +1,11 @@
 """One port for all addresses of a host: the system may choose another for each, and somebody may have that at one of them."""
 
+import errno
 from types import SimpleNamespace
 
 import pytest
 
-from horolog.broker.base.one_port import PORT_TRIES, at_one_port, port_of
+from horolog.broker.base.one_port import HTTP_LISTEN, LISTEN, PORT_TRIES, at_one_port, cannot_listen, port_of
 
 
 class System:
@@ -53,3 +54,22 @@ async def test_a_system_that_never_gives_one_port_is_not_asked_for_ever():
 async def test_a_port_that_is_taken_is_told():
     with pytest.raises(OSError, match="in use"):
         await at_one_port(System(None).listen, 9092)
+
+
+@pytest.mark.parametrize(
+    ("host", "names", "text"),
+    [
+        ("127.0.0.1", LISTEN, "cannot listen on 127.0.0.1:9092: address already in use; --listen HOST:PORT, or"),
+        ("::1", HTTP_LISTEN, "cannot listen on [::1]:9092: address already in use; the setting horolog.http.listen"),
+        ("", LISTEN, "cannot listen on *:9092: address already in use; "),
+    ],
+)
+def test_the_error_names_the_address_and_what_names_another(host, names, text):
+    error = cannot_listen(OSError(errno.EADDRINUSE, "a library's words"), host, 9092, names)
+    assert error.errno == errno.EADDRINUSE
+    assert str(error).startswith(text)
+    assert str(error).endswith(" names another address")
+
+
+def test_an_error_without_a_number_keeps_its_words():
+    assert "cannot listen on *:1: no such host;" in str(cannot_listen(OSError("no such host"), "", 1, LISTEN))

@@ -324,3 +324,12 @@ async def test_all_interfaces_have_one_port(monkeypatch: pytest.MonkeyPatch) -> 
     assert {one.getsockname()[1] for one in place.listener._server.sockets} == {place.listener.port}
     assert asked == [0, place.listener.port]
     await place.listener.stop_accepting()
+
+
+async def test_a_port_that_another_program_has_is_named() -> None:
+    async with opened() as place:
+        other = Place(limits())
+        other.listener.port = place.listener.port
+        text = rf"cannot listen on 127\.0\.0\.1:{place.listener.port}: address already in use; --listen HOST:PORT"
+        with pytest.raises(OSError, match=text):
+            await other.listener.start()

@@ -271,3 +271,12 @@ async def test_all_interfaces_have_one_port():
     await server.start("", 0)
     assert {one.getsockname()[1] for one in server._server.sockets} == {server.port}
     server.stop()
+
+
+async def test_a_port_that_another_program_has_is_named():
+    server, other = Later(asyncio.get_running_loop()), Later(asyncio.get_running_loop())
+    await server.start("127.0.0.1", 0)
+    text = rf"cannot listen on 127\.0\.0\.1:{server.port}: address already in use; the setting horolog\.http\.listen"
+    with pytest.raises(OSError, match=text):
+        await other.start("127.0.0.1", server.port)
+    server.stop()
