@@ -8,7 +8,7 @@ from __future__ import annotations
 import random
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, TopicPartition
@@ -70,12 +70,16 @@ def run(folder: Path, seconds: float, seed: int) -> tuple[Soak, Vitals, list[str
     return soak, vitals, problems
 
 
-def create_topics(address: str, partitions: int = PARTITIONS) -> None:
-    admin = AdminClient({"bootstrap.servers": address})
+def create_topics(
+    address: str, partitions: int = PARTITIONS, topics: Sequence[str] = TOPICS, replication_factor: int = 1
+) -> None:
+    admin = AdminClient({"bootstrap.servers": address, "log_level": 0})
     stamped = {"message.timestamp.type": "LogAppendTime"}
     wanted = [
-        NewTopic(name, partitions, 1, config={"retention.ms": "-1"} | (stamped if name == STAMPED else {}))
-        for name in TOPICS
+        NewTopic(
+            name, partitions, replication_factor, config={"retention.ms": "-1"} | (stamped if name == STAMPED else {})
+        )
+        for name in topics
     ]
     for future in admin.create_topics(wanted).values():
         future.result(WAIT_SECONDS)
@@ -122,7 +126,7 @@ def lives(chance: random.Random, seconds: float) -> Iterator[float]:
         yield half
 
 
-def read_all(address: str, partitions: int = PARTITIONS) -> Times:
+def read_all(address: str, partitions: int = PARTITIONS, topics: Sequence[str] = TOPICS) -> Times:
     """What a reader of committed records finds at the end."""
     consumer = Consumer(
         {
@@ -133,7 +137,7 @@ def read_all(address: str, partitions: int = PARTITIONS) -> Times:
             "enable.partition.eof": True,
         }
     )
-    places = [(topic, partition) for topic in TOPICS for partition in range(partitions)]
+    places = [(topic, partition) for topic in topics for partition in range(partitions)]
     consumer.assign([TopicPartition(*place, OFFSET_BEGINNING) for place in places])
     found: Times = {place: [] for place in places}
     ended: set[Place] = set()

@@ -330,7 +330,7 @@ async def _started(start: Callable[[], Awaitable[None]]) -> None:
 
 
 def actors(soak: Soak) -> list[threading.Thread]:
-    """One thread for each; a failure of any is noted."""
+    """The threads of the soak."""
     jobs: dict[str, Callable[[], object]] = {
         "idempotent": lambda: idempotent_producer(soak, "idempotent", PLAIN),
         "stamper": lambda: idempotent_producer(soak, "stamper", STAMPED),
@@ -341,6 +341,11 @@ def actors(soak: Soak) -> list[threading.Thread]:
         "aio-producer": lambda: asyncio.run(aiokafka_producer(soak, "aio-producer")),
         "aio-reader": lambda: asyncio.run(aiokafka_reader(soak, "aio-reader")),
     }
+    return threads_of(soak, jobs)
+
+
+def threads_of(soak: Soak, jobs: dict[str, Callable[[], object]]) -> list[threading.Thread]:
+    """A thread for each job; a failure of any is noted."""
 
     def guarded(name: str, job: Callable[[], object]) -> None:
         try:

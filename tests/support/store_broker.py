@@ -3,6 +3,7 @@
 It prints a line when it serves.
 """
 
+import os
 import sys
 
 from horolog.broker.bucket.shipped_safety import ShippingLimits
@@ -12,7 +13,7 @@ from horolog.broker.server.store_run import Store, run
 from horolog.stores.addresses import ways_to
 from horolog.stores.opening import open_store
 
-SHIPPING = ShippingLimits(10, 4 * 1024 * 1024, 64 * 1024 * 1024)
+SHIPPING = ShippingLimits(int(os.environ.get("HOROLOG_TEST_FLUSH_MS", "10")), 4 * 1024 * 1024, 64 * 1024 * 1024)
 
 
 class Printing:

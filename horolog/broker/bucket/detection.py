@@ -91,6 +91,11 @@ class Detection:
         if one is not None:
             one.is_refused = one.has_answered
 
+    def is_against(self, wal: Wal) -> bool:
+        """Whether the reason for which a member would be fenced goes on."""
+        one = self._others.get(wal.node)
+        return one is not None and one.wal == wal and (one.is_refused or one.suspected_s is not None)
+
     def due(self, now: float) -> list[Act]:
         """The acts that are due now."""
         if self._asked_s is not None and now - self._asked_s > AWAY_S:

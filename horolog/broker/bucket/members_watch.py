@@ -20,7 +20,7 @@ from horolog.broker.bucket.lease import Lease
 from horolog.broker.bucket.names import Wal
 from horolog.broker.bucket.sealed_lines import FormatError
 from horolog.broker.bucket.store_access import StoreAccess
-from horolog.broker.bucket.wal_fencing import fence
+from horolog.broker.bucket.wal_fencing import FenceGivenUp, fence
 from horolog.broker.cluster.changes import Decide, Done, Outcome
 from horolog.broker.cluster.cluster_state import ClusterState, Entry
 
@@ -234,8 +234,13 @@ class MembersWatch:
 
     async def _fence(self, act: FenceOff) -> None:
         log.warning("broker %s is gone: its WAL %s is fenced", act.wal.node, act.wal)
+        is_wanted = partial(self._detection.is_against, act.wal)
         try:
-            end = await fence(self._store, act.wal, self.me.node, self._new_nonce())
+            end = await fence(self._store, act.wal, self.me.node, self._new_nonce(), is_wanted)
+        except FenceGivenUp as reason:
+            log.warning("broker %s is not gone: %s", act.wal.node, reason)
+            self._under_way.discard(act)
+            return
         except FormatError as error:
             log.error("the WAL %s cannot be fenced: %s", act.wal, error)
             return

@@ -7,6 +7,8 @@ entry of the journal names the number.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from horolog.broker.bucket.fence import Fence
 from horolog.broker.bucket.mark import WalMark
 from horolog.broker.bucket.mark import decode as decode_mark
@@ -14,6 +16,10 @@ from horolog.broker.bucket.names import Wal, key, number_of
 from horolog.broker.bucket.store_access import StoreAccess
 from horolog.broker.bucket.wal_numbers import identify
 from horolog.broker.bucket.wal_writer import MAX_UNSAFE
+
+
+class FenceGivenUp(Exception):
+    """The reason for the fence has ended before one was made."""
 
 
 async def newest_mark(store: StoreAccess, wal: Wal) -> WalMark | None:
@@ -28,12 +34,19 @@ async def newest_mark(store: StoreAccess, wal: Wal) -> WalMark | None:
             return decode_mark(data)
 
 
-async def fence(store: StoreAccess, wal: Wal, by: int, nonce: bytes) -> int:
-    """The number that the WAL ends before; raises FormatError for objects that do not belong there."""
+async def fence(
+    store: StoreAccess, wal: Wal, by: int, nonce: bytes, is_wanted: Callable[[], bool] = lambda: True
+) -> int:
+    """The number that the WAL ends before; raises FormatError for objects that do not belong there.
+
+    A writer that lives may be ahead for long. Raises FenceGivenUp once the fence is not wanted any more, and was not made.
+    """
     while True:
         number = await _first_to_try(store, wal)
         while not await _is_fence(store, Fence(wal, number, by, nonce)):
             number += 1
+            if not is_wanted():
+                raise FenceGivenUp(f"{wal} goes on at number {number}")
         if not await is_void(store, wal, number):
             return number
 

@@ -24,7 +24,7 @@ class NeverLate(Lease):
         return self._proved_s > float("-inf")
 
 
-async def listed_end(store, wal, by, nonce):
+async def listed_end(store, wal, by, nonce, is_wanted):
     """No fence: the WAL ends where a list says so."""
     return max((number_of(one.key) + 1 for one in await store.list(wal.folder)), default=0)
 

@@ -166,3 +166,19 @@ def test_a_broker_that_is_no_member_any_more_does_nothing():
 def test_suspicions_of_others_count_from_when_this_broker_suspects():
     state = after(Suspected(2, 3), state=of(1, 2, 3))
     assert Watcher(state).run(3) == []
+
+
+def test_a_reason_for_a_fence_ends_when_the_broker_answers():
+    watcher = Watcher(of(1, 2, 3))
+    wal = Wal(2, 2)
+    assert not watcher.detection.is_against(wal)
+    watcher.run(1)
+    watcher.detection.refused(2)
+    assert watcher.detection.is_against(wal)
+    watcher.run(0.1)
+    assert not watcher.detection.is_against(wal)
+    watcher.answering.discard(2)
+    watcher.run(2.5)
+    assert watcher.detection.is_against(wal)
+    assert not watcher.detection.is_against(Wal(2, 1))
+    assert not watcher.detection.is_against(Wal(9, 2))

@@ -4,11 +4,13 @@ import logging
 
 import pytest
 
+from horolog.broker.bucket import wal_object
 from horolog.broker.bucket.bucket_entries import Suspected, SuspicionEnded
 from horolog.broker.bucket.detection import FenceOff
 from horolog.broker.bucket.journal_objects import decode_log_entry
 from horolog.broker.bucket.members_watch import Pong
 from horolog.broker.bucket.names import LOG, Wal, key
+from horolog.broker.bucket.wal_object import Identity
 from tests.simulation.bucket.company_world import CompanyWorld
 from tests.simulation.bucket.processes import TOPIC, Process
 from tests.support.simulated_store import CALM
@@ -166,6 +168,21 @@ def test_one_fences_and_the_other_finds_it_done(world):
         world[node].watch._do(act)
     world.run_for(4)
     assert [type(entry).__name__ for entry in entries(world)].count("WalEnded") == 1
+
+
+def test_a_broker_that_answers_again_is_not_chased_along_its_wal(world, caplog):
+    wal = world.journal().wal_of(3)
+    for number in range(20):
+        world.store.objects[key(wal.folder, number)] = wal_object.encode(
+            Identity(wal, number, number + 1, bytes(16)), []
+        )
+    with caplog.at_level(logging.WARNING):
+        world[1].watch._do(FenceOff(wal))
+        world.run_for(5)
+    assert world.journal().is_member(wal)
+    assert [one.getMessage() for one in caplog.records if "is not gone" in one.getMessage()] == [
+        f"broker 3 is not gone: {wal} goes on at number 17"
+    ]
 
 
 def test_a_wal_with_a_strange_object_cannot_be_fenced(world, caplog):

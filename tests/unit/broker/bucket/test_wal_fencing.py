@@ -110,3 +110,21 @@ def test_what_does_not_belong_there_is_not_fenced(store):
     store.objects[key(WAL.folder, 0)] = b"nonsense"
     with pytest.raises(FormatError):
         fenced(store)
+
+
+def test_a_fence_that_is_not_wanted_any_more_is_given_up(store):
+    put_data(store, *range(9))
+    asked = []
+
+    def is_wanted():
+        asked.append(len(asked))
+        put_data(store, 9 + len(asked))  # the writer is always ahead
+        return len(asked) < 5
+
+    async def steps(access):
+        with pytest.raises(wal_fencing.FenceGivenUp, match="2-17 goes on at number 11"):
+            await wal_fencing.fence(access, WAL, 3, NONCE, is_wanted)
+
+    put_data(store, 9)
+    result_of(store, steps)
+    assert not [data for data in store.objects.values() if data.startswith(Fence(WAL, 0, 3, NONCE).encode()[:4])]

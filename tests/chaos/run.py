@@ -1,0 +1,106 @@
+"""One run: clients at work while a plan of faults is carried out, then calm in which all has to go on, then what everybody learned is checked."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections import Counter
+from pathlib import Path
+from statistics import median
+from typing import NamedTuple
+
+from tests.chaos import clients
+from tests.chaos.brokers import NODES, Brokers, over_a_store
+from tests.chaos.clients import SOUGHT, TOPICS, Chaos
+from tests.chaos.plan import Event, plan
+from tests.soak.soak import WAIT_SECONDS, create_topics, read_all, wrong_times
+from tests.soak.workload import Soak, threads_of
+
+PARTITIONS = 3
+HEALS_WITHIN_S = 90.0
+LOOKS_EVERY_S = 0.5
+
+
+class Report(NamedTuple):
+    """What a run has done and found."""
+
+    events: list[Event]
+    counts: Counter[str]
+    problems: list[str]
+
+
+def run(folder: Path, seconds: float, seed: int, events: list[Event] | None = None) -> Report:
+    """A run over a store, with the events of the seed or those that are given."""
+    logging.getLogger("aiokafka").setLevel(logging.CRITICAL)  # it reports every connection that is refused
+    chosen = plan(seed, seconds, NODES) if events is None else events
+    with over_a_store(folder, seed) as brokers:
+        counts, problems = against(brokers, chosen, seed)
+        counts |= Counter({f"requests to the store: {one.value}": count for one, count in brokers.proxy.met.items()})
+        if brokers.stops_s:
+            print(
+                f"planned stops took up to {max(brokers.stops_s):.1f} s, in the median {median(brokers.stops_s):.1f} s"
+            )
+    problems += [*brokers.problems, *brokers.tracebacks()]
+    return Report(chosen, counts, problems)
+
+
+def against(brokers: Brokers, events: list[Event], seed: int) -> tuple[Counter[str], list[str]]:
+    """The same against any brokers: what was done, and what was wrong."""
+    create_topics(brokers.servers, PARTITIONS, TOPICS, brokers.replication_factor)
+    chaos = Chaos(Soak(brokers.servers, seed, PARTITIONS))
+    threads = threads_of(chaos.soak, clients.jobs(chaos))
+    for thread in threads:
+        thread.start()
+    try:
+        stuck = going_on(chaos, "before any fault")
+        carry_out(brokers, events)
+        stuck += going_on(chaos, "once faults were over")
+    finally:
+        chaos.soak.stop.set()
+        for thread in threads:
+            thread.join(WAIT_SECONDS)
+    stuck += [f"stuck: {thread.name} did not end" for thread in threads if thread.is_alive()]
+    return clients.progress(chaos) + Counter(chaos.soak.counts), [*stuck, *wrongs(brokers, chaos)]
+
+
+def carry_out(brokers: Brokers, events: list[Event]) -> None:
+    """Each fault in a thread of its own, for they overlap; returns when all are over."""
+    began = time.monotonic()
+    threads = []
+    for event in events:
+        time.sleep(max(0.0, began + event.at_s - time.monotonic()))
+        print(event, flush=True)
+        threads.append(threading.Thread(target=brokers.befall, args=(event,), name=str(event)))
+        threads[-1].start()
+    for thread in threads:
+        thread.join()
+
+
+def going_on(chaos: Chaos, when: str) -> list[str]:
+    """The work that stands still although all is well, with when that was."""
+    before = clients.progress(chaos)
+    latest = time.monotonic() + HEALS_WITHIN_S
+    while still := standing_still(before, clients.progress(chaos)):
+        if time.monotonic() > latest or chaos.soak.failures:
+            return [f"stuck: {one} {when}" for one in still]
+        time.sleep(LOOKS_EVERY_S)
+    return []
+
+
+def standing_still(before: Counter[str], now: Counter[str]) -> list[str]:
+    return [one for one in SOUGHT if now[one] <= before[one]]
+
+
+def wrongs(brokers: Brokers, chaos: Chaos) -> list[str]:
+    """What the records at the end say of what clients learned on the way."""
+    soak = chaos.soak
+    times = read_all(brokers.servers, PARTITIONS, TOPICS)
+    final = {place: [(offset, value) for offset, _, value in rows] for place, rows in times.items()}
+    stamps = {place: [(offset, time_ms) for offset, time_ms, _ in rows] for place, rows in times.items()}
+    return [
+        *soak.failures,
+        *soak.history.problems(final),
+        *wrong_times(times, soak.times),
+        *chaos.observed.problems(stamps),
+    ]
