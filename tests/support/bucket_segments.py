@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from horolog.broker.bucket.block_fetcher import BlockFetcher
 from horolog.broker.bucket.block_files import BlockFiles
+from horolog.broker.bucket.covered import NOTHING
 from horolog.broker.bucket.remote_front import RemoteFront
 from horolog.broker.bucket.remote_segment import BucketSegment, MetaReader
 from horolog.broker.bucket.sealed_lines import FormatError
@@ -133,3 +134,18 @@ class Reader:
             except NotHere:
                 self.loop.advance()
         raise AssertionError(f"it waits after {turns} turns")
+
+
+class Manifests:
+    """What the bucket has of partitions, by their numbers; `then` replaces it once it has been asked for."""
+
+    def __init__(self):
+        self.covered, self.then, self.asked = {}, {}, 0
+
+    async def newest(self, opening):
+        self.asked += 1
+        found = self.covered.get(opening.partition, NOTHING)
+        self.covered.update(self.then)
+        return found
+
+    decode_meta = staticmethod(decode)

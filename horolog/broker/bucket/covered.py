@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from horolog.broker.bucket.remote_segment import BucketSegment
+from horolog.broker.bucket.remote_segment import BucketSegment, Parts
+from horolog.broker.bucket.sealed_lines import FormatError
 
 
 class Covered(NamedTuple):
@@ -24,3 +25,13 @@ class Covered(NamedTuple):
 
 
 NOTHING = Covered()
+
+
+class NoSegments:
+    """A bucket that has no partition's segments: all lies in WALs. See `seams.SegmentsInBucket`."""
+
+    async def newest(self, _opening: object) -> Covered:
+        return NOTHING
+
+    def decode_meta(self, data: bytes) -> Parts:
+        raise FormatError(f"{len(data)} bytes of no segment")

@@ -1,7 +1,8 @@
 """The log's half of a broker over a store: it opens partitions from the WALs of others, and ships what they take to its own WAL.
 
 Partitions that are to be opened in one tick read each WAL once, for all of them. An opening goes on until it is done or given up: an
-object that is gone sends it to the newest mark, and a fault of the local disk is tried again.
+object that is gone sends it to the newest mark, and a fault of the local disk is tried again. Segments in the bucket stay there. If their
+manifest changes during the reading, the reading begins again: the WALs may lack what the newer one covers.
 """
 
 from __future__ import annotations
@@ -13,11 +14,16 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from horolog.base.clock import Clock
 from horolog.broker.base.answers import Answer, run
+from horolog.broker.bucket.block_fetcher import BlockFetcher
+from horolog.broker.bucket.block_files import BlockFiles
+from horolog.broker.bucket.covered import Covered, NoSegments
 from horolog.broker.bucket.lineage_reader import Indexes, feed, read_indexes, runs_of
 from horolog.broker.bucket.local_copy import LocalCopy
 from horolog.broker.bucket.names import Wal
 from horolog.broker.bucket.parallel import in_parallel
-from horolog.broker.bucket.seams import ClusterSide, Opened, Opening
+from horolog.broker.bucket.remote_front import RemoteFront
+from horolog.broker.bucket.remote_segment import MetaReader
+from horolog.broker.bucket.seams import ClusterSide, Opened, Opening, SegmentsInBucket
 from horolog.broker.bucket.shipped_partition import ShippedPartition
 from horolog.broker.bucket.shipped_safety import ShippedSafety
 from horolog.broker.bucket.store_access import StoreAccess
@@ -38,6 +44,7 @@ log = logging.getLogger(__name__)
 OPENINGS_AT_ONCE = 8
 RETRY_S = 1.0
 MERGER_LOOKS_EVERY_S = 1.0
+CACHE_BYTES = 10 << 30
 
 
 class Around(NamedTuple):
@@ -46,6 +53,11 @@ class Around(NamedTuple):
     loop: asyncio.AbstractEventLoop
     clock: Clock
     new_nonce: Callable[[], bytes]
+    cache_bytes: Callable[[], int] = lambda: CACHE_BYTES
+
+
+class _Outdated(Exception):
+    """The newest manifest of a partition is not the one that its reading began with."""
 
 
 class _Pending(NamedTuple):
@@ -65,8 +77,11 @@ class BucketLog:
         logs: LogManager,
         safety: ShippedSafety,
         cluster: ClusterSide,
+        segments: SegmentsInBucket | None = None,
     ) -> None:
-        self._loop, self._clock, self._new_nonce = around
+        self._loop, self._clock, self._new_nonce, self._cache_bytes = around
+        self._segments: SegmentsInBucket = segments or NoSegments()
+        self._metas: MetaReader | None = None
         self._store = store
         self._logs = logs
         self._safety = safety
@@ -149,16 +164,22 @@ class BucketLog:
         return self._pending.get(pending.opening.place) is pending
 
     async def _open_all(self, several: Sequence[_Pending]) -> None:
+        newest = [partial(self._segments.newest, one.opening) for one in several]
+        covered = await in_parallel(newest, OPENINGS_AT_ONCE)
         indexes = await read_indexes(self._store, [one.opening for one in several])
-        await in_parallel([partial(self._open, one, indexes) for one in several], OPENINGS_AT_ONCE)
+        tasks = [partial(self._open, one, each, indexes) for one, each in zip(several, covered, strict=True)]
+        await in_parallel(tasks, OPENINGS_AT_ONCE)
 
-    async def _open(self, pending: _Pending, indexes: Indexes) -> None:
+    async def _open(self, pending: _Pending, covered: Covered, indexes: Indexes) -> None:
         lost: set[str] = set()
         while self._is_wanted(pending):
             try:
-                await self._copy(pending, indexes, lost)
+                await self._copy(pending, covered, indexes, lost)
             except Gone as gone:
                 lost.add(gone.missing)
+                indexes = await read_indexes(self._store, [pending.opening])
+            except _Outdated:
+                covered = await self._segments.newest(pending.opening)
                 indexes = await read_indexes(self._store, [pending.opening])
             except StorageFault as fault:
                 log.error("%s-%s cannot be opened yet: %s", pending.opening.topic, pending.opening.partition, fault)
@@ -167,11 +188,11 @@ class BucketLog:
     def _pause(self, done: Callable[[None], None]) -> None:
         self._loop.call_later(RETRY_S, done, None)
 
-    async def _copy(self, pending: _Pending, indexes: Indexes, lost: set[str]) -> None:
-        """Make the local log and open it, unless that is given up meanwhile. Raises Gone or StorageFault."""
+    async def _copy(self, pending: _Pending, covered: Covered, indexes: Indexes, lost: set[str]) -> None:
+        """Make the local log and open it, unless that is given up meanwhile. Raises Gone, _Outdated or StorageFault."""
         opening = pending.opening
-        runs = runs_of(opening, indexes)
-        copy = LocalCopy(self._logs, opening, self._clock.wall_ms())
+        runs = [one for one in runs_of(opening, indexes) if one.run.next_offset > covered.end_offset]
+        copy = LocalCopy(self._logs, opening, self._clock.wall_ms(), covered)
 
         def take(found: FoundRun, data: bytes | memoryview) -> None:
             if self._is_wanted(pending):
@@ -179,10 +200,24 @@ class BucketLog:
 
         try:
             await feed(self._store, runs, take, lost)
+            if await self._segments.newest(opening) != covered:
+                raise _Outdated
             if self._is_wanted(pending):
-                partition = copy.open(max((one.run.next_offset for one in runs), default=0))
+                end_offset = max((one.run.next_offset for one in runs), default=0)
+                partition = copy.open(end_offset, RemoteFront(self._meta_reader(), covered.segments))
+                assert partition.front is not None
+                partition.front.wake = partial(self._safety.show, partition)
                 del self._pending[opening.place]
                 self._led[opening.place] = partition
                 pending.opened(partition)
         finally:
             copy.close()
+
+    def _meta_reader(self) -> MetaReader:
+        """Raises StorageFault."""
+        if self._metas is None:
+            folder = self._logs.folders.usable()[0].path
+            files = BlockFiles(self._logs.resources.storage, folder, self._cache_bytes)
+            fetcher = BlockFetcher(self._store, files, self._loop.call_soon, self._clock.monotonic)
+            self._metas = MetaReader(fetcher, self._segments.decode_meta)
+        return self._metas

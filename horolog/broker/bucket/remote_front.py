@@ -8,43 +8,64 @@ from dataclasses import replace
 from horolog.broker.bucket.block_fetcher import Wake
 from horolog.broker.bucket.remote_files import RemoteFiles
 from horolog.broker.bucket.remote_segment import BucketSegment, MetaReader, RemoteSegment
+from horolog.broker.config.topic_settings import TopicConfig
 from horolog.broker.log.integrity import RescanQueue
-from horolog.broker.log.partition import DecidedHere, OpenedPartition
-from horolog.broker.log.segments import LOG_SUFFIX, Segment, segment_path
+from horolog.broker.log.partition import DecidedHere, OpenedPartition, Partition
+from horolog.broker.log.segments import LOG_SUFFIX, Segment, SegmentFolder, segment_for, segment_path, swap_files
 
 
 class RemoteFront:
     """See the module's docstring. `wake` is called when something has come that a reader waits for."""
 
-    def __init__(self, metas: MetaReader, described: Iterable[BucketSegment]) -> None:
+    def __init__(self, metas: MetaReader, described: Iterable[BucketSegment] = ()) -> None:
         self.wake: Wake = _without_readers
+        self.end_offset = 0
         self._metas = metas
-        self._described = list(described)
+        self._to_open = list(described)
+        self._files: RemoteFiles | None = None
         self._remotes: dict[int, RemoteSegment] = {}
         self._segments: list[Segment] = []
 
     def __repr__(self) -> str:
-        return f"<RemoteFront of {len(self._described)} segments>"
-
-    @property
-    def end_offset(self) -> int:
-        return self._described[-1].contents.next_offset if self._described else 0
+        return f"<RemoteFront of {len(self._remotes)} segments, up to {self.end_offset}>"
 
     def put_before(self, opened: OpenedPartition, log_start_offset: int) -> OpenedPartition:
         """A partition that was opened from its local files, with those of its segments that lie in the bucket."""
-        if not self._segments:
-            self._open(opened)
-        here = [one for one in self._segments if not one.removed]
-        return replace(opened, segments=[*here, *opened.segments], log_start_offset=log_start_offset)
+        waiting, self._to_open = self._to_open, []
+        for one in waiting:
+            self._add(one, opened.folder, opened.config)
+        segments = [*(one for one in self._segments if not one.removed), *opened.segments]
+        start_offset = max(segments[0].base_offset, min(log_start_offset, segments[-1].next_offset))
+        return replace(opened, segments=segments, log_start_offset=start_offset)
 
-    def _open(self, opened: OpenedPartition) -> None:
-        files = RemoteFiles(opened.resources.storage.now_ns)
-        folder = replace(opened.folder, storage=files, rescan_queue=RescanQueue())
-        for one in self._described:
-            path = segment_path(folder.directory, one.base_offset, LOG_SUFFIX)
-            remote = self._remotes[one.base_offset] = RemoteSegment(one, path, self._metas, self._wake)
-            files.add(folder.directory, remote)
-            self._segments.append(remote.open(folder, opened.config))
+    def _add(self, described: BucketSegment, local: SegmentFolder, config: TopicConfig) -> Segment:
+        files = self._files = self._files or RemoteFiles(local.storage.now_ns)
+        folder = replace(local, storage=files, rescan_queue=RescanQueue())
+        path = segment_path(folder.directory, described.base_offset, LOG_SUFFIX)
+        remote = self._remotes[described.base_offset] = RemoteSegment(described, path, self._metas, self._wake)
+        files.add(folder.directory, remote)
+        segment = remote.open(folder, config)
+        self._segments.append(segment)
+        self.end_offset = described.contents.next_offset
+        return segment
+
+    def take(self, partition: Partition, described: BucketSegment, now_ms: int) -> bool:
+        """Have the first local segment read from the bucket from now on, and its files removed; False if it is another one.
+
+        Raises StorageFault.
+        """
+        segments = partition.segments
+        number = segment_for(segments, described.base_offset)
+        local, ends = segments[number], (described.base_offset, described.contents.next_offset)
+        if number == len(segments) - 1 or (local.base_offset, local.next_offset) != ends or ends[0] < self.end_offset:
+            return False
+        local.retire(swap_files.DELETED)
+        partition.doomed.add(local, now_ms)
+        segments[number] = self._add(described, partition.folder, partition.config)
+        partition.aborted.remove(described.base_offset)
+        partition.aborted.elsewhere[described.base_offset] = self._remotes[described.base_offset].decided
+        partition.segments_changed()
+        return True
 
     def _wake(self) -> None:
         self.wake()

@@ -9,8 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
+from horolog.broker.bucket.covered import Covered
 from horolog.broker.bucket.fence import Fence
 from horolog.broker.bucket.names import Wal
+from horolog.broker.bucket.remote_segment import Parts
 from horolog.broker.config.topic_settings import TopicConfig
 from horolog.broker.log.partition import Partition
 from horolog.broker.on_record.cluster_file import Place
@@ -96,4 +98,16 @@ class ClusterSide(Protocol):
 
     def lineages(self) -> Mapping[Place, Lineage]:
         """Where the records of all partitions lie, as far as the journal was read: a mark keeps the records that are named here."""
+        ...
+
+
+class SegmentsInBucket(Protocol):
+    """The segments that the bucket has of partitions, as their newest manifests name them."""
+
+    async def newest(self, opening: Opening) -> Covered:
+        """What lies in the bucket of a partition now: the WALs may lack it."""
+        ...
+
+    def decode_meta(self, data: bytes) -> Parts:
+        """The content of a `.meta` object. Raises FormatError."""
         ...

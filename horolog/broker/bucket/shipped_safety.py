@@ -186,6 +186,10 @@ class ShippedSafety:
         """For how many seconds the oldest number has been under way."""
         return self._now() - self._numbers[0].sent_s if self._numbers else 0.0
 
+    def show(self, partition: ShippedPartition) -> None:
+        """Readers of a partition may find more than before."""
+        self._shown((partition,))
+
     # -- numbers under way
 
     def _ship(self) -> None:

@@ -28,7 +28,7 @@ from horolog.broker.handlers.share_acknowledge import (
     refusal_of,
 )
 from horolog.broker.log.partition import OffsetOutOfRange, Partition
-from horolog.broker.log.storage import StorageFault
+from horolog.broker.log.storage import NotHere, StorageFault
 from horolog.broker.share.leader import OpenShare, Persisted, limits_of, log_fault
 from horolog.broker.share.records import SharePartitionKey
 from horolog.broker.share.sessions import CLOSE_EPOCH, OPEN_EPOCH, Place, ShareSession
@@ -244,6 +244,8 @@ class ShareFetching:
         try:
             return self._acquire(share, most_bytes, most_records, is_first=is_first)
         except StorageFault as fault:
+            if isinstance(fault, NotHere) and not fault.has_failed:
+                return None
             log_fault(share.log, fault)
             self._codes[place] = ErrorCode.KAFKA_STORAGE_ERROR
             return None

@@ -23,7 +23,7 @@ from horolog.broker.bucket.bucket_membership import BucketMembership
 from horolog.broker.bucket.bucket_state import ClusterMember, MemberListener
 from horolog.broker.bucket.handing import Handing
 from horolog.broker.bucket.lease import Lease
-from horolog.broker.bucket.log_side import Around, BucketLog
+from horolog.broker.bucket.log_side import CACHE_BYTES, Around, BucketLog
 from horolog.broker.bucket.members_watch import MembersWatch, StoreSurroundings
 from horolog.broker.bucket.names import NONCE_SIZE, Wal
 from horolog.broker.bucket.registration import Joined, Registration
@@ -73,6 +73,7 @@ class StoreUse(NamedTuple):
     shipping: ShippingLimits = ShippingLimits(100, 4 * 1024 * 1024, 64 * 1024 * 1024)
     lease_ms: int = 2_000
     peers_timeout_ms: int = 2_000
+    cache_bytes: int = CACHE_BYTES
 
 
 class OverStore:
@@ -178,7 +179,7 @@ class OverStore:
 
     def attach(self, broker: app.Broker) -> None:
         """Give a broker that is built, and not started, the parts that stand between its own."""
-        around = Around(self._loop, broker.clock, new_nonce)
+        around = Around(self._loop, broker.clock, new_nonce, lambda: self._of_store.cache_bytes)
         self._log_side = BucketLog(around, self._access, broker.logs, self._safety, self)
         self._log_side.begin(self._joined.wal)
         self._cluster.lead_by(self._log_side, self._lease, self._loop.call_later)

@@ -1,5 +1,6 @@
 """The log's half: partitions are opened from the WALs of others, shipped to the own one, and given up; also in a store that misbehaves."""
 
+import contextlib
 import itertools
 import random
 
@@ -8,6 +9,8 @@ import pytest
 from horolog.base.clock import ManualClock
 from horolog.broker.base.answers import run
 from horolog.broker.bucket import wal_fencing
+from horolog.broker.bucket.block_files import FOLDER
+from horolog.broker.bucket.covered import Covered
 from horolog.broker.bucket.fence import Fence
 from horolog.broker.bucket.log_side import RETRY_S, Around, BucketLog
 from horolog.broker.bucket.names import Wal, key
@@ -16,6 +19,8 @@ from horolog.broker.bucket.shipped_partition import ShippedPartition
 from horolog.broker.bucket.shipped_safety import ShippedSafety, ShippingLimits
 from horolog.broker.bucket.store_access import StoreAccess
 from horolog.broker.log.manager import LogManager
+from horolog.broker.log.storage import NotHere
+from tests.support.bucket_segments import Manifests, filled, upload
 from tests.support.log_model import NOW_MS, new_storage, read_all, small_config
 from tests.support.logs import broker_settings
 from tests.support.shipping import (
@@ -59,14 +64,14 @@ class Clock(ManualClock):
 class Side:
     """One broker's log over a store."""
 
-    def __init__(self, loop, access):
-        self.loop, self.cluster, self.opened = loop, Cluster(), []
+    def __init__(self, loop, access, segments=None):
+        self.loop, self.cluster, self.opened, self.shown = loop, Cluster(), [], []
 
         nonces = itertools.count()
         self.logs = LogManager(["/data"], new_storage(), ManualClock(NOW_MS), broker_settings(), kind=ShippedPartition)
-        self.safety = ShippedSafety(loop, lambda: LIMITS, lambda _: None, lambda: 0.0)
+        self.safety = ShippedSafety(loop, lambda: LIMITS, self.shown.extend, lambda: 0.0)
         around = Around(loop, Clock(loop), lambda: b"%16d" % next(nonces))
-        self.log = BucketLog(around, access, self.logs, self.safety, self.cluster)
+        self.log = BucketLog(around, access, self.logs, self.safety, self.cluster, segments)
 
     def open(self, *lineage, partition=0):
         stretches = tuple(Stretch(*one) for one in lineage)
@@ -298,3 +303,68 @@ def test_whatever_was_safe_is_there_after_a_fence(seed, monkeypatch):
     assert partition.high_watermark <= taken_over.written_end
     if side.cluster.fences:
         assert len(safe) + len(refused) == 60, "each is answered"
+
+
+class InBucket:
+    """A partition whose first part lies in the bucket, and whose runs, those of all of it, are in a WAL."""
+
+    def __init__(self, store, loop):
+        self.store = store
+        self.local = filled(random.Random(5), 20)
+        self.end, self.manifests = self.local.written_end, Manifests()
+        self.side = Side(loop, access_to(store), self.manifests)
+        runs = [run_at(self.end - 1, 0), run_at(self.end, 1, count=2), run_at(self.end + 2, 2)]
+        for number, one in enumerate(runs):
+            put_object(store, ONE, number, one)
+
+    def covered(self, upto=None, start=0):
+        return Covered(start, tuple(upload(self.local, self.store)[:upto]), b"", ((0, 0),))
+
+    def open(self):
+        self.side.open((0, ONE, 3), (9, TWO, None))
+        self.side.loop.advance()
+        (partition,) = self.side.opened
+        return partition
+
+
+def test_segments_stay_in_the_bucket_and_runs_behind_them_are_copied(store):
+    bucket = InBucket(store, StillLoop())
+    bucket.manifests.covered[0] = bucket.covered(start=3)
+    partition = bucket.open()
+    assert (partition.log_start_offset, partition.high_watermark) == (3, bucket.end + 3)
+    assert not [one for one in store.asked if one.startswith("data/")], "it serves at once"
+    with pytest.raises(NotHere):
+        partition.read(3, 1 << 20)
+    assert partition.read(bucket.end, 1 << 20)
+    for _ in range(2):
+        bucket.side.loop.advance()
+        with contextlib.suppress(NotHere):
+            partition.read(3, 1 << 20)
+    assert bucket.side.shown == [partition] * 2, "readers are woken"
+    assert partition.read(3, 1 << 20) == bucket.local.read(3, 1 << 20)
+    assert len(bucket.side.logs.resources.storage.list_dir(f"/data/{FOLDER}")) == 2
+
+
+def test_a_manifest_that_is_new_at_the_end_of_the_reading_counts(store):
+    bucket = InBucket(store, StillLoop())
+    bucket.manifests.then[0] = bucket.covered()
+    partition = bucket.open()
+    assert bucket.manifests.asked == 4
+    assert (partition.segments[0].base_offset, partition.high_watermark) == (0, bucket.end + 3)
+    assert partition.front.end_offset == bucket.end
+
+
+def test_an_opening_that_is_given_up_while_manifests_are_read_opens_nothing(store):
+    bucket = InBucket(store, StillLoop())
+    newest = bucket.manifests.newest
+
+    async def given_up(opening):
+        if bucket.manifests.asked:
+            bucket.side.log.give_up(opening.place)
+        return await newest(opening)
+
+    bucket.manifests.newest = given_up
+    bucket.side.open((0, ONE, 3), (9, TWO, None))
+    bucket.side.loop.advance()
+    assert bucket.side.opened == []
+    assert bucket.side.logs.partitions == {}

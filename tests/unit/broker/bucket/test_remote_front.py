@@ -1,14 +1,21 @@
 """A partition whose segments lie in the bucket answers as one whose segments are here, and asks the store no more than it takes."""
 
 import random
+from dataclasses import replace
 
 import pytest
 
-from horolog.broker.log.partition import lookups
+from horolog.broker.bucket.remote_front import RemoteFront
+from horolog.broker.log.integrity import Contents
+from horolog.broker.log.partition import append_marker, lookups
+from horolog.broker.log.segments import segment_for
 from horolog.broker.log.storage import NotHere, StorageFault
+from horolog.protocol.records.control import Marker
 from horolog.protocol.records.entries import iter_records
+from tests.support import transactional
 from tests.support.bucket_segments import CONFIG, CountingStore, Reader, filled, upload
 from tests.support.log_model import NEW, NOW_MS, encode
+from tests.support.shipping import new_partition
 
 
 @pytest.fixture
@@ -140,3 +147,71 @@ def test_a_reader_is_woken_when_its_block_is_here(store):
     assert woken == [1, 2]
     assert remote.read(0, 1 << 20)
     assert "segments" in repr(remote.front)
+
+
+def test_local_segments_move_into_the_bucket_under_readers(store):
+    local = filled(random.Random(9))
+    wanted = rows(local, lambda offset: local.read(offset, 1 << 20))
+    largest = lookups.largest_timestamp(local)
+    described, reader = upload(local, store), Reader(store)
+    local.have_front(RemoteFront(reader.metas))
+    storage, before = local.folder.storage, len(local.segments)
+    for number, one in enumerate(described):
+        assert local.front.take(local, one, NOW_MS)
+        assert not local.front.take(local, one, NOW_MS), "it is there already"
+        assert local.front.end_offset == one.contents.next_offset
+        offset = local.segments[number].base_offset
+        assert reader.served(lambda offset=offset: local.read(offset, 1 << 20))
+    assert rows(local, lambda offset: reader.served(lambda: local.read(offset, 1 << 20))) == wanted
+    assert reader.served(lambda: lookups.largest_timestamp(local)) == largest
+    assert len(local.segments) == before
+    for one in local.doomed.take(NOW_MS, 0):
+        one.files.remove()
+    assert [one for one in storage.list_dir(local.directory) if ".log" in one] == [f"{local.written_end:020d}.log"]
+
+
+def test_a_segment_that_is_not_the_local_one_does_not_move(store):
+    local = filled(random.Random(9))
+    first, *_, last = upload(local, store)
+    front = RemoteFront(Reader(store).metas)
+    other = first._replace(contents=replace(first.contents, next_offset=first.contents.next_offset + 1))
+    active = last._replace(base_offset=local.written_end, contents=Contents(0, local.written_end))
+    assert not front.take(local, other, NOW_MS)
+    assert not front.take(local, active, NOW_MS)
+    assert all(not one.removed for one in local.segments)
+
+
+def test_a_segment_that_cannot_be_renamed_stays(store):
+    local = filled(random.Random(9))
+    first, *_ = upload(local, store)
+    local.folder.storage.fail("rename")
+    with pytest.raises(StorageFault):
+        RemoteFront(Reader(store).metas).take(local, first, NOW_MS)
+    assert local.read(0, 1 << 20)
+
+
+def test_a_reader_of_committed_records_leaves_out_what_was_aborted(store):
+    partition = new_partition()
+    partition.configure(CONFIG)
+    for number in range(60):
+        records = transactional.batch([b"%d" % number * 60] * 3, 7, 0, 3 * number)
+        partition.append(records, NOW_MS, produce_version=NEW)
+        partition.flush()
+        if number % 4 == 2:  # several batches to a transaction, over the ends of segments
+            append_marker(partition, 7, 0, Marker(number % 8 == 2, 0), NOW_MS)
+            partition.flush()
+        partition.sync()
+    partition.roll(NOW_MS)
+    partition.sync()
+    partition.shipped(partition.written_end)
+    reader = Reader(store)
+    remote = reader.open(upload(partition, store), CONFIG)
+    assert len(remote.segments) > 3
+    several = 0
+    for offset in range(0, partition.written_end, 2):
+        upto = partition.segments[segment_for(partition.segments, offset)].next_offset
+        wanted = partition.aborted.overlapping(offset, upto)
+        found = reader.served(lambda offset=offset: remote.aborted.overlapping(offset, remote.high_watermark))
+        assert found == wanted
+        several += len(found)
+    assert several

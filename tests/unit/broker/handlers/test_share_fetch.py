@@ -25,6 +25,7 @@ from horolog.protocol.messages.share_fetch import ShareFetchPartition, ShareFetc
 from horolog.protocol.messages.transactions import WritableTxnMarker, WritableTxnMarkerTopic, WriteTxnMarkersRequest
 from tests.support.log_model import encode
 from tests.support.memory_broker import NOW_MS
+from tests.support.on_its_way import OnItsWay
 from tests.support.share_broker import Member, initialize, opened, put, share_broker
 from tests.support.transactional import batch as transactional_batch
 
@@ -342,3 +343,21 @@ async def test_what_a_request_shows_of_itself(broker):
     assert "ann" in repr(ShareFetching(broker.broker, request, context, session))
     wait = Wait(print, print, print)
     assert repr(wait) in repr(_Watch(wait))
+
+
+async def test_bytes_on_their_way_are_waited_for(broker):
+    await put(broker, 3)
+    ann, log = Member(broker), broker.broker.cluster.topics["t"].find(0)
+    bytes_of_log = OnItsWay(log.segments[-1])
+    assert await ann.acquire() == []
+    asked = asyncio.ensure_future(ann.acquire(max_wait_ms=10_000))
+    while not len(broker.broker.waiting):  # noqa: ASYNC110 - no handler tells a test
+        await asyncio.sleep(0)
+    bytes_of_log.arrive(broker.broker, log)
+    assert await asked == [(0, 2, 1)]
+
+
+async def test_bytes_that_do_not_come_are_an_error_that_members_retry(broker):
+    await put(broker, 3)
+    OnItsWay(broker.broker.cluster.topics["t"].find(0).segments[-1]).has_failed = True
+    assert code_of(await Member(broker).fetch()) == ErrorCode.KAFKA_STORAGE_ERROR
