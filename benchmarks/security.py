@@ -38,7 +38,7 @@ from cryptography.x509.oid import NameOID
 from benchmarks import brokers, consume, fill, frames, load, process, report
 from benchmarks.brokers import HOROLOG, Running
 from benchmarks.peer import BrokerError, Peer, fresh_name
-from horolog.client.security.scram import new_nonce, scram
+from horolog.base.scram_client import new_nonce, scram
 
 HOST = "127.0.0.1"
 USER, PASSWORD, SALT, ITERATIONS = "alice", "alice-secret", b"0123456789abcdef", 4096

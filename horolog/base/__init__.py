@@ -1,4 +1,4 @@
-"""What every package may use: clocks, figures for people, ACL words, certificates, JAAS lines, expressions with a bound.
+"""What every package may use: clocks, figures for people, ACL words, certificates, JAAS lines, SCRAM, expressions with a bound.
 
 It imports nothing of the other packages.
 """
@@ -18,4 +18,5 @@ __all__ = [
     "processes",
     "properties_file",
     "readable",
+    "scram_client",
 ]

@@ -23,6 +23,7 @@ __all__ = [
     "members_watch",
     "names",
     "parallel",
+    "peer_login",
     "registration",
     "remote_files",
     "remote_front",

@@ -4,6 +4,7 @@ __all__ = [
     "divided_settings",
     "first_topics",
     "group_type_settings",
+    "inter_broker",
     "listener_keys",
     "listeners",
     "protection",

@@ -203,6 +203,28 @@ class SecuritySettings:
         per_mechanism=True,
     )
 
+    # Between brokers over a store
+    inter_broker_listener_name: str | None = string(
+        None,
+        "The listener at which the brokers of a store ask each other; none: that of security.inter.broker.protocol, else the first.",
+        nullable=True,
+    )
+    security_inter_broker_protocol: str = string(
+        "PLAINTEXT",
+        "The protocol, and name, of the listener between brokers where inter.broker.listener.name is not given.",
+        choices=("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"),
+    )
+    sasl_mechanism_inter_broker_protocol: str = string(
+        "GSSAPI",
+        "The mechanism by which a broker logs in at another: PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512, as username and password of"
+        " sasl.jaas.config say.",
+    )
+    ssl_endpoint_identification_algorithm: str = string(
+        "https",
+        "Whether the certificate of another broker has to name its host: https; empty: it need not.",
+        per_listener=True,
+    )
+
     # Secrets that are kept
     password_encoder_secret: str | None = password(
         "The secret that encrypts users' keys and passwords among the settings in horolog-cluster and horolog-journal;"

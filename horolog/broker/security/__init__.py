@@ -8,6 +8,7 @@ __all__ = [
     "delegation",
     "listener_protection",
     "password_encoder",
+    "peer_access",
     "quota_entities",
     "quotas",
     "sasl",

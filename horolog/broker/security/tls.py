@@ -118,6 +118,54 @@ class ListenerTls:
         return loaded
 
 
+class PeerTls:
+    """TLS of connections to the same listener of other brokers: trust and certificate are those of this one, as the files are now."""
+
+    def __init__(self, listener: str, settings: TlsSettings, *, checks_host: bool) -> None:
+        self._listener = listener
+        self._settings = settings
+        self._checks_host = checks_host
+        self._files: tuple[object, ...] = ()
+        self._context: ssl.SSLContext | None = None
+
+    def __repr__(self) -> str:
+        return f"<PeerTls of {self._listener}>"
+
+    def context(self) -> ssl.SSLContext:
+        """Raises SettingsError."""
+        files = _state_of(self._settings)
+        if self._context is None or files != self._files:
+            try:
+                self._context = _peer_context(self._settings, checks_host=self._checks_host)
+            except SettingsError as error:
+                raise SettingsError(error.key, error.value, f"listener {self._listener}: {error.reason}") from None
+            self._files = files
+        return self._context
+
+
+def _peer_context(settings: TlsSettings, *, checks_host: bool) -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname = checks_host
+    context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
+    _set_versions(context, settings)
+    _set_key(context, key_material(settings.keystore))
+    _trust(context, trusted(settings.truststore))
+    return context
+
+
+def _trust(context: ssl.SSLContext, authorities: str | None) -> None:
+    """Trust these authorities; those of the system where there are none."""
+    if authorities is None:
+        context.load_default_certs()
+        return
+    try:
+        context.load_verify_locations(cadata=authorities)
+    except ssl.SSLError as error:
+        raise SettingsError(
+            "ssl.truststore.location", None, f"its certificates cannot be read: {_said(error)}"
+        ) from None
+
+
 def _load(listener: str, settings: TlsSettings) -> LoadedCertificate:
     """Raises SettingsError."""
     files = _state_of(settings)  # before they are read: one that changes meanwhile is looked at again
@@ -175,12 +223,7 @@ def _context(settings: TlsSettings, material: KeyMaterial, authorities: str | No
         reason = f"ssl.client.auth={settings.client_auth} needs the authorities that sign clients' certificates"
         raise SettingsError("ssl.truststore.location", None, reason)
     if authorities is not None:
-        try:
-            context.load_verify_locations(cadata=authorities)
-        except ssl.SSLError as error:
-            raise SettingsError(
-                "ssl.truststore.location", None, f"its certificates cannot be read: {_said(error)}"
-            ) from None
+        _trust(context, authorities)
     context.verify_mode = _CLIENT_AUTH[settings.client_auth]
     context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN  # every certificate in a truststore is trusted, as in Java
     if settings.client_auth != "none":

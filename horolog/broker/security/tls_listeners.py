@@ -18,6 +18,10 @@ HTTP: Final = "HTTP"
 """The name under which the HTTP port has keys of its own: `listener.name.http.ssl.keystore.location`."""
 
 
+ENDPOINT: Final = "ssl.endpoint.identification.algorithm"
+"""A key of connections to other brokers: it protects no listener."""
+
+
 class TlsListeners:
     """The TLS of each listener that speaks it, by name."""
 
@@ -79,7 +83,11 @@ def check_all_is_used(settings: Settings) -> None:
     for key in settings.layers.static:
         told = listener_keys.read(key)
         spec = SPECS[listener_keys.plain(key)]
-        if not spec.name.startswith("ssl.") or (told is not None and told.listener in controllers):
+        if (
+            not spec.name.startswith("ssl.")
+            or spec.name == ENDPOINT
+            or (told is not None and told.listener in controllers)
+        ):
             continue
         if told is not None and told.listener not in speaks_tls:
             near = f"; did you mean {told.listener.lower()}?" if told.listener.lower() in speaks_tls else ""

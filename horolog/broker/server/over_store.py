@@ -39,6 +39,7 @@ from horolog.broker.handlers import HANDLERS
 from horolog.broker.handlers.broker_heartbeat import handler_of
 from horolog.broker.handlers.leased import leased
 from horolog.broker.log.manager import whole
+from horolog.broker.security.peer_access import peer_access
 from horolog.broker.server.process import BrokerProcess, new_listener
 from horolog.protocol.apis import ApiKey
 
@@ -92,7 +93,8 @@ class OverStore:
         self._lease = Lease(of_store.lease_ms / 1000)
         self._access = StoreAccess(store, lambda seconds, done: loop.call_later(seconds, done, None))
         self._journal = StoreJournal(self._access, new_nonce, self._lease.now)
-        self._peers = TcpPeers(self._address, loop)
+        self._access_to_peers = peer_access(settings)
+        self._peers = TcpPeers(self._address, loop, self._access_to_peers)
         self._safety: ShippedSafety
         self._cluster: StoreCluster
         self._joined: Joined
@@ -237,9 +239,9 @@ class OverStore:
         return self._state.wal_of(node)
 
     def _address(self, node: int) -> tuple[str, int] | None:
-        """Where a member listens for other brokers: its first listener."""
+        """Where a member listens for other brokers."""
         member = self._state.members.get(node)
-        return None if member is None else _first_address(member)
+        return None if member is None else _address_between(member, self._access_to_peers.listener)
 
     def _advertised(self, listener: str, node: int) -> tuple[str, int] | None:
         member = None if node == self._settings.node_id else self._state.members.get(node)
@@ -249,7 +251,9 @@ class OverStore:
     def _probe(self, member: ClusterMember, done: Callable[[bool], None]) -> None:
         """Whether that incarnation of this broker answers at its address."""
         wal = Wal(self._settings.node_id, member.incarnation)
-        peers = TcpPeers(lambda _: _first_address(member), self._loop)
+        peers = TcpPeers(
+            lambda _: _address_between(member, self._access_to_peers.listener), self._loop, self._access_to_peers
+        )
 
         def answered(pong: object) -> None:
             self._loop.call_soon(peers.close)
@@ -271,9 +275,10 @@ def _listeners(settings: Settings) -> tuple[MemberListener, ...]:
     return tuple(MemberListener(one.name, one.protocol, one.host, one.port) for one in addresses.values())
 
 
-def _first_address(member: ClusterMember) -> tuple[str, int]:
-    first = member.listeners[0]
-    return first.host, first.port
+def _address_between(member: ClusterMember, listener: str) -> tuple[str, int]:
+    """The address of the listener between brokers; the first one's if the member calls it otherwise."""
+    found = next((one for one in member.listeners if one.name == listener), member.listeners[0])
+    return found.host, found.port
 
 
 async def _awaited(begin: Callable[[], Any]) -> Any:

@@ -27,6 +27,7 @@ from horolog.broker.log.manager import partition_of
 from horolog.broker.log.storage import DataFolderError, RealStorage, Storage, StorageFault
 from horolog.broker.network.descriptors import raise_limit
 from horolog.broker.observability.logs import LogSetup
+from horolog.broker.security.peer_access import peer_access
 from horolog.broker.server import app
 from horolog.broker.server.hot_path import HOT_PATH
 from horolog.broker.server.over_store import OverStore, StoreUse
@@ -73,6 +74,7 @@ def refuse_settings(settings: Settings) -> None:
         raise SettingsError("horolog.workers", str(settings.horolog_workers), reason)
     if settings.horolog_read_only:
         raise SettingsError("horolog.read.only", "true", "the folder of a broker over a store is only a copy")
+    peer_access(settings)
 
 
 def run(

@@ -2,8 +2,8 @@
 
     Security.of({"security.protocol": "SASL_SSL", "sasl.mechanism": "SCRAM-SHA-256", ...})
 
-`options` reads the names into `settings`, `tls` makes a context of them and names the faults of a handshake, `scram`,
-`mechanisms` and `tokens` are the ways to log in; `client.wire.login` logs in on a connection. None of it is imported for a client
+`options` reads the names into `settings`, `tls` makes a context of them and names the faults of a handshake, `mechanisms`
+and `tokens` are the ways to log in; `client.wire.login` logs in on a connection. None of it is imported for a client
 of an open listener.
 """
 
@@ -17,7 +17,6 @@ __all__ = [
     "Tls",
     "mechanisms",
     "options",
-    "scram",
     "settings",
     "tls",
 ]

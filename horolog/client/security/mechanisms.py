@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Generator, Mapping
 
-from horolog.client.security.scram import ServerFault, new_nonce, scram
+from horolog.base.scram_client import ServerFault, new_nonce, scram
 from horolog.client.security.settings import Sasl, SecurityError
 
 Conversation = Generator[bytes, bytes, None]

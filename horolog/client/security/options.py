@@ -8,8 +8,8 @@ from difflib import get_close_matches
 from typing import Final
 
 from horolog.base import jaas
+from horolog.base.scram_client import DIGESTS
 from horolog.client.security import tokens
-from horolog.client.security.scram import DIGESTS
 from horolog.client.security.settings import Sasl, Security, SecurityError, Store, Tls, TokenSource
 
 PROTOCOL: Final = "security.protocol"

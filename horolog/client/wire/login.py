@@ -7,8 +7,8 @@ import random as random_module
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
+from horolog.base.scram_client import ServerFault
 from horolog.client.security.mechanisms import Conversation, conversation_of
-from horolog.client.security.scram import ServerFault
 from horolog.client.security.settings import Sasl, Security, SecurityError
 from horolog.client.values.errors import AuthenticationFailed, KafkaError, TlsFailed
 from horolog.protocol.apis import API, ApiKey

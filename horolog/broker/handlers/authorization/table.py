@@ -74,7 +74,9 @@ NEEDS: Final[Mapping[ApiKey, Needs]] = {
         Special("READ on each topic; CLUSTER_ACTION on the cluster for followers", topics.checked_later),
         handle=topics.guarded_fetch,
     ),
-    ApiKey.LIST_OFFSETS: needs(OnEach(Operation.DESCRIBE, ResourceType.TOPIC, "topics")),
+    ApiKey.LIST_OFFSETS: needs(
+        OnEach(Operation.DESCRIBE, ResourceType.TOPIC, "topics", unless=Operation.CLUSTER_ACTION)
+    ),
     ApiKey.METADATA: needs(
         Special(
             "DESCRIBE on each topic; to have one made that is not there CREATE on the cluster or on the topic",

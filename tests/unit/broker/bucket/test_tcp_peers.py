@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import math
 import socket
+import ssl
 from types import SimpleNamespace
 
 from horolog.broker.bucket.members_watch import Pong
@@ -13,12 +14,14 @@ from horolog.broker.handlers import HANDLERS
 from horolog.broker.handlers.broker_heartbeat import handler_of
 from horolog.broker.network.dispatch import Dispatcher
 from horolog.broker.network.listener import Listener
+from horolog.broker.security.peer_access import PeerAccess, PeerUser
 from horolog.protocol.apis import ApiKey
 from horolog.protocol.messages.transactions import ListTransactionsRequest
 from tests.support.memory_broker import MemoryBroker
 
 NODE = 2
 ME = Wal(NODE, 7)
+OPEN = PeerAccess("PLAINTEXT")
 
 
 class Watch:
@@ -46,8 +49,8 @@ async def broker(watch):
 
 
 @contextlib.asynccontextmanager
-async def asking(addresses, refused=None):
-    peers = TcpPeers(addresses.get, asyncio.get_running_loop())
+async def asking(addresses, refused=None, access=OPEN):
+    peers = TcpPeers(addresses.get, asyncio.get_running_loop(), access)
     if refused is not None:
         peers.refused = refused.append
     try:
@@ -102,3 +105,27 @@ async def test_a_broker_without_an_address_is_not_asked():
     async with asking({}, refused) as peers:
         assert await ping(peers) is None
         assert refused == []
+
+
+async def test_a_refused_login_is_logged_once_until_the_fault_is_another(caplog):
+    """The listener is open: it does not take SASL's requests."""
+    access = PeerAccess("CLOSED", None, PeerUser("PLAIN", "broker", "secret"))
+    async with broker(Watch()) as listener, asking({NODE: ("127.0.0.1", listener.port)}, access=access) as peers:
+        for _ in range(2):
+            assert await ping(peers) is None
+            await asyncio.sleep(0.2)
+        (line,) = [one.getMessage() for one in caplog.records if "cannot be asked at listener" in one.getMessage()]
+        assert line.startswith("broker 2 cannot be asked at listener CLOSED: ")
+        assert "secret" not in caplog.text
+
+
+async def test_a_broker_whose_certificate_is_not_trusted_is_not_asked(caplog):
+    async with broker(Watch()) as listener:
+
+        class Tls:
+            def context(self):
+                return ssl.create_default_context()
+
+        async with asking({NODE: ("127.0.0.1", listener.port)}, access=PeerAccess("TLS", Tls())) as peers:
+            assert await ping(peers) is None
+            assert await answer_of(lambda done: peers.ask(NODE, ListTransactionsRequest(), 0, done, 5_000)) is None

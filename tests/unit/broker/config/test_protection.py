@@ -23,11 +23,8 @@ ASKING = [
     ("client.quota.callback.class", "com.example.Quotas", "quotas"),
 ]
 NOT_ASKING = [
-    ("ssl.endpoint.identification.algorithm", ""),
     ("ssl.secure.random.implementation", "SHA1PRNG"),
     ("listener.name.outside.ssl.provider", "BCFIPS"),
-    ("security.inter.broker.protocol", "SASL_SSL"),
-    ("sasl.mechanism.inter.broker.protocol", "PLAIN"),
     ("sasl.login.callback.handler.class", "com.example.Login"),
     ("sasl.oauthbearer.token.endpoint.url", "https://127.0.0.1/token"),
     ("zookeeper.ssl.client.enable", "true"),
@@ -75,7 +72,6 @@ def test_every_key_of_kafka_that_speaks_of_encryption_or_authentication_is_known
         if not (asked_by(key, "x") or served or key.startswith(OF_CLIENTS)):
             harmless.append(key)
     assert harmless == [
-        "ssl.endpoint.identification.algorithm",
         "ssl.keymanager.algorithm",
         "ssl.provider",
         "ssl.secure.random.implementation",

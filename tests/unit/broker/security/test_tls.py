@@ -14,7 +14,7 @@ from horolog.broker.config.settings import Layers, from_layers
 from horolog.broker.security import tls as tls_module
 from horolog.broker.security.listener_protection import of
 from horolog.broker.security.principal_mapping import NoRuleFits
-from horolog.broker.security.tls import HandshakeBounds, ListenerTls
+from horolog.broker.security.tls import HandshakeBounds, ListenerTls, PeerTls
 from tests.support.certificates import PASSWORD, shake_hands, soon
 
 BOUNDS = HandshakeBounds(1000, 100_000, 10)
@@ -238,3 +238,27 @@ def test_a_system_without_files_in_memory(certificates, monkeypatch):
     monkeypatch.setattr(tempfile, "NamedTemporaryFile", lambda *a, **k: made.append(real(*a, **k)) or made[-1])
     assert subject_of(served(certificates), certificates.client()) == "broker"
     assert len(made) == 2
+
+
+def test_brokers_believe_each_other_by_the_settings_of_one_listener(certificates):
+    peers = PeerTls("SSL", settings_of(certificates), checks_host=True)
+    assert repr(peers) == "<PeerTls of SSL>"
+    shake_hands(served(certificates, ssl_client_auth="required").context, peers.context())
+    before = peers.context()
+    assert peers.context() is before
+    certificates.renew()
+    assert peers.context() is not before
+    assert not PeerTls("SSL", settings_of(certificates), checks_host=False).context().check_hostname
+
+
+def test_brokers_trust_the_authorities_of_the_system_where_none_are_given(certificates):
+    settings = settings_of(certificates)
+    settings = replace(settings, truststore=replace(settings.truststore, location=None))
+    with pytest.raises(ssl.SSLCertVerificationError):
+        shake_hands(served(certificates).context, PeerTls("SSL", settings, checks_host=True).context())
+
+
+def test_authorities_that_cannot_be_read_name_their_listener(certificates):
+    certificates.ca.write_text("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n")
+    with pytest.raises(SettingsError, match="listener SSL: its certificates cannot be read"):
+        PeerTls("SSL", settings_of(certificates), checks_host=True).context()

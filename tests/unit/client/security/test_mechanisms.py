@@ -2,9 +2,9 @@
 
 import pytest
 
+from horolog.base.scram_client import ServerFault
 from horolog.client.security import SecurityError
 from horolog.client.security.mechanisms import bearer, conversation_of, plain
-from horolog.client.security.scram import ServerFault
 from horolog.client.security.settings import Sasl
 from horolog.client.security.tokens import GivenToken
 

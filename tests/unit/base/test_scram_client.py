@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from horolog.client.security import scram as module
-from horolog.client.security.scram import ServerFault, new_nonce, scram
+from horolog.base import scram_client as module
+from horolog.base.scram_client import ServerFault, new_nonce, scram
 
 RFC_7677 = (
     b"n,,n=user,r=rOprNGfwEbeRWgbNEkqO",
