@@ -157,3 +157,9 @@ def _fitting(line: str) -> list[str]:
 def save(path: Path, content: Mapping[str, Any]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(content, indent=1))
+
+
+def load(path: Path) -> dict[str, Any]:
+    """What an earlier run has saved; empty without one."""
+    found: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
+    return found

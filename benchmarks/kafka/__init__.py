@@ -8,7 +8,7 @@ another folder to look for kafka-clients jars in, for the test that compares mes
 """
 
 from benchmarks.kafka.jars import MissingJarsError, cache_dir, client_jars, fetch, libs, missing_tools
-from benchmarks.kafka.node import Node, running, start, stop
+from benchmarks.kafka.node import Node, process_of, running, start, stop
 
 __all__ = [
     "MissingJarsError",
@@ -18,6 +18,7 @@ __all__ = [
     "fetch",
     "libs",
     "missing_tools",
+    "process_of",
     "running",
     "start",
     "stop",

@@ -227,6 +227,11 @@ def _spawn(command: list[str], output: Path, pid_file: Path) -> int:
 _STARTED: dict[int, subprocess.Popen[bytes]] = {}
 
 
+def process_of(node: Node) -> subprocess.Popen[bytes]:
+    """The process of a node that this one has started."""
+    return _STARTED[node.pid]
+
+
 def _end(pid_file: Path, data: Path, *, kill: bool) -> None:
     if not pid_file.exists():
         return

@@ -180,9 +180,9 @@ def measured_offset_ms(store: ObjectStore, clock: Clock, key: str) -> int:
     before = clock.wall_ms()
     created = store.create(key, b"")
     after = clock.wall_ms()
-    stored = store.stat(key)
     if created.outcome is Outcome.UNKNOWN:
         raise StoreError(created.fault)
+    stored = store.stat(key)
     return clock_offset_ms(before, stored.last_modified_ms, after)
 
 

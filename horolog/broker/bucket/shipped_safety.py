@@ -1,6 +1,7 @@
 """Makes records safe by shipping them to the store: written records wait a little, so that one object holds the batches of many partitions.
 
-    written -> waiting for `flush_ms`, or until `flush_bytes` wait -> under way as a number of the WAL -> safe, once all numbers before are
+    written -> waiting until the last object is `flush_ms` old, or until `flush_bytes` wait -> under way as a number of the WAL
+            -> safe, once all numbers before are
 
 Every commit waits for that, and the high watermark moves with it. Unsafe records are bounded: while too many bytes wait or are under way,
 producers are not read from. When the WAL is fenced, nothing that waits is ever safe: its producers learn that another broker leads.
@@ -110,6 +111,7 @@ class ShippedSafety:
         self._numbers: deque[_Number] = deque()
         self._timer: asyncio.Handle | None = None
         self._is_due = False
+        self._shipped_s = 0.0
 
     def __repr__(self) -> str:
         return f"<ShippedSafety, {len(self._dirty)} partitions wait, {len(self._numbers)} numbers are under way, {self._writer!r}>"
@@ -119,6 +121,7 @@ class ShippedSafety:
         self.stop()
         self._cluster = cluster
         self._events = _Events(self)
+        self._shipped_s = self._now()
         self._writer = make_writer(self._events)
         return self._writer
 
@@ -141,14 +144,15 @@ class ShippedSafety:
             self._plan()
 
     def _plan(self) -> None:
-        """Ship in a while, or soon if there is enough for an object."""
+        """Ship a while after the last object, so that a record which comes alone need not wait, or soon if there is enough for an object."""
         limits = self._limits()
         if self._dirty_bytes >= limits.flush_bytes:
             self._cancel()
             self._is_due = True
             self._timer = self._loop.call_soon(self._ship)
         elif self._timer is None:
-            self._timer = self._loop.call_later(limits.flush_ms / 1000, self._ship)
+            waits_s = limits.flush_ms / 1000 - (self._now() - self._shipped_s)
+            self._timer = self._loop.call_later(max(0.0, waits_s), self._ship)
 
     def _cancel(self) -> None:
         if self._timer is not None:
@@ -221,7 +225,8 @@ class ShippedSafety:
         if not self._dirty:
             self._dirty_bytes = 0  # bytes that were taken back are counted until here
         if runs:
-            self._numbers.append(_Number(ends, self._now()))
+            self._shipped_s = self._now()
+            self._numbers.append(_Number(ends, self._shipped_s))
             writer.ship(runs)
 
     def _lose(self, partition: ShippedPartition, fault: StorageFault) -> None:

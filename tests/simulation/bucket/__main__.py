@@ -1,21 +1,31 @@
-"""Runs the simulated company with many seeds: `python -m tests.simulation.bucket FIRST LAST`; exits with 1 at the first broken promise."""
+"""Runs the simulated company with many seeds: `python -m tests.simulation.bucket FIRST LAST [--log]`; exits with 1 at the first broken promise.
 
+With `--log` the brokers' logs are real: segments, shipping, merging, and opening from the store.
+"""
+
+import argparse
 import logging
 import sys
 
 from tests.simulation.bucket.company_world import CompanyWorld
+from tests.simulation.bucket.planted_log import outcome_of
 
 
-def main(first, last):
+def main():
+    parser = argparse.ArgumentParser(prog="python -m tests.simulation.bucket", description=__doc__.splitlines()[0])
+    parser.add_argument("first", type=int)
+    parser.add_argument("last", type=int)
+    parser.add_argument("--log", action="store_true", help="brokers with real logs")
+    chosen = parser.parse_args()
     logging.disable(logging.CRITICAL)
-    for seed in range(first, last):
-        broken = CompanyWorld(seed).run()
+    for seed in range(chosen.first, chosen.last):
+        broken = outcome_of(seed)[0] if chosen.log else CompanyWorld(seed).run()
         if broken:
             print(f"seed {seed}: {broken}")
             return 1
-    print(f"seeds {first} to {last - 1}: every promise held")
+    print(f"seeds {chosen.first} to {chosen.last - 1}: every promise held")
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main(*map(int, sys.argv[1:])))
+    sys.exit(main())

@@ -167,3 +167,12 @@ def test_errors_that_pass_are_no_refusals(status):
         with pytest.raises(StoreError, match=str(status[0])) as error:
             checked(store)
         assert not isinstance(error.value, StoreRefusal)
+
+
+def test_a_create_without_an_answer_says_nothing_about_the_store():
+    """Its object is not there, and the check is tried again."""
+    store = used()
+    create = store.create
+    store.create = lambda key, data: Created(Outcome.UNKNOWN, "500") if key.endswith("/clock") else create(key, data)
+    with pytest.raises(StoreError, match="500"):
+        checked(store)

@@ -86,6 +86,20 @@ def test_the_batches_of_a_while_are_one_object(world):
     assert world.shown == [[world.a, world.b]]
 
 
+def test_a_record_that_comes_alone_does_not_wait_and_the_next_ones_do(world):
+    world.loop.advance(5)
+    append(world.a, 1)
+    world.make_safe(world.a)
+    world.loop.advance()
+    assert world.under_way == [key(WAL.folder, 0)]
+    append(world.b, 2)
+    world.make_safe(world.b)
+    world.loop.advance(0.09)
+    assert len(world.under_way) == 1
+    world.loop.advance(0.02)
+    assert len(world.under_way) == 2
+
+
 def test_nothing_waits_for_records_that_are_safe(world):
     append(world.a, 1)
     world.make_safe(world.a)
