@@ -121,9 +121,6 @@ class BucketLog:
     def ship_all(self, partitions: Sequence[Partition], done: Callable[[int | None], None]) -> None:
         self._safety.ship_all(partitions, done)
 
-    def is_behind(self) -> float:
-        return self._safety.is_behind()
-
     def stop(self, *, is_fenced: bool) -> None:
         if is_fenced:
             log.warning("%r ships nothing any more: its WAL has ended", self)

@@ -186,10 +186,6 @@ class ShippedSafety:
     def producers_wait_s(self) -> float:
         return 0.0 if self.unsafe_bytes < self._limits().unsafe_bytes else PRODUCERS_WAIT_S
 
-    def is_behind(self) -> float:
-        """For how many seconds the oldest number has been under way."""
-        return self._now() - self._numbers[0].sent_s if self._numbers else 0.0
-
     def show(self, partition: ShippedPartition) -> None:
         """Readers of a partition may find more than before."""
         self._shown((partition,))

@@ -6,6 +6,7 @@ that is taken and empty is UNKNOWN as well: stores may refuse a create while ano
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
 from functools import partial
 
@@ -14,8 +15,12 @@ from horolog.stores.faults import StoreError
 from horolog.stores.object_store import Created, Outcome, Stored
 from horolog.stores.requests import Deleted, Got, Listing, StoreRequests
 
+log = logging.getLogger(__name__)
+
 FIRST_PAUSE_S = 0.05
 LONGEST_PAUSE_S = 2.0
+SAID_AFTER = 5
+"""So many attempts of one request without an answer, within 1.5 s, are worth a line in the log; so is the next answer."""
 
 Pause = Callable[[float, Callable[[None], None]], object]
 """Calls back after so many seconds: `loop.call_later`, with an argument."""
@@ -28,6 +33,7 @@ class StoreAccess:
         self._store = store
         self._pause = pause
         self._is_closed = False
+        self._is_away = False
         self.fault = ""
 
     def __repr__(self) -> str:
@@ -43,12 +49,12 @@ class StoreAccess:
         while True:
             created: Created = await Answer(partial(self._store.create, key, data))
             if created.outcome is Outcome.MADE:
-                self.fault = ""
+                self._answered(attempts)
                 return None
             if created.outcome is Outcome.TAKEN:
                 there: Got = await Answer(partial(self._store.get, key))
                 if isinstance(there, bytes):
-                    self.fault = ""
+                    self._answered(attempts)
                     return None if there == data else there
             attempts = await self._again(attempts, created.fault or f"{key} is taken, and cannot be read")
 
@@ -57,7 +63,7 @@ class StoreAccess:
         attempts = 0
         while isinstance(found := await self._got(key), StoreError):
             attempts = await self._again(attempts, str(found))
-        self.fault = ""
+        self._answered(attempts)
         return found
 
     async def _got(self, key: str) -> Got:
@@ -70,7 +76,7 @@ class StoreAccess:
         while True:
             found: Got = await Answer(partial(self._store.get_range, key, start, end))
             if not isinstance(found, StoreError):
-                self.fault = ""
+                self._answered(attempts)
                 return found
             attempts = await self._again(attempts, str(found))
 
@@ -79,7 +85,7 @@ class StoreAccess:
         while True:
             found: Listing = await Answer(partial(self._store.list, prefix))
             if not isinstance(found, StoreError):
-                self.fault = ""
+                self._answered(attempts)
                 return found
             attempts = await self._again(attempts, str(found))
 
@@ -88,13 +94,23 @@ class StoreAccess:
         while True:
             fault: Deleted = await Answer(partial(self._store.delete, key))
             if fault is None:
-                self.fault = ""
+                self._answered(attempts)
                 return
             attempts = await self._again(attempts, str(fault))
+
+    def _answered(self, attempts: int) -> None:
+        """A request has its answer after so many attempts without one; other requests may still have none."""
+        self.fault = ""
+        if self._is_away and attempts > SAID_AFTER:
+            self._is_away = False
+            log.warning("the store answers again")
 
     async def _again(self, attempts: int, fault: str) -> int:
         """Wait before the next attempt."""
         self.fault = fault
+        if attempts == SAID_AFTER and not (self._is_away or self._is_closed):
+            self._is_away = True
+            log.warning("the store gives no answer that counts, and is asked again: %s", fault)
         if self._is_closed:
             await Answer(_never)
         await Answer(partial(self._pause, min(FIRST_PAUSE_S * 2**attempts, LONGEST_PAUSE_S)))

@@ -111,7 +111,6 @@ def test_what_an_opened_partition_takes_is_shipped_in_its_epoch(store, side):
     ends = []
     side.log.ship_all([partition], ends.append)
     assert ends == [1]
-    assert side.log.is_behind() == 0
     other = Side(StillLoop(), access_to(store))
     other.open((0, ONE, 1), (3, TWO, 1), (4, Wal(3, 30)))
     other.loop.advance()

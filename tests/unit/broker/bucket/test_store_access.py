@@ -103,3 +103,27 @@ def test_what_is_missing_is_shown_and_nothing_goes_on_behind_the_end():
     closed = StoreAccess(store := Scripted(UNKNOWN), lambda seconds, done: done(None))
     closed.close()
     assert outcome_of(store, lambda _: closed.create("k", b"")) == []
+
+
+def test_a_store_that_is_away_is_worth_a_line_and_so_is_its_return(caplog):
+    """Reads that are answered meanwhile say nothing about the create that is refused."""
+    refused = Created(Outcome.UNKNOWN, "access denied", True)
+    store, waiting = Scripted(*[refused] * 8, b"read", MADE), []
+    access = StoreAccess(store, lambda seconds, done: waiting.append(done))
+    found = []
+
+    async def steps():
+        found.append(await access.create("k", b"1"))
+
+    async def read():
+        found.append(await access.read("other"))
+
+    run(steps())
+    for _ in range(7):
+        waiting.pop()(None)
+    run(read())
+    lines = ["the store gives no answer that counts, and is asked again: access denied"]
+    assert [one.getMessage() for one in caplog.records] == lines
+    waiting.pop()(None)
+    assert found == [b"read", None]
+    assert [one.getMessage() for one in caplog.records] == [*lines, "the store answers again"]

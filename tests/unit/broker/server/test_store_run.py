@@ -23,6 +23,8 @@ from horolog.broker.server.store_run import Store, checked, refuse_folders, refu
 from horolog.stores import self_test
 from horolog.stores.faults import StoreError
 from horolog.stores.memory_store import MemoryStore
+from horolog.stores.opening import open_store
+from tests.support.hostile_store import ENVIRONMENT, serving
 from tests.unit.broker.server.test_over_store import OF_STORE, SOON_S, Brokers, brokers, until
 
 LOGS = SimpleNamespace(apply=lambda settings: None)
@@ -206,3 +208,41 @@ def test_folders_of_something_else_are_refused_before_the_broker_joins():
     storage.write_atomically("/data/horolog-store", b"b\n")
     with pytest.raises(FolderOfAnother, match="of cluster b, and this is a"):
         refuse_folders(storage, ["/data"], "a")
+
+
+def test_a_prefix_of_another_cluster_is_refused_before_the_broker_joins_it(tmp_path, capsys):
+    store = MemoryStore(SystemClock())
+    (tmp_path / "horolog-store").write_text("first\n1-1\nhost\n")
+    assert run(settings_of(tmp_path), (), Store(store, [store]), OF_STORE) == 2
+    *_, line = capsys.readouterr().err.splitlines()
+    assert line.startswith(f"horolog: {os.path.realpath(tmp_path)} goes with the store of cluster first, and this is ")
+    assert [one.key for one in store.list()] == [f"meta/log/{0:020}"]
+
+
+def test_something_else_in_the_place_of_the_journal_is_refused(tmp_path, capsys):
+    store = MemoryStore(SystemClock())
+    store.create(f"meta/log/{0:020}", b"of another program")
+    assert run(settings_of(tmp_path), (), Store(store, [store]), OF_STORE) == 2
+    assert capsys.readouterr().err.splitlines()[-1].startswith("horolog: ")
+    assert len(list(store.list())) == 1
+
+
+@pytest.mark.parametrize(
+    ("refuses", "environment", "said"),
+    [
+        ({"GET": (404, "NoSuchBucket")}, ENVIRONMENT, "there is no bucket lake"),
+        ({"GET": (403, "AccessDenied")}, ENVIRONMENT, "access denied"),
+        ({"PUT": (403, "AccessDenied")}, ENVIRONMENT, "access denied"),
+        ({}, {"HOME": "/nonexistent"}, "no credentials were found"),
+    ],
+)
+def test_a_store_that_refuses_ends_the_start_in_one_line(tmp_path, capsys, monkeypatch, refuses, environment, said):
+    pytest.importorskip("obstore")
+    with serving(refuses=refuses) as server:
+        monkeypatch.setenv("AWS_METADATA_ENDPOINT", server.endpoint)  # the machine's own service, which has none
+        store = open_store("s3://lake/f", server.endpoint, environment, 2.0, retries=0)
+        assert run(settings_of(tmp_path), (), Store(store, [store]), OF_STORE) == 2
+        *_, line = capsys.readouterr().err.splitlines()
+        assert line.startswith("horolog: ")
+        assert said in line
+        assert server.objects == {}
