@@ -6,7 +6,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable
 
 import pytest
@@ -15,6 +14,7 @@ from horolog.commands.exit_codes import ExitCode
 from tests.support.broker_process import BrokerProcess
 from tests.support.names import unique
 from tests.support.style import PROJECT
+from tests.support.waiting import wait_until
 
 WAIT_SECONDS = 60
 ENDINGS = [(signal.SIGINT, ExitCode.INTERRUPTED), (signal.SIGTERM, ExitCode.TERMINATED)]
@@ -51,13 +51,6 @@ def topic(run) -> str:
     return name
 
 
-def wait_for(condition: Callable[[], object]) -> None:
-    give_up = time.monotonic() + WAIT_SECONDS
-    while not condition():
-        assert time.monotonic() < give_up, "it did not come to that"
-        time.sleep(0.05)
-
-
 def end(process: subprocess.Popen[bytes], told: signal.Signals) -> tuple[int, bytes]:
     process.send_signal(told)
     _, errors = process.communicate(timeout=WAIT_SECONDS)
@@ -72,7 +65,7 @@ def test_a_member_leaves_its_group(run, start, topic, tmp_path, told, code):
     group = unique("group")
     process = start("consume", topic, "--group", group, "--follow")
     assert b"one" in process.stdout.readline()
-    wait_for(lambda: [each["committed"] for each in run("groups", "lag", group, "-o", "json").json] == [1])
+    wait_until(lambda: [each["committed"] for each in run("groups", "lag", group, "-o", "json").json] == [1])
     assert end(process, told) == (code, b"")
     (described,) = run("groups", "describe", group, "-o", "json").json
     assert (described["state"], described["members"]) == ("Empty", [])
@@ -85,7 +78,7 @@ def test_a_benchmark_takes_its_topic_away(run, start, told, code):
 
     before = topics()
     process = start("bench", "produce", "--records", "100000000")
-    wait_for(lambda: topics() - before)
+    wait_until(lambda: topics() - before)
     assert end(process, told) == (code, b"")
     assert topics() == before
 
@@ -96,7 +89,7 @@ def test_what_was_sent_before_is_written(run, start, topic, told, code):
     process = start("produce", topic)
     process.stdin.write(b"first\nsecond\n")
     process.stdin.flush()
-    wait_for(lambda: len(run("consume", topic, "-o", "json").lines) == 2)
+    wait_until(lambda: len(run("consume", topic, "-o", "json").lines) == 2)
     process.send_signal(told)
     errors = process.stderr.read()
     assert (process.wait(WAIT_SECONDS), errors) == (code, b"")

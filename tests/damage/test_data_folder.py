@@ -20,6 +20,7 @@ from tests.support.damaged_log import COUNT, DamagedLog
 from tests.support.log_model import encode, read_all
 from tests.support.logs import open_logs
 from tests.support.memory_broker import MemoryBroker, Wire
+from tests.support.waiting import until
 
 CHECKPOINTS = [
     "recovery-point-offset-checkpoint",
@@ -389,12 +390,6 @@ def fetch(offset: int) -> FetchRequest:
     partition = FetchPartition(partition=0, fetch_offset=offset, partition_max_bytes=1 << 20)
     topic = FetchTopic(topic="t", partitions=[partition])
     return FetchRequest(replica_id=-1, max_wait_ms=0, min_bytes=0, max_bytes=1 << 20, topics=[topic])
-
-
-async def until(condition: Callable[[], object]) -> None:
-    async with asyncio.timeout(20):
-        while not condition():  # noqa: ASYNC110 - what happens in a worker tells nobody
-            await asyncio.sleep(0.005)
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")

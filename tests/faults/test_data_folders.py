@@ -1,6 +1,5 @@
 """A broker over several data folders, one of which is on a disk that goes and comes back."""
 
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,10 +9,10 @@ from confluent_kafka import KafkaError, KafkaException, Producer
 from horolog import Admin
 from tests.support.broker_process import BrokerNotReadyError, BrokerProcess
 from tests.support.disks import LoopDisk, MemoryDisk
+from tests.support.waiting import wait_until
 from tests.support.witness import create
 
 Brokers = Callable[..., BrokerProcess]
-LIMIT_S = 90.0
 PARTITIONS = 4
 
 
@@ -35,13 +34,6 @@ def send(broker: BrokerProcess, partition: int, value: bytes = b"v", seconds: fl
 
 def places(*folders: Path) -> dict[Path, set[str]]:
     return {one: {each.name for each in one.iterdir() if each.name.startswith("t-")} for one in folders}
-
-
-def until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + LIMIT_S
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.2)
 
 
 async def described(broker: BrokerProcess) -> dict[str, int]:
@@ -87,7 +79,7 @@ def test_a_disk_that_is_not_there_at_the_start_takes_only_its_partitions(
     disk.root.unlink()
     disk.root.mkdir()
     disk.mount()
-    until(lambda: all(send(broker, index, seconds=2.0) is None for index in range(PARTITIONS)))
+    wait_until(lambda: all(send(broker, index, seconds=2.0) is None for index in range(PARTITIONS)))
     broker.stop()
     broker.start()
     found = numbers_of(broker)
@@ -128,7 +120,7 @@ def test_a_disk_that_fails_while_running_takes_only_its_partitions(
             return False
         return True
 
-    until(can_create)
+    wait_until(can_create)
     assert {one.name for one in good.iterdir()} >= {"new-0", "new-1"}
     broker.kill()
     disk.restore_power()

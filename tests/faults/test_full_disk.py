@@ -18,8 +18,8 @@ from tests.faults.test_injected_errors import ALONE, all_is_there, resumes
 from tests.support.broker_process import BrokerProcess
 from tests.support.disks import Disk, MemoryDisk
 from tests.support.processor_time import quickest
+from tests.support.waiting import wait_until
 from tests.support.witness import Witness, create, numbers_in
-from tests.support.worker_processes import until
 
 SMALL, LARGER = 16 << 20, 64 << 20
 
@@ -67,18 +67,18 @@ def test_room_is_told_before_it_has_run_out_and_then(
     assert answer(port, "/ready") == (200, {"ready": True, "phase": "ready", "reasons": [], "warnings": []})
     with (disk.root / "filler").open("wb") as file:
         file.write(bytes(SMALL - (512 << 10)))
-    until(lambda: "the disk is nearly full" in broker.log())
+    wait_until(lambda: "the disk is nearly full" in broker.log())
     status, told = answer(port, "/ready")
     assert (status, ["nearly full" in line for line in told["warnings"]]) == (200, [True])
     fill(disk)
-    until(lambda: "the disk is full" in broker.log())
+    wait_until(lambda: "the disk is full" in broker.log())
     status, told = answer(port, "/ready")
     assert status == 503
     assert all("the disk is full, 0 bytes of 16.0 MiB are left" in line for line in told["reasons"])
     rows = [line for line in metrics(port) if line.startswith("horolog_data_folder_room_bytes{")]
     assert [row.rpartition(" ")[2] for row in rows] == ["0"] * int(workers)
     disk.resize(LARGER)
-    until(lambda: "space is free again" in broker.log())
+    wait_until(lambda: "space is free again" in broker.log())
     assert answer(port, "/ready")[0] == 200
 
 
@@ -105,7 +105,7 @@ def test_a_start_on_a_disk_without_a_byte_serves_reads_whoever_was_killed_there(
         broker.start()
     witness.check(numbers_in(broker.address, "t", 4))
     disk.resize(LARGER)
-    until(lambda: is_created(broker, "late"))
+    wait_until(lambda: is_created(broker, "late"))
     witness.send(100)
     assert broker.stop() == 0
     broker.start()

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import socket
-import time
 import urllib.request
-from collections.abc import Callable
 from functools import partial
 
 import pytest
 from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
 
-from benchmarks.hostile import Watched, endure
+from benchmarks import hostile
+from benchmarks.hostile import Watched
 from benchmarks.hostile_peers import (
     MIB,
     Attack,
@@ -35,6 +34,7 @@ from benchmarks.hostile_peers import (
 from benchmarks.peer import Peer
 from tests.support.broker_process import BrokerProcess
 from tests.support.fixtures import BrokerStarter
+from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.timeout(180)
 
@@ -45,6 +45,8 @@ SLACK_MIB = 60.0
 """For requests on their way while a bound is reached, and for what the allocator keeps."""
 
 WAIT_SECONDS = 60.0
+endure = partial(hostile.endure, after_seconds=0.0)
+"""What the broker keeps after an attack is measured, and no test is about it."""
 
 
 def check(watched: Watched, most_mib: float) -> None:
@@ -149,13 +151,6 @@ def answers(address: str) -> bool:
         return False
 
 
-def until(condition: Callable[[], bool]) -> None:
-    end = time.monotonic() + WAIT_SECONDS
-    while not condition():
-        assert time.monotonic() < end, "it did not come to it in time"
-        time.sleep(0.02)
-
-
 def closed(held: Held) -> int:
     return held.closed_by_broker()
 
@@ -164,15 +159,15 @@ def closed(held: Held) -> int:
 def test_connections_beyond_the_bound_are_closed_and_the_others_go_on(start_broker: BrokerStarter, bound: str) -> None:
     broker = start_broker(**{bound: 50})
     with connections(broker.address, 200) as held:
-        until(lambda: closed(held) == 150)
+        wait_until(lambda: closed(held) == 150)
         assert not answers(broker.address)
-    until(lambda: answers(broker.address))
+    wait_until(lambda: answers(broker.address))
 
 
 def test_an_address_may_have_a_bound_of_its_own(start_broker: BrokerStarter) -> None:
     broker = start_broker(max__connections__per__ip=1000, max__connections__per__ip__overrides="127.0.0.1:5")
     with connections(broker.address, 10) as held:
-        until(lambda: closed(held) == 5)
+        wait_until(lambda: closed(held) == 5)
 
 
 def test_the_bound_may_change_while_it_runs(broker: BrokerProcess) -> None:
@@ -182,7 +177,7 @@ def test_the_bound_may_change_while_it_runs(broker: BrokerProcess) -> None:
     (told,) = admin.incremental_alter_configs([resource]).values()
     told.result(WAIT_SECONDS)
     with connections(broker.address, 60) as held:
-        until(lambda: closed(held) >= 30)
+        wait_until(lambda: closed(held) >= 30)
         assert not answers(broker.address)
 
 
@@ -194,7 +189,7 @@ def test_idle_connections_are_closed_and_busy_ones_are_not(start_broker: BrokerS
             assert busy.versions()
             return closed(held) == 20
 
-        until(ended)
+        wait_until(ended)
         assert busy.versions()
 
 
@@ -202,6 +197,6 @@ def test_a_request_larger_than_the_bound_ends_the_connection_at_once(start_broke
     broker = start_broker(socket__request__max__bytes=1000)
     one = connect(broker.address)
     push([one], (1001).to_bytes(4, "big"))
-    until(lambda: is_closed(one))
+    wait_until(lambda: is_closed(one))
     one.close()
     assert answers(broker.address)

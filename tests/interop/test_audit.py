@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +16,7 @@ from horolog.client.admin.admin_users import NewUser
 from horolog.client.values.errors import AuthenticationFailed, KafkaError
 from tests.support.guarded_broker import STANDARD_AUTHORIZER
 from tests.support.sasl_brokers import PASSWORD, Door, horolog
+from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.timeout(120)
 TOPIC = "audit"
@@ -70,13 +69,6 @@ def check(events: list[dict[str, Any]]) -> None:
     assert {each["address"] for each in events} == {"127.0.0.1"}
 
 
-def wait_for(condition: Callable[[], object]) -> None:
-    ends = time.monotonic() + 60
-    while not condition():
-        assert time.monotonic() < ends, "it has not come"
-        time.sleep(0.01)
-
-
 async def read_topic(door: Door, partitions: int, count: int) -> list[dict[str, Any]]:
     """The first events of the topic, in the order of their times."""
     records: list[ConsumerRecord] = []
@@ -100,7 +92,7 @@ async def test_a_broker_tells_a_file_and_a_topic(tmp_path: Path, workers: dict[s
     }
     with horolog(tmp_path / "data", **settings, **workers) as (door, broker):
         await cause_events(door)
-        wait_for(lambda: '"DELETE"' in file.read_text())
+        wait_until(lambda: '"DELETE"' in file.read_text())
         in_topic = await read_topic(door, 2 if workers == WORKERS else 1, len(file.read_text().splitlines()))
         check(in_topic)
         broker.stop()

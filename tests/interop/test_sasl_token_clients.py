@@ -22,7 +22,7 @@ from benchmarks import kafka
 from horolog import Client, Security
 from horolog.client.values.errors import AuthenticationFailed
 from tests.interop.java_logins import RELEASES, outcomes
-from tests.interop.test_sasl import DOORS, IN, REFUSED, RELEASE, lists_topics
+from tests.interop.test_sasl import DOORS, IN, PATIENCE_MS, REFUSED, RELEASE, lists_topics
 from tests.interop.test_sasl_programs import CLIENTS, PROGRAMS
 from tests.support.certificates import Certificates
 from tests.support.sasl_brokers import LISTENER, MODULES, Door, horolog, real_kafka, tls_below
@@ -134,7 +134,7 @@ def by_kafka_python(door: Door, text: str) -> str:
     try:
         client = KafkaAdminClient(
             bootstrap_servers=door.closed,
-            request_timeout_ms=3000,
+            request_timeout_ms=PATIENCE_MS,
             bootstrap_timeout_ms=2000,
             security_protocol=protocol(door),
             sasl_mechanism="OAUTHBEARER",
@@ -168,7 +168,7 @@ async def by_aiokafka(door: Door, text: str) -> str:
 
     client = AIOKafkaProducer(
         bootstrap_servers=door.closed,
-        request_timeout_ms=3000,
+        request_timeout_ms=PATIENCE_MS,
         security_protocol=protocol(door),
         sasl_mechanism="OAUTHBEARER",
         sasl_oauth_token_provider=Given(),

@@ -27,7 +27,8 @@ from tests.soak.soak import (
 )
 from tests.soak.workload import Soak, actors
 from tests.support.broker_process import BrokerProcess
-from tests.support.worker_processes import until, workers_of
+from tests.support.waiting import wait_until
+from tests.support.worker_processes import workers_of
 
 PARTITIONS = 4
 SHARDS = "8"
@@ -87,10 +88,10 @@ def kill_workers(broker: BrokerProcess, soak: Soak, kills: int, workers: int) ->
         ends[number] += 1
         soak.count("kills")
     wait_for_all(broker, workers)
-    until(lambda: bool(soak.failures or not missing(soak)), WAIT_SECONDS, "not everything has happened")
+    wait_until(lambda: bool(soak.failures or not missing(soak)), WAIT_SECONDS, "not everything has happened")
 
 
 def wait_for_all(broker: BrokerProcess, workers: int) -> None:
-    until(
+    wait_until(
         lambda: len(workers_of(broker)) == workers, BACK_SECONDS, f"not all workers are there\n{broker.log()[-3000:]}"
     )

@@ -22,6 +22,7 @@ from horolog.stores.opening import open_store
 from horolog.stores.requests import ThreadedRequests
 from horolog.stores.self_test import self_test
 from tests.support import s3_server
+from tests.support.waiting import wait_until
 
 WRITERS, KEYS, KILLS = 20, 100, 3
 
@@ -56,7 +57,7 @@ def test_of_many_writers_one_wins_each_key_and_a_killed_server_loses_nothing(s3_
         writers = [pool.submit(write, number) for number in range(WRITERS)]
         for kill in range(1, KILLS + 1):
             enough = KEYS * kill // (KILLS + 1)
-            wait_for(lambda enough=enough: objects(server) >= enough)
+            wait_until(lambda enough=enough: objects(server) >= enough)
             server.kill()
             server.start()
         winners = [(name, b"%d" % number) for number, writer in enumerate(writers) for name in writer.result(120)]
@@ -67,13 +68,6 @@ def test_of_many_writers_one_wins_each_key_and_a_killed_server_loses_nothing(s3_
 
 def objects(server):
     return sum(1 for _ in (server.at.bucket / "race").glob("*"))
-
-
-def wait_for(condition):
-    deadline = time.monotonic() + 60
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
 
 
 async def test_journals_of_three_brokers_are_one_sequence(s3_folder):

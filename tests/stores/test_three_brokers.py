@@ -18,6 +18,7 @@ import confluent_kafka
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from tests.support.style import PROJECT
+from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.slow
 
@@ -101,13 +102,6 @@ class Cluster:
         return found
 
 
-def wait_for(condition):
-    latest = time.monotonic() + WITHIN_S
-    while not condition():
-        assert time.monotonic() < latest
-        time.sleep(0.05)
-
-
 @pytest.mark.timeout(300)
 def test_a_broker_that_is_killed_takes_nothing_with_it(tmp_path):
     cluster = Cluster(tmp_path)
@@ -124,11 +118,11 @@ def test_a_broker_that_is_killed_takes_nothing_with_it(tmp_path):
         producing.start()
         stack.callback(producing.join)
         stack.callback(cluster.is_over.set)
-        wait_for(lambda: len(cluster.told_since(0)) == PARTITIONS)
+        wait_until(lambda: len(cluster.told_since(0)) == PARTITIONS)
         killed = leaders[0]
         cluster.kill(killed)
         died = time.monotonic()
-        wait_for(lambda: len(cluster.told_since(died)) == PARTITIONS)
+        wait_until(lambda: len(cluster.told_since(died)) == PARTITIONS)
         assert killed not in cluster.leaders(admin).values()
         cluster.start(killed)  # with its folder, which counts for nothing
         cluster.is_over.set()

@@ -20,11 +20,3 @@ async def exchange(port, request):
 
 async def get(port, path):
     return await exchange(port, f"GET {path} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
-
-
-async def eventually(holds):
-    for _ in range(500):
-        if holds():
-            return
-        await asyncio.sleep(0.01)
-    raise AssertionError("not within five seconds")

@@ -2,7 +2,7 @@
 
 import json
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import pytest
 
@@ -33,14 +33,6 @@ def address(request: pytest.FixtureRequest, session_broker: BrokerProcess, tmp_p
         pytest.skip(f"no jars of Kafka {KAFKA}: {error}")
     with kafka.running(KAFKA, data=tmp_path_factory.mktemp("kafka")) as node:
         yield node.address
-
-
-def until(holds: Callable[[], bool]) -> None:
-    """A Kafka's brokers hear of settings a moment after who has set them is answered."""
-    give_up = time.monotonic() + 60
-    while not holds():
-        assert time.monotonic() < give_up
-        time.sleep(0.05)
 
 
 @pytest.fixture

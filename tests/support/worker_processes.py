@@ -1,21 +1,8 @@
 """Finds the worker processes of a broker, and waits for what becomes of them."""
 
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 from tests.support.broker_process import BrokerProcess
-
-SOON_S = 60.0
-
-
-def until(true: Callable[[], object], within_s: float = SOON_S, what: str = "") -> float:
-    """Wait until a condition holds; returns how long that took."""
-    began = time.monotonic()
-    while not true():
-        assert time.monotonic() < began + within_s, what or "not in time"
-        time.sleep(0.005)
-    return time.monotonic() - began
 
 
 def is_running(pid: int) -> bool:

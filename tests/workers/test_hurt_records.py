@@ -19,7 +19,8 @@ from horolog.protocol.records.record import Record
 from tests.support.broker_process import BrokerNotReadyError, BrokerProcess
 from tests.support.guarded_broker import STANDARD_AUTHORIZER, acl
 from tests.support.raw_wire import RawWire
-from tests.support.worker_processes import until, workers_of
+from tests.support.waiting import wait_until
+from tests.support.worker_processes import workers_of
 
 PARTITIONS, FIRST_MS = 4, 1_700_000_000_000
 GUARDED = {
@@ -149,7 +150,7 @@ def test_workers_run_and_one_bit_flips(broker: BrokerProcess, where: str) -> Non
     hurt(journal(broker), PLACES[where])
     told(broker.address, lambda admin: admin.create_topic("made", 2, configs={"retention.ms": "987654321"}))
     os.kill(workers_of(broker)[2], signal.SIGKILL)
-    until(lambda: "worker 2 serves again" in broker.log(), what=broker.log())
+    wait_until(lambda: "worker 2 serves again" in broker.log(), what=broker.log())
     assert "is written anew" in broker.log()
     hurt(journal(broker), PLACES["its head"])
     told(broker.address, lambda admin: admin.alter_configs("topic", "u", {"retention.ms": "55555555"}))

@@ -23,8 +23,9 @@ from benchmarks.process import free_range
 from horolog.broker.workers.ends import MOST_ENDS
 from tests.support.broker_process import BrokerProcess
 from tests.support.probing import Probe, probing
+from tests.support.waiting import wait_until
 from tests.support.witness import Witness, create, numbers_in
-from tests.support.worker_processes import until, workers_of
+from tests.support.worker_processes import workers_of
 
 pytestmark = [pytest.mark.slow, pytest.mark.faults, pytest.mark.timeout(900)]
 KILLS = int(os.environ.get("HOROLOG_KILLS", "50"))
@@ -75,14 +76,14 @@ def kill_one(broker: BrokerProcess, number: int, probes: dict[int, Probe], figur
     """Kill one worker, and wait until it has answered again."""
     node = sorted(probes)[number - 1]
     pid = workers_of(broker)[number]
-    until(
+    wait_until(
         lambda: probes[node].absence_s(0.0) is not None,
         BACK_S,
         f"worker {number} was never there\n{broker.log()[-3000:]}",
     )
     killed_s = time.monotonic()
     os.kill(pid, signal.SIGKILL)
-    until(
+    wait_until(
         lambda: probes[node].absence_s(killed_s) is not None and workers_of(broker).get(number, pid) != pid,
         BACK_S,
         f"worker {number} does not come back\n{broker.log()[-3000:]}",

@@ -17,7 +17,8 @@ import pytest
 from horolog import Admin, Producer
 from horolog.broker.log.storage import FolderInUse, RealStorage
 from tests.support.broker_process import BrokerProcess
-from tests.support.worker_processes import is_running, resident_mib, until, workers_of
+from tests.support.waiting import wait_until
+from tests.support.worker_processes import is_running, resident_mib, workers_of
 
 LOCK = ".lock"
 PARTITIONS = 6
@@ -141,7 +142,7 @@ class TestOneIsKilled:
         other = next(one for one in cluster.nodes if one.id == 1)
         os.kill(before[2], signal.SIGKILL)
         asyncio.run(described(f"{other.host}:{other.port}"))
-        absence_s = until(lambda: "worker 2 serves again" in broker.log(), what=broker.log())
+        absence_s = wait_until(lambda: "worker 2 serves again" in broker.log(), what=broker.log())
         record_property("absence_s", absence_s)
         after = workers_of(broker)
         broker.seen.update(after.values())
@@ -154,7 +155,7 @@ class TestOneIsKilled:
     def test_the_first_too(self, brokers):
         broker = start(brokers(2))
         os.kill(workers_of(broker)[1], signal.SIGKILL)
-        until(lambda: "worker 1 serves again" in broker.log(), what=broker.log())
+        wait_until(lambda: "worker 1 serves again" in broker.log(), what=broker.log())
         broker.seen.update(workers_of(broker).values())
         asyncio.run(produced(broker.address))
         assert broker.stop() == 0
@@ -163,7 +164,7 @@ class TestOneIsKilled:
 def test_one_that_is_told_to_stop_by_itself_is_replaced(brokers):
     broker = start(brokers(2))
     os.kill(workers_of(broker)[2], signal.SIGTERM)
-    until(lambda: "worker 2 serves again" in broker.log(), what=broker.log())
+    wait_until(lambda: "worker 2 serves again" in broker.log(), what=broker.log())
     broker.seen.update(workers_of(broker).values())
     assert broker.stop() == 0
 
@@ -175,7 +176,7 @@ def test_one_that_ends_five_times_in_a_minute_is_told_and_tried_again(brokers):
     for again in range(1, 6):
         pid = until_served(broker, 2)
         os.kill(pid, signal.SIGKILL)
-        until(lambda: broker.log().count("worker 2 was ended by SIGKILL") == again, what=broker.log())  # noqa: B023
+        wait_until(lambda: broker.log().count("worker 2 was ended by SIGKILL") == again, what=broker.log())  # noqa: B023
     assert "worker 2 is down since " in broker.log()
     status, body = asked(watched, "/health")
     assert (status, list(json.loads(body)["down"])) == (503, ["2"])
@@ -183,7 +184,7 @@ def test_one_that_ends_five_times_in_a_minute_is_told_and_tried_again(brokers):
     assert status == 503
     assert "worker 2: it is down since " in json.loads(body)["reasons"][0]
     until_served(broker, 2)
-    until(lambda: asked(watched, "/ready")[0] == 200)
+    wait_until(lambda: asked(watched, "/ready")[0] == 200)
     assert asked(watched, "/health")[0] == 200
     asyncio.run(produced(broker.address))
     assert broker.stop() == 0
@@ -193,7 +194,7 @@ def until_served(broker, number):
     """Wait until a worker serves; its process id."""
     serves = f"worker {number} serves again"
     replaced = broker.log().count(f"worker {number} was ended by")
-    until(lambda: broker.log().count(serves) == replaced, what=broker.log())
+    wait_until(lambda: broker.log().count(serves) == replaced, what=broker.log())
     pids = workers_of(broker)
     broker.seen.update(pids.values())
     return pids[number]
@@ -203,7 +204,7 @@ def until_served(broker, number):
 def test_one_that_hangs_is_replaced(brokers):
     broker = start(brokers(2))
     os.kill(workers_of(broker)[2], signal.SIGSTOP)
-    took_s = until(lambda: "worker 2 serves again" in broker.log(), 40.0, broker.log())
+    took_s = wait_until(lambda: "worker 2 serves again" in broker.log(), 40.0, broker.log())
     broker.seen.update(workers_of(broker).values())
     assert took_s > 9.0, "it is waited for before"
     assert "worker 2 does not answer for 10 s" in broker.log()
@@ -227,7 +228,7 @@ def test_workers_end_with_the_process_that_has_started_them_and_nobody_gets_the_
 def test_a_start_waits_for_workers_whose_supervisor_was_killed_while_they_imported(brokers, workers):
     killed = brokers(2)
     process = subprocess.Popen(killed.command(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    until(lambda: Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text())
+    wait_until(lambda: Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text())
     killed.seen.update(map(int, Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()))
     process.kill()
     broker = start(brokers(workers))

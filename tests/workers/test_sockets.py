@@ -18,7 +18,8 @@ from horolog.protocol.messages.reassignments import (
 )
 from tests.support.broker_process import BrokerProcess
 from tests.support.raw_wire import RawWire
-from tests.support.worker_processes import is_running, until, workers_of
+from tests.support.waiting import wait_until
+from tests.support.worker_processes import is_running, workers_of
 
 PARTITIONS = 4
 
@@ -84,11 +85,11 @@ def everything_works(broker):
         asyncio.run(transact(broker.address, name))
     leaders, addresses = asyncio.run(described(broker.address))
     index = next(index for index, leader in leaders.items() if leader == 1)
-    until(lambda: move(addresses[2], index, 2) == ErrorCode.NONE)
-    until(lambda: asyncio.run(described(broker.address))[0][index] == 2)
+    wait_until(lambda: move(addresses[2], index, 2) == ErrorCode.NONE)
+    wait_until(lambda: asyncio.run(described(broker.address))[0][index] == 2)
     served = broker.log().count("worker 2 serves again")
     os.kill(workers_of(broker)[2], signal.SIGKILL)
-    until(lambda: broker.log().count("worker 2 serves again") > served, what=broker.log())
+    wait_until(lambda: broker.log().count("worker 2 serves again") > served, what=broker.log())
     asyncio.run(transact(broker.address, "e"))
 
 
@@ -126,7 +127,7 @@ def test_they_are_gone_after_all_processes_were_killed_and_one_serves_alone(tmp_
     for pid in pids:
         if is_running(pid):
             os.kill(pid, signal.SIGKILL)
-    until(lambda: not any(map(is_running, pids)))
+    wait_until(lambda: not any(map(is_running, pids)))
     assert list((broker.data / ".sockets").iterdir())
     alone = BrokerProcess(broker.data, {"horolog.workers": "1"}).start()
     try:

@@ -10,7 +10,8 @@ import pytest
 
 from horolog import Admin, Consumer, Producer, TopicPartition
 from tests.support.broker_process import BrokerProcess
-from tests.support.worker_processes import is_running, until, workers_of
+from tests.support.waiting import wait_until
+from tests.support.worker_processes import is_running, workers_of
 
 PARTITIONS = 4
 PRODUCERS = 4
@@ -113,7 +114,7 @@ async def test_a_worker_that_is_killed_leaves_no_half_of_a_transaction(broker, n
         await asyncio.sleep(0.3)
         pid = workers_of(broker)[number]
         os.kill(pid, signal.SIGKILL)
-        await asyncio.to_thread(until, lambda: workers_of(broker).get(number, pid) != pid)
+        await asyncio.to_thread(wait_until, lambda: workers_of(broker).get(number, pid) != pid)
 
     async with asyncio.timeout(100):
         await asyncio.gather(kill(), *(run(broker.address, name, outcomes) for name in names))

@@ -14,6 +14,7 @@ from horolog import errors
 from horolog.protocol.errors import ErrorCode
 from horolog.testing import broker_in_thread, horolog_broker
 from horolog.testing.faults import FaultKinds, code_named
+from tests.support.waiting import until
 
 
 class Librdkafka:
@@ -119,8 +120,7 @@ async def test_a_delay_that_is_ended_lets_go_at_once(ending):
         fault = broker.faults.delay("1h", "produce")
         waiting = asyncio.ensure_future(producer.send_and_wait("t", b"held"))
         async with asyncio.timeout(60):
-            while not fault.hits:  # noqa: ASYNC110 - nobody tells of hits
-                await asyncio.sleep(0.01)
+            await until(lambda: fault.hits)
             fault.end() if ending == "end" else broker.faults.clear()
             await waiting
         assert broker.faults.armed == []

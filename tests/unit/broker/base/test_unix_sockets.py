@@ -10,7 +10,7 @@ import pytest
 
 from horolog.broker.base import unix_sockets
 from horolog.broker.base.unix_sockets import LONGEST_PATH, UnixServer, make_private, reachable
-from tests.support.http_asking import eventually
+from tests.support.waiting import until
 
 
 class Greets(asyncio.Protocol):
@@ -77,7 +77,7 @@ async def test_what_keeps_it_away_is_said_once_and_gone_on_against(path, caplog,
 
     monkeypatch.setattr(unix_sockets, "make_private", refuse)
     os.unlink(path)  # noqa: PTH108
-    await eventually(lambda: len(tries) > 3)
+    await until(lambda: len(tries) > 3)
     assert caplog.text.count("cannot be made again: no room") == 1
     monkeypatch.setattr(unix_sockets, "make_private", make_private)
     await until_greeted(path)

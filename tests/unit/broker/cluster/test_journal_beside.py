@@ -20,6 +20,7 @@ from horolog.broker.log.storage import RealStorage
 from horolog.broker.on_record import cluster_file
 from horolog.broker.on_record.cluster_file import ClusterFile, StoredTopic
 from tests.support.crew import Crew
+from tests.support.waiting import until
 
 NODES = tuple(range(1, 9))
 CHANGES = 5
@@ -57,14 +58,6 @@ async def crew(tmp_path):
     for cluster in crew.clusters.values():
         cluster.changes.close()
     crew.stop()
-
-
-async def until(is_so):
-    async def look():
-        while not is_so():  # noqa: ASYNC110 - nothing tells of it
-            await asyncio.sleep(0)
-
-    await asyncio.wait_for(look(), 60)
 
 
 def all_have(crew, number):

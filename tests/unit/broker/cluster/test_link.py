@@ -8,7 +8,7 @@ import pytest
 
 from horolog.broker.cluster import link as link_module
 from horolog.broker.cluster.link import Lines, WorkerLink, encode, receive_orders
-from tests.support.http_asking import eventually as until
+from tests.support.waiting import until
 
 
 class Supervisor:

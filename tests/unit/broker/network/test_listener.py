@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import socket
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -25,6 +25,7 @@ from horolog.broker.security.tls import HandshakeBounds, ListenerTls
 from horolog.broker.security.tls_wire import TlsDoor
 from tests.support.certificates import Certificates
 from tests.support.conversations import Service, finish, framed, limits
+from tests.support.waiting import until
 
 SOON_S = 60.0
 
@@ -67,12 +68,6 @@ async def opened(
     finally:
         await place.listener.stop_accepting()
         await asyncio.gather(place.listener.part(), place.leave())
-
-
-async def until(true: Callable[[], object]) -> None:
-    async with asyncio.timeout(SOON_S):
-        while not true():  # noqa: ASYNC110 - what a listener does tells nobody
-            await asyncio.sleep(0.005)
 
 
 async def read_all(reader: asyncio.StreamReader) -> bytes:

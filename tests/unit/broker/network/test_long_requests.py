@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -32,6 +31,7 @@ from horolog.protocol.messages.groups import (
 )
 from tests.support.guarded_broker import GuardedBroker, acl
 from tests.support.memory_broker import MemoryBroker, Wire
+from tests.support.waiting import until
 
 MANY = 300
 
@@ -40,13 +40,6 @@ def asking(count: int = MANY, name: str = "g") -> FindCoordinatorRequest:
     return FindCoordinatorRequest(
         key_type=0, coordinator_keys=[f"{name}{number:05}".ljust(80, ".") for number in range(count)]
     )
-
-
-async def until(holds: Callable[[], bool]) -> None:
-    """Let the loop turn until something holds."""
-    async with asyncio.timeout(60):
-        while not holds():  # noqa: ASYNC110 - nobody tells of a turn
-            await asyncio.sleep(0)
 
 
 class Served:

@@ -17,6 +17,7 @@ from horolog.broker.network.transport import SocketTransport
 from horolog.broker.network.unanswered import WRITE_HIGH_WATER_BYTES
 from tests.support.conversations import PRODUCE, Service, context_of, finish, framed, limits
 from tests.support.memory_broker import still
+from tests.support.waiting import until
 
 
 class FakeTransport:
@@ -407,9 +408,7 @@ async def test_who_is_muted_is_read_from_after_the_longest_of_several_times() ->
     connection.data_received(framed(b"a"))
     await asyncio.sleep(0.03)
     assert (transport.reading, dispatcher.seen) == (False, [])
-    async with asyncio.timeout(60):
-        while not transport.reading:  # noqa: ASYNC110 - nobody tells
-            await asyncio.sleep(0.005)
+    await until(lambda: transport.reading)
     assert transport.written == [b"a"]
 
 

@@ -19,6 +19,7 @@ from horolog.broker.network.transport import PIECE_BYTES, READ_PIECE_BYTES, Sock
 from horolog.broker.network.unanswered import WRITE_HIGH_WATER_BYTES
 from tests.support.conversations import Service, finish, framed, limits
 from tests.support.memory_broker import still
+from tests.support.waiting import until
 from tests.unit.broker.network.test_transport import FakeListener, FakeTransport
 
 pytestmark = pytest.mark.skipif(not CAN_SEND, reason="the system sends no files")
@@ -328,8 +329,7 @@ def test_a_real_socket_gets_everything_however_slowly_it_reads(log, new_loop, re
             await loop.sock_connect(ours, server.sockets[0].getsockname())
             expected = bytearray()
             await loop.sock_sendall(ours, framed(b"w") * 3)
-            while len(service.waiting) < 3:  # noqa: ASYNC110 - handlers tell nobody
-                await asyncio.sleep(0)
+            await until(lambda: len(service.waiting) == 3)
             for number, context in enumerate(service.waiting):
                 answer(context, b"head", log.unread(1_000_000, number), b"end")
                 expected += b"head" + CONTENT[number : number + 1_000_000] + b"end"

@@ -10,8 +10,9 @@ from trustme import KeyType
 
 from horolog.broker.observability import http_server
 from tests.support.certificates import Certificates
-from tests.support.http_asking import eventually, exchange, get
+from tests.support.http_asking import exchange, get
 from tests.support.memory_broker import MemoryBroker
+from tests.support.waiting import until
 
 
 @asynccontextmanager
@@ -56,7 +57,7 @@ async def test_the_newest_connection_is_taken_in_for_the_oldest_without_a_reques
     monkeypatch.setattr(http_server, bound, most)
     async with running() as broker:
         held = [await asyncio.open_connection("127.0.0.1", broker.metrics_server.port) for _ in range(most)]
-        await eventually(lambda: len(broker.metrics_server.connections) == most)
+        await until(lambda: len(broker.metrics_server.connections) == most)
         for _ in range(2 * most):
             assert (await get(broker.metrics_server.port, "/health"))[0] == 200
             assert len(broker.metrics_server.connections) <= most
@@ -78,7 +79,7 @@ async def test_peers_that_never_read_their_answer_make_room_as_well(monkeypatch)
         held = [await asyncio.open_connection("127.0.0.1", broker.metrics_server.port) for _ in range(2)]
         for _, writer in held:
             writer.write(b"GET /endless HTTP/1.1\r\n\r\n")
-        await eventually(lambda: all(one.is_answered for one in broker.metrics_server.connections))
+        await until(lambda: all(one.is_answered for one in broker.metrics_server.connections))
         assert (await get(broker.metrics_server.port, "/health"))[0] == 200
         for _, writer in held:
             writer.transport.abort()
@@ -126,7 +127,7 @@ class TestOneConnection:
             assert wire.data == b""
             connection.data_received(piece)
         connection.data_received(b"GET / HTTP/1.1\r\n\r\n")
-        await eventually(lambda: wire.ended)
+        await until(lambda: wire.ended)
         assert (wire.data.count(b"HTTP/1.1 200"), wire.ended) == (1, "closed")
 
     async def test_a_peer_that_does_not_read_is_not_written_to(self, connection, wire):
@@ -136,7 +137,7 @@ class TestOneConnection:
         head = wire.data
         assert head.endswith(b"\r\n\r\n")
         connection.resume_writing()
-        await eventually(lambda: wire.ended)
+        await until(lambda: wire.ended)
         assert len(wire.data) > len(head)
 
     async def test_an_answer_that_breaks_off_ends_the_connection(self, connection, server, wire, monkeypatch, caplog):
@@ -148,7 +149,7 @@ class TestOneConnection:
             server, "answer", lambda path: http_server.HttpResponse(http_server.HTTPStatus.OK, "text/plain", broken())
         )
         connection.data_received(b"GET / HTTP/1.1\r\n\r\n")
-        await eventually(lambda: wire.ended)
+        await until(lambda: wire.ended)
         assert wire.ended == "aborted"
         assert "broke off" in caplog.text
 
@@ -178,7 +179,7 @@ async def test_an_answer_may_come_later():
     server = Later(asyncio.get_running_loop())
     await server.start("127.0.0.1", 0)
     asking = asyncio.create_task(get(server.port, "/slow?x"))
-    await eventually(lambda: server.asked)
+    await until(lambda: server.asked)
     ((path, query, done),) = server.asked
     assert (path, query, asking.done()) == ("/slow", "x", False)
     done(http_server.json_answer(http_server.HTTPStatus.OK, [1]))
@@ -192,7 +193,7 @@ async def test_an_answer_that_does_not_come_in_time_ends_the_connection(monkeypa
     await server.start("127.0.0.1", 0)
     with contextlib.suppress(ConnectionError):
         assert (await get(server.port, "/never"))[0] == 0
-    await eventually(lambda: not server.connections)
+    await until(lambda: not server.connections)
     ((_, _, done),) = server.asked
     done(http_server.failure(http_server.HTTPStatus.NOT_FOUND))
     server.stop()

@@ -5,8 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -16,15 +15,9 @@ import pytest
 from horolog.broker.base.metrics import Counter
 from horolog.broker.security import audit_file
 from horolog.broker.security.audit_file import AuditFile
+from tests.support.waiting import wait_until
 
 SOON_S = 60.0
-
-
-def wait_for(condition: Callable[[], object]) -> None:
-    ends = time.monotonic() + SOON_S
-    while not condition():
-        assert time.monotonic() < ends, "it has not come"
-        time.sleep(0.002)
 
 
 @contextmanager
@@ -94,7 +87,7 @@ def test_a_file_that_was_moved_or_removed_is_made_anew(tmp_path: Path, rotate: A
     path = tmp_path / "audit"
     with opened(path) as (file, _):
         put(file, 1)
-        wait_for(lambda: path.read_text() == "1\n")
+        wait_until(lambda: path.read_text() == "1\n")
         rotate(path)
         put(file, 2)
     assert path.read_text() == "2\n"
@@ -114,11 +107,11 @@ def test_while_the_disk_is_full_lines_wait_and_none_is_cut(tmp_path: Path, disk:
     with opened(path) as (file, lost):
         disk.room_bytes = 5
         put(file, 100, 200, 300)
-        wait_for(lambda: "cannot be written" in caplog.text)
+        wait_until(lambda: "cannot be written" in caplog.text)
         assert path.read_text() in ("100\n2", "100\n")  # the first write may have come before the second line
         put(file, 400)
         disk.room_bytes = 1 << 20
-        wait_for(lambda: "is written again" in caplog.text)
+        wait_until(lambda: "is written again" in caplog.text)
     assert path.read_text() == "100\n200\n300\n400\n"
     assert lost.value == 0
     assert caplog.text.count("cannot be written") == 1
@@ -135,7 +128,7 @@ def test_what_finds_the_queue_full_is_counted_and_told_once(
         assert lost.value == 15
         assert caplog.text.count("queue is full") == 1
         disk.room_bytes = 1 << 20
-        wait_for(lambda: "15 events were lost" in caplog.text)
+        wait_until(lambda: "15 events were lost" in caplog.text)
         put(file, 25)
     assert path.read_text().split() == [str(one) for one in (*range(10), 25)]
 
@@ -144,7 +137,7 @@ def test_at_the_end_what_the_disk_does_not_take_is_counted(tmp_path: Path, disk:
     with opened(tmp_path / "audit") as (file, lost):
         disk.room_bytes = 0
         put(file, 1, 2, 3)
-        wait_for(lambda: "cannot be written" in caplog.text)
+        wait_until(lambda: "cannot be written" in caplog.text)
     assert lost.value == 3
     assert "3 events of the audit were not written" in caplog.text
 

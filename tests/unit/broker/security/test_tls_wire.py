@@ -16,6 +16,7 @@ from horolog.broker.security.listener_protection import of
 from horolog.broker.security.tls import HandshakeBounds, ListenerTls
 from horolog.broker.security.tls_wire import CHUNK_BYTES, TlsDoor, TlsWire
 from tests.support.audited import Kept, trail
+from tests.support.waiting import until
 
 SOON_S = 60.0
 
@@ -99,12 +100,6 @@ async def opened(certificates, *, max_ms=5000, max_bytes=100_000, max_count=10, 
         for echo in place.echoes:
             echo.transport.abort()
         await asyncio.sleep(0.02)
-
-
-async def until(true):
-    async with asyncio.timeout(SOON_S):
-        while not true():  # noqa: ASYNC110 - what a wire does tells nobody
-            await asyncio.sleep(0.005)
 
 
 async def ended(reader):

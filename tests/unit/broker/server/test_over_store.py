@@ -19,6 +19,7 @@ from horolog.broker.server import app, over_store
 from horolog.broker.server.over_store import OverStore, StoreUse
 from horolog.stores.memory_store import MemoryStore
 from horolog.stores.requests import ThreadedRequests
+from tests.support.waiting import until
 
 SOON_S = 30
 OF_STORE = StoreUse(ShippingLimits(5, 1 << 20, 1 << 20), lease_ms=600, peers_timeout_ms=600)
@@ -28,12 +29,6 @@ def free_port():
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return probe.getsockname()[1]
-
-
-async def until(condition):
-    async with asyncio.timeout(SOON_S):
-        while not condition():  # noqa: ASYNC110 - no broker tells a test
-            await asyncio.sleep(0.01)
 
 
 class Brokers:

@@ -21,6 +21,7 @@ from horolog.protocol.messages.transactions import (
     TxnOffsetCommitRequestPartition,
     TxnOffsetCommitRequestTopic,
 )
+from tests.support.waiting import PAUSE_S, until
 from tests.unit.broker.workers.test_calls_of_a_change import PairWithThreads
 
 UNKNOWN = {"transactional_id": "x", "producer_id": 5, "producer_epoch": 0, "group_id": "g"}
@@ -32,8 +33,7 @@ async def pair():
     pair = PairWithThreads()
     await pair.start()
     assert await pair.create(1, "t", 1) == ErrorCode.NONE
-    while not all("t" in broker.cluster.topics for broker in pair.brokers.values()):  # noqa: ASYNC110 - nothing tells of it
-        await asyncio.sleep(0)
+    await until(lambda: all("t" in broker.cluster.topics for broker in pair.brokers.values()))
     yield pair
     await pair.stop()
 
@@ -77,6 +77,6 @@ async def test_the_coordinator_serves_it_once_its_topic_is_there(pair, ask, serv
             assert codes <= TRY_AGAIN | {served}
             if served in codes:
                 return
-            await asyncio.sleep(0)
+            await asyncio.sleep(PAUSE_S)
 
     await asyncio.wait_for(until_served(), 60)

@@ -11,6 +11,7 @@ from horolog.broker.base.own_thread import OwnThread
 from horolog.broker.cluster.worker_membership import WorkerMembership
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.messages.topics import CreatableTopic, CreateTopicsRequest
+from tests.support.waiting import until
 from tests.unit.broker.workers.test_whole_brokers import NODES, Pair
 
 ROOT = str(Path(horolog.__file__).parent)
@@ -74,8 +75,7 @@ async def create(pair, node, name):
 async def test_a_topic_is_created_in_few_calls(pair, asked):
     """Those of the other worker count, too, as far as it has come until the answer."""
     assert await create(pair, asked, "before") == ErrorCode.NONE
-    while not all("before" in broker.cluster.topics for broker in pair.brokers.values()):  # noqa: ASYNC110 - nothing tells of it
-        await asyncio.sleep(0)
+    await until(lambda: all("before" in broker.cluster.topics for broker in pair.brokers.values()))
     with Calls() as calls:
         assert await create(pair, asked, "t") == ErrorCode.NONE
     assert 10 < calls.deepest < MOST_DEEP, calls.path

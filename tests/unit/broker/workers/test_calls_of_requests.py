@@ -19,6 +19,7 @@ from horolog.protocol.messages.transactions import (
     InitProducerIdRequest,
 )
 from tests.support.log_model import NOW_MS, encode
+from tests.support.waiting import PAUSE_S, until
 from tests.unit.broker.workers.test_calls_of_a_change import Calls, PairWithThreads
 
 EACH = range(4)
@@ -31,8 +32,7 @@ async def pair():
     pair = PairWithThreads()
     await pair.start()
     assert await pair.create(1, "t", len(EACH)) == ErrorCode.NONE
-    while not all("t" in broker.cluster.topics for broker in pair.brokers.values()):  # noqa: ASYNC110 - nothing tells of it
-        await asyncio.sleep(0)
+    await until(lambda: all("t" in broker.cluster.topics for broker in pair.brokers.values()))
     yield pair
     await pair.stop()
 
@@ -41,7 +41,7 @@ async def until_served(ask):
     """Ask again, as clients do: what coordinators need is made first, and the transaction before may still be ending."""
     while (code := (answer := await ask()).error_code) != ErrorCode.NONE:
         assert ErrorCode(code).retriable, answer
-        await asyncio.sleep(0)
+        await asyncio.sleep(PAUSE_S)
     return answer
 
 
@@ -117,7 +117,7 @@ async def end_transaction(pair):
     async def before():
         while (codes := await added()) != {ErrorCode.NONE}:
             assert codes == {ErrorCode.CONCURRENT_TRANSACTIONS}
-            await asyncio.sleep(0)
+            await asyncio.sleep(PAUSE_S)
 
     return before, step
 

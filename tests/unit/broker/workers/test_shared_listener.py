@@ -11,7 +11,7 @@ from horolog.broker.config.settings import load
 from horolog.broker.workers.ports import Reserved, planned
 from horolog.broker.workers.shared_listener import SharedListener
 from tests.support.conversations import Service, limits
-from tests.support.http_asking import eventually as until
+from tests.support.waiting import until
 
 LISTENER = {"listeners": "PLAINTEXT://127.0.0.1:0"}
 

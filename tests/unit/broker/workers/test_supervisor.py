@@ -20,7 +20,8 @@ from horolog.broker.workers import ends, ports, supervisor, tether, worker_proce
 from horolog.broker.workers.folder_locks import FolderLocks
 from horolog.broker.workers.supervisor import Supervisor, WorkerPlan, static_of
 from tests.support import fake_worker
-from tests.support.http_asking import eventually, get
+from tests.support.http_asking import get
+from tests.support.waiting import until
 
 
 class Crew:
@@ -348,7 +349,7 @@ class TestEnds:
         await one.ready()
         pid = one.pid(1)
         one.worker(1).tether._transport.abort()
-        await eventually(lambda: not is_running(pid))
+        await until(lambda: not is_running(pid))
 
 
 class TestPassingOn:

@@ -8,7 +8,7 @@ import pytest
 
 from horolog.broker.cluster.link import encode
 from horolog.broker.workers.tether import MOST_UNANSWERED, Tether
-from tests.support.http_asking import eventually as until
+from tests.support.waiting import until
 
 
 class Heard:

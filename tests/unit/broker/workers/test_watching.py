@@ -11,7 +11,8 @@ from horolog.broker.observability.phase import Phase
 from horolog.broker.workers import watching
 from horolog.broker.workers.watching import FAMILIES, WorkersServer, ask
 from horolog.broker.workers.worker_process import Down, ProcessEnd
-from tests.support.http_asking import eventually, get
+from tests.support.http_asking import get
+from tests.support.waiting import until
 
 
 class Worker(HttpServer):
@@ -150,7 +151,7 @@ async def test_the_page_of_a_topic_has_the_partitions_of_all_workers(crew):
 async def test_a_stop_waits_for_no_worker(crew):
     crew.workers[1].respond = lambda path, query, done: None
     asking = asyncio.create_task(asked(crew, "/ready"))
-    await eventually(lambda: crew.server._asking)
+    await until(lambda: crew.server._asking)
     crew.server.stop()
     await asyncio.gather(asking, return_exceptions=True)
-    await eventually(lambda: not crew.server._asking)
+    await until(lambda: not crew.server._asking)

@@ -12,7 +12,7 @@ from horolog.client.admin.admin_configs import Config, own_source
 from horolog.client.cli import configs
 from horolog.commands.console import Console
 from horolog.testing import broker_in_thread
-from tests.support.online_commands import until
+from tests.support.waiting import wait_until
 
 DEFAULT = 5
 
@@ -68,7 +68,7 @@ def until_it_is(value: str, look: Callable[[], Any]) -> Any:
         found.update(look())
         return bool(found["value"] == value)
 
-    until(has_come)
+    wait_until(has_come)
     return found
 
 
@@ -81,10 +81,10 @@ def set_on_the_topic(run, topic):
 def test_settings_are_shown_with_where_they_come_from_and_changed(run, topic):
     changed = run("configs", "set", "topic", topic, "retention.ms=5000000", "-o", "json").json
     assert changed[0]["to"] == "5000000"
-    until(lambda: set_on_the_topic(run, topic) == [("retention.ms", "5000000")])
+    wait_until(lambda: set_on_the_topic(run, topic) == [("retention.ms", "5000000")])
     assert "1 hour 23 minutes 20 seconds" in run("configs", "list", "topic", topic).out
     assert run("configs", "unset", "topic", topic, "retention.ms").code == 0
-    until(lambda: set_on_the_topic(run, topic) == [])
+    wait_until(lambda: set_on_the_topic(run, topic) == [])
     explained = run("configs", "list", "topic", topic, "retention.ms", "--explain").out
     assert "WHAT IT IS" in explained
     assert run("configs", "list", "topic", topic, "no.such.key").code == 4

@@ -16,6 +16,7 @@ from horolog.protocol.messages.fetch import FetchableTopicResponse, FetchRespons
 from horolog.protocol.records.batch import encode_batch
 from horolog.protocol.records.record import Record
 from tests.support.fake_peer import HangUp, Scripted
+from tests.support.waiting import until
 
 A, B = TopicPartition("t", 0), TopicPartition("t", 1)
 
@@ -83,9 +84,7 @@ class Place:
         self.fetcher.wake()
 
     async def until(self, holds):
-        async with asyncio.timeout(30):
-            while not holds():  # noqa: ASYNC110 - nothing says so
-                await asyncio.sleep(0.001)
+        await until(holds)
 
     async def take(self, count):
         """So many records, or the fault that came before."""

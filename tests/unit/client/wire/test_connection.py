@@ -23,6 +23,7 @@ from horolog.protocol.messages.groups import ListGroupsRequest, ListGroupsRespon
 from horolog.protocol.messages.metadata import MetadataRequest, MetadataResponse
 from horolog.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from tests.support.fake_peer import HangUp, fake_broker, response
+from tests.support.waiting import until
 
 METADATA = API[ApiKey.METADATA]
 LIMIT_BYTES = 1 << 20
@@ -184,9 +185,7 @@ async def test_an_unanswered_request_waits_for_its_turn():
             await asyncio.sleep(0.05)
             assert not sending.done()
         await sending
-        async with asyncio.timeout(60):
-            while not asked:  # noqa: ASYNC110 - it says nothing
-                await asyncio.sleep(0.01)
+        await until(lambda: asked)
         connection.close()
 
 
