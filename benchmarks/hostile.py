@@ -112,13 +112,15 @@ def watching(address: str, pid: int) -> Iterator[Watched]:
         client.join()
 
 
-def endure(address: str, pid: int, attack: Attack, hold_seconds: float = HOLD_SECONDS) -> Watched:
+def endure(
+    address: str, pid: int, attack: Attack, hold_seconds: float = HOLD_SECONDS, after_seconds: float = AFTER_SECONDS
+) -> Watched:
     """Let one hostile peer do its worst, hold it, and let go."""
     with watching(address, pid) as watched:
         with attack(address) as held:
             time.sleep(hold_seconds)
             watched.closed, watched.connections = held.closed_by_broker(), _count(held)
-        time.sleep(AFTER_SECONDS)
+        time.sleep(after_seconds)
     watched.after_mib = resident_mib(pid)
     return watched
 
