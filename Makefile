@@ -18,7 +18,7 @@ PYTHON ?= $(shell for name in $(CANDIDATES); do \
 ELSEWHERE := kafka_jars or java or node or go or spark or slow or faults or browser
 MARKS ?= not ($(ELSEWHERE))
 # More processes than processors: tests often wait.
-WORKERS ?= 3
+WORKERS ?= 4
 
 # Says what takes long, and how long it took.
 PROGRESS := sh tools/progress.sh

@@ -4,6 +4,7 @@ import gc
 import os
 import shutil
 import signal
+import sys
 import time
 import warnings
 from collections.abc import Iterator
@@ -15,7 +16,7 @@ import hypothesis
 import pytest
 
 from benchmarks.kafka.node import FLAGS_VARIABLE
-from tests.support import sampling, style
+from tests.support import rewriting, sampling, style
 from tests.support.broker_process import WORKERS_VARIABLE
 from tests.support.fixtures import broker, session_broker, start_broker
 from tests.support.sampling import Share
@@ -34,6 +35,10 @@ hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
 # A shell that runs this in the background has Ctrl-C ignored, and so would every program that tests start and stop by it.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# Modules and brokers that tests start find compiled files, whatever the shell says: to compile all of a broker's takes longer than its start.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 # Here other programs and the machine take part, with time limits of their own: a test that fails is run once more, and pytest
 # counts and names it. Our own code alone gets no second chance.
@@ -70,10 +75,11 @@ def syncs_do_not_wait() -> Iterator[None]:
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_collection() -> Iterator[None]:
+def pytest_collection(session: pytest.Session) -> Iterator[None]:
     """Twelve thousand tests and their modules stay to the end: no look for garbage while they are made, and none among them later."""
     gc.disable()
     try:
+        rewriting.share(session.config)
         return (yield)
     finally:
         gc.freeze()
