@@ -291,18 +291,18 @@ def test_a_member_acknowledges_only_its_own_records():
 
 
 def test_records_in_flight_are_small():
-    """100,000 records that every other time have another state."""
+    """20,000 records that every other time have another state: at most 300 bytes for each."""
     import tracemalloc
 
-    limits = LIMITS._replace(locks=200_000)
+    limits = LIMITS._replace(locks=40_000)
     tracemalloc.start()
     try:
         partition = SharePartition(0)
-        for base in range(0, 100_000, 500):
+        for base in range(0, 20_000, 500):
             partition.acquire("ann", Fetched(base, [(base, base + 499)]), Wish(500, 500), limits, 0.0)
             change = partition.acknowledge("ann", [Acknowledgement(base, base + 499, [2, 3] * 250)], limits, 1.0)
             partition.written(change)
-        assert partition.in_flight == 100_000
-        assert tracemalloc.get_traced_memory()[0] < 30 * 1024 * 1024
+        assert partition.in_flight == 20_000
+        assert tracemalloc.get_traced_memory()[0] < 6 * 1024 * 1024
     finally:
         tracemalloc.stop()
