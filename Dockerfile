@@ -2,9 +2,9 @@
 ARG BASE_IMAGE=python:3.13-slim
 
 FROM ${BASE_IMAGE} AS build
-COPY requirements/runtime.lock /build/runtime.lock
+COPY requirements/store.lock /build/store.lock
 RUN python3 -m venv /opt/horolog \
-    && /opt/horolog/bin/python -m pip install --no-cache-dir --no-deps --require-hashes -r /build/runtime.lock \
+    && /opt/horolog/bin/python -m pip install --no-cache-dir --no-deps --require-hashes -r /build/store.lock \
     && rm -rf /opt/horolog/lib/python3*/site-packages/pip /opt/horolog/lib/python3*/site-packages/pip-* /opt/horolog/bin/pip*
 COPY horolog /opt/horolog/app/horolog
 COPY config/server.properties LICENSE /opt/horolog/app/
@@ -19,7 +19,7 @@ RUN printf '#!/bin/sh\nexec /opt/horolog/bin/python -m horolog.client.cli.main "
     && /opt/horolog/bin/python -m compileall -q /opt/horolog/app
 # The hot path, compiled: where the base has no compiler, apt-get may bring one. Without one the image runs plain Python; COMPILED=0 wants that.
 ARG COMPILED=1
-COPY requirements/compile.lock pyproject.toml /build/
+COPY requirements/runtime.lock requirements/compile.lock pyproject.toml /build/
 COPY tools/compiled.py /build/tools/compiled.py
 RUN if [ "$COMPILED" = 1 ] && { command -v cc || { apt-get update && apt-get install -y --no-install-recommends gcc libc6-dev; }; } >/dev/null; then \
         cp -r /opt/horolog/app/horolog /build/horolog && cd /build && python3 -m venv compiling \

@@ -109,6 +109,7 @@ lock: $(VENV)-lock/uv.stamp
 	$(VENV)-lock/bin/uv pip compile pyproject.toml $(LOCK) $(ARGS) -o requirements/runtime.lock
 	$(VENV)-lock/bin/uv pip compile pyproject.toml $(LOCK) $(ARGS) --extra console -c requirements/runtime.lock -o requirements/console.lock
 	$(VENV)-lock/bin/uv pip compile pyproject.toml $(LOCK) $(ARGS) --group dev -c requirements/runtime.lock -o requirements/dev.lock
+	$(VENV)-lock/bin/uv pip compile pyproject.toml $(LOCK) $(ARGS) --extra store -c requirements/dev.lock -o requirements/store.lock
 	$(VENV)-lock/bin/uv pip compile pyproject.toml $(LOCK) $(ARGS) --extra pipeline --group connect -c requirements/dev.lock -o requirements/pipeline.lock
 	$(VENV)-lock/bin/uv pip compile $(LOCK) $(ARGS) --group fuzz -c requirements/dev.lock -o requirements/fuzz.lock
 	$(VENV)-lock/bin/uv pip compile $(LOCK) $(ARGS) --group compile -c requirements/dev.lock -o requirements/compile.lock

@@ -10,6 +10,7 @@ __all__ = [
     "own_thread",
     "periodic",
     "principal",
+    "store_figures",
     "topic_names",
     "unix_sockets",
 ]

@@ -21,6 +21,7 @@ __all__ = [
     "log_side",
     "mark",
     "members_watch",
+    "metered_requests",
     "names",
     "parallel",
     "peer_login",

@@ -27,7 +27,17 @@ def waits_for_lease(state: BucketState, opening: Opening) -> bool:
 class Leading:
     """`serve` is called with each partition that can be served from now on."""
 
-    def __init__(self, log_side: LogSide, lease: Lease, later: Later, serve: Serve) -> None:
+    def __init__(
+        self,
+        log_side: LogSide,
+        lease: Lease,
+        later: Later,
+        serve: Serve,
+        all_served: Callable[[int, float], None] = lambda _count, _seconds: None,
+    ) -> None:
+        """`all_served` gets how many partitions were opened, and the seconds that this took, once none is left."""
+        self._all_served = all_served
+        self._began_s, self._served_count = 0.0, 0
         self._log_side = log_side
         self._lease = lease
         self._later = later
@@ -38,9 +48,16 @@ class Leading:
     def __repr__(self) -> str:
         return f"<Leading: {len(self._wanted)} partitions are being opened>"
 
+    @property
+    def opening_count(self) -> int:
+        """How many partitions are led and not served yet."""
+        return len(self._wanted)
+
     def open(self, opening: Opening, *, waits: bool) -> None:
         if self._is_over:
             return
+        if not self._wanted:
+            self._began_s, self._served_count = self._lease.now(), 0
         self._wanted[opening.place] = opening
         from_s = self._lease.now() + (self._lease.serves_after_s() if waits else 0)
         self._log_side.open_from(opening, partial(self._opened, opening, from_s))
@@ -65,3 +82,6 @@ class Leading:
             return
         del self._wanted[opening.place]
         self._serve(opening, partition)
+        self._served_count += 1
+        if not self._wanted:
+            self._all_served(self._served_count, self._lease.now() - self._began_s)

@@ -41,9 +41,20 @@ class StoreCluster(Cluster):
         self._bucket_membership = membership
         self._leading: Leading
 
-    def lead_by(self, log_side: LogSide, lease: Lease, later: Later) -> None:
-        """Open partitions through the log's half; before `open`."""
-        self._leading = Leading(log_side, lease, later, self._serve)
+    def lead_by(
+        self,
+        log_side: LogSide,
+        lease: Lease,
+        later: Later,
+        all_served: Callable[[int, float], None] = lambda _count, _seconds: None,
+    ) -> None:
+        """Open partitions through the log's half; before `open`. See `Leading` for `all_served`."""
+        self._leading = Leading(log_side, lease, later, self._serve, all_served)
+
+    @property
+    def opening_count(self) -> int:
+        """How many partitions are led here and not served yet."""
+        return self._leading.opening_count
 
     def open(self, now_ms: int) -> None:
         super().open(now_ms)

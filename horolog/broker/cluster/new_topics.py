@@ -19,6 +19,9 @@ UNSET = -1
 MAX_PARTITIONS_PER_REQUEST = 10_000
 """Partitions that one request may create, the limit of a KRaft controller."""
 
+ACCEPTED_FACTORS = (2, 3)
+"""What `horolog.replication.factor.accept` lets clients ask for."""
+
 MAX_PARTITIONS = 100_000
 """Partitions of this broker; each costs memory and files."""
 
@@ -182,7 +185,7 @@ def partition_count_of(new: NewTopic, settings: Settings, nodes: Collection[int]
     if new.assignments:
         return _assigned_count(new, nodes)
     factor = settings.default_replication_factor if new.replication_factor == UNSET else new.replication_factor
-    if factor != 1:
+    if factor != 1 and not (factor in ACCEPTED_FACTORS and settings.horolog_replication_factor_accept):
         reason = f"one broker keeps one copy of a topic, not {factor}"
         raise ClusterError(ErrorCode.INVALID_REPLICATION_FACTOR, reason)
     if new.partition_count == UNSET:

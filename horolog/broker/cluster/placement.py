@@ -29,6 +29,10 @@ class Endpoints(Protocol):
 
     def advertised(self, listener: str, node: int) -> tuple[str, int]: ...
 
+    def rack(self, node: int, mine: str | None) -> str | None:
+        """The rack of a broker; `mine` is that of this one."""
+        ...
+
 
 class Placement:
     """The brokers of the cluster and the partitions that each of them leads."""
@@ -68,9 +72,10 @@ class Placement:
 
     def brokers(self, listener: str) -> Sequence[Endpoint]:
         """Every live broker, in the order of numbers."""
-        rack = self._cluster.settings.broker_rack
+        mine, endpoints = self._cluster.settings.broker_rack, self._endpoints
         return tuple(
-            Endpoint(node, *self._endpoints.advertised(listener, node), rack) for node in sorted(self.members.live)
+            Endpoint(node, *endpoints.advertised(listener, node), endpoints.rack(node, mine))
+            for node in sorted(self.members.live)
         )
 
     def controller(self) -> int:

@@ -13,5 +13,6 @@ __all__ = [
     "settings",
     "settings_sources",
     "shipped_files",
+    "store_settings",
     "topic_settings",
 ]

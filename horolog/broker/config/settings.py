@@ -33,6 +33,7 @@ from horolog.broker.config.setting_types import (
     string,
     words,
 )
+from horolog.broker.config.store_settings import SharedStoreSettings
 
 CODECS = ("uncompressed", "zstd", "lz4", "snappy", "gzip", "producer")
 TIMESTAMP_TYPES = ("CreateTime", "LogAppendTime")
@@ -69,7 +70,7 @@ class Layers:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Settings(GroupTypeSettings):
+class Settings(SharedStoreSettings):
     # Who and where
     node_id: int = integer(1, "The number of this broker in its cluster; broker.id means the same.", low=0)
     broker_id: int = integer(1, "The older name of node.id.", low=-1)
@@ -621,7 +622,7 @@ def magic_of_release(text: str) -> int | None:
 
 def _table() -> dict[str, Spec]:
     specs = {}
-    apart = [{each.name for each in fields(of)} for of in (GroupTypeSettings, SecuritySettings)]
+    apart = [{each.name for each in fields(of)} for of in (SharedStoreSettings, GroupTypeSettings, SecuritySettings)]
     for each in sorted(fields(Settings), key=lambda one: [one.name in names for names in apart]):
         if each.name != "layers":
             kind, default, sentence, more = each.metadata["row"]

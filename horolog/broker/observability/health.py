@@ -37,6 +37,9 @@ def readiness(broker: Watched) -> Readiness:
     is_full = bool(room) and all(one.is_full for one in room)
     (reasons if is_full else warnings).extend(_scarce(broker, room))
     warnings += kept_damage.warnings(broker.logs)
+    figures = broker.store_figures()
+    if figures is not None:
+        reasons += figures.reasons()
     loading = len(broker.groups.registry.loading)
     if loading:
         reasons.append(f"{loading} partitions of committed offsets are still being read")

@@ -2,6 +2,7 @@
 
 from typing import Protocol
 
+from horolog.broker.base.store_figures import StoreFigures
 from horolog.broker.handlers.context import BrokerView
 from horolog.broker.network.limits import ConnectionLimits
 from horolog.broker.network.listener import Listener
@@ -17,3 +18,7 @@ class Watched(BrokerView, Protocol):
     limits: ConnectionLimits
     tls: TlsListeners
     started_ms: int
+
+    def store_figures(self) -> StoreFigures | None:
+        """What the broker shows of its store; None without one."""
+        ...

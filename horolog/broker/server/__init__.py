@@ -6,5 +6,6 @@ __all__ = [
     "over_store",
     "process",
     "start_notes",
+    "store_report",
     "store_run",
 ]

@@ -70,6 +70,7 @@ from horolog.protocol.errors import ErrorCode
 from horolog.version import __version__
 
 if TYPE_CHECKING:
+    from horolog.broker.base.store_figures import StoreFigures
     from horolog.broker.cluster.membership import Membership
     from horolog.broker.network.conversation import HandshakeFactory
     from horolog.broker.observability.http import MetricsServer
@@ -98,9 +99,11 @@ class AdvertisedEndpoints:
         addresses: dict[str, Address],
         ports: Mapping[str, Mapping[int, int]],
         address_of: Callable[[str, int], tuple[str, int] | None] = lambda _listener, _node: None,
+        rack_of: Callable[[int, str | None], str | None] = lambda _node, mine: mine,
     ) -> None:
         """`ports` of each listener by node: brokers on one host have the same address but for it."""
         self._address_of = address_of
+        self.rack = rack_of
         self._addresses = addresses
         self._ports = ports
 
@@ -144,7 +147,7 @@ class Broker:
         file = ClusterFile(storage, data_dirs[0], lambda: [folder.path for folder in self.logs.folders.usable()])
         membership = process.membership(self.logs, file)
         addresses = advertised_addresses(settings, socket.gethostname())
-        self._endpoints = AdvertisedEndpoints(addresses, process.ports, process.address_of)
+        self._endpoints = AdvertisedEndpoints(addresses, process.ports, process.address_of, process.rack_of)
         self.cluster = process.new_cluster(self.logs.cluster_id, settings, self.logs, file, membership)
         self.placement = Placement(self.cluster, self._endpoints, membership.members)
         self._follow(membership)
@@ -191,6 +194,10 @@ class Broker:
 
     def __repr__(self) -> str:
         return f"<Broker {self.settings.node_id} of {self.cluster!r} on {self.listeners}>"
+
+    def store_figures(self) -> StoreFigures | None:
+        """What this broker shows of its store; None without one."""
+        return self._process.store_figures()
 
     async def start(self) -> None:
         if self.audit is not None:

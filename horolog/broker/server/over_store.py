@@ -25,6 +25,7 @@ from horolog.broker.bucket.handing import Handing
 from horolog.broker.bucket.lease import Lease
 from horolog.broker.bucket.log_side import CACHE_BYTES, Around, BucketLog
 from horolog.broker.bucket.members_watch import MembersWatch, StoreSurroundings
+from horolog.broker.bucket.metered_requests import MeteredRequests
 from horolog.broker.bucket.names import NONCE_SIZE, Wal
 from horolog.broker.bucket.registration import Joined, Registration
 from horolog.broker.bucket.shipped_partition import ShippedPartition
@@ -41,6 +42,7 @@ from horolog.broker.handlers.leased import leased
 from horolog.broker.log.manager import whole
 from horolog.broker.security.peer_access import peer_access
 from horolog.broker.server.process import BrokerProcess, new_listener
+from horolog.broker.server.store_report import Reported, StoreReport
 from horolog.protocol.apis import ApiKey
 
 if TYPE_CHECKING:
@@ -75,6 +77,24 @@ class StoreUse(NamedTuple):
     lease_ms: int = 2_000
     peers_timeout_ms: int = 2_000
     cache_bytes: int = CACHE_BYTES
+    clock_offset_ms: int = 0
+    """How far the store's clock is ahead of this machine's."""
+
+
+def shipping_of(settings: Settings) -> ShippingLimits:
+    return ShippingLimits(
+        settings.horolog_store_flush_ms, settings.horolog_store_flush_bytes, settings.horolog_store_unsafe_bytes
+    )
+
+
+def use_of(settings: Settings) -> StoreUse:
+    """How a broker with these settings uses its store."""
+    return StoreUse(
+        shipping_of(settings),
+        settings.horolog_store_lease_ms,
+        settings.horolog_peers_timeout_ms,
+        settings.horolog_store_cache_bytes,
+    )
 
 
 class OverStore:
@@ -91,7 +111,9 @@ class OverStore:
         self._of_store = of_store
         self._loop = loop
         self._lease = Lease(of_store.lease_ms / 1000)
-        self._access = StoreAccess(store, lambda seconds, done: loop.call_later(seconds, done, None))
+        requests = MeteredRequests(store, self._lease.now)
+        self._access = StoreAccess(requests, lambda seconds, done: loop.call_later(seconds, done, None))
+        self.report = StoreReport(requests, self._access, self._lease, of_store.clock_offset_ms)
         self._journal = StoreJournal(self._access, new_nonce, self._lease.now)
         self._access_to_peers = peer_access(settings)
         self._peers = TcpPeers(self._address, loop, self._access_to_peers)
@@ -125,7 +147,7 @@ class OverStore:
         around = StoreSurroundings(self._access, PeerLinks(self._peers, self._wal_of), self._loop.call_later, new_nonce)
         timeout_s = self._of_store.peers_timeout_ms / 1000
         self._watch = MembersWatch(self._joined.wal, around, self._lease, timeout_s)
-        self._journal.read = self._watch.journal_read
+        self._journal.read = self.report.reading(self._watch.journal_read)
         self._peers.refused = self._watch.refused
         log.info("broker %s has joined cluster %s: its WAL is %s", entry.node, cluster_id, self._joined.wal)
         return self._process(cluster_id)
@@ -148,6 +170,8 @@ class OverStore:
             new_cluster=partial(self._new_cluster, cluster_id),
             handlers={**HANDLERS, ApiKey.BROKER_HEARTBEAT: handler_of(self._watch)},
             address_of=self._advertised,
+            rack_of=self._rack,
+            store_figures=self.report.figures,
         )
 
     def _membership(self, cluster_id: str, _logs: LogManager, _file: ClusterFile) -> BucketMembership:
@@ -184,12 +208,20 @@ class OverStore:
         around = Around(self._loop, broker.clock, new_nonce, lambda: self._of_store.cache_bytes)
         self._log_side = BucketLog(around, self._access, broker.logs, self._safety, self)
         self._log_side.begin(self._joined.wal)
-        self._cluster.lead_by(self._log_side, self._lease, self._loop.call_later)
+        self._cluster.lead_by(self._log_side, self._lease, self._loop.call_later, self.report.all_served)
+        self.report.begin(Reported(lambda: broker.settings, self._safety, self._cluster, self._log_side))
+        broker.settings_watchers.append(self._take)
         self._handing = Handing(self._joined.wal, self._cluster.changes, self._log_side, self._cluster)
         assert isinstance(broker.hand_overs, StoreHandOvers)
         broker.hand_overs.handing = self._handing
         self._balancing = self._loop.call_later(BALANCES_EVERY_S, self._balance)
         broker.dispatcher.go_by(leased(self._lease, broker.dispatcher.gate))
+
+    def _take(self, settings: Settings) -> None:
+        """Use limits that were changed while running."""
+        self._of_store = self._of_store._replace(
+            shipping=shipping_of(settings), cache_bytes=settings.horolog_store_cache_bytes
+        )
 
     def _balance(self) -> None:
         """Give away partitions beyond this broker's share, while all is quiet."""
@@ -232,6 +264,7 @@ class OverStore:
 
     def _fenced(self, successor: Wal | None) -> None:
         self.is_fenced = True
+        self.report.fenced()
         self.successor = None if successor is None else self._state.members.get(successor.node)
         self.ended.set()
 
@@ -247,6 +280,10 @@ class OverStore:
         member = None if node == self._settings.node_id else self._state.members.get(node)
         found = () if member is None else [one for one in member.listeners if one.name == listener]
         return next(((one.host, one.port) for one in found), None)
+
+    def _rack(self, node: int, mine: str | None) -> str | None:
+        member = self._state.members.get(node)
+        return mine if member is None else member.rack
 
     def _probe(self, member: ClusterMember, done: Callable[[bool], None]) -> None:
         """Whether that incarnation of this broker answers at its address."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from horolog.base.clock import Clock
 from horolog.broker.base.own_thread import Beside
+from horolog.broker.base.store_figures import StoreFigures
 from horolog.broker.cluster.cluster import Cluster
 from horolog.broker.cluster.hand_over import HandOvers
 from horolog.broker.cluster.membership import Membership, SoleMember
@@ -91,6 +92,10 @@ class BrokerProcess:
     """The APIs that are served."""
     address_of: Callable[[str, int], tuple[str, int] | None] = lambda _listener, _node: None
     """Where clients of a listener find another broker, if it does not have this broker's host."""
+    rack_of: Callable[[int, str | None], str | None] = lambda _node, mine: mine
+    """The rack of a broker; it gets that of this one."""
+    store_figures: Callable[[], StoreFigures | None] = lambda: None
+    """What this broker shows of its store, if it has one."""
 
 
 def sole(settings: Settings, beside: Beside) -> BrokerProcess:

@@ -30,10 +30,12 @@ from horolog.broker.observability.logs import LogSetup
 from horolog.broker.security.peer_access import peer_access
 from horolog.broker.server import app
 from horolog.broker.server.hot_path import HOT_PATH
-from horolog.broker.server.over_store import OverStore, StoreUse
+from horolog.broker.server.over_store import OverStore, StoreUse, use_of
 from horolog.broker.server.start_notes import notes
 from horolog.stores import start_check
+from horolog.stores.addresses import ways_to
 from horolog.stores.faults import StoreError
+from horolog.stores.opening import open_store
 from horolog.stores.requests import ThreadedRequests
 from horolog.stores.start_check import StoreRefused
 from horolog.version import __version__
@@ -48,6 +50,7 @@ log = logging.getLogger(__name__)
 EXIT_REFUSED = 2
 LEAVES_WITHIN_S = 10.0
 REQUESTS_AT_ONCE = 16
+EXPERIMENTAL = "brokers over a store are experimental: docs/cluster.md says what they do not do yet"
 ASKS_EVERY_S = 2.0
 SAYS_EVERY_S = 60.0
 
@@ -75,6 +78,21 @@ def refuse_settings(settings: Settings) -> None:
     if settings.horolog_read_only:
         raise SettingsError("horolog.read.only", "true", "the folder of a broker over a store is only a copy")
     peer_access(settings)
+
+
+def opened(settings: Settings) -> Store:
+    """The store that the settings name. Raises SettingsError."""
+    url = settings.horolog_store or ""
+    try:
+        store = open_store(url, settings.horolog_store_endpoint or "")
+    except StoreError as error:
+        raise SettingsError("horolog.store", None, str(error)) from None
+    return Store(store, ways_to(store.place))
+
+
+def run_as_set(settings: Settings, warnings: Iterable[str]) -> int:
+    """Run a broker over the store that its settings name; the exit code. Raises SettingsError."""
+    return run(settings, (*warnings, EXPERIMENTAL), opened(settings), use_of(settings))
 
 
 def run(
@@ -107,7 +125,7 @@ def _ended(error: Exception, code: int) -> int:
 
 async def _run(settings: Settings, store: Store, of_store: StoreUse, logs: LogSetup, teller: app.Teller | None) -> int:
     loop = asyncio.get_running_loop()
-    await checked(store.ways, SystemClock())
+    of_store = of_store._replace(clock_offset_ms=await checked(store.ways, SystemClock()))
     requests = ThreadedRequests(store.store, loop.call_soon_threadsafe, REQUESTS_AT_ONCE)
     folders = [os.path.realpath(folder) for folder in settings.data_folders]  # noqa: ASYNC240 - once, before anything runs
     await serve(settings, requests, of_store, logs, teller or app.Announcer(folders))
@@ -151,6 +169,7 @@ class _Serving:
         self._settings, self._store, self._of_store = settings, store, of_store
         self._logs, self._teller = logs, teller
         self._stopped = asyncio.Event()
+        self._fenced_count = 0
         self._storage = RealStorage()
         self._before = store_folder.ended_wal(self._storage, self._folders, socket.gethostname())
 
@@ -163,6 +182,7 @@ class _Serving:
         loop = asyncio.get_running_loop()
         over = self._over = OverStore(self._settings, self._store, self._of_store, loop)
         self._handle_signals()
+        over.report.fenced_count = self._fenced_count
         check = partial(refuse_folders, self._storage, self._folders)
         process = await self._unless_stopped(over.register(self._before, check))
         self._before = over.wal  # which has ended when the next one registers
@@ -171,6 +191,7 @@ class _Serving:
         await app.serve(broker, self._logs, self, over.ended, partial(self._leave, over))
         if over.successor is not None:
             raise TwoOfOneNumber(f"node {self._settings.node_id} runs at {over.successor.host}, too")
+        self._fenced_count = over.report.fenced_count
         return over.is_fenced and not self._stopped.is_set()
 
     def _handle_signals(self) -> None:

@@ -21,6 +21,7 @@ examples:
   horolog serve
   horolog serve --data /var/lib/horolog --listen 0.0.0.0:9092 --set advertised.listeners=PLAINTEXT://host:9092
   horolog serve --config config/server.properties --set log.retention.hours=72
+  horolog serve --data data --listen 127.0.0.1:9101 --set node.id=1 --set horolog.store=s3://bucket/prefix
 """
 
 
@@ -45,6 +46,10 @@ def serve(arguments: argparse.Namespace, environ: Mapping[str, str]) -> int:
     try:
         loaded, warnings = settings.load(arguments.config, environ, flags_of(arguments))
         warnings += readable_secrets(arguments.config)
+        if loaded.horolog_store is not None:
+            from horolog.broker.server.store_run import run_as_set
+
+            return run_as_set(loaded, warnings)
         if loaded.horolog_workers != 1 and (workers := _workers(loaded)) > 1:
             from horolog.broker.workers.supervisor import run as run_workers
 

@@ -46,6 +46,21 @@ def test_a_partition_is_served_once_it_is_open():
     assert (led.served, len(led.leading._wanted)) == ([(new, "partition")], 0)
 
 
+def test_it_says_how_long_it_took_until_all_were_served():
+    led, (_, new) = Led(), opening()
+    done, other = [], new._replace(partition=99)
+    led.leading._all_served = lambda *one: done.append(one)
+    led.leading.open(new, waits=False)
+    led.leading.open(other, waits=False)
+    assert led.leading.opening_count == 2
+    led.schedule.run(until=1)
+    led.log.opening[new.place]()
+    assert done == []
+    led.log.opening[other.place]()
+    assert done == [(2, 1)]
+    assert led.leading.opening_count == 0
+
+
 def test_the_successor_of_a_fenced_broker_loads_and_waits_for_the_end_of_its_lease():
     led, (state, new) = Led(), opening(1)
     assert waits_for_lease(state, new)

@@ -86,6 +86,14 @@ class TestCreating:
         assert refused(machine.start(), **new) == code
         assert not machine.folders
 
+    @pytest.mark.parametrize("factor", [2, 3])
+    def test_copies_are_accepted_where_a_setting_says_so(self, factor):
+        cluster = Machine(horolog_replication_factor_accept="true").start()
+        (topic,) = at_once(cluster.create_topics, [NewTopic("t", 2, factor)])
+        assert topic.partition_count == 2
+        (refusal,) = at_once(cluster.create_topics, [NewTopic("u", 2, 4)])
+        assert refusal.code == ErrorCode.INVALID_REPLICATION_FACTOR
+
     def test_an_assignment_gives_the_count(self, machine):
         cluster = machine.start()
         at_once(cluster.create_topics, [NewTopic("t", assignments={1: [1], 0: [1]})])

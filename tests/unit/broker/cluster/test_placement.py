@@ -15,6 +15,9 @@ class Endpoints:
     def advertised(self, listener, node):
         return f"{listener.lower()}.example", 9100 + node
 
+    def rack(self, node, mine):
+        return "r9" if node == 9 else mine
+
 
 def members_of(crew, node):
     return Members(node, crew.nodes, frozenset(crew.clusters) | {node})

@@ -59,6 +59,7 @@ READ_WHEN_NEEDED = {
     "horolog.acks.all.sync",
     "horolog.delegation.tokens.max",
     "horolog.offsets.commit.sync",
+    "horolog.replication.factor.accept",
     "log.cleaner.dedupe.buffer.size",
     "horolog.log.message.upconversion.enable",
     "log.message.downconversion.enable",
@@ -73,8 +74,9 @@ TESTED_BELOW = {
 
 
 def elsewhere(key):
-    """Bounds on connections, the scrubber and certificates have tests of their own."""
-    return key.startswith(("max.connection", "horolog.scrub", "horolog.connections", "horolog.requests", "ssl."))
+    """Bounds on connections, the scrubber, certificates and stores have tests of their own."""
+    kinds = ("max.connection", "horolog.scrub", "horolog.connections", "horolog.requests", "horolog.store", "ssl.")
+    return key.startswith(kinds)
 
 
 def test_no_dynamic_setting_is_forgotten():

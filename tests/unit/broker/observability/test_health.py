@@ -2,6 +2,7 @@
 
 import pytest
 
+from horolog.broker.base.store_figures import StoreFigures
 from horolog.broker.config.listeners import Address
 from horolog.broker.log.storage import MemoryStorage
 from horolog.broker.observability import health
@@ -31,6 +32,16 @@ async def test_committed_offsets_have_to_be_read_first():
         found = readiness(memory.broker)
         memory.broker.groups.registry.loading = set()
         assert (found.ready, found.reasons) == (False, ["2 partitions of committed offsets are still being read"])
+
+
+async def test_a_store_that_does_not_answer_keeps_clients_away():
+    async with MemoryBroker() as memory:
+        figures = StoreFigures("", True, 1.0, 0.0, 0, 0, 0, 0, 0, 0.0, 0.0, 3, memory.broker.metrics)
+        memory.broker.store_figures = lambda: figures
+        assert readiness(memory.broker).ready
+        memory.broker.store_figures = lambda: figures._replace(lease_left_s=-1.0)
+        found = readiness(memory.broker)
+        assert (found.ready, found.reasons) == (False, ["the store does not answer"])
 
 
 @pytest.mark.parametrize("internal", [False, True])

@@ -8,6 +8,7 @@ import pytest
 
 from horolog.base.clock import SystemClock
 from horolog.broker.base.answers import run
+from horolog.broker.base.store_figures import REQUESTS, TAKEOVERS
 from horolog.broker.bucket.bucket_entries import WalEnded
 from horolog.broker.bucket.names import Wal
 from horolog.broker.bucket.registration import TwoOfOneNumber
@@ -16,7 +17,7 @@ from horolog.broker.cluster.new_topics import NewTopic
 from horolog.broker.config.settings import Layers, from_layers
 from horolog.broker.log.storage import RealStorage
 from horolog.broker.server import app, over_store
-from horolog.broker.server.over_store import OverStore, StoreUse
+from horolog.broker.server.over_store import OverStore, StoreUse, use_of
 from horolog.stores.memory_store import MemoryStore
 from horolog.stores.requests import ThreadedRequests
 from tests.support.waiting import until
@@ -36,7 +37,7 @@ class Brokers:
 
     def __init__(self, folder):
         self.folder, self.store, self.running = folder, MemoryStore(SystemClock()), {}
-        self.requests = []
+        self.requests, self.racks = [], {}
 
     def settings(self, node):
         static = {
@@ -44,6 +45,8 @@ class Brokers:
             "listeners": f"PLAINTEXT://127.0.0.1:{free_port()}",
             "log.dirs": f"{self.folder}/{node}",
         }
+        if node in self.racks:
+            static["broker.rack"] = self.racks[node]
         return from_layers(Layers(static=static))
 
     def new_requests(self):
@@ -81,9 +84,12 @@ class Brokers:
         await until(lambda: len(self.served()) == partitions)
 
 
+def brokers(folder, *nodes):
+    return running(Brokers(folder), *nodes)
+
+
 @contextlib.asynccontextmanager
-async def brokers(folder, *nodes):
-    made = Brokers(folder)
+async def running(made, *nodes):
     try:
         for node in nodes:
             await made.start(node)
@@ -107,6 +113,52 @@ async def test_brokers_are_one_cluster_and_one_that_leaves_gives_all_to_the_othe
         await made.stop(2)
         await until(lambda: set(made.served().values()) == {1} and len(made.served()) == 4)
         assert made[1].nodes == (1,)
+
+
+async def test_what_a_broker_shows_of_its_store(tmp_path, caplog):
+    async with brokers(tmp_path, 1, 2) as made:
+        with caplog.at_level("INFO"):
+            await made.create()
+        over, broker = made.running[1]
+        found = broker.store_figures()
+        assert list(found.reasons()) == []
+        assert (found.fault, found.is_member, found.member_count, found.fenced_count) == ("", True, 2, 0)
+        assert 0 < found.lease_left_s <= OF_STORE.lease_ms / 1000
+        assert found.journal_lag_s < SOON_S
+        assert found.dollars_per_day > 0
+        assert (found.opening_count, found.unsafe_bytes) == (0, 0)
+        ((_, took),) = found.counted.samples(TAKEOVERS)
+        assert sum(took.counts) == 1
+        assert "2 more partitions are served here" in caplog.text
+        assert {labels for labels, _ in found.counted.samples(REQUESTS)} >= {("create", "done"), ("get", "missing")}
+        over._log_side.stop(is_fenced=False)
+        over.is_fenced = True
+        over.report.fenced()
+        after = broker.store_figures()
+        assert (after.is_member, after.fenced_count, after.unmerged_objects) == (False, 1, 0)
+
+
+async def test_clients_are_told_the_rack_of_each_broker(tmp_path):
+    made = Brokers(tmp_path)
+    made.racks = {1: "a", 2: "b"}
+    async with running(made, 1, 2):
+        placement = made.running[1][1].placement
+        await until(lambda: [one.rack for one in placement.brokers("PLAINTEXT")] == ["a", "b"])
+
+
+async def test_limits_change_while_it_runs(tmp_path):
+    async with brokers(tmp_path, 1) as made:
+        over, broker = made.running[1]
+        for watcher in broker.settings_watchers:
+            watcher(broker.settings.with_dynamic({"horolog.store.flush.ms": "7"}, {}))
+        assert over._safety._limits().flush_ms == 7
+
+
+def test_how_a_store_is_used_follows_from_the_settings():
+    assert use_of(from_layers(Layers())) == StoreUse()
+    given = {"horolog.store.lease.ms": "900", "horolog.peers.timeout.ms": "800", "horolog.store.flush.bytes": "2048"}
+    found = use_of(from_layers(Layers(static=given)))
+    assert (found.lease_ms, found.peers_timeout_ms, found.shipping.flush_bytes) == (900, 800, 2048)
 
 
 async def test_a_broker_that_joins_gets_its_share(tmp_path, monkeypatch):

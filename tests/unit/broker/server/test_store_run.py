@@ -18,8 +18,18 @@ from horolog.broker.config.setting_types import SettingsError
 from horolog.broker.config.settings import Layers, from_layers
 from horolog.broker.log.storage import MemoryStorage
 from horolog.broker.server import store_run
-from horolog.broker.server.over_store import OverStore
-from horolog.broker.server.store_run import Store, checked, refuse_folders, refuse_settings, run, serve
+from horolog.broker.server.over_store import OverStore, use_of
+from horolog.broker.server.store_run import (
+    EXPERIMENTAL,
+    Store,
+    checked,
+    opened,
+    refuse_folders,
+    refuse_settings,
+    run,
+    run_as_set,
+    serve,
+)
 from horolog.stores import self_test
 from horolog.stores.faults import StoreError
 from horolog.stores.memory_store import MemoryStore
@@ -246,3 +256,24 @@ def test_a_store_that_refuses_ends_the_start_in_one_line(tmp_path, capsys, monke
         assert line.startswith("horolog: ")
         assert said in line
         assert server.objects == {}
+
+
+def test_the_store_is_the_one_that_the_settings_name(tmp_path):
+    pytest.importorskip("obstore")
+    settings = settings_of(tmp_path, horolog_store=f"file://{tmp_path}/store")
+    store = opened(settings)
+    assert store.store.place.url == f"file://{tmp_path}/store"
+    assert [one.place for one in store.ways] == [store.store.place]
+    with pytest.raises(SettingsError, match=r"horolog.store: s3:/b: s3://BUCKET/FOLDER, gs://"):
+        opened(settings_of(tmp_path, horolog_store="s3:/b"))
+
+
+def test_a_broker_runs_with_the_store_of_its_settings_and_warns(tmp_path, monkeypatch):
+    pytest.importorskip("obstore")
+    runs = []
+    monkeypatch.setattr(store_run, "run", lambda *given: runs.append(given) or 7)
+    settings = settings_of(tmp_path, horolog_store=f"file://{tmp_path}/store")
+    assert run_as_set(settings, ["one"]) == 7
+    ((_, warnings, store, use),) = runs
+    assert (warnings, use) == (("one", EXPERIMENTAL), use_of(settings))
+    assert store.store.place.url.endswith("/store")

@@ -69,6 +69,11 @@ def test_several_workers_are_run_by_their_supervisor(workers, cores, ran, monkey
     assert serve.serve(parse("--set", f"horolog.workers={workers}"), {}) == ran
 
 
+def test_a_store_in_the_settings_asks_for_a_broker_over_it(monkeypatch):
+    monkeypatch.setattr("horolog.broker.server.store_run.run_as_set", lambda loaded, warnings: loaded.horolog_store)
+    assert serve.serve(parse("--set", "horolog.store=s3://b/p", "--set", "horolog.workers=2"), {}) == "s3://b/p"
+
+
 def test_what_several_workers_left_on_a_full_disk_is_served_by_one(monkeypatch):
     def run_alone(loaded, warnings):
         raise NoRoomToMerge("no space left")

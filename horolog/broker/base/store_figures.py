@@ -1,0 +1,103 @@
+"""What a broker over a store shows of itself: the families of its metrics, and one value with what it is like at a moment.
+
+They are known to every broker, so that the catalogue of metrics is one; a broker without a store has no such figures.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from horolog.broker.base.metrics import Described, Kind, Metrics, Samples
+
+GAUGE, COUNTER, HISTOGRAM = Kind.GAUGE, Kind.COUNTER, Kind.HISTOGRAM
+
+REQUESTS = Described(
+    "store_requests_total",
+    COUNTER,
+    "Requests to the object store, by what they are and how they ended.",
+    ("kind", "outcome"),
+)
+SECONDS = Described("store_request_seconds", HISTOGRAM, "Time from such a request to its answer.", ("kind",))
+BYTES = Described("store_bytes_total", COUNTER, "Bytes written to the store and read from it.", ("direction",))
+TAKEOVERS = Described(
+    "store_takeover_seconds",
+    HISTOGRAM,
+    "Time from learning that partitions are led here until clients are served of all of them.",
+    (),
+    (0.1, 0.3, 1.0, 2.0, 3.0, 5.0, 10.0, 30.0, 100.0),
+)
+COUNTED = (REQUESTS, SECONDS, BYTES, TAKEOVERS)
+
+DOLLARS = Described(
+    "store_daily_dollars",
+    GAUGE,
+    "What the requests of the last ten minutes cost in a day, at the prices of the settings; storage is not in it.",
+)
+UNSAFE = Described("store_unsafe_bytes", GAUGE, "Bytes of records that the store does not have yet.")
+UNMERGED_BYTES = Described("store_unmerged_bytes", GAUGE, "Bytes of objects of this broker's WAL that are not merged.")
+UNMERGED = Described("store_unmerged_objects", GAUGE, "Objects of this broker's WAL that are not merged.")
+FENCED = Described("store_fenced_total", COUNTER, "How often other brokers have fenced this process.")
+LEASE = Described(
+    "store_lease_left_seconds", GAUGE, "Time for which this broker may answer its clients; below zero: it refuses them."
+)
+JOURNAL = Described("store_journal_lag_seconds", GAUGE, "Time since the end of the journal was last read.")
+CLOCK = Described(
+    "store_clock_offset_seconds", GAUGE, "How far the store's clock is ahead of this machine's, as found at the start."
+)
+OPENING = Described("store_opening_partitions", GAUGE, "Partitions that are led here and not served yet.")
+MEMBERS = Described("store_member_brokers", GAUGE, "Brokers of the cluster, as this one knows them.")
+GAUGES = (DOLLARS, UNSAFE, UNMERGED_BYTES, UNMERGED, FENCED, LEASE, JOURNAL, CLOCK, OPENING, MEMBERS)
+
+FAMILIES = (*COUNTED, *GAUGES)
+
+
+class StoreFigures(NamedTuple):
+    """A broker over a store at a moment."""
+
+    fault: str
+    """Why the newest request to the store has no answer; empty if it has one."""
+    is_member: bool
+    lease_left_s: float
+    journal_lag_s: float
+    opening_count: int
+    unsafe_bytes: int
+    unmerged_bytes: int
+    unmerged_objects: int
+    fenced_count: int
+    clock_offset_s: float
+    dollars_per_day: float
+    member_count: int
+    counted: Metrics
+
+    def reasons(self) -> Iterator[str]:
+        """Why clients should stay away."""
+        if not self.is_member:
+            yield "other brokers have fenced this one, which registers again"
+        elif self.lease_left_s <= 0:
+            yield f"the store does not answer{': ' if self.fault else ''}{self.fault}"
+        if self.opening_count:
+            yield f"{self.opening_count} partitions are led here and still read from the store"
+
+    def collect(self) -> Iterator[tuple[Described, Samples]]:
+        for family in COUNTED:
+            yield family, list(self.counted.samples(family))
+        values = (
+            self.dollars_per_day,
+            self.unsafe_bytes,
+            self.unmerged_bytes,
+            self.unmerged_objects,
+            self.fenced_count,
+            self.lease_left_s,
+            self.journal_lag_s,
+            self.clock_offset_s,
+            self.opening_count,
+            self.member_count,
+        )
+        for family, value in zip(GAUGES, values, strict=True):
+            yield family, [((), value)]
+
+
+def collect(figures: StoreFigures | None) -> Iterator[tuple[Described, Samples]]:
+    """Every family, without values where there is no store."""
+    yield from ((family, ()) for family in FAMILIES) if figures is None else figures.collect()

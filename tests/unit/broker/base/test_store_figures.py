@@ -1,0 +1,41 @@
+"""What a broker over a store shows of itself."""
+
+import pytest
+
+from horolog.broker.base.metrics import Metrics, lines
+from horolog.broker.base.store_figures import FAMILIES, GAUGES, OPENING, TAKEOVERS, StoreFigures, collect
+
+WELL = StoreFigures("", True, 1.5, 0.2, 0, 10, 20, 3, 1, 0.0, 0.25, 3, Metrics())
+
+
+def test_a_broker_that_serves_has_no_reason_to_keep_clients_away():
+    assert list(WELL.reasons()) == []
+
+
+@pytest.mark.parametrize(
+    ("changed", "reasons"),
+    [
+        ({"is_member": False, "lease_left_s": -1.0}, ["other brokers have fenced this one, which registers again"]),
+        ({"lease_left_s": 0.0}, ["the store does not answer"]),
+        ({"lease_left_s": -1.0, "fault": "s3://b/p: 503"}, ["the store does not answer: s3://b/p: 503"]),
+        ({"fault": "s3://b/p: 503"}, []),
+        ({"opening_count": 7}, ["7 partitions are led here and still read from the store"]),
+    ],
+)
+def test_reasons(changed, reasons):
+    assert list(WELL._replace(**changed).reasons()) == reasons
+
+
+def test_every_family_is_collected_once_with_its_value():
+    metrics = Metrics()
+    metrics.histogram(TAKEOVERS).observe(2.5)
+    found = [(family, list(samples)) for family, samples in collect(WELL._replace(counted=metrics, opening_count=7))]
+    assert [family for family, _ in found] == list(FAMILIES)
+    values = dict(found)
+    assert values[OPENING] == [((), 7)]
+    assert all(len(values[family]) == 1 for family in GAUGES)
+    assert "horolog_store_takeover_seconds_count 1\n" in "".join(lines(TAKEOVERS, values[TAKEOVERS]))
+
+
+def test_a_broker_without_a_store_has_the_families_and_no_values():
+    assert list(collect(None)) == [(family, ()) for family in FAMILIES]
