@@ -7,7 +7,7 @@ import random
 from collections.abc import Sequence
 from typing import Any
 
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from horolog.protocol.messages.fetch import FetchRequest
@@ -146,14 +146,12 @@ def next_offset(data: bytes, otherwise: int) -> int:
     return heads[-1].last_offset + 1 if heads else otherwise
 
 
-@settings(max_examples=150, deadline=None)
 @given(SEEDS)
 @example(1_097_737_845)  # a batch that grows beyond its limit when it is converted
 def test_any_partitions_share_the_limits_by_kafkas_rule(seed: int) -> None:
     asyncio.run(share(seed))
 
 
-@settings(max_examples=150, deadline=None)
 @given(SEEDS)
 def test_every_reader_comes_to_the_end_whatever_the_limits_are(seed: int) -> None:
     asyncio.run(read_to_the_end(seed))

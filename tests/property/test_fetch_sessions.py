@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Sequence
 from typing import Any
 
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from horolog.broker.log.partition import append_marker, log_start
@@ -165,7 +165,6 @@ HIDDEN_AND_THEN_SHOWN = [
 ]
 
 
-@settings(deadline=None, max_examples=120)
 @example(tuple(((name, index), FOLLOW, 2000) for name in TOPICS for index in range(PARTITIONS)), HIDDEN_AND_THEN_SHOWN)
 @given(EVERYTHING, st.lists(st.tuples(FETCHES, CHANGED_BETWEEN), min_size=2, max_size=12))
 def test_the_answer_is_that_of_a_look_at_everything(everything: Any, rounds: list[Any]) -> None:
@@ -185,7 +184,6 @@ def test_the_answer_is_that_of_a_look_at_everything(everything: Any, rounds: lis
     asyncio.run(play())
 
 
-@settings(deadline=None, max_examples=60)
 @given(
     EVERYTHING,
     st.lists(st.one_of(CHANGES, FETCHES), max_size=12),
