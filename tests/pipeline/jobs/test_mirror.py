@@ -1,6 +1,9 @@
 """A mirror holds every record of its topic once, whatever killed it; groups go on there, lose nothing, and read again what was counted."""
 
+import argparse
 import asyncio
+import importlib
+import io
 import json
 import os
 import random
@@ -9,172 +12,51 @@ import subprocess
 import sys
 import threading
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
+from types import SimpleNamespace
 
 import pytest
 
 from benchmarks import kafka
 from horolog.client.admin.admin import Admin
 from horolog.client.consuming.consumer import Consumer
-from horolog.client.producing.produce import build_produce
-from horolog.client.producing.producer import Producer
+from horolog.client.values.errors import KafkaError
 from horolog.client.values.types import TopicPartition
 from horolog.client.wire.client import Client
-from horolog.client.wire.versions import Versioned
+from horolog.commands.console import Console
+from horolog.commands.errors import CommandError, UsageError
+from horolog.pipeline.jobs import mirror_copy, mirror_target
 from horolog.pipeline.jobs.mirror import mirror
+from horolog.pipeline.jobs.mirror_copy import Copied, MirrorFailed, Piece, Progress
+from horolog.pipeline.jobs.mirror_groups import GroupTaken, Moved, Span
 from horolog.pipeline.jobs.mirror_target import MirrorRefused
-from horolog.protocol.apis import ApiKey
-from tests.pipeline import samples
+from horolog.pipeline.jobs.topic_rules import Counts, TopicRules, outlook_of
+from horolog.protocol.errors import ErrorCode
+from tests.pipeline.mirrored_topics import (
+    BASE_MS,
+    CODECS,
+    assert_equal,
+    commit,
+    committed,
+    content,
+    feed,
+    feed_old_formats,
+    made,
+    some_records,
+    without_offsets,
+)
+from tests.pipeline.spark_here import Here
 from tests.support.names import unique
 from tests.support.style import PROJECT
 
-CODECS = (None, "gzip", "snappy", "lz4", "zstd")
-BASE_MS = 1_763_337_600_000
 MINUTE_MS = 60_000
-PARTITIONS = 3
-KEEP = {"retention.ms": "-1"}
+DAY_MS = 86_400_000
 
 
 @pytest.fixture
 def other(start_broker):
     """Cluster B."""
     return start_broker(group__initial__rebalance__delay__ms=0)
-
-
-# -- what the tests do with brokers
-
-
-def made(broker, topic, partitions=PARTITIONS, **settings):
-    configs = KEEP | {name.replace("__", "."): str(value) for name, value in settings.items()}
-
-    async def make():
-        async with Admin(broker.address) as admin:
-            await admin.create_topic(topic, partitions, configs=configs)
-
-    asyncio.run(make())
-    return topic
-
-
-def some_records(count, seed=1, partitions=PARTITIONS):
-    """(partition, key, value, headers, time) of all shapes, times out of order and some of them missing."""
-    rng = random.Random(seed)
-    for number in range(count):
-        headers = [(b"n", b"%d" % number), (b"\xff\xfe", None), (b"", b"")][: rng.randrange(4)]
-        yield (
-            rng.randrange(partitions),
-            rng.choice([None, b"", b"key %d" % number]),
-            rng.choice([None, b"", b"value %d " % number * rng.randrange(1, 9)]),
-            headers,
-            rng.choice([-1, BASE_MS + number * 1000 - rng.randrange(500_000), BASE_MS + number * 1000]),
-        )
-
-
-def feed(broker, topic, records, codec=None, *, abort=False, transactional=False):
-    """Write records, of an aborted transaction if so wanted."""
-
-    class Thrown(Exception):
-        pass
-
-    async def send_all(producer):
-        for partition, key, value, headers, time_ms in records:
-            await producer.send(topic, value, key, headers, time_ms, partition)
-        await producer.flush()
-        if abort:
-            raise Thrown
-
-    async def write():
-        name = unique("writer") if abort or transactional else None
-        async with Producer(broker.address, compression=codec, transactional_id=name, batch_bytes=2000) as producer:
-            if name is None:
-                await send_all(producer)
-                return
-            try:
-                async with producer.transaction():
-                    await send_all(producer)
-            except Thrown:
-                pass
-
-    asyncio.run(write())
-
-
-def feed_old_formats(broker, topic, partition):
-    """Sets of the formats v0 and v1, plain and compressed."""
-
-    async def write():
-        place = TopicPartition(topic, partition)
-        async with Client(broker.address) as client:
-            await client.topic(topic)
-            for magic, version in ((0, 1), (1, 2)):
-                for codec in samples.CODECS[magic]:
-                    records = [
-                        samples.Record(n, BASE_MS + n * 7 if magic else -1, 0, b"k%d" % n, b"old %d" % n, ())
-                        for n in range(20)
-                    ]
-                    data = bytes(samples.encoded(records, magic, codec))
-
-                    def build(_, data=data):
-                        return build_produce(
-                            [(type("Batch", (), {"partition": place})(), data)],
-                            acks=-1,
-                            timeout_ms=10_000,
-                            transactional_id=None,
-                        )
-
-                    answer = await client.request(
-                        Versioned(ApiKey.PRODUCE, build), leader_of=place, at_least=version, at_most=version
-                    )
-                    assert answer.responses[0].partition_responses[0].error_code == 0
-
-    asyncio.run(write())
-
-
-def content(broker, topic):
-    """Of each partition, what readers of committed records see: everything but offsets."""
-
-    async def read():
-        found = {}
-        async with Consumer(broker.address, isolation="read_committed") as consumer:
-            places = [TopicPartition(topic, number) for number in await consumer.client.topic(topic)]
-            consumer.assign(places)
-            for place in places:
-                consumer.seek(place, 0)
-                found[place.partition] = []
-            ends = await consumer.end_offsets(places)
-            while any([await consumer.position(place) < end for place, end in ends.items()]):
-                for each in await consumer.poll(500):
-                    kept = (each.timestamp_ms, each.key, each.value, each.headers)
-                    found[each.partition].append((each.offset, *kept))
-        return found
-
-    return asyncio.run(read())
-
-
-def without_offsets(found):
-    return {partition: [record[1:] for record in records] for partition, records in found.items()}
-
-
-def assert_equal(broker, other, topic):
-    ours, theirs = without_offsets(content(broker, topic)), without_offsets(content(other, topic))
-    assert {number: len(records) for number, records in theirs.items()} == {
-        number: len(records) for number, records in ours.items()
-    }
-    assert theirs == ours
-
-
-def commit(broker, group, offsets):
-    async def write():
-        async with Admin(broker.address) as admin:
-            await admin.alter_group_offsets(group, offsets)
-
-    asyncio.run(write())
-
-
-def committed(broker, group):
-    async def read():
-        async with Admin(broker.address) as admin:
-            return {place: each.offset for place, each in (await admin.group_offsets(group)).items()}
-
-    return asyncio.run(read())
 
 
 @pytest.fixture
@@ -555,3 +437,202 @@ def test_the_function_refuses_and_copies(spark, session_broker, other):
 
 
 # -- pure
+
+PLACE = TopicPartition("t", 0)
+mirror_job = importlib.import_module("horolog.pipeline.jobs.mirror")  # the front has the function
+
+
+def test_a_round_is_a_task_for_each_piece(monkeypatch):
+    monkeypatch.setattr(mirror_copy, "copy", lambda link, piece: Copied(piece.end - piece.start, 10, len(link)))
+    pieces = [Piece(PLACE, 0, 5), Piece(PLACE, 5, 7)]
+    assert mirror_job.run_round(Here(), "link", pieces) == [Copied(5, 10, 4), Copied(2, 10, 4)]
+
+
+@pytest.mark.parametrize(
+    ("losses", "force", "said"),
+    [
+        (None, False, None),
+        ({}, False, None),
+        ({"expired": 1}, True, None),
+        ({"expired": 1}, False, "change the topic's settings, or say --force"),
+        ({"too_late": 1}, True, "change the topic's bounds"),
+    ],
+)
+def test_what_b_refuses_cannot_be_forced(losses, force, said):
+    outlook = None if losses is None else outlook_of(Counts(1, **losses), some_rules())
+    if said is None:
+        mirror_job.refuse_losses(outlook, force=force)
+        return
+    with pytest.raises(MirrorRefused, match=said):
+        mirror_job.refuse_losses(outlook, force=force)
+
+
+def some_rules(**more):
+    return TopicRules(**{"retention_ms": -1, "retention_bytes": -1, "before_max_ms": DAY_MS, "after_max_ms": DAY_MS,
+                         "log_append_time": False, "deletes": True, "partitions": 1, **more})  # fmt: skip
+
+
+class Mirrored(mirror_job._Run):
+    """The command, which says what it does with the clusters in `did`."""
+
+    def __init__(self, monkeypatch, *words):
+        parser = argparse.ArgumentParser()
+        mirror_job.add_arguments(parser)
+        arguments = parser.parse_args(["--from", "a:1", "--to", "b:1", "-t", "t", "--resume-by-time", "1m", *words])
+        self.out, self.err, self.did = io.StringIO(), io.StringIO(), []
+        console = Console(out=self.out, err=self.err, environ={"HOROLOG_TZ": "UTC"}, now_ms=lambda: BASE_MS + 500)
+        clusters = mirror_job.Clusters("a:1", "b:1", "t")
+        super().__init__(clusters, None, arguments, console)
+        self.prepared = mirror_job.Prepared({PLACE: (0, 5)}, True, {"retention.ms": "-1"}, some_rules(), ["g"])
+        self.moves, self.coming = [], []
+        monkeypatch.setattr(mirror_job, "prepare", lambda *_, **named: self.did.append(named) or self.prepared)
+        monkeypatch.setattr(mirror_job, "spark_of", lambda _: nullcontext())
+        monkeypatch.setattr(mirror_job, "look", lambda *_, whatever: None)
+        monkeypatch.setattr(mirror_job, "settle", lambda *_, **__: self.did.append("settled") or {PLACE: (0, 5)})
+        monkeypatch.setattr(mirror_job, "run_round", lambda *_: self.did.append("copied") or [Copied(5, 100, BASE_MS)])
+        monkeypatch.setattr(mirror_job, "news", lambda *_, **__: happen(self.coming))
+        monkeypatch.setattr(mirror_job, "move", lambda *_: happen(self.moves))
+        monkeypatch.setattr(mirror_job, "time", SimpleNamespace(monotonic=time.monotonic, sleep=self.did.append))
+        clusters.known = {PLACE: Progress(0, 0)}
+
+
+def happen(script):
+    """The next of these: the error is raised, the value is returned."""
+    coming = script.pop(0)
+    if isinstance(coming, BaseException):
+        raise coming
+    return coming
+
+
+NOTHING_NEW = {PLACE: (5, 5)}
+PASSING = KafkaError(ErrorCode.NETWORK_EXCEPTION, "gone")
+
+
+def test_a_mirror_that_follows_waits_for_news_and_longer_each_time_that_a_cluster_is_gone(monkeypatch):
+    """After a fault it begins with what was noted; Ctrl-C takes back what was under way, and the groups are moved at the end."""
+    pytest.importorskip("pyspark")
+    run = Mirrored(monkeypatch, "--follow")
+    run.coming = [NOTHING_NEW, PASSING, PASSING, NOTHING_NEW, KeyboardInterrupt()]
+    assert run.run() == 0
+    copied = ["settled", "copied"]
+    assert run.did == [{"create": True, "force": False}, *copied, 1.0, 1.0, *copied, 2.0, *copied, 1.0, "settled"]
+    said = run.err.getvalue()
+    assert "topic t was made on b:1: 1 partitions, retention.ms=-1" in said
+    assert "group g has members on A still" in said
+    assert said.count("trying again in") == 2
+    assert "5 records, 0.0 MB, " in said
+    assert "0.5 s behind" in said
+    assert "ended; what was under way is taken back" in said
+    assert "mirror: 15 records" in run.out.getvalue()
+
+
+def test_a_fault_that_does_not_pass_ends_a_mirror_that_follows(monkeypatch):
+    pytest.importorskip("pyspark")
+    run = Mirrored(monkeypatch, "--follow")
+    run.coming = [KafkaError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)]
+    with pytest.raises(KafkaError):
+        run.run()
+
+
+def moved(**more):
+    return Moved(**{"partition": PLACE, "offset_from": 5, "offset_to": 3, "time_ms": BASE_MS,
+                    "again": Span(2, BASE_MS, None), "gone": 0, "not_mirrored": 0, **more})  # fmt: skip
+
+
+def test_a_group_is_moved_until_it_has_begun_to_commit_on_b(monkeypatch):
+    pytest.importorskip("pyspark")
+    run = Mirrored(monkeypatch, "--follow", "-g", "g")
+    monkeypatch.setattr(mirror_job, "GROUPS_EVERY_SECONDS", 0.0)
+    run.moves = [[moved(gone=1)], GroupTaken("group g commits on B: it is left alone")]
+    run.coming = [NOTHING_NEW, NOTHING_NEW, KeyboardInterrupt()]
+    assert run.run() == 0
+    said, table = run.err.getvalue(), run.out.getvalue().splitlines()
+    assert "it is left alone" in said
+    assert "group g, t-0: 1 offsets that it had not read were gone from A" in said
+    assert table[-1].split()[:5] == ["g", "0", "5", "3", "2"]
+    taken = Mirrored(monkeypatch, "-g", "g")
+    taken.moves = [GroupTaken("group g has gone on where it is to go")]
+    with pytest.raises(GroupTaken):
+        taken.run()
+
+
+def test_what_a_group_loses_is_a_warning():
+    console = Console(err=io.StringIO())
+    mirror_job._warn("g", moved(not_mirrored=4, time_ms=None), console)
+    said = console.err.getvalue()
+    assert "4 records that it has not read lie before --since and are not on B" in said
+    assert "no record up to where it has read has a time" in said
+
+
+@pytest.mark.parametrize(("expired", "code"), [(0, 0), (2, 3)])
+@pytest.mark.parametrize("as_json", [False, True])
+def test_a_dry_run_says_what_would_be_made_and_lost(monkeypatch, expired, code, as_json):
+    run = Mirrored(monkeypatch, "--dry-run")
+    run._console.as_json = as_json
+    outlook = outlook_of(Counts(5, expired=expired), some_rules())
+    monkeypatch.setattr(mirror_job, "look", lambda *_, whatever: outlook if whatever else None)
+    assert run.run() == code
+    assert run.did == [{"create": False, "force": False}]
+    said = run.err.getvalue()
+    assert "topic t would be made on b:1" in said
+    assert "nothing was sent (--dry-run)" in said
+    if as_json:
+        found = json.loads(run.out.getvalue())
+        assert (found["would_create"], found["offsets"], found["expired"]) == (True, {"0": [0, 5]}, expired)
+
+
+def test_what_would_be_lost_is_a_warning_if_it_is_forced(monkeypatch):
+    run = Mirrored(monkeypatch, "--force")
+    monkeypatch.setattr(mirror_job, "look", lambda *_, whatever: outlook_of(Counts(5, expired=2), some_rules()))
+    assert run.run() == 0
+    assert "2 records are older than the topic's retention" in run.err.getvalue()
+
+
+def settled_with(monkeypatch, starts, since=None):
+    """`news` of a topic with these partitions, each of which goes on from the offset that it is known for."""
+    clusters = mirror_job.Clusters("a:1", "b:1", "t")
+    clusters.known = {PLACE: Progress(5, 0)}
+    bounds = {TopicPartition("t", number): SimpleNamespace(last=9) for number in starts}
+    monkeypatch.setattr(mirror_job.Clusters, "ask", lambda *_: bounds)
+    monkeypatch.setattr(mirror_job, "settle", lambda *_, **__: "settled")
+    monkeypatch.setattr(mirror_target, "go_on", lambda place, *_, **__: Progress(starts[place.partition], 0))
+    return mirror_job.news(clusters, force=False)
+
+
+def test_what_is_new_is_copied_and_what_was_not_noted_is_settled_first(monkeypatch):
+    assert settled_with(monkeypatch, {0: 5}) == {PLACE: (5, 9)}
+    assert settled_with(monkeypatch, {0: 6}) == "settled"
+    assert settled_with(monkeypatch, {0: 5, 1: 0}) == "settled"
+
+
+@pytest.mark.parametrize(
+    ("error", "raised", "said"),
+    [
+        (ValueError("'b' is no address"), UsageError, "is no address"),
+        (PASSING, CommandError, "gone"),
+        (MirrorFailed("t-0: B refuses it"), CommandError, "t-0: B refuses it"),
+    ],
+)
+def test_what_ends_the_command_is_one_sentence(monkeypatch, error, raised, said):
+    run = Mirrored(monkeypatch, "--to-config", "/dev/null")
+    run._arguments.security = None
+
+    def fail(*_, **__):
+        raise error
+
+    monkeypatch.setattr(mirror_job, "prepare", fail)
+    with pytest.raises(raised, match=said):
+        mirror_job.run(run._arguments, run._console)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--follow", "--dry-run"), "--dry-run and --follow exclude each other"),
+        (("--since", "2026-01-01..2026-01-02"), "a range has no meaning"),
+    ],
+)
+def test_words_that_exclude_each_other_are_refused(monkeypatch, words, said):
+    run = Mirrored(monkeypatch, *words)
+    with pytest.raises(UsageError, match=said):
+        mirror_job.run(run._arguments, run._console)

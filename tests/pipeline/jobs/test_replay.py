@@ -593,6 +593,7 @@ def test_the_partitions_that_a_table_knows_are_those_of_its_offsets():
 
 def test_segment_files_of_a_store_are_those_of_all_their_topics(tmp_path, monkeypatch):
     """The options of the session's Hadoop are passed on; without a topic and a time everything there is read."""
+    pytest.importorskip("fsspec")
     data, count = log_of(tmp_path, segments=2, batches=2)
     place = Place.of(f"memory://{unique('segments')}")
     store, asked_of = files_of(place), []
