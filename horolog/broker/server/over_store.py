@@ -326,9 +326,11 @@ async def _awaited(begin: Callable[[], Any]) -> Any:
         try:
             result = await begin()
         except Exception as error:  # noqa: BLE001 - whatever it is, the caller gets it
-            outcome.set_exception(error)
+            if not outcome.done():
+                outcome.set_exception(error)
         else:
-            outcome.set_result(result)
+            if not outcome.done():  # the caller may have given up waiting
+                outcome.set_result(result)
 
     run(steps())
     return await outcome

@@ -7,7 +7,7 @@ import socket
 import pytest
 
 from horolog.base.clock import SystemClock
-from horolog.broker.base.answers import run
+from horolog.broker.base.answers import Answer, run
 from horolog.broker.base.store_figures import REQUESTS, TAKEOVERS
 from horolog.broker.bucket.bucket_entries import WalEnded
 from horolog.broker.bucket.names import Wal
@@ -216,3 +216,25 @@ async def test_a_cluster_that_the_caller_refuses_is_not_joined(tmp_path):
         with pytest.raises(LookupError):
             await over.register(check=refuse)
         assert made[1].nodes == (1,)
+
+
+@pytest.mark.parametrize("fault", [None, ValueError("late")])
+def test_steps_that_end_after_the_caller_gave_up_are_no_error(fault):
+    async def begin_and_give_up():
+        late = asyncio.get_running_loop().create_future()
+        errors = []
+        asyncio.get_running_loop().set_exception_handler(lambda _, context: errors.append(context))
+
+        async def steps():
+            await Answer(lambda done: late.add_done_callback(lambda _: done(None)))
+            if fault is not None:
+                raise fault
+
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(over_store._awaited(steps), 0.01)
+        late.set_result(None)
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        return errors
+
+    assert asyncio.run(begin_and_give_up()) == []
