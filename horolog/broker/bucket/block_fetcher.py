@@ -101,9 +101,11 @@ class BlockFetcher:
         return NotHere(f"{wanted.key} is on its way here", path=wanted.key, has_failed=has_failed)
 
     def want_next(self, wanted: Wanted) -> None:
-        """Have a block brought that a reader may want next, unless other things wait."""
+        """Have a block brought that a reader may want next, if nothing has to wait for it."""
         now = self._now()
-        if not self._queue and all(self._lost_now(one, now) is None for one in wanted.blocks()):
+        if len(self._queue) + self._under_way < AT_ONCE and all(
+            self._lost_now(one, now) is None for one in wanted.blocks()
+        ):
             self._ask(wanted, now)
 
     def _lost_now(self, block: Block, now: float) -> str | None:

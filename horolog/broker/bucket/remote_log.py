@@ -1,6 +1,6 @@
 """The log of a segment that lies in the bucket, as a file: it is read in blocks that are brought here and kept.
 
-Each block is held against the seal's sums before it is believed. A reader that goes through the blocks in order has the next one brought
+Each block is held against the seal's sums before it is believed. A reader that goes through the blocks in order has the next ones brought
 before it asks.
 """
 
@@ -14,6 +14,10 @@ from horolog.broker.bucket.block_fetcher import BlockFetcher, Wake, Wanted
 from horolog.broker.bucket.block_ledger import Block
 from horolog.broker.log.integrity import BLOCK_BYTES, BlockSums, blocks_in
 from horolog.broker.log.storage import Buffer, StorageFault, refused
+
+MOST_AHEAD = 4
+SHARE_AHEAD = 16
+"""One reader has no more than this part of the kept blocks brought ahead, but one block at least."""
 
 
 class RemoteLog:
@@ -73,10 +77,14 @@ class RemoteLog:
         return self._fetcher.want(self._wanted(min(before, first), max(until, last)), self._wake)
 
     def _read_ahead(self, number: int) -> None:
-        files, following = self._fetcher.files, Block(self.key, number + 1)
-        is_in_order = number == 0 or Block(self.key, number - 1) in files
-        if is_in_order and self.sums is not None and number + 1 < blocks_in(self.size_bytes) and following not in files:
-            self._fetcher.want_next(self._wanted(number + 1, number + 1))
+        """Have the next blocks brought for a reader that has come here in order: as many as hide the time of a GET."""
+        files, key = self._fetcher.files, self.key
+        if self.sums is None or (number > 0 and Block(key, number - 1) not in files):
+            return
+        count = max(1, min(MOST_AHEAD, files.limit_bytes() // (BLOCK_BYTES * SHARE_AHEAD)))
+        for following in range(number + 1, min(number + 1 + count, blocks_in(self.size_bytes))):
+            if Block(key, following) not in files:
+                self._fetcher.want_next(self._wanted(following, following))
 
     def _wanted(self, first: int, last: int) -> Wanted:
         return Wanted(self.key, first, last, self.size_bytes, self._is_right)

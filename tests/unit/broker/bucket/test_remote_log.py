@@ -91,6 +91,16 @@ def test_a_reader_in_order_finds_the_next_block_here(log, loop, store):
     assert (missed, len(store.ranges)) == (1, 5)
 
 
+def test_where_much_is_kept_several_blocks_come_ahead(log, loop, store):
+    log._fetcher.files.limit_bytes = lambda: 32 * BLOCK_BYTES
+    read(log, loop, 1, 0)
+    loop.advance()
+    assert blocks(store) == [(0, 0), (1, 1), (2, 2)]
+    read(log, loop, 1, BLOCK_BYTES)
+    loop.advance()
+    assert blocks(store)[3:] == [(3, 3)]
+
+
 def test_a_reader_elsewhere_brings_nothing_ahead(log, loop, store):
     read(log, loop, 1, 2 * BLOCK_BYTES)
     loop.advance()
