@@ -76,7 +76,8 @@ async def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
     """Run until a request, a signal, or the end of the parent or the input."""
     from horolog.broker.config.setting_types import SettingsError
     from horolog.testing.control import Control, ControlServer
-    from horolog.testing.embedded import MEMORY, horolog_broker
+    from horolog.testing.embedded import horolog_broker
+    from horolog.testing.runs import MEMORY
 
     ended, parent = asyncio.Event(), os.getppid()  # taken first: the reader of the line may end at once
     try:

@@ -26,6 +26,7 @@ from horolog.testing.fault import Fault
 from horolog.testing.faults import FaultKinds
 from horolog.testing.matching import ExpectationFailed
 from horolog.testing.reading import Seen
+from horolog.testing.runs import AlreadyRunning, NotRunning
 
 log = logging.getLogger(__name__)
 
@@ -37,7 +38,7 @@ KINDS = tuple(name for name in vars(FaultKinds) if name != "arm" and not name.st
 CHECKED: tuple[tuple[type, str, frozenset[str]], ...] = (
     (str, "a text", frozenset({"topic", "client_id", "group", "name"})),
     (int, "a whole number", frozenset({"partition", "partitions", "count", "times", "offset"})),
-    (bool, "true or false", frozenset({"after_work", "committed"})),
+    (bool, "true or false", frozenset({"after_work", "committed", "power_cut"})),
     (dict, "an object", frozenset({"configs", "headers"})),
 )
 JSON_TYPE, TEXT_TYPE = "application/json", "text/plain; charset=utf-8"
@@ -100,6 +101,9 @@ class Control:
             "POST /expect": _command(broker.expect, _found),
             "POST /expect_none": _command(broker.expect_none),
             "POST /expect_committed": _command(broker.expect_committed),
+            "POST /kill": _command(broker.kill),
+            "POST /start": _command(broker.start),
+            "POST /restart": _command(broker.restart),
             "POST /stop": self._stop,
         }
 
@@ -122,7 +126,7 @@ class Control:
         except ClusterError as error:
             unknown = error.code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
             return HTTPStatus.NOT_FOUND if unknown else HTTPStatus.BAD_REQUEST, {"error": str(error)}
-        except (ValueError, TypeError, RefusedSet, StorageFault) as error:
+        except (ValueError, TypeError, NotRunning, AlreadyRunning, RefusedSet, StorageFault) as error:
             return HTTPStatus.BAD_REQUEST, {"error": str(error)}
 
     def _find(self, asked: HttpRequest) -> tuple[Callable[[HttpRequest], Any], HttpRequest]:

@@ -2,35 +2,30 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import NamedTuple, Unpack
 
-from horolog.broker.base.own_thread import AtOnce
 from horolog.broker.cluster.cluster import Created
 from horolog.broker.cluster.new_topics import NewTopic
-from horolog.broker.config.settings import load
-from horolog.broker.log.storage import Storage
 from horolog.broker.on_record.cluster_errors import ClusterError
 from horolog.broker.server.app import Broker
-from horolog.broker.server.process import sole
 from horolog.protocol.errors import ErrorCode
 from horolog.testing import expecting
 from horolog.testing import snapshot as snapshots
 from horolog.testing.clock import BrokerClock, Moment, Span, Watcher
 from horolog.testing.faults import Faults
-from horolog.testing.full_disk import FillableDisk, FillableMemory, Fullness
+from horolog.testing.full_disk import Fullness
 from horolog.testing.matching import Conditions, Wanted
 from horolog.testing.reading import Seen, records_of, topic_named
 from horolog.testing.restoring import restore
+from horolog.testing.runs import MEMORY, BrokerRuns
+from horolog.testing.secured import OPEN, Secured, secured_by
 from horolog.testing.settling import settle
 from horolog.testing.snapshot_files import compare
 
-MEMORY = "memory"
 DEFAULT_WITHIN = "1s"
-FOLDER_IN_MEMORY = "/horolog"
 TEST_SETTINGS: Mapping[str, str] = {
     "listeners": "PLAINTEXT://127.0.0.1:0",
     "group.initial.rebalance.delay.ms": "0",
@@ -52,25 +47,30 @@ class Offsets(NamedTuple):
 class EmbeddedBroker(Watcher):
     """A running broker: `bootstrap` is its address, `clock` its clock, `faults` arms faults, `broker` is the broker itself."""
 
-    def __init__(self, broker: Broker, clock: BrokerClock, fullness: Fullness) -> None:
-        self.broker = broker
+    def __init__(self, runs: BrokerRuns, clock: BrokerClock, fullness: Fullness, secured: Secured = OPEN) -> None:
+        self._runs = runs
+        self._secured = secured
         self.clock = clock
-        self.faults = Faults(broker, fullness)
+        self.faults = Faults(runs.broker, fullness)
+        first = runs.broker.listeners[0]
+        self.host, self.port = first.host, first.port
 
     def __repr__(self) -> str:
         return f"<EmbeddedBroker at {self.bootstrap}>"
 
     @property
-    def host(self) -> str:
-        return self.broker.listeners[0].host
-
-    @property
-    def port(self) -> int:
-        return self.broker.listeners[0].port
+    def broker(self) -> Broker:
+        """The broker itself; each start makes another one. Raises `horolog.testing.runs.NotRunning` while it is down."""
+        return self._runs.broker
 
     @property
     def bootstrap(self) -> str:
         return f"{self.host}:{self.port}"
+
+    @property
+    def client_settings(self) -> dict[str, str]:
+        """What a client of librdkafka needs to connect: address, protocol, authority, name and password."""
+        return {"bootstrap.servers": self.bootstrap, **self._secured.client}
 
     @property
     def addresses(self) -> dict[str, str]:
@@ -95,11 +95,31 @@ class EmbeddedBroker(Watcher):
                 raise outcome
 
     def moved(self, seconds: float) -> None:
-        self.faults.timers.run_due()
-        self.broker.time_has_moved(seconds)
+        if self._runs.is_running:
+            self.faults.timers.run_due()
+            self.broker.time_has_moved(seconds)
 
     async def settle(self) -> None:
-        await settle(self.broker)
+        if self._runs.is_running:
+            await settle(self.broker)
+
+    async def kill(self, *, power_cut: bool = False) -> None:
+        """End the broker as `kill -9` does: connections break, and nothing is written any more.
+
+        `power_cut=True` also loses everything that was not synced, which needs storage in memory. `start()` starts it again.
+        """
+        await self._runs.kill(power_cut=power_cut)
+
+    async def start(self) -> None:
+        """Start again after `kill()`, on the same port and data; armed faults are over."""
+        if not self._runs.is_running:
+            self.faults.forget_all()
+        self.faults.follow(await self._runs.start())
+
+    async def restart(self) -> None:
+        """Stop cleanly, as on SIGTERM, and start again on the same port and data."""
+        await self._runs.stop()
+        await self.start()
 
     def offsets(self, topic: str, partition: int = 0) -> Offsets:
         """A partition's first and next offset, without a client; raises `broker.on_record.cluster_errors.ClusterError`."""
@@ -183,35 +203,29 @@ async def horolog_broker(
     clock: BrokerClock | Moment | None = None,
     storage: str | Path = MEMORY,
     settings: Mapping[str, object] | None = None,
+    security: str | None = None,
     **more: object,
 ) -> AsyncIterator[EmbeddedBroker]:
     """Run a broker for the duration of the block.
 
     `clock` is a BrokerClock, or the time at which one stands still; `storage` is "memory" or a data folder, which is kept. Settings
     are given by name, `settings={"log.retention.ms": 1000}`, or as keywords, `log_retention_ms=1000`. The environment is ignored.
+    `security` is "tls", "sasl" or "sasl_tls": clients then need `client_settings`.
     """
     given = {_key(key): _text(value) for key, value in (*(settings or {}).items(), *more.items())}
-    loaded, _ = load(None, {}, {**TEST_SETTINGS, **given})
     own_clock = clock if isinstance(clock, BrokerClock) else BrokerClock(clock)
     fullness = Fullness()
-    files, folder = _storage(storage, own_clock, fullness)
-    running = Broker(loaded, own_clock, files, [folder], asyncio.get_running_loop(), sole(loaded, AtOnce()))
-    embedded = EmbeddedBroker(running, own_clock, fullness)
+    secured = secured_by(security)
+    runs = BrokerRuns({**TEST_SETTINGS, **secured.broker, **given}, own_clock, storage, fullness)
+    await runs.start()
+    embedded = EmbeddedBroker(runs, own_clock, fullness, secured)
+    own_clock.watchers.append(embedded)
     try:
-        await running.start()
-        own_clock.watchers.append(embedded)
         yield embedded
     finally:
-        if embedded in own_clock.watchers:
-            own_clock.watchers.remove(embedded)
+        own_clock.watchers.remove(embedded)
         embedded.faults.close()
-        await running.stop()
-
-
-def _storage(storage: str | Path, clock: BrokerClock, fullness: Fullness) -> tuple[Storage, str]:
-    if storage == MEMORY:
-        return FillableMemory(lambda: clock.wall_ms() * 1_000_000, fullness), FOLDER_IN_MEMORY
-    return FillableDisk(fullness), str(Path(storage).resolve())
+        await runs.stop()
 
 
 def _key(name: str) -> str:

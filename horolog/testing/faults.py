@@ -89,6 +89,19 @@ class Faults(FaultKinds):
     def __repr__(self) -> str:
         return f"<Faults {self.armed}>"
 
+    def forget_all(self) -> None:
+        """End all faults of a run that is over: the next one starts without any."""
+        for fault in self.armed:
+            fault.is_armed = False
+        self.armed.clear()
+        self.close()
+
+    def follow(self, broker: Broker) -> None:
+        """Apply to the next run of the broker."""
+        self._broker = broker
+        self._base = broker.dispatcher.gate
+        self.timers = LoopTimers(broker.clock, self._loop)
+
     def arm(self, fault: Fault) -> Fault:
         self._numbers += 1
         fault.number = self._numbers

@@ -9,6 +9,7 @@ import errno
 import os
 import re
 from collections.abc import Callable, Sequence
+from copy import deepcopy
 from typing import Any
 
 from horolog.broker.log.storage import Buffer, MemoryStorage, RealFile, RealStorage, fault
@@ -45,6 +46,14 @@ class FillableMemory(MemoryStorage):
     def __init__(self, now_ns: Callable[[], int], fullness: Fullness) -> None:
         super().__init__(now_ns)
         self._fullness = fullness
+
+    def copied(self, *, synced_only: bool = False) -> FillableMemory:
+        """The same files as they are now, without locks; or only what a power cut would leave of them."""
+        found = FillableMemory(self.now_ns, self._fullness)
+        found._root = deepcopy(self._root)
+        if synced_only:
+            found.crash()
+        return found
 
     def check(self, operation: str, path: str) -> None:
         self._check_space_for(operation, path)

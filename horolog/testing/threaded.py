@@ -13,9 +13,10 @@ from typing import Any, Concatenate, ParamSpec, TypeVar, cast
 
 from horolog.broker.server.app import new_event_loop
 from horolog.testing.clock import BrokerClock, Moment, Span, span_ms
-from horolog.testing.embedded import MEMORY, EmbeddedBroker, horolog_broker
+from horolog.testing.embedded import EmbeddedBroker, horolog_broker
 from horolog.testing.fault import Fault
 from horolog.testing.faults import FaultKinds, Faults
+from horolog.testing.runs import MEMORY
 
 TIMEOUT_S = 30.0
 
@@ -109,6 +110,9 @@ class ThreadedBroker:
     snapshot = _called(EmbeddedBroker.snapshot)
     restore = _awaited(EmbeddedBroker.restore)
     expect_snapshot = _called(EmbeddedBroker.expect_snapshot)
+    kill = _awaited(EmbeddedBroker.kill)
+    start = _awaited(EmbeddedBroker.start)
+    restart = _awaited(EmbeddedBroker.restart)
 
     def __init__(self, embedded: EmbeddedBroker, loop: asyncio.AbstractEventLoop) -> None:
         self._embedded = embedded
@@ -117,6 +121,7 @@ class ThreadedBroker:
         self.port = embedded.port
         self.bootstrap = embedded.bootstrap
         self.addresses = embedded.addresses
+        self.client_settings = embedded.client_settings
         self.http = embedded.http
         self.clock = ThreadedClock(embedded.clock, self._wait)
         self.faults = ThreadedFaults(embedded.faults, self._call)
@@ -143,6 +148,7 @@ def broker_in_thread(
     clock: BrokerClock | Moment | None = None,
     storage: str | Path = MEMORY,
     settings: Mapping[str, object] | None = None,
+    security: str | None = None,
     **more: object,
 ) -> Iterator[ThreadedBroker]:
     """Like `horolog_broker`, with its own event loop and thread."""
@@ -150,7 +156,8 @@ def broker_in_thread(
     stop: Future[None] = Future()
 
     async def serve() -> None:
-        async with horolog_broker(clock=clock, storage=storage, settings=settings, **more) as embedded:
+        running = horolog_broker(clock=clock, storage=storage, settings=settings, security=security, **more)
+        async with running as embedded:
             loop = asyncio.get_running_loop()
             started.set_result(ThreadedBroker(embedded, loop))
             await asyncio.wrap_future(stop)

@@ -141,6 +141,10 @@ class Listener:
                 connection.close()
                 self.forget(connection)
 
+    def cut(self) -> None:
+        """Close every connection at once, whatever its peer still waits for."""
+        self._close_connections()
+
     def _close_connections(self) -> None:
         for connection in list(self._connections):
             connection.close()

@@ -196,3 +196,14 @@ def test_answers_have_their_lengths():
     assert encoded(__import__("http").HTTPStatus.OK, Text("ä")).endswith(b"\r\n\r\n\xc3\xa4")
     assert b"Content-Length: 3\r\n" in encoded(__import__("http").HTTPStatus.OK, {})
     assert HttpRequest("GET", "/", {}, {}, b" ").arguments() == {}
+
+
+async def test_the_broker_is_killed_started_and_restarted(asking):
+    await produce(asking, b"one")
+    assert await asking.ask("POST", "/kill", {"power_cut": True}) == (200, {})
+    assert await asking.error("GET", "/topics") == (400, "the broker is down: start() starts it again")
+    assert (await asking.ask("POST", "/clock/advance", {"by": "1s"}))[0] == 200
+    assert await asking.ask("POST", "/start") == (200, {})
+    assert (await asking.error("POST", "/start"))[0] == 400
+    assert await asking.ask("POST", "/restart") == (200, {})
+    assert await asking.ask("GET", "/topics") == (200, {"orders": 2})

@@ -220,3 +220,15 @@ async def test_metrics_are_scraped_over_tls_with_a_token(tmp_path):
                 assert (answer.code, answer.read()) == (401, b"401 Unauthorized\n")
         with pytest.raises(urllib.error.URLError, match="certificate verify failed"):
             await asyncio.to_thread(scrape, broker.http, "the token", ssl.create_default_context())
+
+
+async def test_it_is_killed_and_started_and_its_clock_moves_meanwhile():
+    async with horolog_broker(clock=T0) as broker:
+        port = broker.port
+        assert broker.client_settings == {"bootstrap.servers": broker.bootstrap}
+        await broker.kill()
+        await broker.clock.advance(seconds=5)
+        await broker.start()
+        await broker.clock.advance(seconds=5)
+        await broker.restart()
+        assert (broker.port, broker.clock.wall_ms()) == (port, T0 + 10_000)

@@ -237,3 +237,11 @@ async def test_a_broker_stops_while_its_disk_is_full():
         broker.faults.end(spent)
         assert fault.is_armed
         assert broker.faults.armed == [fault]
+
+
+def test_faults_of_a_run_end_before_the_next_one_starts(broker):
+    fault = broker.faults.disk_full()
+    broker.kill()
+    broker.start()
+    assert (fault.is_armed, broker.faults.armed) == (False, [])
+    broker.create_topic("later")

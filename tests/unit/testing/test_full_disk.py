@@ -60,3 +60,17 @@ def test_the_whole_disk_is_full(disk):
     assert (file.pread(1, 0), file.size()) == (b"x", 10)
     file.close()
     storage.remove(f"{root}/kept")
+
+
+def test_a_copy_in_memory_has_everything_or_what_was_synced():
+    disk = FillableMemory(lambda: 0, Fullness())
+    disk.make_dir("/d")
+    disk.sync_dir("/")
+    file = disk.create("/d/f")
+    file.pwritev([b"synced"], 0)
+    file.datasync()
+    disk.sync_dir("/d")
+    file.pwritev([b", written"], 6)
+    whole, rest = disk.copied(), disk.copied(synced_only=True)
+    file.pwritev([b"X"], 0)
+    assert (whole.read_all("/d/f"), rest.read_all("/d/f")) == (b"synced, written", b"synced")
