@@ -25,6 +25,7 @@ __all__ = [
     "names",
     "parallel",
     "peer_login",
+    "prefix_contents",
     "registration",
     "remote_files",
     "remote_front",

@@ -1,11 +1,17 @@
-"""`horolog store`: object stores that brokers share. `check` says whether one keeps what they rest on."""
+"""`horolog store`: object stores that brokers share. `check` tests whether one keeps two brokers apart, `ls` and `du` show its content."""
+
+from __future__ import annotations
 
 import argparse
+from typing import TYPE_CHECKING, Any
 
 from horolog.commands.arguments import Parser, add_output, describe, positive_number
 from horolog.commands.console import Console
 from horolog.commands.errors import UsageError
 from horolog.commands.exit_codes import ExitCode
+
+if TYPE_CHECKING:
+    from horolog.stores.bucket_store import BucketStore
 
 _WRITERS = 20
 _KEYS = 50
@@ -29,24 +35,140 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "horolog store check s3://bucket/prefix",
         "horolog store check s3://bucket/prefix --endpoint http://127.0.0.1:7070 -o json",
     )
-    check.add_argument("url", metavar="URL", help="s3://BUCKET/PREFIX, gs://, az:// or file:///FOLDER")
-    check.add_argument("--endpoint", default="", metavar="URL", help="of an S3 that is not Amazon's")
+    _add_place(check)
     check.add_argument("--writers", type=positive_number, default=_WRITERS, help=f"at a time for each key ({_WRITERS})")
     check.add_argument("--keys", type=positive_number, default=_KEYS, help=f"to create ({_KEYS})")
     add_output(check)
+    _configure_contents(actions)
+
+
+def _configure_contents(actions: Any) -> None:
+    ls = actions.add_parser("ls", help="show the brokers, topics and leaders of the cluster in a store")
+    text = "Show the brokers of the cluster at URL, and its topics with their leaders, as the journal in the store has them."
+    describe(ls, text, "horolog store ls s3://bucket/prefix")
+    du = actions.add_parser("du", help="show how much lies in a store, by kind")
+    text = "List all objects at URL, and show how many there are of each kind, and their bytes."
+    describe(du, text, "horolog store du s3://bucket/prefix")
+    policy = actions.add_parser("policy", help="print a bucket policy that refuses writes which could overwrite")
+    text = "Print a policy for the bucket of URL, in Amazon's form: it refuses every write there without If-None-Match."
+    describe(policy, text, "horolog store policy s3://bucket/prefix")
+    for one in (ls, du, policy):
+        _add_place(one)
+        add_output(one)
+
+
+def _add_place(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("url", metavar="URL", help="s3://BUCKET/PREFIX, gs://, az:// or file:///FOLDER")
+    parser.add_argument("--endpoint", default="", metavar="URL", help="of an S3 that is not Amazon's")
 
 
 def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
-    from horolog.base.clock import SystemClock
-    from horolog.stores import addresses, opening, self_test
+    from horolog.stores import opening
     from horolog.stores.faults import StoreError
 
-    if arguments.writers > _MAX_WRITERS:
-        raise UsageError(f"--writers is at most {_MAX_WRITERS}")
     try:
         store = opening.open_store(arguments.url, arguments.endpoint, console.environ)
     except StoreError as error:
         raise UsageError(str(error)) from None
+    if arguments.action == "check":
+        return _check(store, arguments, console)
+    if arguments.action == "policy":
+        return _print_policy(store, console)
+    return _show_contents(store, arguments.action, console)
+
+
+def _print_policy(store: BucketStore, console: Console) -> ExitCode:
+    if store.place.root.partition("://")[0] != "s3":
+        raise UsageError(f"{store.place.url}: a policy of this form is for s3://BUCKET/PREFIX")
+    console.json(policy_of(store.place.bucket, store.place.folder))
+    return ExitCode.OK
+
+
+def policy_of(bucket: str, folder: str) -> dict[str, Any]:
+    """A bucket policy in Amazon's form."""
+    refused = {
+        "Sid": "HorologCreatesOnly",
+        "Effect": "Deny",
+        "Principal": "*",
+        "Action": "s3:PutObject",
+        "Resource": f"arn:aws:s3:::{bucket}/{folder}/*" if folder else f"arn:aws:s3:::{bucket}/*",
+        "Condition": {"Null": {"s3:if-none-match": "true"}},
+    }
+    return {"Version": "2012-10-17", "Statement": [refused]}
+
+
+def _show_contents(store: BucketStore, action: str, console: Console) -> ExitCode:
+    from horolog.broker.bucket.sealed_lines import FormatError
+    from horolog.stores.faults import StoreError
+
+    try:
+        return _amounts(store, console) if action == "du" else _cluster(store, console)
+    except (StoreError, FormatError) as error:
+        console.error(str(error))
+        return ExitCode.FAILED
+
+
+def _amounts(store: BucketStore, console: Console) -> ExitCode:
+    from horolog.broker.bucket.prefix_contents import Amount, amounts
+
+    found = amounts(store.list())
+    if console.as_json:
+        console.json([one._asdict() for one in found])
+        return ExitCode.OK
+    total = Amount("all", sum(one.objects for one in found), sum(one.size_bytes for one in found))
+    console.table(("what", "objects", "bytes"), [*found, total])
+    return ExitCode.OK
+
+
+def _cluster(store: BucketStore, console: Console) -> ExitCode:
+    from horolog.broker.bucket.prefix_contents import found_in
+
+    found = found_in(store)
+    if found is None:
+        console.error(f"{store.place.url}: no broker has used this place")
+        return ExitCode.FAILED
+    state = found.state
+    brokers = [
+        (
+            node,
+            one.host,
+            ",".join(f"{at.name}://{at.host}:{at.port}" for at in one.listeners),
+            one.rack,
+            len(state.led_by(node)),
+        )
+        for node, one in sorted(state.members.items())
+    ]
+    partitions = [
+        (name, index, state.leader(topic.id, index), state.epoch(topic.id, index))
+        for name, topic in sorted(state.topics.items())
+        for index in range(topic.partition_count)
+    ]
+    of_brokers, of_partitions = (
+        ("broker", "host", "listeners", "rack", "leads"),
+        ("topic", "partition", "leader", "epoch"),
+    )
+    if console.as_json:
+        console.json(
+            {
+                "cluster_id": found.cluster_id,
+                "journal_entries": state.number,
+                "brokers": [dict(zip(of_brokers, one, strict=True)) for one in brokers],
+                "partitions": [dict(zip(of_partitions, one, strict=True)) for one in partitions],
+            }
+        )
+        return ExitCode.OK
+    console.print(f"cluster {found.cluster_id}, {state.number} entries in its journal")
+    console.table(of_brokers, brokers)
+    console.table(of_partitions, partitions)
+    return ExitCode.OK
+
+
+def _check(store: BucketStore, arguments: argparse.Namespace, console: Console) -> ExitCode:
+    from horolog.base.clock import SystemClock
+    from horolog.stores import addresses, self_test
+
+    if arguments.writers > _MAX_WRITERS:
+        raise UsageError(f"--writers is at most {_MAX_WRITERS}")
     faults = 0
     others = addresses.ways_to(store.place)[1:]
     for finding in self_test.self_test(store, SystemClock(), arguments.writers, arguments.keys, others):

@@ -1,11 +1,23 @@
-"""`horolog store check`: what it prints, and its exit codes."""
+"""`horolog store`: what its actions print, and their exit codes."""
+
+import json
 
 import pytest
 
 pytest.importorskip("obstore")
 
+from horolog.broker.bucket.bucket_entries import BrokerRegistered
+from horolog.broker.bucket.bucket_state import MemberListener
+from horolog.broker.bucket.journal_objects import NumberedEntry, encode_founding, encode_log_entry
+from horolog.broker.bucket.names import LOG, key
+from horolog.broker.cluster.cluster_state import TopicsCreated
+from horolog.broker.on_record.cluster_file import StoredTopic
+from horolog.client.cli import store
+from horolog.stores.opening import open_store
 from tests.support.command import run_typed
 from tests.support.hostile_store import ENVIRONMENT, Habit, serving
+
+NONCE = b"n" * 16
 
 
 @pytest.fixture
@@ -52,3 +64,60 @@ def test_arguments_that_make_no_sense(check, arguments, said):
     ended = check(*arguments)
     assert ended.code == 2
     assert said in ended.err
+
+
+@pytest.fixture
+def shared(tmp_path):
+    """A folder with the journal of two brokers and a topic."""
+    place = open_store(f"file://{tmp_path}")
+    listener = (MemberListener("PLAINTEXT", "PLAINTEXT", "h", 9092),)
+    entries = [BrokerRegistered(1, "machine1", listener, "r1"), BrokerRegistered(2, "machine2", listener)]
+    entries.append(TopicsCreated((StoredTopic("t", bytes(16), 2, {}, {}),)))
+    place.create(key(LOG, 0), encode_founding("c1", NONCE))
+    for number, entry in enumerate(entries, 1):
+        place.create(key(LOG, number), encode_log_entry(NumberedEntry(number, entry, NONCE)))
+    return f"file://{tmp_path}"
+
+
+def test_the_cluster_in_a_store(shared, capsys):
+    said = run_typed(capsys, "store", "ls", shared)
+    assert said.code == 0
+    assert said.out.splitlines()[0] == "cluster c1, 3 entries in its journal"
+    assert "machine2" in said.out
+    found = json.loads(run_typed(capsys, "store", "ls", shared, "-o", "json").out)
+    assert found["brokers"][0]["listeners"] == "PLAINTEXT://h:9092"
+    assert [one["rack"] for one in found["brokers"]] == ["r1", None]
+    assert sum(one["leads"] for one in found["brokers"]) == len(found["partitions"]) == 2
+
+
+def test_how_much_lies_in_a_store(shared, capsys):
+    said = run_typed(capsys, "store", "du", shared)
+    assert (said.code, [line.split()[:2] for line in said.out.splitlines()[1:]]) == (
+        0,
+        [["journal", "4"], ["all", "4"]],
+    )
+    (found,) = json.loads(run_typed(capsys, "store", "du", shared, "-o", "json").out)
+    assert (found["kind"], found["objects"]) == ("journal", 4)
+
+
+def test_a_place_without_a_cluster(tmp_path, capsys):
+    said = run_typed(capsys, "store", "ls", f"file://{tmp_path}")
+    assert said.code == 1
+    assert "no broker has used this place" in said.err
+
+
+def test_a_journal_that_cannot_be_read(shared, tmp_path, capsys):
+    (tmp_path / key(LOG, 3)).write_bytes(b"of another program")
+    assert run_typed(capsys, "store", "ls", shared).code == 1
+
+
+def test_a_policy_denies_what_could_overwrite(capsys):
+    said = run_typed(capsys, "store", "policy", "s3://lake/f")
+    (statement,) = json.loads(said.out)["Statement"]
+    assert (statement["Effect"], statement["Action"], statement["Resource"]) == (
+        "Deny",
+        "s3:PutObject",
+        "arn:aws:s3:::lake/f/*",
+    )
+    assert store.policy_of("lake", "")["Statement"][0]["Resource"] == "arn:aws:s3:::lake/*"
+    assert run_typed(capsys, "store", "policy", "gs://lake/f").code == 2

@@ -1,0 +1,77 @@
+"""The content of a prefix that brokers share, read without being one of them: the state of the cluster, and the amount of each kind."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from horolog.broker.bucket.bucket_state import BucketState
+from horolog.broker.bucket.journal_objects import decode_founding, decode_log_entry, decode_snapshot
+from horolog.broker.bucket.names import LOG, SNAPSHOTS, key, number_of
+from horolog.stores.object_store import ObjectStore, Stored
+
+KINDS = {
+    LOG: "journal",
+    SNAPSHOTS: "snapshots of the journal",
+    "wal": "write-ahead logs",
+    "merged": "merged write-ahead logs",
+    "mark": "marks",
+    "manifest": "manifests",
+    "data": "segments",
+    "check": "tests of the store",
+}
+OTHER = "of other programs"
+
+
+class Amount(NamedTuple):
+    """How much there is of one kind of object."""
+
+    kind: str
+    objects: int
+    size_bytes: int
+
+
+class FoundCluster(NamedTuple):
+    """A cluster as its journal has it."""
+
+    cluster_id: str
+    state: BucketState
+
+
+def amounts(objects: Iterable[Stored]) -> list[Amount]:
+    """What lies in a prefix, in the order of `KINDS`; kinds without an object are left out."""
+    found: dict[str, list[int]] = {kind: [] for kind in (*KINDS.values(), OTHER)}
+    for one in objects:
+        found[kind_of(one.key)].append(one.size_bytes)
+    return [Amount(kind, len(sizes), sum(sizes)) for kind, sizes in found.items() if sizes]
+
+
+def kind_of(name: str) -> str:
+    return next((kind for folder, kind in KINDS.items() if name.startswith(f"{folder}/")), OTHER)
+
+
+def found_in(store: ObjectStore) -> FoundCluster | None:
+    """The cluster of a prefix; None if no broker has used it. Raises StoreError and FormatError."""
+    founding = _read(store, key(LOG, 0))
+    if founding is None:
+        return None
+    state = next(_snapshots(store), BucketState())
+    while (data := _read(store, key(LOG, state.number + 1))) is not None:
+        state = state.apply(decode_log_entry(data, state.number + 1).entry)
+    return FoundCluster(decode_founding(founding), state)
+
+
+def _snapshots(store: ObjectStore) -> Iterator[BucketState]:
+    """The newest first."""
+    numbers = [number_of(one.key) for one in store.list(SNAPSHOTS)]
+    for number in sorted((one for one in numbers if one is not None), reverse=True):
+        data = _read(store, key(SNAPSHOTS, number))
+        if data is not None:
+            yield decode_snapshot(data, number)
+
+
+def _read(store: ObjectStore, name: str) -> bytes | None:
+    try:
+        return store.get(name)
+    except FileNotFoundError:
+        return None
