@@ -20,7 +20,7 @@ BANNED = re.compile(
 rewrites (after a failed sync), retries and corrects, and `doctor` repairs.
 """
 HIDDEN_SUBJECT = re.compile(
-    r"\b(?:whoever|nobody|somebody|is told|tells|tell (?:it|nothing)|by whom|is said|of a Kafka|a horolog|he may|who he is|as ever)\b",
+    r"\b(?:whoever|made anew|answered with nothing|who is over|where it has one|nobody|somebody|is told|tells|tell (?:it|nothing)|by whom|is said|of a Kafka|a horolog|he may|who he is|as ever)\b",
     re.IGNORECASE,
 )
 """In pages for users the broker reports, a client learns, and the reader is `you`."""
