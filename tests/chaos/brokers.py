@@ -71,7 +71,7 @@ class Brokers:
             self.ended(node, code)
 
     def ended(self, node: int, code: int) -> None:
-        if code:
+        if code not in {0, -signal.SIGTERM}:  # the signal may come before there is a handler
             self.problems.append(f"broker {node} ended with {code}")
 
     def pause(self, node: int) -> None:

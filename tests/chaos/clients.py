@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -32,6 +33,8 @@ class Chaos:
     """What the clients share."""
 
     soak: Soak
+    log: logging.Logger
+    """Takes what a client's library says of its sequences: why it began a new epoch, if records are there twice."""
     observed: Observations = field(default_factory=Observations)
 
     def settings(self) -> dict[str, object]:
@@ -47,7 +50,7 @@ def timed_producer(chaos: Chaos, name: str) -> None:
     while not soak.stop.is_set():
         errors: list[KafkaError] = []
         how = {"enable.idempotence": True, "linger.ms": 0, "message.timeout.ms": 600_000, "error_cb": errors.append}
-        producer = Producer({**chaos.settings(), **how})
+        producer = Producer({**chaos.settings(), **how, "log_level": 7, "debug": "eos"}, logger=chaos.log)
         while not soak.stop.is_set() and not any(error.fatal() for error in errors):
             if len(producer) < MAX_IN_QUEUE:
                 _send_timed(chaos, producer, name, chance.randrange(soak.partitions))
@@ -109,6 +112,8 @@ def member(chaos: Chaos, name: str, group: str) -> None:
             elif error.fatal():
                 soak.harmed(name, error)
                 return
+            else:
+                soak.count(f"{name}: {error.name()}")
         if chance.random() < COMMIT_SHARE:
             _commit(chaos, consumer, group)
     consumer.close()
@@ -127,8 +132,8 @@ def _commit(chaos: Chaos, consumer: Consumer, group: str) -> None:
     began = time.monotonic()
     try:
         places = consumer.commit(asynchronous=False) or []
-    except KafkaException:
-        chaos.soak.count("commits refused")
+    except KafkaException as error:
+        chaos.soak.count(f"commits refused: {error.args[0].name()}")
         return
     _note_positions(chaos, group, began, places)
     chaos.soak.count(f"{group}: commits")
@@ -164,8 +169,8 @@ def watcher(chaos: Chaos, name: str) -> None:
     while not soak.stop.wait(PAUSE_S):
         try:
             chance.choice(questions)()
-        except KafkaException:
-            soak.count("questions without an answer")
+        except KafkaException as error:
+            soak.count(f"questions without an answer: {error.args[0].name()}")
     for one in groups.values():
         one.close()
 

@@ -6,6 +6,8 @@ import logging
 import threading
 import time
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from statistics import median
 from typing import NamedTuple
@@ -48,7 +50,12 @@ def run(folder: Path, seconds: float, seed: int, events: list[Event] | None = No
 def against(brokers: Brokers, events: list[Event], seed: int) -> tuple[Counter[str], list[str]]:
     """The same against any brokers: what was done, and what was wrong."""
     create_topics(brokers.servers, PARTITIONS, TOPICS, brokers.replication_factor)
-    chaos = Chaos(Soak(brokers.servers, seed, PARTITIONS))
+    with log_of_clients(brokers.folder / "log-clients") as log:
+        return under(brokers, events, Chaos(Soak(brokers.servers, seed, PARTITIONS), log))
+
+
+def under(brokers: Brokers, events: list[Event], chaos: Chaos) -> tuple[Counter[str], list[str]]:
+    """Clients at work under these events, and what they counted."""
     threads = threads_of(chaos.soak, clients.jobs(chaos))
     for thread in threads:
         thread.start()
@@ -62,6 +69,20 @@ def against(brokers: Brokers, events: list[Event], seed: int) -> tuple[Counter[s
             thread.join(WAIT_SECONDS)
     stuck += [f"stuck: {thread.name} did not end" for thread in threads if thread.is_alive()]
     return clients.progress(chaos) + Counter(chaos.soak.counts), [*stuck, *wrongs(brokers, chaos)]
+
+
+@contextmanager
+def log_of_clients(path: Path) -> Iterator[logging.Logger]:
+    log = logging.getLogger("tests.chaos.clients")
+    log.propagate = False
+    handler = logging.FileHandler(path)
+    handler.setFormatter(logging.Formatter("%(asctime)s %(message)s"))
+    log.addHandler(handler)
+    try:
+        yield log
+    finally:
+        log.removeHandler(handler)
+        handler.close()
 
 
 def carry_out(brokers: Brokers, events: list[Event]) -> None:
