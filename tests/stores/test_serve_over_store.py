@@ -13,8 +13,9 @@ pytest.importorskip("confluent_kafka")
 
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from tests.stores.test_three_brokers import QUIET, WITHIN_S, free_port, wait_for
+from tests.stores.test_three_brokers import QUIET, WITHIN_S, free_port
 from tests.support.style import PROJECT
+from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.slow
 
@@ -70,7 +71,7 @@ def test_two_processes_with_a_store_are_one_cluster(tmp_path):
         assert {(node.id, node.rack) for node in found} == {(1, "rack1"), (2, "rack2")}
         leaders = {one.leader for one in admin.list_topics("t", timeout=WITHIN_S).topics["t"].partitions.values()}
         assert leaders == {1, 2}
-        wait_for(lambda: first.is_ready() and second.is_ready())
+        wait_until(lambda: first.is_ready() and second.is_ready(), pause_s=0.05)
         metrics = second.get("/metrics")
         assert "\nhorolog_store_member_brokers 2\n" in metrics
         assert '\nhorolog_store_requests_total{kind="create",outcome="done"} ' in metrics
@@ -78,7 +79,7 @@ def test_two_processes_with_a_store_are_one_cluster(tmp_path):
         code, said = brokers.pop().stop()
         assert code == 0
         assert "experimental" in said
-        wait_for(lambda: "\nhorolog_store_member_brokers 1\n" in first.get("/metrics"))
+        wait_until(lambda: "\nhorolog_store_member_brokers 1\n" in first.get("/metrics"), pause_s=0.05)
     finally:
         codes = [one.stop()[0] for one in brokers]
     assert codes == [0]
