@@ -14,7 +14,7 @@ from horolog.testing.secured import OPEN, PROTOCOLS, issue, secured_by
 def test_clients_reach_it_with_its_settings(word):
     with broker_in_thread(security=word) as broker:
         assert broker.client_settings["security.protocol"] == PROTOCOLS[word]
-        producer = Producer(broker.client_settings)
+        producer = Producer({**broker.client_settings, "reconnect.backoff.max.ms": 50})
         producer.produce("orders", b"one")
         assert producer.flush(20) == 0
         broker.expect("orders", count=1, value="one")
@@ -35,7 +35,7 @@ def test_clients_with_other_settings_do_not(word, changes):
     with broker_in_thread(security=word) as broker:
         admin = AdminClient({**broker.client_settings, **changes, "log_level": 0})
         with pytest.raises(KafkaException):
-            admin.list_topics(timeout=1)
+            admin.list_topics(timeout=0.5)
 
 
 def test_a_broker_without_the_word_is_open():
