@@ -112,15 +112,13 @@ def watching(address: str, pid: int) -> Iterator[Watched]:
         client.join()
 
 
-def endure(
-    address: str, pid: int, attack: Attack, hold_seconds: float = HOLD_SECONDS, after_seconds: float = AFTER_SECONDS
-) -> Watched:
+def endure(address: str, pid: int, attack: Attack, hold_seconds: float = HOLD_SECONDS) -> Watched:
     """Let one hostile peer do its worst, hold it, and let go."""
     with watching(address, pid) as watched:
         with attack(address) as held:
             time.sleep(hold_seconds)
             watched.closed, watched.connections = held.closed_by_broker(), _count(held)
-        time.sleep(after_seconds)
+        time.sleep(AFTER_SECONDS)
     watched.after_mib = resident_mib(pid)
     return watched
 

@@ -9,8 +9,7 @@ from functools import partial
 import pytest
 from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
 
-from benchmarks import hostile
-from benchmarks.hostile import Watched
+from benchmarks.hostile import Watched, endure
 from benchmarks.hostile_peers import (
     MIB,
     Attack,
@@ -45,8 +44,6 @@ SLACK_MIB = 60.0
 """For requests on their way while a bound is reached, and for what the allocator keeps."""
 
 WAIT_SECONDS = 60.0
-endure = partial(hostile.endure, after_seconds=0.0)
-"""What the broker keeps after an attack is measured, and no test is about it."""
 
 
 def check(watched: Watched, most_mib: float) -> None:

@@ -6,13 +6,11 @@ import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 
 import pytest
 
-from benchmarks import hostile
-from benchmarks.hostile import Watched
+from benchmarks.hostile import Watched, endure
 from benchmarks.hostile_peers import Held, connect, connections, push
 from benchmarks.process import free_ports
 from tests.support.broker_process import BrokerProcess
@@ -23,7 +21,6 @@ pytestmark = pytest.mark.timeout(180)
 HALF_A_HELLO = bytes.fromhex("1603010200010001fc0303") + bytes(200)
 SLACK_MIB = 60.0
 USUAL_MS = 250.0
-endure = partial(hostile.endure, after_seconds=0.0)
 
 
 class Place:
