@@ -111,7 +111,7 @@ def test_a_broker_in_a_thread_is_killed_and_started():
     with broker_in_thread() as broker:
         broker.create_topic("orders")
         producer = Producer(
-            {"bootstrap.servers": broker.bootstrap, "enable.idempotence": True, "reconnect.backoff.max.ms": 50}
+            {"bootstrap.servers": broker.bootstrap, "enable.idempotence": True, "reconnect.backoff.max.ms": 100}
         )
         producer.produce("orders", b"one")
         assert producer.flush(20) == 0

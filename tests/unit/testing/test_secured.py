@@ -14,7 +14,7 @@ from horolog.testing.secured import OPEN, PROTOCOLS, issue, secured_by
 def test_clients_reach_it_with_its_settings(word):
     with broker_in_thread(security=word) as broker:
         assert broker.client_settings["security.protocol"] == PROTOCOLS[word]
-        producer = Producer({**broker.client_settings, "reconnect.backoff.max.ms": 50})
+        producer = Producer({**broker.client_settings, "reconnect.backoff.max.ms": 100})
         producer.produce("orders", b"one")
         assert producer.flush(20) == 0
         broker.expect("orders", count=1, value="one")
