@@ -28,6 +28,7 @@ class EmptyLogs:
 
     def __init__(self, broker):
         self.broker, self.opened, self.wanted = broker, {}, {}
+        self.removed, self.moves, self.is_led = [], [], True
 
     def open_from(self, opening, opened):
         self.wanted[opening.place] = opening
@@ -51,6 +52,14 @@ class EmptyLogs:
         partition = self.opened.pop(place, None)
         if partition is not None:
             self.broker.logs.delete(partition)
+
+    def remove(self, place):
+        self.removed.append(place)
+        self.give_up(place)
+
+    def move_start(self, partition, offset, moved):
+        self.moves.append((partition, offset))
+        moved(self.is_led)
 
     def ship_all(self, partitions, done):
         done(0)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from horolog.broker.bucket.remote_segment import BucketSegment, Parts
-from horolog.broker.bucket.sealed_lines import FormatError
+from horolog.broker.bucket.manifest import Manifest
+from horolog.broker.bucket.remote_segment import BucketSegment
 
 
 class Covered(NamedTuple):
@@ -18,6 +18,8 @@ class Covered(NamedTuple):
     """A snapshot of producers just before the end; empty if there are none."""
     epochs: tuple[tuple[int, int], ...] = ()
     """Leader epochs and where each begins."""
+    manifest: Manifest | None = None
+    """The newest manifest, which says all this; None if there is none."""
 
     @property
     def end_offset(self) -> int:
@@ -25,13 +27,3 @@ class Covered(NamedTuple):
 
 
 NOTHING = Covered()
-
-
-class NoSegments:
-    """A bucket that has no partition's segments: all lies in WALs. See `seams.SegmentsInBucket`."""
-
-    async def newest(self, _opening: object) -> Covered:
-        return NOTHING
-
-    def decode_meta(self, data: bytes) -> Parts:
-        raise FormatError(f"{len(data)} bytes of no segment")

@@ -73,6 +73,11 @@ class Leading:
         self._wanted.pop(place, None)
         self._log_side.give_up(place)
 
+    def remove(self, place: Place) -> None:
+        """Its topic is deleted."""
+        self._wanted.pop(place, None)
+        self._log_side.remove(place)
+
     def _opened(self, opening: Opening, from_s: float, partition: Partition) -> None:
         if self._wanted.get(opening.place) is not opening:
             return

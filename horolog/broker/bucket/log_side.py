@@ -16,9 +16,10 @@ from horolog.base.clock import Clock
 from horolog.broker.base.answers import Answer, run
 from horolog.broker.bucket.block_fetcher import BlockFetcher
 from horolog.broker.bucket.block_files import BlockFiles
-from horolog.broker.bucket.covered import Covered, NoSegments
+from horolog.broker.bucket.covered import Covered
 from horolog.broker.bucket.lineage_reader import Indexes, feed, read_indexes, runs_of
 from horolog.broker.bucket.local_copy import LocalCopy
+from horolog.broker.bucket.manifest_reader import StoredManifests, remove_manifests
 from horolog.broker.bucket.names import Wal
 from horolog.broker.bucket.parallel import in_parallel
 from horolog.broker.bucket.remote_front import RemoteFront
@@ -26,6 +27,7 @@ from horolog.broker.bucket.remote_segment import MetaReader
 from horolog.broker.bucket.seams import ClusterSide, Opened, Opening, SegmentsInBucket
 from horolog.broker.bucket.shipped_partition import ShippedPartition
 from horolog.broker.bucket.shipped_safety import ShippedSafety
+from horolog.broker.bucket.start_keeper import StartKeeper
 from horolog.broker.bucket.store_access import StoreAccess
 from horolog.broker.bucket.wal_index import FoundRun, Gone
 from horolog.broker.bucket.wal_merger import WalMerger
@@ -80,7 +82,7 @@ class BucketLog:
         segments: SegmentsInBucket | None = None,
     ) -> None:
         self._loop, self._clock, self._new_nonce, self._cache_bytes = around
-        self._segments: SegmentsInBucket = segments or NoSegments()
+        self._segments: SegmentsInBucket = segments or StoredManifests(store)
         self._metas: MetaReader | None = None
         self._store = store
         self._logs = logs
@@ -89,6 +91,7 @@ class BucketLog:
         self._pending: dict[Place, _Pending] = {}
         self._queued: list[_Pending] = []
         self._led: dict[Place, ShippedPartition] = {}
+        self._starts = StartKeeper(store, self._new_nonce)
         self.writer: WalWriter | None = None
         self.merger: WalMerger | None = None
         self._merging: asyncio.Handle | None = None
@@ -126,6 +129,8 @@ class BucketLog:
             log.warning("%r ships nothing any more: its WAL has ended", self)
         self._safety.stop()
         self._stop_merging()
+        for partition in self._led.values():
+            self._starts.drop(partition)
         self.writer = self.merger = None
         self._pending.clear()
 
@@ -140,10 +145,23 @@ class BucketLog:
     def give_up(self, place: Place) -> None:
         pending, partition = self._pending.pop(place, None), self._led.pop(place, None)
         if partition is not None:
+            self._starts.drop(partition)
             self._safety.drop(partition)
             self._clear(partition.topic, partition.index, partition.config)
         elif pending is not None:
             self._clear(pending.opening.topic, pending.opening.partition, pending.opening.config)
+
+    def remove(self, place: Place) -> None:
+        is_mine, partition = place in self._pending, self._led.get(place)
+        if partition is not None:
+            self._starts.remove(partition)
+        self.give_up(place)
+        if is_mine or partition is not None:
+            run(remove_manifests(self._store, place))
+
+    def move_start(self, partition: Partition, offset: int, moved: Callable[[bool], None]) -> None:
+        assert isinstance(partition, ShippedPartition)
+        self._starts.move(partition, offset, moved)
 
     def _clear(self, topic: str, index: int, config: TopicConfig) -> None:
         try:
@@ -188,7 +206,9 @@ class BucketLog:
     async def _copy(self, pending: _Pending, covered: Covered, indexes: Indexes, lost: set[str]) -> None:
         """Make the local log and open it, unless that is given up meanwhile. Raises Gone, _Outdated or StorageFault."""
         opening = pending.opening
-        runs = [one for one in runs_of(opening, indexes) if one.run.next_offset > covered.end_offset]
+        everything = runs_of(opening, indexes)
+        begin = max(covered.log_start_offset, covered.end_offset)
+        runs = [one for one in everything if one.run.next_offset > begin]
         copy = LocalCopy(self._logs, opening, self._clock.wall_ms(), covered)
 
         def take(found: FoundRun, data: bytes | memoryview) -> None:
@@ -200,15 +220,21 @@ class BucketLog:
             if await self._segments.newest(opening) != covered:
                 raise _Outdated
             if self._is_wanted(pending):
-                end_offset = max((one.run.next_offset for one in runs), default=0)
+                end_offset = max((one.run.next_offset for one in everything), default=0)
                 partition = copy.open(end_offset, RemoteFront(self._meta_reader(), covered.segments))
                 assert partition.front is not None
                 partition.front.wake = partial(self._safety.show, partition)
                 del self._pending[opening.place]
                 self._led[opening.place] = partition
+                self._starts.keep(partition, covered.manifest)
+                partition.move_start_by(partial(self._expire, partition))
                 pending.opened(partition)
         finally:
             copy.close()
+
+    def _expire(self, partition: ShippedPartition, offset: int) -> None:
+        """Records before this offset have expired."""
+        self._starts.move(partition, offset, lambda _: None)
 
     def _meta_reader(self) -> MetaReader:
         """Raises StorageFault."""

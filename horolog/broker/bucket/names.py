@@ -5,6 +5,7 @@
     wal/<node>-<incarnation>/<n>      data, or a fence
     mark/<node>-<incarnation>/<n>     which numbers of the WAL are gone
     merged/<node>-<incarnation>/<nonce>
+    manifest/<topic id>/<partition>/<n>
 
 An incarnation is the number of the journal entry that registered the broker: a broker that starts again has a new WAL.
 """
@@ -63,6 +64,11 @@ def key(folder: str, number: int) -> str:
     if not 0 <= number <= _MAX:
         raise ValueError(f"{number} numbers no object")
     return f"{folder}/{number:0{_DIGITS}}"
+
+
+def manifests(topic_id: bytes, partition: int) -> str:
+    """The folder with the manifests of a partition."""
+    return f"manifest/{topic_id.hex()}/{partition}"
 
 
 def number_of(found: str) -> int | None:

@@ -69,6 +69,17 @@ class LogSide(Protocol):
         """Drop a partition that is being opened or is open, with its files, and ship nothing more of it. `opened` is not called."""
         ...
 
+    def remove(self, place: Place) -> None:
+        """Remove from the store whatever belongs to a partition alone, if it is led here: its topic is deleted."""
+        ...
+
+    def move_start(self, partition: Partition, offset: int, moved: Callable[[bool], None]) -> None:
+        """Make an offset up to the high watermark the start of a partition, for every later leader.
+
+        `moved` gets False if the partition is not led here any more.
+        """
+        ...
+
     def ship_all(self, partitions: Sequence[Partition], done: Callable[[int | None], None]) -> None:
         """Ship all that was appended to these partitions, which take no more.
 

@@ -4,16 +4,15 @@ The local log is a copy. It is written first, and what it holds behind the high 
 producer learns of it. A local log that comes back from a fault with another end than it had cannot be trusted: runs of it may be on their
 way. It stays offline until the partition is opened from the store.
 
-Nothing is deleted by time or size: a log that is opened from the store again would begin before its start.
+Retention moves its start only after a manifest says so, because a log that is opened from the store again would begin before its start.
 """
 
 from __future__ import annotations
 
 import logging
-from dataclasses import replace
 
 from horolog.broker.bucket.remote_front import RemoteFront
-from horolog.broker.config.topic_settings import TopicConfig
+from horolog.broker.bucket.shipped_expiry import MoveStart, ShippedExpiry
 from horolog.broker.log.integrity import BLOCK_BYTES
 from horolog.broker.log.partition import OpenedPartition, Partition
 from horolog.broker.log.producers import Completed
@@ -35,14 +34,17 @@ class ShippedPartition(Partition):
         """The end of the records that are shipped or under way."""
         self.front: RemoteFront | None = None
         """Its segments that lie in the bucket."""
+        self.move_start_by(None)
 
     def have_front(self, front: RemoteFront) -> None:
         """These segments of the partition lie in the bucket."""
         self.front = front
         self.aborted.elsewhere = front.decided()
 
-    def configure(self, config: TopicConfig) -> None:
-        super().configure(replace(config, delete=False))
+    def move_start_by(self, move_start: MoveStart | None) -> None:
+        """Have retention move the start in this way; without one it removes nothing."""
+        expiry = self.expiry = ShippedExpiry(f"{self.topic}-{self.index}", self.sync_state)
+        expiry.move_start = move_start
 
     def take_growth(self) -> int:
         """How many bytes were appended since this was asked last."""
@@ -87,7 +89,10 @@ class ShippedPartition(Partition):
 
     def replace_log(self, opened: OpenedPartition) -> None:
         shown, written, front = self.high_watermark, self.written_end, self.front
+        expiry = self.expiry
         super().replace_log(opened if front is None else front.put_before(opened, self.log_start_offset))
+        assert isinstance(expiry, ShippedExpiry)
+        self.move_start_by(expiry.move_start)
         if front is not None:
             self.have_front(front)
         if self.written_end != written:

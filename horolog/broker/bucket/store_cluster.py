@@ -11,6 +11,8 @@ from horolog.broker.bucket.seams import Opening
 from horolog.broker.cluster.changes import Failures
 from horolog.broker.cluster.cluster import Cluster, random_topic_id
 from horolog.broker.cluster.cluster_state import Step
+from horolog.broker.cluster.served_topics import StartMoved
+from horolog.broker.commit.safety import NotSafe
 from horolog.broker.log.partition import Partition
 from horolog.broker.on_record.cluster_file import Place, StoredTopic
 from horolog.protocol.errors import ErrorCode
@@ -39,6 +41,7 @@ class StoreCluster(Cluster):
     ) -> None:
         super().__init__(cluster_id, settings, logs, file, membership, new_topic_id)
         self._bucket_membership = membership
+        self._log_side: LogSide
         self._leading: Leading
 
     def lead_by(
@@ -49,6 +52,7 @@ class StoreCluster(Cluster):
         all_served: Callable[[int, float], None] = lambda _count, _seconds: None,
     ) -> None:
         """Open partitions through the log's half; before `open`. See `Leading` for `all_served`."""
+        self._log_side = log_side
         self._leading = Leading(log_side, lease, later, self._serve, all_served)
 
     @property
@@ -103,7 +107,7 @@ class StoreCluster(Cluster):
     def _delete(self, name: str, topic_id: bytes) -> None:
         topic = self.by_id.get(topic_id)
         for index in range(0 if topic is None else topic.partition_count):
-            self._leading.close((topic_id, index))
+            self._leading.remove((topic_id, index))
         super()._delete(name, topic_id)
 
     def take_away(self, place: Place) -> Partition | None:
@@ -125,6 +129,14 @@ class StoreCluster(Cluster):
         self._forget_found()
         topic.put(index, partition)
         self.on_led(topic.name, index)
+
+    def move_start(self, partition: Partition, offset: int, moved: StartMoved) -> None:
+        def learn(is_led: bool) -> None:
+            moved(
+                None if is_led else NotSafe("this broker does not lead it any more", ErrorCode.NOT_LEADER_OR_FOLLOWER)
+            )
+
+        self._log_side.move_start(partition, offset, learn)
 
     def open_no_more(self) -> None:
         """Serve no partition that is not served yet."""

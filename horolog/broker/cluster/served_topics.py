@@ -26,7 +26,7 @@ from horolog.broker.config.settings import Settings
 from horolog.broker.config.topic_settings import TopicConfig
 from horolog.broker.log.files import CheckpointError, checkpoints
 from horolog.broker.log.manager import LogManager, doom
-from horolog.broker.log.partition import Partition, closing
+from horolog.broker.log.partition import Partition, closing, log_start
 from horolog.broker.log.storage import Storage, StorageFault
 from horolog.broker.on_record.cluster_errors import ClusterError
 from horolog.broker.on_record.cluster_file import StoredTopic
@@ -34,6 +34,9 @@ from horolog.broker.on_record.stored_rules import Rules
 from horolog.protocol.errors import ErrorCode
 
 log = logging.getLogger(__name__)
+
+StartMoved = Callable[[StorageFault | None], None]
+"""Gets the fault if the start of a partition has not moved."""
 
 LED_ELSEWHERE = "another broker leads it"
 
@@ -202,6 +205,15 @@ class ServedTopics(ABC):
         topic = self.by_id[topic_id]
         self._forget_found()
         self._lead(topic, self._opened(topic, index, was_clean=was_clean))
+
+    def move_start(self, partition: Partition, offset: int, moved: StartMoved) -> None:
+        """Make an offset up to the high watermark the start of a partition. The caller writes the log start checkpoint."""
+        fault = None
+        try:
+            log_start.delete_records_before(partition, offset)
+        except StorageFault as found:
+            fault = found
+        moved(fault)
 
     def remove_withdrawn(self, partition: Partition) -> None:
         """Remove the folder of a partition whose topic was deleted meanwhile, while it was not found here."""

@@ -4,6 +4,7 @@ from horolog.broker.log.partition import closing, log_start, lookups, retention,
 from horolog.broker.log.partition.aborted import DecidedHere
 from horolog.broker.log.partition.condition import SERVING, Condition
 from horolog.broker.log.partition.exchange import replace_segments
+from horolog.broker.log.partition.expiry import SegmentExpiry
 from horolog.broker.log.partition.inventory import HeldSegment, Inventory
 from horolog.broker.log.partition.markers import append_marker
 from horolog.broker.log.partition.opened import OpenedPartition, Resources
@@ -22,6 +23,7 @@ __all__ = [
     "Partition",
     "RareChanges",
     "Resources",
+    "SegmentExpiry",
     "append_marker",
     "closing",
     "log_start",

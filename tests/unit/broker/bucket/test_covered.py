@@ -1,20 +1,10 @@
 """What the bucket holds of a partition ends where its last segment does."""
 
-import pytest
-
-from horolog.broker.bucket.covered import NOTHING, Covered, NoSegments
+from horolog.broker.bucket.covered import NOTHING, Covered
 from horolog.broker.bucket.remote_segment import BucketSegment
-from horolog.broker.bucket.sealed_lines import FormatError
 from horolog.broker.log.integrity import Contents
-from tests.support.shipping import in_full
 
 
 def test_it_ends_with_its_last_segment():
     segments = [BucketSegment(base, Contents(9, base + 10), 0, "x.log", "x.meta") for base in (0, 10)]
     assert (Covered(3, tuple(segments)).end_offset, Covered(3).end_offset, NOTHING.end_offset) == (20, 0, 0)
-
-
-def test_a_bucket_without_segments_covers_nothing():
-    assert in_full(NoSegments().newest(None)) == NOTHING
-    with pytest.raises(FormatError):
-        NoSegments().decode_meta(b"")

@@ -22,6 +22,9 @@ class Log:
     def give_up(self, place):
         self.given_up.append(place)
 
+    def remove(self, place):
+        self.given_up.append(("removed", place))
+
 
 class Led:
     def __init__(self):
@@ -111,3 +114,11 @@ def test_a_broker_that_stops_opens_nothing_more():
     assert led.served == []
     assert "0 partitions" in repr(led.leading)
     assert new.topic_id == ID
+
+
+def test_a_partition_of_a_deleted_topic_is_removed_and_not_served():
+    led, (_, new) = Led(), opening()
+    led.leading.open(new, waits=False)
+    led.leading.remove(new.place)
+    led.log.opening[new.place]()
+    assert (led.served, led.log.given_up) == ([], [("removed", new.place)])

@@ -13,12 +13,14 @@ from horolog.broker.bucket.block_files import FOLDER
 from horolog.broker.bucket.covered import Covered
 from horolog.broker.bucket.fence import Fence
 from horolog.broker.bucket.log_side import RETRY_S, Around, BucketLog
+from horolog.broker.bucket.manifest import Manifest
 from horolog.broker.bucket.names import Wal, key
 from horolog.broker.bucket.seams import Opening, Stretch
 from horolog.broker.bucket.shipped_partition import ShippedPartition
 from horolog.broker.bucket.shipped_safety import ShippedSafety, ShippingLimits
 from horolog.broker.bucket.store_access import StoreAccess
 from horolog.broker.log.manager import LogManager
+from horolog.broker.log.partition import log_start
 from horolog.broker.log.storage import NotHere
 from tests.support.bucket_segments import Manifests, filled, upload
 from tests.support.log_model import NOW_MS, new_storage, read_all, small_config
@@ -367,3 +369,99 @@ def test_an_opening_that_is_given_up_while_manifests_are_read_opens_nothing(stor
     bucket.side.loop.advance()
     assert bucket.side.opened == []
     assert bucket.side.logs.partitions == {}
+
+
+def put_manifest(store, number, epoch, start):
+    made = Manifest(TOPIC_ID, 0, number, epoch, start, b"n" * 16)
+    store.objects[made.key] = made.encode()
+    return made.key
+
+
+def test_a_start_that_was_moved_is_that_of_every_later_leader(store, side):
+    side.log.begin(ONE)
+    put_object(store, Wal(9, 9), 0, run_at(0, 0, count=4))
+    side.open((0, Wal(9, 9), 1), (1, ONE))
+    side.loop.advance()
+    (partition,) = side.opened
+    moved = []
+    side.log.move_start(partition, 2, moved.append)
+    assert (moved, partition.log_start_offset) == ([True], 2)
+    other = Side(StillLoop(), access_to(store))
+    other.open((0, Wal(9, 9), 1), (1, ONE, 0), (2, TWO))
+    other.loop.advance()
+    (later,) = other.opened
+    assert (later.log_start_offset, later.log_end_offset) == (2, 4)
+    other.log.move_start(later, 4, moved.append)
+    side.log.move_start(partition, 3, moved.append)
+    assert moved == [True, True, False], "a leader that was is refused"
+
+
+def test_runs_before_the_start_are_not_read_and_the_log_ends_where_they_end(store, side, monkeypatch):
+    monkeypatch.setattr("horolog.broker.bucket.wal_index.WHOLE_BYTES", 10)
+    put_manifest(store, 0, 0, 5)
+    put_object(store, ONE, 0, run_at(0, 0, count=5))
+    side.open((0, ONE, 1), (1, TWO))
+    side.loop.advance()
+    (partition,) = side.opened
+    assert (partition.log_start_offset, partition.log_end_offset) == (5, 5)
+    assert store.asked.count(key(ONE.folder, 0)) == 1, "its footer"
+
+
+def test_what_the_wals_lack_lies_before_the_newest_start(store, side):
+    """A leader that lives on moves the start, and its records go, while they are looked for."""
+    put_object(store, ONE, 0, run_at(0, 0))
+    put_object(store, ONE, 1, run_at(1, 1))
+
+    def before(name):
+        if name == key(ONE.folder, 1):
+            put_merged(store, ONE, 0, 1)
+            put_manifest(store, 0, 0, 1)
+            store.before_read = lambda _: None
+
+    store.before_read = before
+    side.open((0, ONE, 2), (1, TWO))
+    side.loop.advance()
+    (partition,) = side.opened
+    assert (partition.log_start_offset, [row[0] for row in read_all(partition)]) == (1, [1])
+
+
+def test_what_has_expired_moves_the_start(store, side):
+    side.log.begin(ONE)
+    put_object(store, Wal(9, 9), 0, run_at(0, 0, count=20))
+    side.open((0, Wal(9, 9), 1), (1, ONE))
+    side.loop.advance()
+    (partition,) = side.opened
+    partition.configure(small_config(retention_ms=1000, delete=True))
+    log_start.apply_retention(partition, NOW_MS)
+    assert partition.log_start_offset == 20
+    log_start.apply_retention(partition, NOW_MS)
+    assert [one.base_offset for one in partition.segments] == [20]
+
+
+@pytest.mark.parametrize("is_open", [True, False])
+def test_the_manifests_of_a_deleted_topic_go(store, side, is_open):
+    put_manifest(store, 0, 0, 0)
+    put_object(store, ONE, 0, run_at(0, 0))
+    place = side.open((0, ONE, 1), (1, TWO))
+    if is_open:
+        side.loop.advance()
+    side.log.remove(place)
+    assert [one for one in store.objects if one.startswith("manifest/")] == []
+    assert not side.logs.partitions
+
+
+def test_those_of_a_partition_that_is_led_elsewhere_are_its_leaders_matter(store, side):
+    kept = put_manifest(store, 0, 0, 0)
+    side.log.remove((TOPIC_ID, 0))
+    assert kept in store.objects
+
+
+def test_a_stop_ends_the_moves_of_starts(store, side):
+    side.log.begin(ONE)
+    side.open((1, ONE))
+    side.loop.advance()
+    (partition,) = side.opened
+    side.log.stop(is_fenced=False)
+    moved = []
+    side.log.move_start(partition, 0, moved.append)
+    assert moved == [False]

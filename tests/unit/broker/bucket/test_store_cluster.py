@@ -124,3 +124,18 @@ def test_settings_of_a_topic_change_everywhere():
     for node in (1, 2):
         assert crew[node].topics["t"].config.retention_ms == 5
         assert all(one.config.retention_ms == 5 for one in crew[node].topics["t"].led_here)
+
+
+def test_a_start_moves_in_the_store_and_a_deleted_topic_is_removed_from_it():
+    crew = BucketCrew(1)
+    (topic,) = create(crew, partitions=1)
+    logs, faults = crew[1]._log_side, []
+    partition = crew[1].topics["t"].find(0)
+    crew[1].move_start(partition, 3, faults.append)
+    logs.is_led = False
+    crew[1].move_start(partition, 4, faults.append)
+    assert logs.moves == [(partition, 3), (partition, 4)]
+    assert (faults[0], faults[1].error) == (None, ErrorCode.NOT_LEADER_OR_FOLLOWER)
+    crew[1].delete_topics({"t": topic.id}, lambda failures: None)
+    crew.run_for(1)
+    assert logs.removed == [(topic.id, 0)]

@@ -2,6 +2,7 @@
 
 import pytest
 
+from horolog.broker.commit.safety import NotSafe
 from horolog.protocol.apis import ApiKey
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.messages.topics import DeleteRecordsPartition, DeleteRecordsTopic
@@ -92,3 +93,9 @@ def test_a_partition_that_is_named_several_times_has_the_last_of_its_offsets(bro
         ("other", 1): (0, 0),
         ("other", 7): (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, -1),
     }
+
+
+def test_a_start_that_later_leaders_do_not_learn_of_is_no_success(broker):
+    fault = NotSafe("another broker leads it", ErrorCode.NOT_LEADER_OR_FOLLOWER)
+    broker.cluster.move_start = lambda partition, offset, moved: moved(fault)
+    assert delete(broker, 2, 1) == (ErrorCode.NOT_LEADER_OR_FOLLOWER, -1)
