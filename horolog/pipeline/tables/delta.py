@@ -9,6 +9,7 @@ import time
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
@@ -67,6 +68,8 @@ class DeltaFolder:
     def open(self) -> None:
         from deltalake.exceptions import DeltaError
 
+        if self._place is None and Path(self.folder).is_file():
+            raise TableError(f"{self} is no folder")
         try:
             self._table()
         except DeltaError as error:

@@ -72,6 +72,11 @@ class TableTests:
             with pytest.raises(TableError, match="yet"):
                 ask()
 
+    def test_a_file_is_no_table(self, spark, tmp_path):
+        (tmp_path / "file").write_bytes(b"")
+        with pytest.raises(TableError, match="/file is no folder"):
+            open_table(self.kind, str(tmp_path / "file"), spark)
+
     def test_rows_of_a_range_of_times_are_in_few_files(self, table, spark):
         since, until = FIRST_MS + DAY * 1000, FIRST_MS + 2 * DAY * 1000
         found = table.rows(since, until).select("offset", "topic_id").collect()

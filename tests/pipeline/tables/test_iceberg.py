@@ -36,12 +36,6 @@ class TestIceberg(TableTests):
         assert (len(offsets_of(table)), table.offsets()) == (18, {PLACE: 16})
 
 
-def test_a_file_is_no_table(spark, tmp_path):
-    (tmp_path / "file").write_bytes(b"")
-    with pytest.raises(TableError, match="/file is no folder"):
-        open_table("iceberg", str(tmp_path / "file"), spark)
-
-
 def test_a_table_in_an_object_store_needs_a_catalogue(spark):
     with pytest.raises(TableError, match="s3a://b/t: an Iceberg table in an object store has a catalogue"):
         IcebergFolder(Place.of("s3a://b/t", {"fs.s3a.access.key": "k"}, {}), spark)

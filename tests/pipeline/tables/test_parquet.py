@@ -48,12 +48,6 @@ def copied(made, tmp_path, spark):
     return open_table("parquet", str(tmp_path / "parquet"), spark)
 
 
-def test_a_file_is_no_table(spark, tmp_path):
-    (tmp_path / "file").write_bytes(b"")
-    with pytest.raises(TableError, match="/file is no folder"):
-        open_table("parquet", str(tmp_path / "file"), spark)
-
-
 def test_files_without_a_log_of_commits_are_no_table(copied, spark):
     shutil.rmtree(copied.folder / "_horolog")
     with pytest.raises(TableError, match="has Parquet files, but no log of commits"):
