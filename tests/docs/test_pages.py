@@ -38,6 +38,9 @@ READ_AS_SETTINGS = "settings, read by tests/unit/docs/test_operations.py"
 MADE_OF_PROFILES = "profiles, read by tests/unit/docs/test_security.py"
 GUARDED = "needs a broker with an authorizer: tests/unit/client/cli/test_acls.py"
 MADE_OF_SETTINGS = "settings, read by tests/unit/docs/test_security.py"
+OVER_A_STORE = "needs a store that serves three brokers: tests/stores/test_serve_over_store.py"
+BETWEEN_BROKERS = "settings of three brokers over a store: tests/unit/broker/server/test_secured_peers.py"
+ON_KUBERNETES = "needs a cluster of Kubernetes; tests/container/test_cluster_files.py reads the file"
 KAFKAS_TOOL = "needs a tool of Kafka's: tests/interop/test_kafka_tools.py"
 
 NOT_RUN: dict[tuple[str, str], str] = {
@@ -52,6 +55,12 @@ NOT_RUN: dict[tuple[str, str], str] = {
     ("docs/cli.md", "[profiles.production]"): MADE_OF_PROFILES,
     ("docs/cli.md", "[profiles.shop]"): MADE_OF_PROFILES,
     ("docs/cli.md", "value.customer.id = 7 and headers.trace ~ '^7f'..."): EXPRESSIONS,
+    ("docs/cluster.md", "docker compose -f docker-compose.cluster.yml up --build -d"): DOCKER,
+    ("docs/cluster.md", "pip install 'horolog[store]'..."): INSTALLS,
+    ("docs/cluster.md", "horolog serve --set node.id=1 ..."): OVER_A_STORE,
+    ("docs/cluster.md", "horolog topics create orders ..."): OVER_A_STORE,
+    ("docs/cluster.md", "broker 2 is suspected here"): SHAPE,
+    ("docs/cluster.md", "kubectl apply -f config/kubernetes/cluster.yml"): ON_KUBERNETES,
     ("docs/deployment.md", "docker compose up --build -d"): DOCKER,
     ("docs/deployment.md", "env:"): DOCKER,
     ("docs/design.md", "record -> Decoder.decode..."): SHAPE,
@@ -84,6 +93,7 @@ NOT_RUN: dict[tuple[str, str], str] = {
     ("docs/operations.md", "docker compose up --build -d"): DOCKER,
     ("docs/operations.md", "ports:"): DOCKER,
     ("docs/security.md", "listeners=LOCAL://127.0.0.1:9092,CLIENTS://0.0.0.0:9094"): MADE_OF_SETTINGS,
+    ("docs/security.md", "listeners=OUTSIDE://0.0.0.0:9092,INSIDE://0.0.0.0:9093"): BETWEEN_BROKERS,
     ("docs/security.md", "listeners=LOCAL://127.0.0.1:9092,CERTIFIED://0.0.0.0:9093"): MADE_OF_SETTINGS,
     ("docs/security.md", "security.protocol=SSL"): MADE_OF_SETTINGS,
     ("docs/security.md", "horolog users add alice --data /var/lib/horolog..."): ELSEWHERE,

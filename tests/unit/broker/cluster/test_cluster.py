@@ -1,6 +1,7 @@
 """The registry of topics: every change is there after a crash, or was refused and is not there at all."""
 
 import logging
+from collections import deque
 
 import pytest
 
@@ -50,6 +51,17 @@ class TestCreating:
 
     def test_defaults_are_the_brokers(self, machine):
         assert len(machine.start().create_topic("t").led_here) == 3
+
+    def test_one_that_is_being_made_is_not_asked_for_again(self, machine):
+        journal = SlowJournal()
+        cluster = machine.start(journal)
+        cluster._membership.is_shared = False
+        for _ in range(3):
+            with pytest.raises(ClusterError, match="the topic t is still being made"):
+                cluster.create_topic("t")
+        assert cluster.changes._changes._waiting == deque()
+        journal.answer()
+        assert set(cluster.topics) == {"t"}
 
     def test_many_topics_are_one_write(self, machine):
         cluster = machine.start()

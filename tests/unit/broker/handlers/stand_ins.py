@@ -33,7 +33,9 @@ class StandIn:
         self.waiting = Waiting()
         self.cluster = self.machine.start()
         self.logs = self.machine.logs
-        endpoints = SimpleNamespace(advertised=lambda listener, _: (f"{listener.lower()}.example", 9099))
+        endpoints = SimpleNamespace(
+            advertised=lambda listener, _: (f"{listener.lower()}.example", 9099), rack=lambda _, mine: mine
+        )
         self.placement = Placement(self.cluster, endpoints, Members.of_one(self.cluster.settings.node_id))
         self.hand_overs = HandOvers(self.cluster, self.placement, NO_PEERS, None, None, None)
         self.authorizer = None
