@@ -63,6 +63,7 @@ def test_applications(address: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.kafka_jars
+@pytest.mark.one_worker("one connection asks about groups of all coordinators")
 def test_members_are_answered_as_by_kafka(start_broker: BrokerStarter, tmp_path: Path) -> None:
     at_once = {"group.streams.initial.rebalance.delay.ms": "0", "group.streams.assignment.interval.ms": "0"}
     ours = start_broker(**(SETTINGS | at_once))
