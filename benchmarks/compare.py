@@ -246,7 +246,7 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
         "--data", type=Path, default=None, help="where the brokers' data goes; a scratch folder otherwise"
     )
     parser.add_argument("--json", type=Path, default=DEFAULT_JSON)
-    parser.add_argument("--write-docs", action="store_true", help="rewrite the tables of docs/performance.md")
+    parser.add_argument("--write-docs", action="store_true", help="rewrite the tables of docs/measurements.md")
     return parser.parse_args(arguments)
 
 

@@ -295,7 +295,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.groups", description="Groups and transactions.")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--json", type=Path, default=DEFAULT_JSON)
-    parser.add_argument("--write-docs", action="store_true", help="rewrite the table of docs/performance.md")
+    parser.add_argument("--write-docs", action="store_true", help="rewrite the table of docs/measurements.md")
     chosen = parser.parse_args(arguments)
     names = (HOROLOG, UNSYNCED, KAFKA, SYNCED_KAFKA)
     found = measure(chosen.rounds, names)

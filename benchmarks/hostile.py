@@ -165,7 +165,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.hostile", description="What hostile peers cost.")
     parser.add_argument("--json", type=Path, default=DEFAULT_JSON)
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="a setting of the broker")
-    parser.add_argument("--write-docs", action="store_true", help="rewrite the table of docs/performance.md")
+    parser.add_argument("--write-docs", action="store_true", help="rewrite the table of docs/measurements.md")
     chosen = parser.parse_args(arguments)
     found = measure(dict(one.split("=", 1) for one in chosen.set))
     rows = [row(name, watched) for name, watched in found.items()]

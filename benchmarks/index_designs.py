@@ -232,7 +232,7 @@ def main(arguments: list[str] | None = None) -> int:
     )
     parser.add_argument("--segments", type=int, default=8, help="of each partition")
     parser.add_argument("--json", type=Path, default=DEFAULT_JSON)
-    parser.add_argument("--write-docs", action="store_true", help="rewrite the table of docs/performance.md")
+    parser.add_argument("--write-docs", action="store_true", help="rewrite the table of docs/measurements.md")
     chosen = parser.parse_args(arguments)
     made = rows(measure(chosen.segments))
     lines = [*report.table(HEAD, made), "", note(chosen.segments)]

@@ -288,7 +288,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--parts", nargs="+", choices=PARTS, default=PARTS)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--json", type=Path, default=DEFAULT_JSON)
-    parser.add_argument("--write-docs", action="store_true", help="rewrite the table of docs/performance.md")
+    parser.add_argument("--write-docs", action="store_true", help="rewrite the table of docs/measurements.md")
     chosen = parser.parse_args(arguments)
     found = report.load(chosen.json)
     name = f"Kafka {chosen.kafka}" if chosen.kafka else "horolog"

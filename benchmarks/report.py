@@ -1,4 +1,4 @@
-"""Medians, ratios and verdicts out of raw results, as tables for the terminal and for the performance page.
+"""Medians, ratios and verdicts out of raw results, as tables for the terminal and for the page of measurements.
 
 The page holds, for each table, a pair of lines `<!-- NAME:begin -->` and `<!-- NAME:end -->`; what stands between them is replaced.
 """
@@ -17,7 +17,7 @@ from benchmarks.scenarios import LIMITS, SCENARIOS, Scenario, Target
 from horolog.protocol.records.walk import IS_COMPILED
 from tools import interpreter
 
-PAGE = Path(__file__).resolve().parent.parent / "docs" / "performance.md"
+PAGE = Path(__file__).resolve().parent.parent / "docs" / "measurements.md"
 PAGE_WIDTH = 100
 MET, SHORT_OF, UNKNOWN = "met", "short", "not measured"
 CLIENT_BOUND_SHARE = 0.9

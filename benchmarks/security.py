@@ -1,7 +1,7 @@
 """What encryption and logins cost: the same load on horolog and on a Kafka behind TLS and SASL, in turn, with the processor time of both.
 
     python -m benchmarks.security                  # beside Kafka 4.3.1, about two minutes; prints the table
-    python -m benchmarks.security --write-docs     # and rewrites that of docs/performance.md
+    python -m benchmarks.security --write-docs     # and rewrites that of docs/measurements.md
 
 A handshake is a new connection by TLS 1.3 without a session to resume, and one answer; a login is a new plain connection and
 SCRAM-SHA-512 with 4096 iterations. The client derives its salted password once, so that the broker's side is measured.
@@ -363,7 +363,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--kafka", default="4.3.1", help="the release beside horolog")
     parser.add_argument("--rounds", type=int, default=ROUNDS)
     parser.add_argument("--seconds", type=float, default=SECONDS)
-    parser.add_argument("--write-docs", action="store_true", help="rewrite the table of docs/performance.md")
+    parser.add_argument("--write-docs", action="store_true", help="rewrite the table of docs/measurements.md")
     chosen = parser.parse_args(arguments)
     plan = Plan(chosen.rounds, chosen.seconds)
     root = Path(tempfile.mkdtemp(prefix="horolog-security-"))

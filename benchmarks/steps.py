@@ -198,7 +198,7 @@ def measure() -> list[tuple[str, float]]:
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.steps", description="The cost of each step.")
     parser.add_argument("--json", type=Path, default=DEFAULT_JSON)
-    parser.add_argument("--write-docs", action="store_true", help="rewrite the table of docs/performance.md")
+    parser.add_argument("--write-docs", action="store_true", help="rewrite the table of docs/measurements.md")
     chosen = parser.parse_args(arguments)
     gc.freeze()
     found = measure()

@@ -48,7 +48,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.trust", description="What durability costs.")
     parser.add_argument("--quick", action="store_true", help="under a minute: smaller logs, fewer partitions")
     parser.add_argument("--json", type=Path, default=DEFAULT_JSON)
-    parser.add_argument("--write-docs", action="store_true", help="rewrite the table of docs/performance.md")
+    parser.add_argument("--write-docs", action="store_true", help="rewrite the table of docs/measurements.md")
     parser.add_argument(
         "--workers", type=int, nargs="+", help="stops and starts with many partitions alone, of so many workers each"
     )

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from tools import api_table, rooms, state_diagrams
+from tools import api_table, performance_summary, rooms, state_diagrams
 from tools.reference import ROOT
 
 DOCS = ROOT / "docs"
@@ -16,6 +16,7 @@ PARTS: dict[str, dict[str, Callable[[], str]]] = {
         "<!-- answers of a classic group -->": state_diagrams.classic_answers,
         "<!-- transaction -->": state_diagrams.transaction_diagram,
     },
+    "performance.md": {"<!-- summary -->": performance_summary.table},
     "security.md": {"<!-- needs -->": api_table.needed},
     "design.md": {
         "<!-- rooms of the broker -->": partial(rooms.table, "horolog.broker"),

@@ -116,7 +116,7 @@ NOT_RUN: dict[tuple[str, str], str] = {
     ("docs/pipeline.md", 'pipeline.table(spark, "/data/orders", ...'): ELSEWHERE,
     ("docs/pipeline.md", "$ horolog pipeline ..."): ELSEWHERE,
     ("docs/pipeline.md", "mirror: ..."): ELSEWHERE,
-    ("docs/performance.md", "python -m benchmarks.kafka fetch 4.3.1 3.9.2 0.10.2.2..."): LONG,
+    ("docs/measurements.md", "python -m benchmarks.kafka fetch 4.3.1 3.9.2 0.10.2.2..."): LONG,
 }
 
 PIPELINE = PROJECT / "docs" / "pipeline.md"

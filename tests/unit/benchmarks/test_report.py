@@ -92,7 +92,7 @@ WRITTEN = re.compile(r'report\.replace\(\s*report\.PAGE, "([a-z-]+)"')
 NAMED_BY_VARIABLES = {"loads", "footprint", "second-loads"}
 
 
-def test_the_performance_page_has_a_place_for_every_table():
+def test_the_page_of_measurements_has_a_place_for_every_table():
     """Of every benchmark, by what its program says."""
     text = report.PAGE.read_text()
     programs = [path.read_text() for path in (PROJECT / "benchmarks").glob("*.py")]

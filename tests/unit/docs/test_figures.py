@@ -9,7 +9,7 @@ import pytest
 PROJECT = Path(__file__).resolve().parents[3]
 README = (PROJECT / "README.md").read_text("utf-8")
 COMPARISON = (PROJECT / "docs" / "comparison.md").read_text("utf-8")
-MEASURED = (PROJECT / "docs" / "performance.md").read_text("utf-8")
+MEASURED = (PROJECT / "docs" / "measurements.md").read_text("utf-8")
 ROWS = {
     "start to ready": "start to ready",
     "memory at rest": "resident when idle",

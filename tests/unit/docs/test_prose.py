@@ -24,7 +24,7 @@ HIDDEN_SUBJECT = re.compile(
     re.IGNORECASE,
 )
 """In pages for users the broker reports, a client learns, and the reader is `you`."""
-FOR_CONTRIBUTORS = {"design.md", "performance.md", "CHANGELOG.md"}
+FOR_CONTRIBUTORS = {"design.md", "measurements.md", "CHANGELOG.md"}
 NAMES_OF_FORMATS = re.compile(r"segments_mended_total|`mended: \{findings, actions\}`|\"mended\"")
 """A metric, and a key of the document that `doctor --json` prints."""
 FSTRING_MIDDLE = getattr(tokenize, "FSTRING_MIDDLE", tokenize.STRING)  # before Python 3.12 an f-string was one string
