@@ -142,9 +142,11 @@ class BucketCrew:
         for node in nodes:
             self.start(node)
 
-    def start(self, node, storage=None):
+    def start(self, node, storage=None, runs_for_s=1):
         broker = BucketBroker(self, node, storage or MemoryStorage(), **self.settings)
-        self.run_for(1)
+        while node not in self.brokers or self.brokers[node] is not broker:
+            self.run_for(0.01)
+        self.run_for(runs_for_s)
         return broker
 
     def __getitem__(self, node):

@@ -175,17 +175,17 @@ class MembersWatch:
             done()
 
     def applied(self) -> None:
-        """The journal is applied up to the present state."""
+        """The journal is applied up to the present state. A broker that has left still names the others to its clients."""
+        state = self.state
+        if (members := frozenset(state.members)) != self._members:
+            self._members = members
+            self._events.members_are(members)
         if self._is_over:
             return
-        state = self.state
         self._detection.state_is(state, self.lease.now())
         if not state.is_member(self.me):
             self.end()
             self._events.fenced(state.wal_of(self.me.node))
-        elif (members := frozenset(state.members)) != self._members:
-            self._members = members
-            self._events.members_are(members)
 
     # -- in turns
 

@@ -70,6 +70,10 @@ class Placement:
         topic = self._cluster.by_id.get(topic_id)
         return NO_NODE if topic is None or not topic.has(index) else self._cluster.state.leader(topic_id, index)
 
+    def recorded_epoch(self, topic_id: bytes, index: int) -> int:
+        """The leader epoch of a partition on record, also while its leader does not serve it."""
+        return self._cluster.state.epoch(topic_id, index)
+
     def brokers(self, listener: str) -> Sequence[Endpoint]:
         """Every live broker, in the order of numbers."""
         mine, endpoints = self._cluster.settings.broker_rack, self._endpoints

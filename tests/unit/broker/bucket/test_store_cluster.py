@@ -3,6 +3,8 @@
 from horolog.broker.base.answers import run
 from horolog.broker.cluster.cluster_state import Lead
 from horolog.broker.cluster.new_topics import NewPartitions, NewTopic
+from horolog.broker.cluster.placement import Placement
+from horolog.broker.handlers.lookup import Leadership, leadership
 from horolog.broker.log.storage import MemoryStorage
 from horolog.protocol.errors import ErrorCode
 from tests.support.bucket_crew import BucketCrew
@@ -114,6 +116,35 @@ def test_a_broker_leaves_and_takes_nothing_with_it():
     assert set(map(tuple, crew.served("t").values())) == {(2,)}
     assert crew[2].nodes == (2,)
     assert crew[1].take_away((b"x" * 16, 0)) is None
+
+
+def test_clients_learn_the_leader_of_a_partition_while_it_is_being_opened():
+    crew, storage = BucketCrew(2), MemoryStorage()
+    first = crew.start(1, storage)
+    create(crew, node=2)
+    first.kill()
+    again = crew.start(1, storage, runs_for_s=0)
+    topic = crew[1].topics["t"]
+    mine = [index for topic_id, index in crew[1].state.led_by(1) if topic_id == topic.id]
+    assert len(mine) == 2
+    assert not topic.led_here
+    placement = Placement(crew[1], None, again.membership.members)
+    assert [leadership(placement, topic, index) for index in mine] == [Leadership(ErrorCode.NONE, 1, 1, [1], [])] * 2
+    assert {leadership(placement, topic, index).leader for index in range(4)} == {1, 2}
+
+
+def test_a_broker_that_leaves_names_no_other_that_is_gone():
+    """Its clients would look for that one at its own address."""
+    crew = BucketCrew(1, 2, 3)
+    create(crew)
+    crew.brokers[1].watch.end()
+    crew.brokers[2].kill()
+    crew.run_for(10)
+    assert 2 in crew.brokers[1].live[-1]
+    run(crew.brokers[1].handing.leave())
+    crew.run_for(1)
+    assert 2 not in crew[1].nodes
+    assert 2 not in crew.brokers[1].live[-1]
 
 
 def test_settings_of_a_topic_change_everywhere():

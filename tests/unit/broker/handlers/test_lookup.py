@@ -67,6 +67,14 @@ async def test_clients_are_told_of_the_leader_of_a_partition():
         assert leadership(memory.broker.placement, topic, 1) == Leadership(ErrorCode.NONE, 1, 0, [1], [])
 
 
+async def test_a_partition_that_is_still_being_opened_here_has_its_leader():
+    """Clients with librdkafka keep a partition without a leader for minutes: look-ups fail at once, and it does not ask again."""
+    async with MemoryBroker() as memory:
+        topic = memory.topic("t", 2)
+        topic.put(1, None)
+        assert leadership(memory.broker.placement, topic, 1) == Leadership(ErrorCode.NONE, 1, 0, [1], [])
+
+
 async def test_a_partition_whose_disk_failed_has_no_leader():
     async with MemoryBroker() as memory:
         topic = memory.topic("t", 2)
