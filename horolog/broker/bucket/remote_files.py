@@ -6,12 +6,12 @@ Names change here alone, and a file that is removed is only forgotten: what lies
 # Paths are plain strings here, as in `storage`.
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 
 from horolog.broker.bucket.remote_segment import Parts, RemoteSegment
 from horolog.broker.log.indexes import transaction_index
 from horolog.broker.log.segments import LOG_SUFFIX, OFFSET_INDEX_SUFFIX, TIME_INDEX_SUFFIX, segment_path
-from horolog.broker.log.storage import Buffer, File, FileMissing, Lock, StorageFault, refused
+from horolog.broker.log.storage import File, FileMissing, RefusingFile, RefusingStorage, StorageFault, refused
 
 PART_OF: Mapping[str, Callable[[Parts], bytes]] = {
     OFFSET_INDEX_SUFFIX: lambda parts: parts.offset_index,
@@ -20,13 +20,13 @@ PART_OF: Mapping[str, Callable[[Parts], bytes]] = {
 }
 
 
-class RemotePart:
+class RemotePart(RefusingFile):
     """A file beside the log, out of the `.meta` object; see `storage.File`."""
 
-    __slots__ = ("_read", "path")
+    __slots__ = ("_read",)
 
     def __init__(self, path: str, read: Callable[[], bytes]) -> None:
-        self.path = path
+        super().__init__(path)
         self._read = read
 
     def __repr__(self) -> str:
@@ -38,35 +38,11 @@ class RemotePart:
             raise StorageFault(f"read {self.path}: it ends at {len(data)}", path=self.path)
         return data[position : position + size]
 
-    def unread(self, size: int, position: int) -> None:
-        """None: it is small."""
-
-    def withdraw(self) -> None:
-        """Do nothing: no slice is handed out unread."""
-
     def size(self) -> int:
         return len(self._read())
 
-    def check_in_place(self) -> None:
-        """Do nothing: the store keeps it."""
 
-    def close(self) -> None:
-        """Nothing is open."""
-
-    def datasync(self) -> None:
-        """There is nothing to sync."""
-
-    def pwritev(self, buffers: Sequence[Buffer], position: int) -> None:  # noqa: ARG002
-        raise refused("write", self.path)
-
-    def truncate(self, size: int) -> None:  # noqa: ARG002
-        raise refused("truncate", self.path)
-
-    def allocate(self, size: int) -> None:  # noqa: ARG002
-        raise refused("allocate", self.path)
-
-
-class RemoteFiles:
+class RemoteFiles(RefusingStorage):
     """See the module's docstring. What needs a `.meta` object raises NotHere until that is here."""
 
     def __init__(self, now_ns: Callable[[], int]) -> None:
@@ -124,34 +100,5 @@ class RemoteFiles:
         self._found(path)
         del self._files[path]
 
-    # -- what nobody changes
-
-    def create(self, path: str) -> File:
-        raise refused("create", path)
-
-    def set_mtime_ms(self, path: str, mtime_ms: int) -> None:  # noqa: ARG002
-        raise refused("touch", path)
-
-    def make_dir(self, path: str) -> None:
-        raise refused("make", path)
-
-    def remove_dir(self, path: str) -> None:
-        raise refused("remove", path)
-
-    def sync_dir(self, path: str) -> None:
-        """There is nothing to sync."""
-
-    def write_atomically(self, path: str, data: bytes) -> None:  # noqa: ARG002
-        raise refused("write", path)
-
     def disk_space(self, path: str) -> tuple[int, int]:
         raise refused("measure", path)
-
-    def check_writable(self, path: str) -> None:
-        raise refused("write", path)
-
-    def lock(self, path: str) -> Lock:
-        raise refused("lock", path)
-
-    def lock_in_turn(self, path: str) -> Lock:
-        raise refused("lock", path)

@@ -6,24 +6,24 @@ before it asks.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from crc32c import crc32c
 
 from horolog.broker.bucket.block_fetcher import BlockFetcher, Wake, Wanted
 from horolog.broker.bucket.block_ledger import Block
 from horolog.broker.log.integrity import BLOCK_BYTES, BlockSums, blocks_in
-from horolog.broker.log.storage import Buffer, StorageFault, refused
+from horolog.broker.log.storage import RefusingFile, StorageFault
 
 MOST_AHEAD = 4
 SHARE_AHEAD = 16
 """One reader has no more than this part of the kept blocks brought ahead, but one block at least."""
 
 
-class RemoteLog:
+class RemoteLog(RefusingFile):
     """See `storage.File`. Reads raise `NotHere` until their blocks are here."""
 
-    __slots__ = ("_fetcher", "_find_sums", "_wake", "around", "key", "path", "size_bytes", "sums")
+    __slots__ = ("_fetcher", "_find_sums", "_wake", "around", "key", "size_bytes", "sums")
 
     def __init__(
         self,
@@ -35,7 +35,7 @@ class RemoteLog:
         sums: Callable[[], BlockSums],
     ) -> None:
         """`sums` raises NotHere until they are known."""
-        self.path = path
+        super().__init__(path)
         self.key = key
         self.size_bytes = size_bytes
         self.sums: BlockSums | None = None
@@ -94,31 +94,5 @@ class RemoteLog:
         start, end = self.sums.span_of(number)
         return len(data) == end - start and crc32c(data) == self.sums.sum_of(number)
 
-    # -- the rest of a file
-
-    def unread(self, size: int, position: int) -> None:
-        """None: it lies in more than one file."""
-
-    def withdraw(self) -> None:
-        """Do nothing: no slice is handed out unread."""
-
     def size(self) -> int:
         return self.size_bytes
-
-    def check_in_place(self) -> None:
-        """Do nothing: the store keeps it."""
-
-    def close(self) -> None:
-        """Nothing is open."""
-
-    def datasync(self) -> None:
-        """There is nothing to sync."""
-
-    def pwritev(self, buffers: Sequence[Buffer], position: int) -> None:  # noqa: ARG002
-        raise refused("write", self.path)
-
-    def truncate(self, size: int) -> None:  # noqa: ARG002
-        raise refused("truncate", self.path)
-
-    def allocate(self, size: int) -> None:  # noqa: ARG002
-        raise refused("allocate", self.path)

@@ -60,8 +60,14 @@ def handle(broker: BrokerView, request: ListOffsetsRequest, context: RequestCont
     version = context.version
     if version == 0:
         return _answer_v0(broker, request[2])
-    timeout_ms = request[3] if version >= FIRST_VERSION_WITH_TIMEOUT else parking.LONGEST_WAIT_MS
-    return parking.answer(broker, context, partial(_respond, broker.cluster, request, version), timeout_ms)
+    missing: list[Partition] = []
+    response = _respond(broker.cluster, request, version, missing)
+    if missing:
+        attempt = partial(_respond, broker.cluster, request, version)
+        timeout_ms = request[3] if version >= FIRST_VERSION_WITH_TIMEOUT else parking.LONGEST_WAIT_MS
+        if parking.wait(broker, context, missing, attempt, timeout_ms):
+            return None
+    return response
 
 
 def _respond(

@@ -17,15 +17,15 @@ Attempt = Callable[[list[Partition]], Response]
 """Makes the response, and adds the partitions to the list whose bytes are missing: it has a retriable error for them."""
 
 
-def answer(
-    broker: BrokerView, context: RequestContext, attempt: Attempt[Response], max_wait_ms: int = LONGEST_WAIT_MS
-) -> Response | None:
-    """The response if nothing is missing, or if too many requests wait already; else None, and the request waits."""
-    missing: list[Partition] = []
-    response = attempt(missing)
-    if missing and _Parked(broker, context, attempt).wait(missing, max_wait_ms):
-        return None
-    return response
+def wait(
+    broker: BrokerView,
+    context: RequestContext,
+    missing: Iterable[Partition],
+    attempt: Attempt[Response],
+    max_wait_ms: int = LONGEST_WAIT_MS,
+) -> bool:
+    """Whether the request now waits for the missing partitions; False if too many requests wait already."""
+    return _Parked(broker, context, attempt).wait(missing, max_wait_ms)
 
 
 class _Parked:

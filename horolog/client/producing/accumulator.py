@@ -160,6 +160,9 @@ class Accumulator:
         self._on_their_way[partition] = batch
         return batch
 
+    def is_on_its_way(self, batch: Batch) -> bool:
+        return self._on_their_way.get(batch.partition) is batch
+
     def settle(self, batch: Batch) -> None:
         """The batch in flight was written, or has failed."""
         del self._on_their_way[batch.partition]

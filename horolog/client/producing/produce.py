@@ -13,7 +13,7 @@ from horolog.protocol.records.batch import encode_batch
 from horolog.protocol.records.compression import Codec
 from horolog.protocol.records.head import NO_PRODUCER, TRANSACTIONAL_BIT
 from horolog.protocol.records.message_set import encode_set, encode_wrapper
-from horolog.protocol.records.record import MAX_INT64, MIN_INT64, Record
+from horolog.protocol.records.record import MAX_INT64, MIN_INT64, Header, Record
 
 _BATCHES_FROM = 3  # the version of Produce that carries format v2
 _TIMES_FROM = 2  # format v1
@@ -22,29 +22,36 @@ _BYTES = (bytes, bytearray, memoryview)
 _new_tuple = tuple.__new__  # costs a third of a named tuple's own constructor
 
 
-def refuse_unwritable(
-    key: object, value: object, headers: Iterable[tuple[object, object]], timestamp_ms: object
-) -> None:
-    """Refuse an unwritable record in `send`, not when its batch is sent. Raises TypeError and ValueError."""
-    _refuse_other_than_bytes("the value", value)
-    _refuse_other_than_bytes("the key", key)
-    for name, content in headers:
-        if name is None:
-            raise TypeError("a header without a name; give it bytes")
-        _refuse_other_than_bytes("the name of a header", name)
-        _refuse_other_than_bytes(f"the header {name!r}", content)
-    if timestamp_ms is None:
-        return
-    if not isinstance(timestamp_ms, SupportsIndex):
-        raise TypeError(f"timestamp_ms is {type(timestamp_ms).__name__}, not int; give milliseconds since 1970")
-    if not MIN_INT64 <= index(timestamp_ms) <= MAX_INT64:
+def checked_bytes(what: str, given: object) -> bytes | None:
+    """A copy of the key or value if it can change; TypeError, when it is sent and not with its batch, for other types."""
+    if given is None or type(given) is bytes:
+        return given
+    if isinstance(given, _BYTES):
+        return bytes(given)
+    advice = "; encode it, as with .encode()" if isinstance(given, str) else ""
+    raise TypeError(f"{what} is {type(given).__name__}, not bytes{advice}")
+
+
+def checked_headers(given: Iterable[tuple[object, object]]) -> tuple[Header, ...]:
+    """The headers as `checked_bytes`."""
+    return tuple([(_header_name(name), checked_bytes(f"the header {name!r}", content)) for name, content in given])
+
+
+def _header_name(given: object) -> bytes:
+    name = checked_bytes("the name of a header", given)
+    if name is None:
+        raise TypeError("a header without a name; give it bytes")
+    return name
+
+
+def checked_time(given: object) -> int:
+    """The timestamp as a plain integer. Raises TypeError for other types, ValueError for more than 64 bits."""
+    if not isinstance(given, SupportsIndex):
+        raise TypeError(f"timestamp_ms is {type(given).__name__}, not int; give milliseconds since 1970")
+    timestamp_ms = index(given)
+    if not MIN_INT64 <= timestamp_ms <= MAX_INT64:
         raise ValueError(f"timestamp_ms {timestamp_ms} does not fit into 64 bits; give milliseconds since 1970")
-
-
-def _refuse_other_than_bytes(what: str, given: object) -> None:
-    if given is not None and not isinstance(given, _BYTES):
-        advice = "; encode it, as with .encode()" if isinstance(given, str) else ""
-        raise TypeError(f"{what} is {type(given).__name__}, not bytes{advice}")
+    return timestamp_ms
 
 
 def encode_records(batch: Batch, codec: Codec, version: int, *, transactional: bool = False) -> Buffer:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 from horolog.client.producing.accumulator import Accumulator, Pending, size_of
 from horolog.client.producing.expiry import ExpiryWatch, Tell, log_warning
 from horolog.client.producing.partitioner import StickyPartitioner, partition_of_key
-from horolog.client.producing.produce import refuse_unwritable
+from horolog.client.producing.produce import checked_bytes, checked_headers, checked_time
 from horolog.client.producing.sender import Sender
 from horolog.client.producing.sequences import Sequences
 from horolog.client.producing.transaction import Transactions
@@ -111,15 +111,19 @@ class Producer:
     ) -> "asyncio.Future[Sent]":
         """Add a record; waits while the buffer is full. The future resolves to its place, or to the error.
 
-        TypeError for a key, value or header that is not bytes, or a time that is not an integer.
+        A key, value or header is bytes, or a bytearray or memoryview, which is copied: you can change it right after the
+        call. TypeError for other types, and for a time that is not an integer.
         """
         if self._closed:
             raise Closed("producer")
         if self._transactions is not None:
             self._transactions.check_open()
         self._sender.start()
-        head = tuple(headers)
-        refuse_unwritable(key, value, head, timestamp_ms)
+        value = checked_bytes("the value", value)
+        key = checked_bytes("the key", key)
+        head = checked_headers(headers)
+        if timestamp_ms is not None:
+            timestamp_ms = checked_time(timestamp_ms)
         size_bytes = size_of(key, value, head)
         if partition is None:
             known = self.client.partitions_now(topic)

@@ -1,7 +1,7 @@
 """Sends a producer's batches to the leaders of their partitions, and settles each record by the response."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from typing import TYPE_CHECKING, Protocol
 
 from horolog.client.producing.accumulator import Accumulator, Batch
@@ -147,7 +147,11 @@ class Sender:
             self._client.learn_from(error)
             for batch in batches:
                 self._again_or_fail(batch, error)
-        self._wake.set()
+        except Exception as fault:
+            self._fail_unexpectedly(batches, fault)
+            raise
+        finally:
+            self._wake.set()
 
     async def _send_now(self, node: Node, batches: list[Batch]) -> None:
         if self._gate is not None:
@@ -282,6 +286,13 @@ class Sender:
         """Fail batches waiting behind one that are out of time as well: an attempt for each of thousands would take minutes more."""
         for late in self._accumulator.drop_older(batch.partition, now - self._delivery_timeout_ms / 1000):
             self._tell(late, error)
+
+    def _fail_unexpectedly(self, batches: Iterable[Batch], fault: Exception) -> None:
+        """Fail the batches that are not settled, so that a flush ends when this client itself has a fault."""
+        error = KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, f"the producer failed: {fault!r}", retriable=False)
+        for batch in batches:
+            if self._accumulator.is_on_its_way(batch):
+                self._again_or_fail(batch, error)
 
     def _written(self, batch: Batch, base_offset: int, append_time_ms: int) -> None:
         topic, partition = batch.partition

@@ -10,7 +10,8 @@ from horolog.broker.log.storage.faults import DataFolderError, FileMissing, Fold
 from horolog.broker.log.storage.folder_lock import LOCK_FILE, lock_folder, make_folder
 from horolog.broker.log.storage.memory_storage import MemoryStorage
 from horolog.broker.log.storage.overlay import Changed, OverlayStorage
-from horolog.broker.log.storage.read_only import ReadOnlyFile, ReadOnlyStorage, refused
+from horolog.broker.log.storage.read_only import ReadOnlyFile, ReadOnlyStorage
+from horolog.broker.log.storage.refusing import RefusingFile, RefusingStorage, refused
 from horolog.broker.log.storage.shared_sync import SharedSyncs
 from horolog.broker.log.storage.storage import (
     CANNOT_WRITE,
@@ -52,6 +53,8 @@ __all__ = [
     "ReadOnlyStorage",
     "RealFile",
     "RealStorage",
+    "RefusingFile",
+    "RefusingStorage",
     "SetAside",
     "SharedSyncs",
     "Storage",

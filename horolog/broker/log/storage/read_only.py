@@ -7,26 +7,21 @@ each keeps the size that it had when its size was first read.
 # Paths are plain strings here, as in `storage`.
 import errno
 import os
-from collections.abc import Sequence
 
 from horolog.broker.log.storage.faults import StorageFault, fault
-from horolog.broker.log.storage.storage import (
-    Buffer,
-    DiskLooks,
-    File,
-    Lock,
-)
+from horolog.broker.log.storage.refusing import RefusingFile, RefusingStorage
+from horolog.broker.log.storage.storage import DiskLooks, File
 
 
-class ReadOnlyFile:
+class ReadOnlyFile(RefusingFile):
     """A file that is open from its first read until `close`, or until it is garbage-collected; counts the bytes read."""
 
-    __slots__ = ("_descriptor", "_storage", "path")
+    __slots__ = ("_descriptor", "_storage")
 
     def __init__(self, storage: "ReadOnlyStorage", path: str) -> None:
+        super().__init__(path)
         self._storage = storage
         self._descriptor = -1
-        self.path = path
 
     def pread(self, size: int, position: int) -> bytes:
         try:
@@ -46,17 +41,8 @@ class ReadOnlyFile:
         self._storage.count(self.path, len(data))
         return data
 
-    def unread(self, size: int, position: int) -> None:
-        """None: bytes read are counted."""
-
-    def withdraw(self) -> None:
-        """Do nothing: no slice is handed out unread."""
-
     def size(self) -> int:
         return self._storage.stat(self.path)[0]
-
-    def check_in_place(self) -> None:
-        """Do nothing: a single look does not watch for removed files."""
 
     def close(self) -> None:
         if self._descriptor >= 0:
@@ -66,20 +52,8 @@ class ReadOnlyFile:
     def __del__(self) -> None:
         self.close()
 
-    def pwritev(self, buffers: Sequence[Buffer], position: int) -> None:  # noqa: ARG002
-        raise refused("write", self.path)
 
-    def truncate(self, size: int) -> None:  # noqa: ARG002
-        raise refused("truncate", self.path)
-
-    def allocate(self, size: int) -> None:  # noqa: ARG002
-        raise refused("allocate", self.path)
-
-    def datasync(self) -> None:
-        """There is nothing to sync."""
-
-
-class ReadOnlyStorage(DiskLooks):
+class ReadOnlyStorage(RefusingStorage, DiskLooks):
     """See the module's docstring. `bytes_read` has the bytes read of each file."""
 
     def __init__(self) -> None:
@@ -117,39 +91,6 @@ class ReadOnlyStorage(DiskLooks):
         except OSError as error:
             raise fault("read", path, error) from error
 
-    def create(self, path: str) -> File:
-        raise refused("create", path)
-
-    def set_mtime_ms(self, path: str, mtime_ms: int) -> None:  # noqa: ARG002
-        raise refused("touch", path)
-
-    def rename(self, old: str, new: str) -> None:  # noqa: ARG002
-        raise refused("rename", old)
-
-    def remove(self, path: str) -> None:
-        raise refused("remove", path)
-
-    def remove_dir(self, path: str) -> None:
-        raise refused("remove", path)
-
-    def make_dir(self, path: str) -> None:
-        raise refused("make", path)
-
-    def sync_dir(self, path: str) -> None:
-        """There is nothing to sync."""
-
-    def write_atomically(self, path: str, data: bytes) -> None:  # noqa: ARG002
-        raise refused("write", path)
-
-    def check_writable(self, path: str) -> None:
-        raise refused("write", path)
-
-    def lock(self, path: str) -> Lock:
-        raise refused("lock", path)
-
-    def lock_in_turn(self, path: str) -> Lock:
-        raise refused("lock", path)
-
 
 def _end_of_data(descriptor: int, size_bytes: int) -> int:
     end = 0
@@ -160,7 +101,3 @@ def _end_of_data(descriptor: int, size_bytes: int) -> int:
             return end if error.errno == errno.ENXIO else size_bytes
         end = os.lseek(descriptor, start, os.SEEK_HOLE)
     return end
-
-
-def refused(operation: str, path: str) -> StorageFault:
-    return StorageFault(f"{operation} {path}: this storage is only read", path=path, code=errno.EROFS)

@@ -1,9 +1,11 @@
 """Batches in the format that the version of the request carries."""
 
+from functools import partial
+
 import pytest
 
 from horolog.client.producing.accumulator import Batch, Pending
-from horolog.client.producing.produce import build_produce, encode_records, refuse_unwritable
+from horolog.client.producing.produce import build_produce, checked_bytes, checked_headers, checked_time, encode_records
 from horolog.client.values.errors import KafkaError
 from horolog.client.values.types import TopicPartition
 from horolog.protocol.errors import ErrorCode
@@ -64,22 +66,35 @@ def test_partitions_are_grouped_by_topic():
 
 
 @pytest.mark.parametrize(
-    ("wrong", "said"),
+    ("check", "wrong", "message"),
     [
-        ({"headers": [("trace", b"7")]}, "the name of a header is str, not bytes; encode it"),
-        ({"headers": [(b"trace", "7")]}, "the header b'trace' is str, not bytes; encode it"),
-        ({"headers": [(b"trace", 7)]}, "the header b'trace' is int, not bytes"),
-        ({"headers": [(None, b"7")]}, "a header without a name"),
-        ({"value": "text"}, "the value is str, not bytes; encode it"),
-        ({"value": {"a": 1}}, "the value is dict, not bytes"),
-        ({"key": "text"}, "the key is str, not bytes; encode it"),
-        ({"timestamp_ms": 7.5}, "timestamp_ms is float, not int"),
-        ({"timestamp_ms": 2**63}, "does not fit into 64 bits"),
+        (checked_headers, [("trace", b"7")], "the name of a header is str, not bytes; encode it"),
+        (checked_headers, [(b"trace", "7")], "the header b'trace' is str, not bytes; encode it"),
+        (checked_headers, [(b"trace", 7)], "the header b'trace' is int, not bytes"),
+        (checked_headers, [(None, b"7")], "a header without a name"),
+        (partial(checked_bytes, "the value"), "text", "the value is str, not bytes; encode it"),
+        (partial(checked_bytes, "the value"), {"a": 1}, "the value is dict, not bytes"),
+        (checked_time, 7.5, "timestamp_ms is float, not int"),
+        (checked_time, 2**63, "does not fit into 64 bits"),
     ],
 )
-def test_a_record_that_cannot_be_written_says_why(wrong, said):
-    right = {"key": None, "value": None, "headers": (), "timestamp_ms": None}
-    refuse_unwritable(**right)
-    refuse_unwritable(bytearray(b"k"), memoryview(b"v"), [(b"trace", None)], True)
-    with pytest.raises((TypeError, ValueError), match=said):
-        refuse_unwritable(**right | wrong)
+def test_a_record_that_cannot_be_written_says_why(check, wrong, message):
+    with pytest.raises((TypeError, ValueError), match=message):
+        check(wrong)
+
+
+@pytest.mark.parametrize("kind", [bytes, bytearray, memoryview])
+def test_what_is_like_bytes_becomes_bytes_that_do_not_change(kind):
+    original = bytearray(b"value")
+    checked = checked_bytes("the value", kind(original))
+    assert (checked, type(checked)) == (b"value", bytes)
+    ((name, content),) = checked_headers([(kind(original), kind(original))])
+    original[:] = b"other"
+    assert {checked, name, content} == {b"value"}
+    assert {type(name), type(content)} == {bytes}
+
+
+def test_nothing_and_integers_of_other_types_are_accepted():
+    assert checked_bytes("the key", None) is None
+    assert checked_headers([(b"trace", None)]) == ((b"trace", None),)
+    assert (checked_time(True), type(checked_time(True))) == (1, int)

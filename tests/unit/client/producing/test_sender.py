@@ -140,6 +140,18 @@ async def test_what_does_not_pass_fails_at_once():
         assert len(place.requests) == 1
 
 
+async def test_a_fault_of_the_client_itself_fails_the_records_instead_of_keeping_them():
+    class Broken(Gate):
+        async def before_send(self, partitions):
+            raise RuntimeError("no partition")
+
+    async with Place(None, gate=Broken(), idempotent=True) as place:
+        (error,) = await place.send("a")
+        assert isinstance(error, RecordRefused)
+        assert "the producer failed: RuntimeError('no partition')" in error.message
+        assert place.accumulator.used_bytes == 0
+
+
 async def test_time_runs_out_for_all_that_waited_as_long():
     async with Place(answer(ErrorCode.NOT_LEADER_OR_FOLLOWER), delivery_timeout_ms=40, batch_bytes=20) as place:
         errors = await place.send("first", "second", "third")
