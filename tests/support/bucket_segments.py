@@ -1,46 +1,24 @@
 """Segments of a local partition as objects of a bucket, and the same partition opened with them in front of an empty folder."""
 
-import pickle
-from typing import NamedTuple
-
+from horolog.broker.bucket import closed_segment, names
 from horolog.broker.bucket.block_fetcher import BlockFetcher
 from horolog.broker.bucket.block_files import BlockFiles
+from horolog.broker.bucket.bucket_segment import described
 from horolog.broker.bucket.covered import NOTHING
+from horolog.broker.bucket.names import SegmentName
+from horolog.broker.bucket.producers_behind import ProducersAt
 from horolog.broker.bucket.remote_front import RemoteFront
-from horolog.broker.bucket.remote_segment import BucketSegment, MetaReader
-from horolog.broker.bucket.sealed_lines import FormatError
+from horolog.broker.bucket.remote_segment import MetaReader
+from horolog.broker.bucket.segment_meta import decode
 from horolog.broker.bucket.shipped_partition import ShippedPartition
 from horolog.broker.bucket.store_access import StoreAccess
-from horolog.broker.log.indexes import transaction_index
-from horolog.broker.log.integrity import Seal
 from horolog.broker.log.partition import Resources
-from horolog.broker.log.producers import snapshot_file
 from horolog.broker.log.recovery import Circumstances, PartitionFolder, open_readable
-from horolog.broker.log.segments import LOG_SUFFIX, OFFSET_INDEX_SUFFIX, TIME_INDEX_SUFFIX
 from horolog.broker.log.storage import NotHere
 from tests.support.log_model import NEW, NOW_MS, encode, new_storage, small_config
-from tests.support.shipping import ReadyStore, StillLoop, new_partition
+from tests.support.shipping import TOPIC_ID, ReadyStore, StillLoop, new_partition
 
 CONFIG = small_config(segment_bytes=6_000)
-
-
-class Parts(NamedTuple):
-    seal: Seal
-    offset_index: bytes
-    time_index: bytes
-    transaction_index: bytes
-    producers: bytes
-
-
-def decode(data):
-    try:
-        return Parts(*pickle.loads(data))
-    except Exception as error:
-        raise FormatError(str(error)) from error
-
-
-def encode_parts(parts):
-    return pickle.dumps(tuple(parts))
 
 
 class CountingStore(ReadyStore):
@@ -74,32 +52,20 @@ def filled(chance, count=60, config=CONFIG):
     return partition
 
 
-def upload(partition, store, producers=None):
+def upload(partition, store):
     """Put the complete segments of a partition into the store; returns what a manifest says of them."""
-    described = []
-    storage = partition.folder.storage
-    for segment in partition.segments[:-1]:
-        files = segment.files
-
-        def content(kind, files=files):
-            path = files.path(kind)
-            return storage.read_all(path) if storage.exists(path) else b""
-
-        snapshot = f"{partition.directory}/{snapshot_file.file_name(segment.next_offset)}"
-        state = storage.read_all(snapshot) if storage.exists(snapshot) else snapshot_file.encode([])
-        parts = Parts(
-            segment.seal,
-            content(OFFSET_INDEX_SUFFIX),
-            content(TIME_INDEX_SUFFIX),
-            content(transaction_index.SUFFIX),
-            state,
-        )
-        key = f"data/{partition.index}/{segment.base_offset:020d}"
-        store.objects[f"{key}.log"] = content(LOG_SUFFIX)
-        store.objects[f"{key}.meta"] = encode_parts(parts)
-        contents = segment.contents
-        described.append(BucketSegment(segment.base_offset, contents, segment.created_ms, f"{key}.log", f"{key}.meta"))
-    return described
+    segments, before = [], ProducersAt(0)
+    partition.topic_id = partition.topic_id or TOPIC_ID  # old folders have none
+    folder = names.segments(partition.topic_id, partition.index)
+    for number, segment in enumerate(partition.segments[:-1]):
+        nonce = b"%16d" % number
+        closed = closed_segment.found(partition, segment, None)
+        content = closed_segment.read(closed, before, nonce)
+        name = SegmentName(partition.leader_epoch, segment.base_offset, nonce)
+        store.objects[name.log_key(folder)], store.objects[name.meta_key(folder)] = content[:2]
+        segments.append(described(folder, name, segment.contents, segment.created_ms))
+        before = content.producers
+    return segments
 
 
 class Reader:
@@ -142,7 +108,7 @@ class Manifests:
     def __init__(self):
         self.covered, self.then, self.asked = {}, {}, 0
 
-    async def newest(self, opening):
+    async def newest(self, opening, known=NOTHING):
         self.asked += 1
         found = self.covered.get(opening.partition, NOTHING)
         self.covered.update(self.then)

@@ -1,4 +1,4 @@
-"""Objects of a shared store as format 1 has them, in tests/data/bucket: fence-1, manifest-1, mark-1, wal-1, merged-1, cluster-1, entry-1, snapshot-1."""
+"""Objects of a shared store as each format has them, in tests/data/bucket, one file for a kind and a format."""
 
 from tests.support.style import PROJECT
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from horolog.broker.bucket.bucket_segment import BucketSegment
 from horolog.broker.bucket.manifest import Manifest
-from horolog.broker.bucket.remote_segment import BucketSegment
 
 
 class Covered(NamedTuple):
@@ -18,6 +18,8 @@ class Covered(NamedTuple):
     """A snapshot of producers just before the end; empty if there are none."""
     epochs: tuple[tuple[int, int], ...] = ()
     """Leader epochs and where each begins."""
+    batches: bytes = b""
+    """More of these producers' batches, as `horolog-producers` has them; empty if there are none."""
     manifest: Manifest | None = None
     """The newest manifest, which says all this; None if there is none."""
 

@@ -17,7 +17,7 @@ from horolog.broker.bucket.wal_index import FoundRun
 from horolog.broker.log.files import checkpoints, leader_epochs
 from horolog.broker.log.indexes import LARGEST_RELATIVE_OFFSET
 from horolog.broker.log.manager import LogManager, made_elsewhere
-from horolog.broker.log.producers import snapshot_file
+from horolog.broker.log.producers import producers_file, snapshot_file
 from horolog.broker.log.segments import LOG_SUFFIX, segment_path
 from horolog.broker.log.storage import File, Storage
 
@@ -85,6 +85,8 @@ class LocalCopy:
         covered = self._covered
         if covered.producers:
             small_files[snapshot_file.file_name(covered.end_offset)] = covered.producers
+        if covered.batches:
+            small_files[producers_file.FILE_NAME] = covered.batches
         for name, data in small_files.items():
             file = self._storage.create(f"{self._place.directory}/{name}")
             file.pwritev([data], 0)

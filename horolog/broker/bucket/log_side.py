@@ -217,7 +217,7 @@ class BucketLog:
 
         try:
             await feed(self._store, runs, take, lost)
-            if await self._segments.newest(opening) != covered:
+            if await self._segments.newest(opening, covered) != covered:
                 raise _Outdated
             if self._is_wanted(pending):
                 end_offset = max((one.run.next_offset for one in everything), default=0)

@@ -1,24 +1,45 @@
-"""A manifest: where the log of a partition starts, by the word of its leader (`sealed_lines`).
+"""A manifest: where the log of a partition starts, and which of its segments lie in the bucket, by the word of its leader (`sealed_lines`).
 
-    {"format": 1, "kind": "manifest", "nonce": ..., "topic": "<topic id, 32 hex digits>", "partition": <n>, "number": <n>,
-     "epoch": <leader epoch>, "start": <offset>}
+    {"format": 1 or 2, "kind": "manifest", "nonce": ..., "topic": "<topic id, 32 hex digits>", "partition": <n>, "number": <n>,
+     "epoch": <leader epoch>, "start": <offset>,
+     "segments": <how many the body has>, "pages": [[<name>, <next offset>, <segments>, <bytes of their logs>], ...]}
 
-Manifests of a partition are numbered from 0, and each is based on the one before. The newest one counts. A manifest with fields that are
-not named here is of a later release.
+`segments`, `pages` and a body are in format 2 alone; a manifest that names no segment has format 1, which earlier releases read. The body
+has a line for each segment (`bucket_segment`). The oldest segments of a long log lie in pages: objects of kind `page` with the same lines
+(`manifest_pages`), which never change. Segments of the body come after those of all pages. Those that end before the start have expired.
+
+Manifests of a partition are numbered from 0, and each is based on the one before. The newest one counts: its segments have all records up
+to the end of the last one, and WALs have the rest. A manifest with fields that are not named here is of a later release.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Any, NamedTuple
 
-from horolog.broker.bucket import sealed_lines
-from horolog.broker.bucket.names import key, manifests
+from horolog.broker.bucket import bucket_segment, sealed_lines
+from horolog.broker.bucket.bucket_segment import BucketSegment
+from horolog.broker.bucket.names import SegmentName, key, manifests, segments
 from horolog.broker.bucket.sealed_lines import FormatError, NewerFormat, Sealed, number_in
 from horolog.broker.on_record.cluster_file import Place
 
 KIND = "manifest"
-_ID_SIZE = 16
+WITH_SEGMENTS = 2
+"""The format of manifests that name segments."""
 _NUMBERS = ("partition", "number", "epoch", "start")
+_PAGE_FIELDS = 4
+
+
+class Page(NamedTuple):
+    """Segments that lie in an object of their own."""
+
+    name: SegmentName
+    next_offset: int
+    segment_count: int
+    size_bytes: int
+    """Of the logs of all its segments."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,41 +52,130 @@ class Manifest:
     epoch: int
     start_offset: int
     nonce: bytes
+    segments: tuple[BucketSegment, ...] = ()
+    """Those behind the pages."""
+    pages: tuple[Page, ...] = ()
 
     @property
     def key(self) -> str:
         return key(manifests(self.topic_id, self.partition), self.number)
 
+    @property
+    def folder(self) -> str:
+        """Where the segments lie."""
+        return segments(self.topic_id, self.partition)
+
+    @property
+    def end_offset(self) -> int:
+        """All records before it, from the start on, lie in segments."""
+        if self.segments:
+            return self.segments[-1].next_offset
+        return self.pages[-1].next_offset if self.pages else 0
+
     def encode(self) -> bytes:
         numbers = self.partition, self.number, self.epoch, self.start_offset
-        fields = {"topic": self.topic_id.hex(), **dict(zip(_NUMBERS, numbers, strict=True))}
-        return sealed_lines.encode(Sealed(KIND, self.nonce, fields))
+        fields: dict[str, Any] = {"topic": self.topic_id.hex(), **dict(zip(_NUMBERS, numbers, strict=True))}
+        if not self.segments and not self.pages:
+            return sealed_lines.encode(Sealed(KIND, self.nonce, fields))
+        fields |= {"segments": len(self.segments), "pages": [_shown_page(one) for one in self.pages]}
+        body = bucket_segment.encode_lines(self.segments)
+        return sealed_lines.encode(Sealed(KIND, self.nonce, fields, body, WITH_SEGMENTS))
+
+
+def _shown_page(one: Page) -> list[Any]:
+    return [str(one.name), *one[1:]]
 
 
 def decode(data: bytes) -> Manifest:
     """Raises FormatError."""
-    sealed = sealed_lines.decode(data, KIND)
-    if sealed.body or sealed.fields.keys() - {"topic", *_NUMBERS}:
+    sealed = sealed_lines.decode(data, KIND, WITH_SEGMENTS)
+    more = {"segments", "pages"} if sealed.format == WITH_SEGMENTS else set()
+    if (sealed.body and not more) or sealed.fields.keys() - {"topic", *_NUMBERS, *more}:
         raise NewerFormat("a manifest with more than this release knows")
     partition, number, epoch, start = (number_in(sealed.fields, name) for name in _NUMBERS)
-    return Manifest(_topic_id(sealed.fields.get("topic")), partition, number, epoch, start, sealed.nonce)
+    known = Manifest(sealed_lines.topic_id_in(sealed.fields), partition, number, epoch, start, sealed.nonce)
+    return _with_segments(known, sealed.fields, sealed.body) if more else known
 
 
-def _topic_id(shown: object) -> bytes:
-    try:
-        topic_id = bytes.fromhex(shown) if isinstance(shown, str) else b""
-    except ValueError:
-        topic_id = b""
-    if len(topic_id) != _ID_SIZE or topic_id.hex() != shown:
-        raise FormatError(f"{shown!r} is no topic id")
-    return topic_id
+def _with_segments(known: Manifest, fields: Mapping[str, Any], body: bytes) -> Manifest:
+    found = bucket_segment.decode_lines(body, known.folder)
+    if len(found) != number_in(fields, "segments"):
+        raise FormatError(f"{len(found)} segments, and {fields['segments']} were announced")
+    shown = fields.get("pages")
+    if not isinstance(shown, list):
+        raise FormatError("a manifest of this format has a list of pages")
+    pages = tuple(map(_read_page, shown))
+    if any(before.next_offset > page.name.base_offset for before, page in pairwise(pages)):
+        raise FormatError("pages are not in the order of their offsets")
+    if found and pages and pages[-1].next_offset > found[0].base_offset:
+        raise FormatError("a segment lies before the end of the pages")
+    return replace(known, segments=found, pages=pages)
 
 
-def following(known: Manifest | None, place: Place, epoch: int, start_offset: int, nonce: bytes) -> Manifest:
-    """The next manifest, whose start is never before that of the one before."""
+def _read_page(shown: object) -> Page:
+    if isinstance(shown, list) and len(shown) == _PAGE_FIELDS:
+        name = SegmentName.parse(shown[0])
+        next_offset, count, size_bytes = (number_in({"page": one}, "page") for one in shown[1:])
+        if name is not None and next_offset > name.base_offset and count:
+            return Page(name, next_offset, count, size_bytes)
+    raise FormatError(f"{shown!r} is no page")
+
+
+class ManifestChange(NamedTuple):
+    """What a leader wants of the next manifest."""
+
+    start_offset: int = 0
+    added: Sequence[BucketSegment] = ()
+    """Segments that it has uploaded in this epoch, one behind the other."""
+
+
+def following(known: Manifest | None, place: Place, epoch: int, change: ManifestChange, nonce: bytes) -> Manifest:
+    """The next manifest: its start is never before that of the one before, and neither is its end.
+
+    Segments that end before the start are left out, and so are those of an earlier leader for which there are others now. Segments of
+    the change that do not reach as far as the known ones wait: they are left out.
+    """
     if known is None:
-        return Manifest(*place, 0, epoch, start_offset, nonce)
-    return Manifest(*place, known.number + 1, epoch, max(start_offset, known.start_offset), nonce)
+        known = Manifest(*place, -1, epoch, 0, nonce)
+    start_offset = max(change.start_offset, known.start_offset)
+    return replace(
+        known,
+        number=known.number + 1,
+        epoch=epoch,
+        start_offset=start_offset,
+        nonce=nonce,
+        segments=tuple(one for one in _joined(known, change.added) if one.next_offset > start_offset),
+        pages=tuple(one for one in known.pages if one.next_offset > start_offset),
+    )
+
+
+def _joined(known: Manifest, added: Sequence[BucketSegment]) -> Sequence[BucketSegment]:
+    return (*kept_before(known, added), *added) if takes(known, added) else known.segments
+
+
+def kept_before(known: Manifest, added: Sequence[BucketSegment]) -> Sequence[BucketSegment]:
+    return [one for one in known.segments if one.next_offset <= added[0].base_offset]
+
+
+def takes(known: Manifest | None, added: Sequence[BucketSegment]) -> bool:
+    """Whether a manifest that follows this one may name segments: together with those before they have all that it has."""
+    if not added:
+        return False
+    if known is None or not (known.segments or known.pages):
+        return True
+    first = added[0].base_offset
+    replaced = [one for one in known.segments if one.next_offset > first]
+    reaches = added[-1].next_offset >= known.end_offset
+    after_pages = not known.pages or known.pages[-1].next_offset <= first
+    return after_pages and reaches and all(one.base_offset >= first for one in replaced)
+
+
+def named_by(manifest: Manifest | None) -> set[str]:
+    """The keys that a manifest names itself; its pages name more."""
+    if manifest is None:
+        return set()
+    pages = (one.name.page_key(manifest.folder) for one in manifest.pages)
+    return {*pages, *(name for one in manifest.segments for name in (one.log_key, one.meta_key))}
 
 
 def is_superseded(before: Manifest | None, first_number: int, made: Manifest) -> bool:

@@ -1,15 +1,19 @@
-"""Finds the newest manifests of partitions, and removes those of partitions that are gone."""
+"""Finds the newest manifests of partitions and what they name, and removes the manifests of partitions that are gone."""
 
 from __future__ import annotations
 
+import logging
 from functools import partial
 from typing import TYPE_CHECKING
 
+from horolog.broker.bucket import manifest_pages, segment_meta
+from horolog.broker.bucket.bucket_segment import BucketSegment
 from horolog.broker.bucket.covered import NOTHING, Covered
 from horolog.broker.bucket.manifest import Manifest, decode
 from horolog.broker.bucket.names import key, manifests, number_of
 from horolog.broker.bucket.parallel import in_parallel
 from horolog.broker.bucket.sealed_lines import FormatError
+from horolog.broker.bucket.segment_meta import SegmentMeta
 from horolog.broker.bucket.store_access import StoreAccess
 from horolog.broker.on_record.cluster_file import Place
 
@@ -17,11 +21,14 @@ if TYPE_CHECKING:
     from horolog.broker.bucket.remote_segment import Parts
     from horolog.broker.bucket.seams import Opening
 
+log = logging.getLogger(__name__)
+
 DELETED_AT_ONCE = 8
+PAGES_AT_ONCE = 8
 
 
 class StoredManifests:
-    """The manifests in a store: they name no segments, so all records lie in WALs. See `seams.SegmentsInBucket`."""
+    """The manifests in a store, and what they name: see `seams.SegmentsInBucket`."""
 
     def __init__(self, store: StoreAccess) -> None:
         self._store = store
@@ -29,13 +36,51 @@ class StoredManifests:
     def __repr__(self) -> str:
         return f"<StoredManifests in {self._store!r}>"
 
-    async def newest(self, opening: Opening) -> Covered:
+    async def newest(self, opening: Opening, known: Covered = NOTHING) -> Covered:
         """Raises FormatError. A partition without an earlier leader has no manifest."""
         found = await newest_manifest(self._store, opening.place) if len(opening.lineage) > 1 else None
-        return NOTHING if found is None else Covered(found.start_offset, manifest=found)
+        while found is not None:
+            if found == known.manifest:
+                return known
+            known = await self._covered(found)
+            found = await newest_manifest(self._store, opening.place)  # of an older one, objects may be gone
+        return NOTHING
+
+    async def _covered(self, found: Manifest) -> Covered:
+        segments = [*await paged(self._store, found), *found.segments]
+        kept = tuple(one for one in segments if one.next_offset > found.start_offset)
+        meta = await self._meta_of(kept[-1]) if kept else None
+        if meta is None:
+            return Covered(found.start_offset, kept, manifest=found)
+        return Covered(found.start_offset, kept, meta.producers, meta.leader_epochs, meta.batches, found)
+
+    async def _meta_of(self, segment: BucketSegment) -> SegmentMeta | None:
+        """None if the store does not have it, or if it is damaged, which is logged: the producers are not known then."""
+        data = await self._store.read(segment.meta_key)
+        try:
+            return None if data is None else segment_meta.decode(data)
+        except FormatError as error:
+            log.error("%s cannot be read: %s", segment.meta_key, error)
+            return None
 
     def decode_meta(self, data: bytes) -> Parts:
-        raise FormatError(f"{len(data)} bytes of no segment")
+        """Raises FormatError."""
+        return segment_meta.decode(data)
+
+
+async def paged(store: StoreAccess, found: Manifest) -> list[BucketSegment]:
+    """The segments in the pages of a manifest. Those of a page that is lost or damaged are left out, which is logged."""
+    keys = [one.name.page_key(found.folder) for one in found.pages]
+    pages = await in_parallel([partial(store.read, key) for key in keys], PAGES_AT_ONCE)
+    segments: list[BucketSegment] = []
+    for page, data in zip(found.pages, pages, strict=True):
+        try:
+            if data is None:
+                raise FormatError("the store does not have it")
+            segments += manifest_pages.check(page, data)
+        except FormatError as error:
+            log.error("%s: segments up to offset %s are lost: %s", found.key, page.next_offset, error)
+    return segments
 
 
 async def newest_manifest(store: StoreAccess, place: Place) -> Manifest | None:

@@ -6,6 +6,7 @@
     mark/<node>-<incarnation>/<n>     which numbers of the WAL are gone
     merged/<node>-<incarnation>/<nonce>
     manifest/<topic id>/<partition>/<n>
+    data/<topic id>/<partition>/<leader epoch>-<base offset>-<nonce>.log, .meta: a segment; .page: a part of a manifest
 
 An incarnation is the number of the journal entry that registered the broker: a broker that starts again has a new WAL.
 """
@@ -20,6 +21,7 @@ SNAPSHOTS = "meta/snapshot"
 _DIGITS = 20
 _MAX = 2**63 - 1
 _WAL = re.compile(r"(0|[1-9]\d{0,9})-(0|[1-9]\d{0,18})")
+_SEGMENT = re.compile(r"(0|[1-9]\d{0,9})-(\d{20})-([0-9a-f]{32})")
 
 
 class Wal(NamedTuple):
@@ -69,6 +71,39 @@ def key(folder: str, number: int) -> str:
 def manifests(topic_id: bytes, partition: int) -> str:
     """The folder with the manifests of a partition."""
     return f"manifest/{topic_id.hex()}/{partition}"
+
+
+class SegmentName(NamedTuple):
+    """What the objects of a segment, or of a page of a manifest, are called: by the leader epoch and a nonce they are never another's."""
+
+    epoch: int
+    base_offset: int
+    nonce: bytes
+
+    def __str__(self) -> str:
+        return f"{self.epoch}-{self.base_offset:0{_DIGITS}}-{self.nonce.hex()}"
+
+    @classmethod
+    def parse(cls, text: object) -> Self | None:
+        """None for anything but what `str` gives."""
+        found = _SEGMENT.fullmatch(text) if isinstance(text, str) and text.isascii() else None
+        if found is None or int(found[2]) > _MAX:
+            return None
+        return cls(int(found[1]), int(found[2]), bytes.fromhex(found[3]))
+
+    def log_key(self, folder: str) -> str:
+        return f"{folder}/{self}.log"
+
+    def meta_key(self, folder: str) -> str:
+        return f"{folder}/{self}.meta"
+
+    def page_key(self, folder: str) -> str:
+        return f"{folder}/{self}.page"
+
+
+def segments(topic_id: bytes, partition: int) -> str:
+    """The folder with the segments of a partition, and with the pages of its manifests."""
+    return f"data/{topic_id.hex()}/{partition}"
 
 
 def number_of(found: str) -> int | None:

@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from horolog.broker.bucket.block_fetcher import Wake
+from horolog.broker.bucket.bucket_segment import BucketSegment
 from horolog.broker.bucket.remote_files import RemoteFiles
-from horolog.broker.bucket.remote_segment import BucketSegment, MetaReader, RemoteSegment
+from horolog.broker.bucket.remote_segment import MetaReader, RemoteSegment
 from horolog.broker.config.topic_settings import TopicConfig
 from horolog.broker.log.integrity import RescanQueue
 from horolog.broker.log.partition import DecidedHere, OpenedPartition, Partition

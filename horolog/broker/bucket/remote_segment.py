@@ -8,31 +8,22 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 from horolog.broker.bucket.block_fetcher import BlockFetcher, Wake, Wanted
 from horolog.broker.bucket.block_ledger import WHOLE, Block
+from horolog.broker.bucket.bucket_segment import BucketSegment
 from horolog.broker.bucket.remote_log import RemoteLog
 from horolog.broker.bucket.sealed_lines import FormatError
 from horolog.broker.config.topic_settings import TopicConfig
 from horolog.broker.log.indexes import offset_index, transaction_index
-from horolog.broker.log.integrity import BLOCK_BYTES, BlockSums, Contents, IndexSum, Seal, blocks_in
+from horolog.broker.log.integrity import BLOCK_BYTES, BlockSums, IndexSum, Seal, blocks_in
 from horolog.broker.log.partition import DecidedHere
 from horolog.broker.log.producers import snapshot_file
 from horolog.broker.log.segments import Segment, SegmentFolder
 
 NOT_KNOWN = IndexSum(1 << 62, 0)
 """No index file fits this."""
-
-
-class BucketSegment(NamedTuple):
-    """A segment as its manifest describes it."""
-
-    base_offset: int
-    contents: Contents
-    created_ms: int
-    log_key: str
-    meta_key: str
 
 
 class Parts(Protocol):

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
-from horolog.broker.bucket.covered import Covered
+from horolog.broker.bucket.covered import NOTHING, Covered
 from horolog.broker.bucket.fence import Fence
 from horolog.broker.bucket.names import Wal
 from horolog.broker.bucket.remote_segment import Parts
@@ -115,8 +115,8 @@ class ClusterSide(Protocol):
 class SegmentsInBucket(Protocol):
     """The segments that the bucket has of partitions, as their newest manifests name them."""
 
-    async def newest(self, opening: Opening) -> Covered:
-        """What lies in the bucket of a partition now: the WALs may lack it."""
+    async def newest(self, opening: Opening, known: Covered = NOTHING) -> Covered:
+        """What lies in the bucket of a partition now: the WALs may lack it. `known` is what lay there before, and may be the answer."""
         ...
 
     def decode_meta(self, data: bytes) -> Parts:

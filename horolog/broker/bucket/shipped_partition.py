@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import logging
 
+from horolog.broker.bucket.producers_behind import ProducersAt, known_at
 from horolog.broker.bucket.remote_front import RemoteFront
 from horolog.broker.bucket.shipped_expiry import MoveStart, ShippedExpiry
 from horolog.broker.log.integrity import BLOCK_BYTES
@@ -24,12 +25,14 @@ log = logging.getLogger(__name__)
 class ShippedPartition(Partition):
     """A partition of a broker that shares a store: at first, all that it holds is shipped."""
 
-    __slots__ = ("_counted_bytes", "_unshipped", "front", "shipping_end")
+    __slots__ = ("_counted_bytes", "_unshipped", "ends", "front", "shipping_end")
 
     def __init__(self, opened: OpenedPartition) -> None:
         self._unshipped: list[Completed] = []
         self._counted_bytes = 0
         super().__init__(opened)
+        self.ends: dict[int, ProducersAt] = {}
+        """The producers just behind each segment that was closed here and is not in the bucket yet, by the offset."""
         self.shipping_end = self.high_watermark
         """The end of the records that are shipped or under way."""
         self.front: RemoteFront | None = None
@@ -45,6 +48,10 @@ class ShippedPartition(Partition):
         """Have retention move the start in this way; without one it removes nothing."""
         expiry = self.expiry = ShippedExpiry(f"{self.topic}-{self.index}", self.sync_state)
         expiry.move_start = move_start
+
+    def roll(self, now_ms: int) -> None:
+        super().roll(now_ms)
+        self.ends[self.log_end_offset] = known_at(self.producers, self.log_end_offset)
 
     def take_growth(self) -> int:
         """How many bytes were appended since this was asked last."""

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from horolog.broker.base.answers import run
 from horolog.broker.bucket import manifest
-from horolog.broker.bucket.manifest import Manifest
+from horolog.broker.bucket.manifest import Manifest, ManifestChange
 from horolog.broker.bucket.sealed_lines import FormatError
 from horolog.broker.bucket.shipped_partition import ShippedPartition
 from horolog.broker.bucket.store_access import StoreAccess
@@ -89,7 +89,8 @@ class StartKeeper:
         place = partition.topic_id, partition.index
         while kept.waits:
             start = max(one.offset for one in kept.waits)
-            new = manifest.following(kept.known, place, partition.leader_epoch, start, self._new_nonce())
+            change = ManifestChange(start)
+            new = manifest.following(kept.known, place, partition.leader_epoch, change, self._new_nonce())
             other = await self._store.create(new.key, new.encode())
             if kept.is_over:
                 if kept.is_removed and other is None:

@@ -4,6 +4,7 @@ from horolog.broker.log.recovery.findings import Circumstances, PartitionFolder
 from horolog.broker.log.recovery.leftovers import COMPANION_SUFFIXES, is_segment_file
 from horolog.broker.log.recovery.opening import open_readable, open_writable, storage_below
 from horolog.broker.log.recovery.presence import Presence
+from horolog.broker.log.recovery.producer_batches import producer_batch
 from horolog.broker.log.recovery.recovery import (
     create_partition,
     offline_partition,
@@ -30,5 +31,6 @@ __all__ = [
     "open_partition",
     "open_readable",
     "open_writable",
+    "producer_batch",
     "storage_below",
 ]

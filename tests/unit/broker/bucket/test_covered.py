@@ -1,7 +1,7 @@
 """What the bucket holds of a partition ends where its last segment does."""
 
+from horolog.broker.bucket.bucket_segment import BucketSegment
 from horolog.broker.bucket.covered import NOTHING, Covered
-from horolog.broker.bucket.remote_segment import BucketSegment
 from horolog.broker.log.integrity import Contents
 
 

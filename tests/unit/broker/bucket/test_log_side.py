@@ -10,7 +10,7 @@ from horolog.base.clock import ManualClock
 from horolog.broker.base.answers import run
 from horolog.broker.bucket import wal_fencing
 from horolog.broker.bucket.block_files import FOLDER
-from horolog.broker.bucket.covered import Covered
+from horolog.broker.bucket.covered import NOTHING, Covered
 from horolog.broker.bucket.fence import Fence
 from horolog.broker.bucket.log_side import RETRY_S, Around, BucketLog
 from horolog.broker.bucket.manifest import Manifest
@@ -359,10 +359,10 @@ def test_an_opening_that_is_given_up_while_manifests_are_read_opens_nothing(stor
     bucket = InBucket(store, StillLoop())
     newest = bucket.manifests.newest
 
-    async def given_up(opening):
+    async def given_up(opening, known=NOTHING):
         if bucket.manifests.asked:
             bucket.side.log.give_up(opening.place)
-        return await newest(opening)
+        return await newest(opening, known)
 
     bucket.manifests.newest = given_up
     bucket.side.open((0, ONE, 3), (9, TWO, None))

@@ -1,13 +1,17 @@
 """The newest manifest of each partition, also while its leader supersedes and removes it."""
 
+import random
+
 import pytest
 
+from horolog.broker.bucket import manifest_pages
 from horolog.broker.bucket.covered import NOTHING, Covered
 from horolog.broker.bucket.manifest import Manifest
+from horolog.broker.bucket.manifest_pages import turned
 from horolog.broker.bucket.manifest_reader import StoredManifests, newest_manifest, remove_manifests
 from horolog.broker.bucket.names import Wal
-from horolog.broker.bucket.sealed_lines import FormatError
 from horolog.broker.bucket.seams import Opening, Stretch
+from tests.support.bucket_segments import filled, upload
 from tests.support.shipping import TOPIC_ID, ReadyStore, access_to, in_full
 
 PLACE = TOPIC_ID, 0
@@ -62,9 +66,81 @@ def test_a_partition_that_others_have_led_starts_where_they_have_said():
     assert "StoredManifests" in repr(found)
 
 
-def test_no_segments_are_named():
-    with pytest.raises(FormatError, match="4 bytes"):
-        StoredManifests(access_to(ReadyStore())).decode_meta(b"meta")
+OPENING = Opening("t", TOPIC_ID, 0, None, (Stretch(0, Wal(1, 1), 5), Stretch(1, Wal(2, 2))))
+
+
+def with_segments(store, start=0, number=3):
+    """A partition whose oldest segments lie in a page."""
+    local = filled(random.Random(1))
+    described = upload(local, store)
+    long = Manifest(TOPIC_ID, 0, number, 0, start, b"n" * 16, tuple(described))
+    made, content = turned(long, b"p" * 16)
+    store.objects[made.pages[0].name.page_key(made.folder)] = content.encode()
+    store.objects[made.key] = made.encode()
+    return local, described, made
+
+
+@pytest.fixture
+def short_manifests(monkeypatch):
+    monkeypatch.setattr(manifest_pages, "MOST_SEGMENTS", 1)
+    monkeypatch.setattr(manifest_pages, "PAGE_SEGMENTS", 2)
+
+
+@pytest.mark.usefixtures("short_manifests")
+def test_segments_are_those_of_pages_and_of_the_manifest():
+    store = ReadyStore()
+    _, described, made = with_segments(store)
+    found = StoredManifests(access_to(store))
+    covered = in_full(found.newest(OPENING))
+    assert (covered.segments, covered.manifest, covered.epochs) == (tuple(described), made, ((0, 0),))
+    meta = found.decode_meta(store.objects[described[-1].meta_key])
+    assert (covered.producers, covered.batches) == (meta.producers, meta.batches)
+    asked = len(store.asked)
+    assert in_full(found.newest(OPENING, covered)) is covered
+    assert len(store.asked) == asked + 1, "the manifest alone"
+
+
+@pytest.mark.usefixtures("short_manifests")
+def test_segments_of_a_page_that_end_before_the_start_are_left_out():
+    store = ReadyStore()
+    _, described, _ = with_segments(store, start=described_end(0))
+    covered = in_full(StoredManifests(access_to(store)).newest(OPENING))
+    assert covered.segments == tuple(described[1:])
+
+
+def described_end(number):
+    return upload(filled(random.Random(1)), ReadyStore())[number].next_offset
+
+
+@pytest.mark.usefixtures("short_manifests")
+def test_a_page_or_a_meta_object_that_is_lost_costs_what_it_had(caplog):
+    store = ReadyStore()
+    _, described, made = with_segments(store)
+    store.objects[described[-1].meta_key] = b"damaged"
+    del store.objects[made.pages[0].name.page_key(made.folder)]
+    covered = in_full(StoredManifests(access_to(store)).newest(OPENING))
+    assert (covered.segments, covered.producers) == (tuple(described[2:]), b"")
+    assert "are lost: the store does not have it" in caplog.text
+    assert "cannot be read" in caplog.text
+    del store.objects[described[-1].meta_key]
+    assert in_full(StoredManifests(access_to(store)).newest(OPENING)).producers == b""
+
+
+def test_objects_that_a_newer_manifest_has_removed_are_no_loss():
+    store = ReadyStore()
+    described = upload(filled(random.Random(1)), store)
+    old = Manifest(TOPIC_ID, 0, 0, 0, 0, b"n" * 16, tuple(described[:1]))
+    store.objects[old.key] = old.encode()
+    new = Manifest(TOPIC_ID, 0, 1, 0, described[0].next_offset, b"m" * 16, tuple(described[1:]))
+
+    def before(name):
+        if name == described[0].meta_key:
+            del store.objects[name]
+            store.objects[new.key] = new.encode()
+
+    store.before_read = before
+    covered = in_full(StoredManifests(access_to(store)).newest(OPENING))
+    assert (covered.segments, covered.manifest) == (tuple(described[1:]), new)
 
 
 def test_those_of_a_partition_are_removed():

@@ -2,7 +2,7 @@
 
 import pytest
 
-from horolog.broker.bucket.names import LOG, Wal, key, number_of
+from horolog.broker.bucket.names import LOG, SegmentName, Wal, key, number_of, segments
 
 
 def test_keys_of_a_wal():
@@ -28,3 +28,17 @@ def test_numbers():
     for number in (-1, 2**63):
         with pytest.raises(ValueError, match="numbers no object"):
             key(LOG, number)
+
+
+def test_names_of_segments():
+    name, folder = SegmentName(4, 70, bytes(range(16))), segments(b"t" * 16, 3)
+    assert folder == f"data/{(b't' * 16).hex()}/3"
+    assert str(name) == "4-00000000000000000070-000102030405060708090a0b0c0d0e0f"
+    for key_of, kind in ((name.log_key, "log"), (name.meta_key, "meta"), (name.page_key, "page")):
+        assert key_of(folder) == f"{folder}/{name}.{kind}"
+    assert SegmentName.parse(str(name)) == name
+
+
+@pytest.mark.parametrize("text", [None, 4, f"4-{'9' * 20}-{'0' * 32}", f"4-{'0' * 20}-{'A' * 32}"])
+def test_what_is_no_name_of_a_segment(text):
+    assert SegmentName.parse(text) is None

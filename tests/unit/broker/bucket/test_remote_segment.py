@@ -1,17 +1,18 @@
 """A segment in the bucket: what its manifest says, until its `.meta` is here, and what that adds."""
 
 import random
+from dataclasses import replace
 
 import pytest
 
 from horolog.broker.bucket.remote_segment import RemoteSegment
 from horolog.broker.log.indexes import AbortedTransaction, transaction_index
-from horolog.broker.log.integrity import BLOCK_BYTES, RescanQueue
+from horolog.broker.log.integrity import BLOCK_BYTES, IndexSum, RescanQueue
 from horolog.broker.log.partition import DecidedHere
 from horolog.broker.log.producers import snapshot_file
 from horolog.broker.log.segments import indexes_of
 from horolog.broker.log.storage import NotHere
-from tests.support.bucket_segments import CountingStore, Reader, decode, encode_parts, filled, upload
+from tests.support.bucket_segments import CountingStore, Reader, decode, filled, upload
 from tests.support.log_model import small_config
 
 
@@ -71,10 +72,10 @@ def test_its_aborted_transactions_and_what_is_undecided(reader, store):
         for producer, first in ((1, -1), (2, 9), (3, 5))
     ]
     key = remote.described.meta_key
-    parts = decode(store.objects[key])._replace(
-        transaction_index=transaction_index.encode([aborted]), producers=snapshot_file.encode(state)
-    )
-    store.objects[key] = encode_parts(parts)
+    parts, index = decode(store.objects[key]), transaction_index.encode([aborted])
+    seal = replace(parts.seal, transaction_index=IndexSum.of(index))
+    changed = replace(parts, seal=seal, transaction_index=index, producers=snapshot_file.encode(state))
+    store.objects[key] = changed.encode()
     assert reader.served(remote.decided) == DecidedHere([aborted], 5)
 
 

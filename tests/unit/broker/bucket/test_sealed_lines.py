@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from horolog.broker.bucket import sealed_lines
-from horolog.broker.bucket.sealed_lines import FormatError, NewerFormat, Sealed, number_in, parse_nonce
+from horolog.broker.bucket.sealed_lines import FormatError, NewerFormat, Sealed, number_in, parse_nonce, topic_id_in
 from tests.support.damage import cuts, flips
 
 NONCE = bytes(range(16))
@@ -57,6 +57,7 @@ def test_a_later_format_is_told_apart():
     data = line(json.dumps({"format": 2, "kind": "mark", "nonce": NONCE.hex()}).encode())
     with pytest.raises(NewerFormat, match="format 2; this release knows 1"):
         sealed_lines.decode(data, "mark")
+    assert sealed_lines.decode(data, "mark", 2).format == 2
 
 
 def test_what_cannot_be_written():
@@ -72,3 +73,7 @@ def test_fields():
     for value in (-1, 2**63, True, "1", None, 1.0):
         with pytest.raises(FormatError, match="is no number"):
             number_in({"n": value}, "n")
+    assert topic_id_in({"topic": "0f" * 16}) == b"\x0f" * 16
+    for shown in (None, 5, "0f", "0F" * 16, "x" * 32):
+        with pytest.raises(FormatError, match="is no topic id"):
+            topic_id_in({"topic": shown})
