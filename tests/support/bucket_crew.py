@@ -10,6 +10,7 @@ from horolog.broker.bucket.handing import Handing
 from horolog.broker.bucket.lease import Lease
 from horolog.broker.bucket.members_watch import MembersWatch, StoreSurroundings
 from horolog.broker.bucket.registration import Registration
+from horolog.broker.bucket.shipped_partition import ShippedPartition
 from horolog.broker.bucket.store_access import StoreAccess
 from horolog.broker.bucket.store_cluster import StoreCluster
 from horolog.broker.bucket.store_journal import StoreJournal
@@ -76,7 +77,7 @@ class BucketBroker:
         self.storage = storage
         of_one = whole(node)
         of_one.find = share.nothing
-        self.logs = LogManager(["/data"], storage, ManualClock(NOW_MS), self.settings, of_one)
+        self.logs = LogManager(["/data"], storage, ManualClock(NOW_MS), self.settings, of_one, ShippedPartition)
         access = StoreAccess(crew.store, lambda seconds, done: self.later(seconds, partial(done, None)))
         self.journal = StoreJournal(access, crew.nonce, self.now)
         self.access = access

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import logging
 
+from horolog.broker.bucket.new_lead import NewLead, is_second
 from horolog.broker.bucket.producers_behind import ProducersAt, known_at
 from horolog.broker.bucket.remote_front import RemoteFront
 from horolog.broker.bucket.shipped_expiry import MoveStart, ShippedExpiry
@@ -18,6 +19,8 @@ from horolog.broker.log.integrity import BLOCK_BYTES
 from horolog.broker.log.partition import OpenedPartition, Partition
 from horolog.broker.log.producers import Completed
 from horolog.broker.log.segments import Allowance
+from horolog.broker.log.validation import AppendResult, RefusedSet
+from horolog.protocol.errors import ErrorCode
 
 log = logging.getLogger(__name__)
 
@@ -25,11 +28,12 @@ log = logging.getLogger(__name__)
 class ShippedPartition(Partition):
     """A partition of a broker that shares a store: at first, all that it holds is shipped."""
 
-    __slots__ = ("_counted_bytes", "_unshipped", "ends", "front", "shipping_end")
+    __slots__ = ("_counted_bytes", "_new_lead", "_unshipped", "ends", "front", "shipping_end")
 
     def __init__(self, opened: OpenedPartition) -> None:
         self._unshipped: list[Completed] = []
         self._counted_bytes = 0
+        self._new_lead = NewLead()
         super().__init__(opened)
         self.ends: dict[int, ProducersAt] = {}
         """The producers just behind each segment that was closed here and is not in the bucket yet, by the offset."""
@@ -52,6 +56,22 @@ class ShippedPartition(Partition):
     def roll(self, now_ms: int) -> None:
         super().roll(now_ms)
         self.ends[self.log_end_offset] = known_at(self.producers, self.log_end_offset)
+
+    def served_again(self) -> None:
+        """Clients are served of it after a while in which they were refused."""
+        self._new_lead = NewLead()
+
+    def append(self, records: bytes | memoryview, now_ms: int, *, produce_version: int) -> AppendResult:
+        """Batches behind one that was refused are refused alike: see `new_lead`."""
+        is_new = self._new_lead.holds(now_ms)
+        if is_new and is_second(self.producers, records):
+            raise RefusedSet(ErrorCode.NOT_LEADER_OR_FOLLOWER, "the first batch of its producer is missing")
+        try:
+            return super().append(records, now_ms, produce_version=produce_version)
+        except RefusedSet as refused:
+            if is_new and refused.code == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER:
+                raise RefusedSet(ErrorCode.NOT_LEADER_OR_FOLLOWER, refused.message) from None
+            raise
 
     def take_growth(self) -> int:
         """How many bytes were appended since this was asked last."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from horolog.broker.bucket.bucket_state import BucketState
 from horolog.broker.bucket.leading import Leading, waits_for_lease
 from horolog.broker.bucket.seams import Opening
+from horolog.broker.bucket.shipped_partition import ShippedPartition
 from horolog.broker.cluster.changes import Failures
 from horolog.broker.cluster.cluster import Cluster, random_topic_id
 from horolog.broker.cluster.cluster_state import Step
@@ -127,6 +128,8 @@ class StoreCluster(Cluster):
         topic_id, index = place
         topic = self.by_id[topic_id]
         self._forget_found()
+        assert isinstance(partition, ShippedPartition)
+        partition.served_again()
         topic.put(index, partition)
         self.on_led(topic.name, index)
 

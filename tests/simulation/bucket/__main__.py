@@ -1,12 +1,14 @@
-"""Runs the simulated company with many seeds: `python -m tests.simulation.bucket FIRST LAST [--log]`; exits with 1 at the first broken promise.
+"""Runs the simulated company with many seeds: `python -m tests.simulation.bucket FIRST LAST [--log | --pipelines]`; exits with 1 at the first broken promise.
 
-With `--log` the brokers' logs are real: segments, shipping, merging, and opening from the store.
+With `--log` the brokers' logs are real: segments, shipping, merging, and opening from the store. With `--pipelines` there are idempotent
+producers with five batches under way, too.
 """
 
 import argparse
 import logging
 import sys
 
+from tests.simulation.bucket import pipelines
 from tests.simulation.bucket.company_world import CompanyWorld
 from tests.simulation.bucket.planted_log import outcome_of
 
@@ -16,10 +18,14 @@ def main():
     parser.add_argument("first", type=int)
     parser.add_argument("last", type=int)
     parser.add_argument("--log", action="store_true", help="brokers with real logs")
+    parser.add_argument("--pipelines", action="store_true", help="real logs, and producers with five batches under way")
     chosen = parser.parse_args()
     logging.disable(logging.CRITICAL)
     for seed in range(chosen.first, chosen.last):
-        broken = outcome_of(seed)[0] if chosen.log else CompanyWorld(seed).run()
+        if chosen.pipelines:
+            broken = pipelines.outcome_of(seed)
+        else:
+            broken = outcome_of(seed)[0] if chosen.log else CompanyWorld(seed).run()
         if broken:
             print(f"seed {seed}: {broken}")
             return 1

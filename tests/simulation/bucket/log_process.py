@@ -29,7 +29,9 @@ class RecordsOfLog(Sequence):
         self.process, self.partition, self._read = process, partition, []
 
     def append(self, record):
-        self.partition.append(encode(2, 0, [5], [json.dumps(record).encode()]), NOW_MS, produce_version=NEW)
+        self.partition.append(
+            encode(2, 0, [5], [json.dumps(record).encode()]), self.process.wall_ms(), produce_version=NEW
+        )
         end = self.partition.log_end_offset
         self.process.log.committer.submit(InternalCommit([self.partition], partial(self._answered, end), durable=False))
 
@@ -148,6 +150,14 @@ class LogProcess(Process):
         state = self.changes.state
         opening = Opening("t", place[0], place[1], CONFIG, state.lineages[place])
         self.leading.open(opening, waits=waits_for_lease(state, opening))
+
+    def wall_ms(self):
+        """The time that producers' batches come with."""
+        return NOW_MS + int(self.world.schedule.now * 1000)
+
+    def serve_again(self, led, place):
+        led.partition.served_again()
+        super().serve_again(led, place)
 
     def die(self):
         super().die()

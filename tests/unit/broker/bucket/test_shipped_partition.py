@@ -4,15 +4,19 @@ import random
 
 import pytest
 
+from horolog.broker.bucket.new_lead import IS_NEW_FOR_MS
 from horolog.broker.bucket.shipped_partition import ShippedPartition
 from horolog.broker.log.partition import OffsetOutOfRange, Resources, append_marker, log_start, lookups
 from horolog.broker.log.recovery import Circumstances, PartitionFolder, create_partition, open_log
 from horolog.broker.log.storage import StorageFault
+from horolog.broker.log.validation import RefusedSet
+from horolog.protocol.errors import ErrorCode
 from horolog.protocol.records.control import Marker
 from tests.support.bucket_segments import CONFIG, CountingStore, Reader, filled, upload
 from tests.support.log_model import DIRECTORY, NEW, NOW_MS, encode, new_storage, small_config
 from tests.support.transactional import batch
 
+NOT_LEADER, GAP = ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
 PLACE = PartitionFolder("t", 0, DIRECTORY)
 
 
@@ -57,6 +61,47 @@ def test_a_reader_at_the_end_of_what_is_shipped_goes_on_there(partition):
     assert partition.read(1, 1 << 20) == b""
     partition.shipped(2)
     assert partition.read(1, 1 << 20)[:8] == (1).to_bytes(8, "big")
+
+
+def produce(partition, sequence, now_ms=NOW_MS, epoch=0, producer_id=7):
+    """The error that the batch is refused with, or its offset."""
+    data = batch([b"v"], producer_id, epoch, sequence, timestamp=NOW_MS)
+    try:
+        return partition.append(data, now_ms, produce_version=NEW)[0]
+    except RefusedSet as refused:
+        return refused.code
+
+
+class TestANewLead:
+    """A batch that is behind one which was refused, because clients were not served of the partition yet, is refused alike."""
+
+    def test_a_gap_is_refused_as_the_batch_before_was(self, partition):
+        assert [produce(partition, one) for one in (0, 2, 3, 1, 2, 3)] == [0, NOT_LEADER, NOT_LEADER, 1, 2, 3]
+
+    def test_so_is_the_second_batch_of_a_producer_that_is_not_known(self, partition):
+        assert [produce(partition, one) for one in (1, 2, 0, 1)] == [NOT_LEADER, NOT_LEADER, 0, 1]
+
+    def test_so_is_the_second_batch_of_a_new_epoch(self, partition):
+        assert [produce(partition, 0), produce(partition, 1, epoch=1), produce(partition, 0, epoch=1)] == [
+            0,
+            NOT_LEADER,
+            1,
+        ]
+
+    def test_a_gap_that_stays_is_real(self, partition):
+        later = NOW_MS + IS_NEW_FOR_MS
+        assert [produce(partition, 0), produce(partition, 2), produce(partition, 2, later)] == [0, NOT_LEADER, GAP]
+        assert produce(partition, 5, later, producer_id=8) == 1
+
+    def test_a_partition_that_is_served_again_has_a_new_lead(self, partition):
+        later = NOW_MS + IS_NEW_FOR_MS
+        assert [produce(partition, 0), produce(partition, 2, later)] == [0, GAP]
+        partition.served_again()
+        assert produce(partition, 2, later) == NOT_LEADER
+
+    def test_other_refusals_stay_what_they_are(self, partition):
+        assert produce(partition, 0, epoch=3) == 0
+        assert produce(partition, 0, epoch=2) == ErrorCode.INVALID_PRODUCER_EPOCH
 
 
 def test_only_what_is_written_can_be_shipped(partition):
