@@ -28,12 +28,21 @@ from horolog.broker.groups.classic_events import (
     LeaveGroup,
     NewIdStored,
     PendingOver,
+    PlaceStored,
     Protocols,
     SessionOver,
     SyncGroup,
     SyncOver,
 )
-from horolog.broker.groups.classic_group import CAN_REBALANCE, NO_GENERATION, ClassicGroup, GroupState, Member
+from horolog.broker.groups.classic_group import (
+    CAN_REBALANCE,
+    NO_GENERATION,
+    ClassicGroup,
+    GroupState,
+    Member,
+    record_of,
+    stored_with,
+)
 from horolog.broker.groups.decision import Decision, GroupTimer
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.messages.groups import (
@@ -186,8 +195,13 @@ def _join_static(step: ClassicStep, event: JoinGroup) -> None:
     _update(group, holder, event, event.client)
     if group.state is GroupState.STABLE and group.select_protocol() == group.protocol_name:
         _start_session(step, holder)
-        then = partial(NewIdStored, holder, old_id, old_leader_id, event.version, event.answer)
-        step.write([group.entry()], then)
+        record = record_of(group)
+        then = partial(NewIdStored, holder, old_id, old_leader_id, event.version, event.answer, record)
+        step.write([group.entry(record)], then)
+    elif (stored := stored_with(group, event.instance_id, member_id)) is not None:
+        # Not before it is written: a coordinator that reads the group would fence a client with an id that it does not know.
+        _start_session(step, holder)
+        step.write([group.entry(stored)], partial(PlaceStored, holder, old_id, member_id, event.answer, stored))
     else:
         group.wait_to_join(holder, event.answer)
         _rebalance_or_complete(step)
@@ -200,16 +214,9 @@ def _new_id_stored(step: ClassicStep, event: NewIdStored) -> None:
     """
     group, member = step.group, event.member
     if event.code:
-        step.note(
-            logging.WARNING,
-            "group %s: the new id of static member %s could not be written",
-            group.id,
-            member.instance_id,
-        )
-        step.answer(event.answer, join_error(ErrorCode.COORDINATOR_NOT_AVAILABLE, member.id))
-        if group.members.get(member.id) is member:
-            group.rename(member, event.old_id)
+        _take_back_new_id(step, event, member.id)
         return
+    group.stored = event.record
     is_leader = group.leader_id == member.id
     may_skip = event.version >= FIRST_JOIN_WITH_SKIPPED_ASSIGNMENT
     response = _joined(group, member, with_members=is_leader and may_skip)
@@ -217,6 +224,31 @@ def _new_id_stored(step: ClassicStep, event: NewIdStored) -> None:
     if not may_skip:
         response.leader = event.old_leader_id
     step.answer(event.answer, response)
+
+
+def _place_stored(step: ClassicStep, event: PlaceStored) -> None:
+    """A static member is back during a rebalance, or with other protocols, and its new id is written."""
+    group, member = step.group, event.member
+    if event.code:
+        _take_back_new_id(step, event, event.new_id)
+        return
+    group.stored = event.record
+    if group.members.get(event.new_id) is member:
+        group.wait_to_join(member, event.answer)
+        _rebalance_or_complete(step)
+    else:  # another one has its place, or the group has removed it meanwhile
+        is_held = group.statics.get(member.instance_id or "") is not None
+        code = ErrorCode.FENCED_INSTANCE_ID if is_held else ErrorCode.UNKNOWN_MEMBER_ID
+        step.answer(event.answer, join_error(code, event.new_id))
+
+
+def _take_back_new_id(step: ClassicStep, event: NewIdStored | PlaceStored, new_id: str) -> None:
+    group, member = step.group, event.member
+    message = "group %s: the new id of static member %s could not be written"
+    step.note(logging.WARNING, message, group.id, member.instance_id)
+    step.answer(event.answer, join_error(ErrorCode.COORDINATOR_NOT_AVAILABLE, new_id))
+    if group.members.get(new_id) is member:
+        group.rename(member, event.old_id)
 
 
 def _rejoin(step: ClassicStep, event: JoinGroup, member: Member) -> None:
@@ -363,6 +395,8 @@ def _emptiness_stored(step: ClassicStep, event: EmptinessStored) -> None:
     if event.code:
         message = "group %s: its last member is gone, which could not be written (%s)"
         step.note(logging.WARNING, message, step.group.id, event.code.name)
+    else:
+        step.group.stored = None
 
 
 # -- syncing
@@ -384,7 +418,8 @@ def _sync(step: ClassicStep, event: SyncGroup) -> None:
     member.syncing = event.answer
     if member.id == group.leader_id:
         assignments = {member_id: event.assignments.get(member_id, b"") for member_id in group.members}
-        step.write([group.entry(assignments)], partial(AssignmentsStored, group.generation, assignments))
+        record = record_of(group, assignments)
+        step.write([group.entry(record)], partial(AssignmentsStored, group.generation, assignments, record))
 
 
 def _check_sync(group: ClassicGroup, event: SyncGroup) -> ErrorCode:
@@ -402,6 +437,8 @@ def _check_sync(group: ClassicGroup, event: SyncGroup) -> ErrorCode:
 
 def _assignments_stored(step: ClassicStep, event: AssignmentsStored) -> None:
     group = step.group
+    if not event.code:
+        group.stored = event.record
     if group.state is not GroupState.COMPLETING or group.generation != event.generation:
         return  # another rebalance was faster, and has answered the waiting requests
     if event.code:
@@ -566,6 +603,7 @@ _STEPS: dict[type, Callable[[ClassicStep, Any], None]] = {
     SyncOver: _sync_over,
     AssignmentsStored: _assignments_stored,
     NewIdStored: _new_id_stored,
+    PlaceStored: _place_stored,
     EmptinessStored: _emptiness_stored,
     GroupLoaded: _loaded,
     Downgraded: _downgraded,

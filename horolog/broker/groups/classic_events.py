@@ -18,6 +18,7 @@ from horolog.protocol.messages.groups import (
 
 if TYPE_CHECKING:
     from horolog.broker.groups.classic_group import Member
+    from horolog.protocol.messages.coordinator_records import GroupMetadataValue
 
 Protocols = Sequence[tuple[str, bytes]]
 AnswerJoin = Callable[[JoinGroupResponse], None]
@@ -150,17 +151,30 @@ class AssignmentsStored(NamedTuple):
 
     generation: int
     assignments: Mapping[str, bytes]
+    record: GroupMetadataValue
     code: ErrorCode
 
 
 class NewIdStored(NamedTuple):
-    """The new id of a restarted static member is written."""
+    """The new id of a restarted static member is written: it gets the current generation."""
 
     member: Member
     old_id: str
     old_leader_id: str
     version: int
     answer: AnswerJoin
+    record: GroupMetadataValue
+    code: ErrorCode
+
+
+class PlaceStored(NamedTuple):
+    """The new id of a restarted static member is written in the stored generation: it takes part in the rebalance."""
+
+    member: Member
+    old_id: str
+    new_id: str
+    answer: AnswerJoin
+    record: GroupMetadataValue
     code: ErrorCode
 
 
@@ -198,6 +212,7 @@ Event = (
     | SyncOver
     | AssignmentsStored
     | NewIdStored
+    | PlaceStored
     | EmptinessStored
     | GroupLoaded
     | Downgraded

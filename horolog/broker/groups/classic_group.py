@@ -8,6 +8,7 @@ from __future__ import annotations
 import uuid
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from copy import copy
 from enum import Enum
 
 from horolog.broker.groups.classic_events import AnswerJoin, AnswerSync, Client, Protocols, SessionOver, Timeouts
@@ -149,6 +150,7 @@ class ClassicGroup:
         "state",
         "state_since_ms",
         "statics",
+        "stored",
         "subscribed",
         "supported",
         "sync_timer",
@@ -167,6 +169,8 @@ class ClassicGroup:
         self.leader_id: str | None = None
         self.members: dict[str, Member] = {}
         self.statics: dict[str, str] = {}
+        self.stored: GroupMetadataValue | None = None
+        """Its record as the log has it."""
         self.pending: dict[str, GroupTimer] = {}
         self.pending_sync: set[str] = set()
         self.subscribed: frozenset[str] | None = frozenset()
@@ -350,33 +354,50 @@ class ClassicGroup:
 
     # -- its records in the log
 
-    def entry(self, assignments: Mapping[str, bytes] | None = None) -> Entry:
-        """The group's record, with `assignments` in place of the current ones if given."""
-        members = [
-            MemberMetadata(
-                member_id=one.id,
-                group_instance_id=one.instance_id,
-                client_id=one.client_id,
-                client_host=one.client_host,
-                rebalance_timeout=one.rebalance_timeout_ms,
-                session_timeout=one.session_timeout_ms,
-                subscription=one.metadata(self.protocol_name),
-                assignment=one.assignment if assignments is None else assignments.get(one.id, b""),
-            )
-            for one in self.members.values()
-        ]
-        value = GroupMetadataValue(
-            protocol_type=self.protocol_type or "",
-            generation=self.generation,
-            protocol=self.protocol_name,
-            leader=self.leader_id,
-            current_state_timestamp=self.state_since_ms,
-            members=members,
-        )
-        return entry(GroupMetadataKey(group=self.id), value)
+    def entry(self, record: GroupMetadataValue | None = None) -> Entry:
+        """A record of the group for the log: `record`, or that of the present."""
+        return entry(GroupMetadataKey(group=self.id), record_of(self) if record is None else record)
 
     def tombstone(self) -> Entry:
         return entry(GroupMetadataKey(group=self.id), None)
+
+
+def record_of(group: ClassicGroup, assignments: Mapping[str, bytes] | None = None) -> GroupMetadataValue:
+    """The group as its record says it, with `assignments` in place of the current ones if given."""
+    members = [
+        MemberMetadata(
+            member_id=one.id,
+            group_instance_id=one.instance_id,
+            client_id=one.client_id,
+            client_host=one.client_host,
+            rebalance_timeout=one.rebalance_timeout_ms,
+            session_timeout=one.session_timeout_ms,
+            subscription=one.metadata(group.protocol_name),
+            assignment=one.assignment if assignments is None else assignments.get(one.id, b""),
+        )
+        for one in group.members.values()
+    ]
+    return GroupMetadataValue(
+        protocol_type=group.protocol_type or "",
+        generation=group.generation,
+        protocol=group.protocol_name,
+        leader=group.leader_id,
+        current_state_timestamp=group.state_since_ms,
+        members=members,
+    )
+
+
+def stored_with(group: ClassicGroup, instance_id: str, new_id: str) -> GroupMetadataValue | None:
+    """The stored record with the new id of a static member; None if the log does not know the member."""
+    if group.stored is None or all(one.group_instance_id != instance_id for one in group.stored.members):
+        return None
+    renamed = copy(group.stored)
+    renamed.members = [copy(one) for one in group.stored.members]
+    for one in renamed.members:
+        if one.group_instance_id == instance_id:
+            renamed.leader = new_id if renamed.leader == one.member_id else renamed.leader
+            one.member_id = new_id
+    return renamed
 
 
 def subscribed_by(group: ClassicGroup) -> frozenset[str] | None:

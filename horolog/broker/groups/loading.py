@@ -150,6 +150,7 @@ class Loader:
                     group.add(_classic_member(each, value.protocol or ""))
                 group.leader_id = value.leader
                 group.subscribed = subscribed_by(group)
+                group.stored = value
             self._registry.groups[key.group] = group
 
     # -- groups of the newer protocol

@@ -8,7 +8,14 @@ from __future__ import annotations
 
 from horolog.broker.groups.assignors import Assignment
 from horolog.broker.groups.classic_events import Client, Protocols, Timeouts
-from horolog.broker.groups.classic_group import CONSUMER_PROTOCOL, ClassicGroup, GroupState, Member, subscribed_by
+from horolog.broker.groups.classic_group import (
+    CONSUMER_PROTOCOL,
+    ClassicGroup,
+    GroupState,
+    Member,
+    record_of,
+    subscribed_by,
+)
 from horolog.broker.groups.consumer_group import ClassicPart, ConsumerGroup, ConsumerMember
 from horolog.broker.groups.known import Known
 from horolog.broker.groups.reconcile import Current
@@ -104,7 +111,8 @@ def to_classic(group: ConsumerGroup, known: Known, now_ms: int) -> tuple[Classic
     made.protocol_name = made.select_protocol()
     made.state = GroupState.STABLE
     made.subscribed = subscribed_by(made)
-    return made, [*group.tombstones(), made.entry()]
+    made.stored = record_of(made)
+    return made, [*group.tombstones(), made.entry(made.stored)]
 
 
 def _classic_member(old: ConsumerMember, known: Known) -> Member:

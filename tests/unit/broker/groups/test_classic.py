@@ -24,7 +24,7 @@ from horolog.broker.groups.classic_events import (
     SyncOver,
     Timeouts,
 )
-from horolog.broker.groups.classic_group import COMES_FROM, ClassicGroup, GroupState
+from horolog.broker.groups.classic_group import COMES_FROM, ClassicGroup, GroupState, record_of
 from horolog.broker.groups.offsets import GroupOffsets
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.messages.groups import HeartbeatRequest, MemberIdentity
@@ -194,7 +194,8 @@ def test_assignments_are_told_once_they_are_written():
     step(group, sync("b-1"))
     decision = step(group, sync("a-1", assignments={"a-1": b"pa", "b-1": b"pb", "x": b"px"}))
     assert (len(decision.entries), decision.answers, group.state) == (1, [], C)
-    assert decision.then(OK) == AssignmentsStored(2, {"a-1": b"pa", "b-1": b"pb"}, OK)
+    assignments = {"a-1": b"pa", "b-1": b"pb"}
+    assert decision.then(OK) == AssignmentsStored(2, assignments, record_of(group, assignments), OK)
     told = step(group, decision.then(OK))
     assert (group.state, codes(told)) == (S, [("sync of a-1", OK), ("sync of b-1", OK)])
     assert [answer.response.assignment for answer in told.answers] == [b"pa", b"pb"]
@@ -250,6 +251,57 @@ def test_a_static_leader_that_is_back_leaves_the_assignment_alone(version, skipp
     (answer,) = step(group, step(group, join(name="a2", instance_id="i", version=version)).then(OK)).answers
     told = answer.response
     assert (told.skip_assignment, told.leader, len(told.members)) == (skipped, leader, members)
+
+
+class TestAStaticMemberThatIsBackDuringARebalance:
+    """Its new id is written in the stored generation before it hears of it: a coordinator that reads the group knows it."""
+
+    def back(self, state=P, name="b2"):
+        group = group_in(state)
+        decision = step(group, join(name=name, instance_id="i", version=9))
+        return group, decision
+
+    def test_it_takes_part_once_its_new_id_is_written(self):
+        group, decision = self.back()
+        ((_, written),) = decision.entries
+        assert (decision.answers, b"b2-1" in written, b"b-1" in written) == ([], True, False)
+        assert [one.member_id for one in group.stored.members] == ["a-1", "b-1"]
+        after = step(group, decision.then(OK))
+        assert codes(after) == [("join of a-1", OK), ("join of b2", OK)]
+        assert (group.state, group.stored.leader) == (C, "a-1")
+        assert [one.member_id for one in group.stored.members] == ["a-1", "b2-1"]
+
+    def test_a_leader_has_its_new_id_there_too(self):
+        group = ClassicGroup("g", 0, GroupOffsets(), 0)
+        step(group, join(name="a", instance_id="i"))
+        step(group, step(group, sync("a-1", 1, {"a-1": b"pa"})).then(OK))
+        decision = step(group, join(name="a2", instance_id="i", protocols=(("range", b"other"), ("new", b""))))
+        step(group, decision.then(OK))
+        assert (group.stored.leader, group.stored.generation) == ("a2-1", 1)
+
+    def test_a_new_id_that_is_not_written_is_taken_back(self):
+        group, decision = self.back()
+        after = step(group, decision.then(GONE))
+        assert (codes(after), list(group.members)) == ([("join of b2", GONE)], ["a-1", "b-1"])
+        assert after.notes
+
+    def test_a_successor_may_be_faster(self):
+        group, decision = self.back()
+        second = step(group, join(name="b3", instance_id="i", version=9))
+        assert codes(step(group, decision.then(OK))) == [("join of b2", ErrorCode.FENCED_INSTANCE_ID)]
+        assert ("join of b3", OK) in codes(step(group, second.then(OK)))
+
+    def test_so_may_its_removal(self):
+        group, decision = self.back()
+        step(group, LeaveGroup([MemberIdentity(group_instance_id="i")]))
+        assert codes(step(group, decision.then(OK))) == [("join of b2", UNKNOWN)]
+
+    def test_a_member_that_the_log_does_not_know_has_nothing_to_write(self):
+        group = ClassicGroup("g", 0, GroupOffsets(), 0)
+        step(group, join(name="a"))
+        step(group, join(name="b", instance_id="i"))
+        decision = step(group, join(name="b2", instance_id="i"))
+        assert (decision.entries, codes(decision)) == ([], [("join of b", ErrorCode.FENCED_INSTANCE_ID)])
 
 
 # -- timers

@@ -3,7 +3,15 @@
 import pytest
 
 from horolog.broker.groups.classic_events import Client, Timeouts
-from horolog.broker.groups.classic_group import COMES_FROM, ClassicGroup, GroupState, Member, Supported, new_member_id
+from horolog.broker.groups.classic_group import (
+    COMES_FROM,
+    ClassicGroup,
+    GroupState,
+    Member,
+    Supported,
+    new_member_id,
+    record_of,
+)
 from horolog.broker.groups.decision import GroupTimer
 from horolog.broker.groups.offsets import Committed, GroupOffsets
 from horolog.broker.groups.records import read_entry
@@ -284,7 +292,7 @@ class TestInTheLog:
 
     def test_assignments_may_be_written_before_they_count(self):
         made = group(member("a"), member("b"))
-        _, _, value = read_entry(*made.entry({"b": b"next"}))
+        _, _, value = read_entry(*made.entry(record_of(made, {"b": b"next"})))
         assert [m.assignment for m in value.members] == [b"", b"next"]
         assert made.members["b"].assignment == b""
 

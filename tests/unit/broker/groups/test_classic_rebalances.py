@@ -256,6 +256,24 @@ def test_a_static_member_that_waits_is_fenced_by_its_successor(world):
     assert successor.joined.error_code == 0
 
 
+def test_a_static_member_that_is_back_during_a_rebalance_is_known_after_a_restart(world):
+    """The coordinator may move, or restart, between the response to its join and the next generation."""
+    a, b, newcomer = static(world, "a"), static(world, "b"), ClassicClient(world, version=3)
+    a.join()
+    b.send_join()
+    stabilise(a, b)
+    newcomer.send_join()
+    old_id, b.id = b.id, ""
+    b.send_join()
+    a.send_join()
+    world.tick()
+    assert b.joined.error_code == 0
+    assert b.id != old_id
+    world.restart()
+    assert b.heartbeat() == ErrorCode.ILLEGAL_GENERATION
+    assert b.heartbeat(member_id=old_id) == ErrorCode.FENCED_INSTANCE_ID
+
+
 def test_who_uses_the_instance_id_of_another_is_fenced(world):
     a = static(world)
     stabilise(a)
