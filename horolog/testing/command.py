@@ -106,7 +106,7 @@ def settings_of(arguments: argparse.Namespace) -> dict[str, object]:
     for text in arguments.settings:
         key, separator, value = text.partition("=")
         if not (key.strip() and separator):
-            raise UsageError(f"--set {text}: KEY=VALUE is allowed")
+            raise UsageError(f"--set {text}: expected KEY=VALUE")
         settings[key.strip()] = value
     return settings
 

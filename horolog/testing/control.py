@@ -179,7 +179,7 @@ class Control:
         arguments = asked.arguments()
         kind = arguments.pop("kind", None)
         if kind not in KINDS:
-            raise ValueError(f"kind={kind!r}: one of {', '.join(KINDS)} is allowed")
+            raise ValueError(f"kind={kind!r}: expected one of {', '.join(KINDS)}")
         fault: Fault = _called(getattr(self._broker.faults, kind), arguments)
         self._faults[fault.number] = fault
         return fault.as_json()

@@ -43,7 +43,7 @@ def secured_by(word: str | None) -> Secured:
     if word is None:
         return OPEN
     if word not in PROTOCOLS:
-        raise ValueError(f"security={word!r}: one of {', '.join(PROTOCOLS)} is allowed")
+        raise ValueError(f"security={word!r}: expected one of {', '.join(PROTOCOLS)}")
     protocol = PROTOCOLS[word]
     broker = {
         "listeners": f"{LISTENER}://{ADDRESS}:0",

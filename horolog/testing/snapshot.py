@@ -67,7 +67,7 @@ def write(
 ) -> str:
     """The text of a topic's records."""
     if times not in TIMES:
-        raise ValueError(f"times={times!r}: one of {', '.join(TIMES)} is allowed")
+        raise ValueError(f"times={times!r}: expected one of {', '.join(TIMES)}")
     lines = [FIRST_LINE, f"topic: {topic}", f"partitions: {partitions}", f"times: {TIMES[times]}"]
     for record in records:
         lines.append("")

@@ -15,15 +15,17 @@ GAUGE, COUNTER, HISTOGRAM = Kind.GAUGE, Kind.COUNTER, Kind.HISTOGRAM
 REQUESTS = Described(
     "store_requests_total",
     COUNTER,
-    "Requests to the object store, by what they are and how they ended.",
+    "Requests to the object store, by kind and outcome.",
     ("kind", "outcome"),
 )
-SECONDS = Described("store_request_seconds", HISTOGRAM, "Time from such a request to its answer.", ("kind",))
+SECONDS = Described(
+    "store_request_seconds", HISTOGRAM, "Time from a request to the object store to its response.", ("kind",)
+)
 BYTES = Described("store_bytes_total", COUNTER, "Bytes written to the store and read from it.", ("direction",))
 TAKEOVERS = Described(
     "store_takeover_seconds",
     HISTOGRAM,
-    "Time from learning that partitions are led here until clients are served of all of them.",
+    "Time from the news that this broker leads partitions until it serves all of them.",
     (),
     (0.1, 0.3, 1.0, 2.0, 3.0, 5.0, 10.0, 30.0, 100.0),
 )
@@ -32,21 +34,23 @@ COUNTED = (REQUESTS, SECONDS, BYTES, TAKEOVERS)
 DOLLARS = Described(
     "store_daily_dollars",
     GAUGE,
-    "What the requests of the last ten minutes cost in a day, at the prices of the settings; storage is not in it.",
+    "Cost of requests per day, from the last ten minutes and the prices in the settings, without storage.",
 )
-UNSAFE = Described("store_unsafe_bytes", GAUGE, "Bytes of records that the store does not have yet.")
-UNMERGED_BYTES = Described("store_unmerged_bytes", GAUGE, "Bytes of objects of this broker's WAL that are not merged.")
-UNMERGED = Described("store_unmerged_objects", GAUGE, "Objects of this broker's WAL that are not merged.")
-FENCED = Described("store_fenced_total", COUNTER, "How often other brokers have fenced this process.")
+UNSAFE = Described("store_unsafe_bytes", GAUGE, "Bytes of records that are not in the store yet.")
+UNMERGED_BYTES = Described("store_unmerged_bytes", GAUGE, "Bytes of unmerged objects of this broker's WAL.")
+UNMERGED = Described("store_unmerged_objects", GAUGE, "Unmerged objects of this broker's WAL.")
+FENCED = Described("store_fenced_total", COUNTER, "Number of times that other brokers have fenced this process.")
 LEASE = Described(
-    "store_lease_left_seconds", GAUGE, "Time for which this broker may answer its clients; below zero: it refuses them."
+    "store_lease_left_seconds",
+    GAUGE,
+    "Time for which this broker's lease is still valid. Below zero: it refuses its clients.",
 )
-JOURNAL = Described("store_journal_lag_seconds", GAUGE, "Time since the end of the journal was last read.")
+JOURNAL = Described("store_journal_lag_seconds", GAUGE, "Time since this broker last read the end of the journal.")
 CLOCK = Described(
-    "store_clock_offset_seconds", GAUGE, "How far the store's clock is ahead of this machine's, as found at the start."
+    "store_clock_offset_seconds", GAUGE, "How far the store's clock was ahead of this machine's at startup."
 )
-OPENING = Described("store_opening_partitions", GAUGE, "Partitions that are led here and not served yet.")
-MEMBERS = Described("store_member_brokers", GAUGE, "Brokers of the cluster, as this one knows them.")
+OPENING = Described("store_opening_partitions", GAUGE, "Partitions that this broker leads but does not serve yet.")
+MEMBERS = Described("store_member_brokers", GAUGE, "Brokers of the cluster that this broker knows.")
 GAUGES = (DOLLARS, UNSAFE, UNMERGED_BYTES, UNMERGED, FENCED, LEASE, JOURNAL, CLOCK, OPENING, MEMBERS)
 
 FAMILIES = (*COUNTED, *GAUGES)

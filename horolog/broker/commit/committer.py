@@ -25,7 +25,7 @@ log = logging.getLogger(__name__)
 WRITE_SECONDS = Described(
     "write_seconds",
     Kind.HISTOGRAM,
-    "Writing what one tick of the event loop has appended; one tick in sixteen is timed.",
+    "Time to write the records appended in one tick of the event loop. One tick in sixteen is measured.",
 )
 TICKS_PER_TIMING: Final = 16
 FAMILIES = (WRITE_SECONDS,)

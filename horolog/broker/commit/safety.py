@@ -19,11 +19,13 @@ from horolog.protocol.errors import ErrorCode
 
 log = logging.getLogger(__name__)
 
-SYNC_SECONDS = Described("sync_seconds", Kind.HISTOGRAM, "One sync of a partition's files that requests waited for.")
+SYNC_SECONDS = Described(
+    "sync_seconds", Kind.HISTOGRAM, "Time of a sync of a partition's files that requests waited for."
+)
 SYNC_RECORDS = Described(
     "sync_records",
     Kind.HISTOGRAM,
-    "Records that one sync has made durable.",
+    "Number of records that one sync made durable.",
     bounds=(1, 3, 10, 30, 100, 300, 1_000, 3_000, 10_000, 100_000),
 )
 FAMILIES = (SYNC_SECONDS, SYNC_RECORDS)

@@ -48,7 +48,7 @@ def _topics(text: str) -> Iterator[FirstTopic]:
         if wrong is not None:
             raise ValueError(wrong)
         if len(rest) > 3:
-            raise ValueError(f"{word}: NAME:PARTITIONS:COPIES:POLICY is allowed")
+            raise ValueError(f"{word}: expected NAME:PARTITIONS:COPIES:POLICY")
         if not all(
             number.isascii() and number.isdigit() and len(number) < 10 and int(number) > 0 for number in rest[:2]
         ):

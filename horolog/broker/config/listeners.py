@@ -186,7 +186,7 @@ def _protocols(settings: Settings) -> dict[str, str]:
     for text in settings.listener_security_protocol_map:
         name, separator, protocol = text.partition(":")
         if not separator or protocol.upper() not in {"PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"}:
-            raise SettingsError(key, text, "NAME:PROTOCOL with PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL is allowed")
+            raise SettingsError(key, text, "expected NAME:PROTOCOL with PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL")
         known[name.strip().upper()] = protocol.strip().upper()
     return known
 

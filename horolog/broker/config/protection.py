@@ -41,7 +41,7 @@ _ASKS_FOR_LISTS: Final = ("super.users", "allow.everyone.if.no.acl.found")
 
 def wrong_authorizer(text: str) -> str | None:
     """The fault of an authorizer's class: foreign classes cannot run here."""
-    return None if not text or text in AUTHORIZERS else f"{', '.join(AUTHORIZERS)} or nothing is allowed"
+    return None if not text or text in AUTHORIZERS else f"expected nothing, or one of {', '.join(AUTHORIZERS)}"
 
 
 def super_users_of(text: str) -> list[str]:

@@ -8,11 +8,11 @@ from horolog.broker.config.setting_types import Spec, render
 from horolog.broker.config.settings import SPECS
 
 HEADER = """\
-# The settings of a horolog broker: Kafka's own names in Kafka's own form, and a few of its own, which begin with horolog.
+# The settings of a horolog broker. Most are Kafka's, with the same names and meanings; horolog's own begin with horolog.
 #
-# Every key stands here with what it is for, what it may be and its default, commented out: remove the # and change the value.
-# The environment (KAFKA_LOG_SEGMENT_BYTES for log.segment.bytes) wins over this file, flags (--set KEY=VALUE) over both.
-# Keys marked * may also change while the broker runs. `make config` writes this file from the table in broker/config/settings.py.
+# Each key has a description, the allowed values and its default. To change a setting, remove the # and edit the value.
+# The environment (KAFKA_LOG_SEGMENT_BYTES for log.segment.bytes) overrides this file; flags (--set KEY=VALUE) override both.
+# You can change keys marked * while the broker runs. `make config` writes this file from broker/config/settings.py.
 """
 
 WIDTH = 120

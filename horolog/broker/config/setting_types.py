@@ -115,15 +115,13 @@ class Spec:
         """The allowed values, in words."""
         if self.choices:
             few = ", ".join(self.choices)
-            return f"any of {few}, with commas between" if self.type is ConfigType.LIST else f"one of {few}"
+            return f"a comma-separated list of {few}" if self.type is ConfigType.LIST else f"one of {few}"
         if self.type in _NUMBERS:
             kind = "a number" if self.type is ConfigType.DOUBLE else "a whole number"
             low, high = self.bounds()
             other = f", or {self.also}" if self.also is not None else ""
             return f"{kind} from {render(low)} to {render(high)}{other}"
-        return {ConfigType.BOOLEAN: "true or false", ConfigType.LIST: "words with commas between"}.get(
-            self.type, "text"
-        )
+        return {ConfigType.BOOLEAN: "true or false", ConfigType.LIST: "a comma-separated list"}.get(self.type, "text")
 
     def bounds(self) -> tuple[float, float]:
         low, high = _NUMBERS[self.type]
@@ -141,7 +139,7 @@ _NUMBERS: dict[ConfigType, tuple[float, float]] = {
 def _read_boolean(spec: Spec, text: str) -> bool:
     lowered = text.lower()
     if lowered not in {"true", "false"}:
-        spec.refuse(text, f"{spec.allowed()} is allowed")
+        spec.refuse(text, f"expected {spec.allowed()}")
     return lowered == "true"
 
 
@@ -150,9 +148,9 @@ def _read_number(spec: Spec, text: str) -> int | float:
     try:
         value = float(text) if spec.type is ConfigType.DOUBLE else _whole(text)
     except ValueError:
-        spec.refuse(text, f"{spec.allowed()} is allowed")
+        spec.refuse(text, f"expected {spec.allowed()}")
     if not low <= value <= high and value != spec.also:  # a NaN is within no bounds
-        spec.refuse(text, f"{spec.allowed()} is allowed")
+        spec.refuse(text, f"expected {spec.allowed()}")
     return value
 
 
@@ -166,14 +164,14 @@ def _whole(text: str) -> int:
 
 def _read_text(spec: Spec, text: str) -> str:
     if spec.choices and text not in spec.choices:
-        spec.refuse(text, f"{spec.allowed()} is allowed")
+        spec.refuse(text, f"expected {spec.allowed()}")
     return text
 
 
 def _read_list(spec: Spec, text: str) -> tuple[str, ...]:
     words = tuple(word.strip() for word in text.split(",")) if text else ()
     if spec.choices and any(word not in spec.choices for word in words):
-        spec.refuse(text, f"{spec.allowed()} is allowed")
+        spec.refuse(text, f"expected {spec.allowed()}")
     return words
 
 

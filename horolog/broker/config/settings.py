@@ -49,7 +49,7 @@ def _wrong_log_level(text: str) -> str | None:
     for word in text.split(",") if text else ():
         name, _, level = word.strip().rpartition(":")
         if not name or level not in LOG_LEVELS:
-            return f"NAME:LEVEL is allowed, with a level of {', '.join(LOG_LEVELS)}"
+            return f"expected NAME:LEVEL, with a level of {', '.join(LOG_LEVELS)}"
     return None
 
 
@@ -72,32 +72,28 @@ class Layers:
 @dataclass(frozen=True, slots=True, repr=False)
 class Settings(SharedStoreSettings):
     # Who and where
-    node_id: int = integer(1, "The number of this broker in its cluster; broker.id means the same.", low=0)
+    node_id: int = integer(1, "The id of this broker in its cluster; broker.id means the same.", low=0)
     broker_id: int = integer(1, "The older name of node.id.", low=-1)
     broker_rack: str | None = string(None, "The rack that Metadata names for this broker.", nullable=True)
     listeners: tuple[str, ...] = words(
         ("PLAINTEXT://127.0.0.1:9092",),
-        "The addresses to listen on, NAME://HOST:PORT; no host means all interfaces, port 0 any free port.",
+        "The addresses to listen on, NAME://HOST:PORT. Without a host: all interfaces; with port 0: any free port.",
     )
     advertised_listeners: tuple[str, ...] = words(
-        (), "The addresses that clients connect to, one per listener name; none: those of listeners."
+        (), "The addresses that clients connect to, one for each listener name. Empty: those of listeners."
     )
     listener_security_protocol_map: tuple[str, ...] = words(
         ("PLAINTEXT:PLAINTEXT", "SSL:SSL", "SASL_PLAINTEXT:SASL_PLAINTEXT", "SASL_SSL:SASL_SSL"),
-        "Which protocol a listener's name stands for, NAME:PROTOCOL.",
+        "The protocol of each listener name, NAME:PROTOCOL.",
     )
     controller_listener_names: tuple[str, ...] = words(
-        (), "Listeners of Kafka's controller: they are not opened, because horolog has no controller."
+        (), "Listeners of Kafka's controller. They are not opened, because horolog has no controller."
     )
     port: int | None = integer(
-        None,
-        "Kafka 0.10's port to listen on; counts where listeners is not given.",
-        low=0,
-        high=65535,
-        nullable=True,
+        None, "The port to listen on, as in Kafka 0.10; used if listeners is not set.", low=0, high=65535, nullable=True
     )
     host_name: str | None = string(
-        None, "Kafka 0.10's host to listen on; counts where listeners is not given.", nullable=True
+        None, "The host to listen on, as in Kafka 0.10; used if listeners is not set.", nullable=True
     )
     advertised_port: int | None = integer(
         None,
@@ -110,57 +106,64 @@ class Settings(SharedStoreSettings):
         None, "The host for clients, as in Kafka 0.10; used if advertised.listeners is not set.", nullable=True
     )
     log_dirs: str | None = string(
-        None, "The data folders, parted by commas: partitions are spread over them.", nullable=True
+        None, "The data folders, separated by commas. Partitions are spread over them.", nullable=True
     )
-    log_dir: str = string("data", "The data folder, where log.dirs is not given.")
+    log_dir: str = string("data", "The data folder; used if log.dirs is not set.")
 
     # Topics
-    auto_create_topics_enable: bool = boolean(True, "Whether a topic that a client asks for is created.")
+    auto_create_topics_enable: bool = boolean(True, "Whether the broker creates a topic when a client requests it.")
     horolog_create_topics: str = string(
         "",
-        "Topics to create at the start where they are missing, NAME:PARTITIONS:COPIES[:POLICY] with commas between;"
-        " KAFKA_CREATE_TOPICS means the same.",
+        "Topics that the broker creates at startup if they are missing: a comma-separated list of NAME:PARTITIONS:COPIES[:POLICY]. KAFKA_CREATE_TOPICS means the same.",
         check=wrong_with_topics,
     )
     delete_topic_enable: bool = boolean(True, "Whether topics may be deleted.")
-    num_partitions: int = integer(1, "Partitions of a topic that names no number.", low=1)
-    default_replication_factor: int = integer(1, "Copies of a topic that names no number; one broker keeps one.", low=1)
-    min_insync_replicas: int = integer(1, "Copies that acks=all waits for; one broker has one.", low=1, dynamic=True)
+    num_partitions: int = integer(1, "Partitions of a new topic, if the client gives no number.", low=1)
+    default_replication_factor: int = integer(
+        1, "Replicas of a new topic, if the client gives no number. horolog keeps one.", low=1
+    )
+    min_insync_replicas: int = integer(1, "Replicas that acks=all waits for. horolog has one.", low=1, dynamic=True)
     max_request_partition_size_limit: int = integer(
-        2000, "The most partitions that one DescribeTopicPartitions request may ask for.", low=1
+        2000, "Maximum number of partitions in one DescribeTopicPartitions request.", low=1
     )
 
     # Segments
     log_segment_bytes: int = integer(
-        2**30, "A segment is closed when the next append would pass this size.", low=14, dynamic=True
+        2**30, "Size of a segment. It is closed when the next append would exceed this.", low=14, dynamic=True
     )
     log_roll_ms: int | None = long(
         None,
-        "A segment is closed when a record is later than its first one by more than this.",
+        "Time span of a segment. It is closed when a record is later than its first record by more than this.",
         low=1,
         dynamic=True,
         nullable=True,
     )
-    log_roll_hours: int = integer(168, "The same in hours, where log.roll.ms is not given.", low=1)
+    log_roll_hours: int = integer(168, "The same in hours; used if log.roll.ms is not set.", low=1)
     log_roll_jitter_ms: int | None = long(
-        None, "Up to so much is taken off log.roll.ms, by chance, for each segment.", low=0, dynamic=True, nullable=True
+        None,
+        "Maximum random time that is subtracted from log.roll.ms for each segment.",
+        low=0,
+        dynamic=True,
+        nullable=True,
     )
-    log_roll_jitter_hours: int = integer(0, "The same in hours, where log.roll.jitter.ms is not given.", low=0)
+    log_roll_jitter_hours: int = integer(0, "The same in hours; used if log.roll.jitter.ms is not set.", low=0)
     log_index_size_max_bytes: int = integer(
-        10 * 2**20, "Room set aside for each index of an active segment.", low=4, dynamic=True
+        10 * 2**20, "Space reserved for each index of an active segment.", low=4, dynamic=True
     )
     log_index_interval_bytes: int = integer(4096, "Bytes of log between two index entries.", low=0, dynamic=True)
-    log_preallocate: bool = boolean(False, "Whether a new segment's whole size is set aside on the disk.", dynamic=True)
+    log_preallocate: bool = boolean(
+        False, "Whether the whole size of a new segment is reserved on the disk.", dynamic=True
+    )
     log_segment_delete_delay_ms: int = long(
-        60_000, "Time between a segment's removal from the log and that of its files.", low=0, dynamic=True
+        60_000, "Time from the removal of a segment from its log until its files are deleted.", low=0, dynamic=True
     )
 
     # Flushing and checkpoints
     log_flush_interval_messages: int = long(
-        INT64_MAX, "Records of a partition after which its file is synced to the disk.", low=1, dynamic=True
+        INT64_MAX, "Number of records after which the file of a partition is synced to the disk.", low=1, dynamic=True
     )
     log_flush_interval_ms: int | None = long(
-        None, "Time that a record may stay unsynced, where nothing else syncs it.", low=0, dynamic=True, nullable=True
+        None, "Maximum time that a record stays unsynced, if nothing else syncs it.", low=0, dynamic=True, nullable=True
     )
     log_flush_scheduler_interval_ms: int = long(INT64_MAX, "Time between two checks of log.flush.interval.ms.", low=1)
     log_flush_offset_checkpoint_interval_ms: int = integer(
@@ -168,334 +171,352 @@ class Settings(SharedStoreSettings):
     )
     horolog_acks_all_sync: bool = boolean(
         True,
-        "Whether acks=all waits until the data is on disk; false: until it is written, as in Kafka, so a power cut may lose it.",
+        "Whether acks=all waits until the data is on the disk. If false, it waits until the data is written, as in Kafka, and a power cut may lose it.",
         dynamic=True,
     )
 
     horolog_read_only: bool = boolean(
         False,
-        "Serve the data folder and write nothing there: for read-only mounts, copies and backups. Whatever would change"
-        " something is refused, groups live in memory and cannot commit, nothing is deleted for its age.",
+        "Serve the data folder without writing to it: for read-only mounts, copies and backups. Changes are refused, groups are in memory and cannot commit, and retention deletes nothing.",
     )
     horolog_lost_rules_accept: bool = boolean(
-        False,
-        "Start though users, access lists or quotas of horolog-cluster cannot be read any more, and go by those that are left.",
+        False, "Start even if users, access rules or quotas in horolog-cluster are unreadable, and use the rest."
     )
     horolog_scrub_interval_ms: int = long(
         86_400_000,
-        "Time from the start, and from the begin of one round, to the next in which all logs are read and held against"
-        " the sums of what was written; -1: never.",
+        "Interval of scrubbing, which reads all logs and compares them with the checksums of what was written. It counts from the start of the broker and of each round. -1: never.",
         low=-1,
         dynamic=True,
     )
     horolog_scrub_bytes_per_second: int = long(
-        16 * 2**20, "The most bytes that such a round reads per second.", low=1, dynamic=True
+        16 * 2**20, "Maximum number of bytes that scrubbing reads per second.", low=1, dynamic=True
     )
 
     # Retention and cleaning
     log_retention_ms: int | None = long(
-        None, "A segment whose latest record is older goes; -1: never.", low=-1, dynamic=True, nullable=True
+        None,
+        "Age of the latest record of a segment after which retention deletes the segment. -1: never.",
+        low=-1,
+        dynamic=True,
+        nullable=True,
     )
     log_retention_minutes: int | None = integer(
-        None, "The same in minutes, where log.retention.ms is not given.", low=-1, nullable=True
+        None, "The same in minutes; used if log.retention.ms is not set.", low=-1, nullable=True
     )
-    log_retention_hours: int = integer(168, "The same in hours, where neither of the two is given.", low=-1)
+    log_retention_hours: int = integer(
+        168, "The same in hours; used if neither log.retention.ms nor log.retention.minutes is set.", low=-1
+    )
     log_retention_bytes: int = long(
-        -1, "The oldest segments go while a partition is larger than this; -1: never.", low=-1, dynamic=True
+        -1, "Size of a partition above which retention deletes its oldest segments. -1: no limit.", low=-1, dynamic=True
     )
-    log_retention_check_interval_ms: int = long(300_000, "Time between two looks for segments that have to go.", low=1)
-    log_initial_task_delay_ms: int = long(30_000, "Time from the start to the first such look.", low=0)
+    log_retention_check_interval_ms: int = long(300_000, "Time between two retention checks.", low=1)
+    log_initial_task_delay_ms: int = long(30_000, "Time from startup to the first retention check.", low=0)
     horolog_clock_jump_wait_ms: int = long(
         3_600_000,
-        "Time for which nothing is deleted for its age by a wall clock that has leapt ahead; 0: it is believed at once.",
+        "Time for which retention deletes nothing after the wall clock has jumped ahead. 0: the new time counts at once.",
         low=0,
     )
     log_cleanup_policy: tuple[str, ...] = words(
-        ("delete",), "What happens to old data: delete, compact or both.", choices=("compact", "delete"), dynamic=True
+        ("delete",),
+        "The way in which old data is removed: delete, compact or both.",
+        choices=("compact", "delete"),
+        dynamic=True,
     )
-    log_cleaner_enable: bool = boolean(True, "Whether compacted topics are compacted at all.")
+    log_cleaner_enable: bool = boolean(True, "Whether the broker compacts topics with cleanup.policy=compact.")
     log_cleaner_backoff_ms: int = long(15_000, "Time between two checks for logs to compact.", low=0, dynamic=True)
     log_cleaner_dedupe_buffer_size: int = long(
         128 * 2**20,
-        "Memory for the keys of one compaction; what does not fit waits for the next.",
+        "Memory for the keys of one compaction. Keys that do not fit wait for the next one.",
         low=2**20,
         dynamic=True,
     )
     log_cleaner_delete_retention_ms: int = long(
-        86_400_000, "Time that a compacted topic still shows its tombstones.", low=0, dynamic=True
+        86_400_000, "Time for which a compacted topic keeps its tombstones.", low=0, dynamic=True
     )
     log_cleaner_min_cleanable_ratio: float = real(
-        0.5, "Share of a log that has to be uncompacted before it is compacted.", low=0, high=1, dynamic=True
+        0.5, "Fraction of a log that must be uncompacted before it is compacted.", low=0, high=1, dynamic=True
     )
     log_cleaner_min_compaction_lag_ms: int = long(
-        0, "Time for which a record is safe from compaction.", low=0, dynamic=True
+        0, "Minimum time for which compaction keeps a record.", low=0, dynamic=True
     )
     log_cleaner_max_compaction_lag_ms: int = long(
-        INT64_MAX, "Time after which a record makes its log due for compaction.", low=1, dynamic=True
+        INT64_MAX, "Maximum time that a record waits for compaction.", low=1, dynamic=True
     )
 
     # Records and their times
     message_max_bytes: int = integer(
-        1_048_588, "The largest batch, or old message, that is taken.", low=0, dynamic=True
+        1_048_588, "Maximum size of a batch, or of a message in an old format.", low=0, dynamic=True
     )
     compression_type: str = string(
         "producer",
-        "The codec in which records are kept; producer: the one they came with.",
+        "The codec in which records are stored. producer: the codec that the producer used.",
         choices=CODECS,
         dynamic=True,
     )
     log_message_timestamp_type: str = string(
         "CreateTime",
-        "Whether a record keeps its producer's time or gets the broker's.",
+        "Whether a record keeps the timestamp of its producer or gets the broker's time.",
         choices=TIMESTAMP_TYPES,
         dynamic=True,
     )
     log_message_timestamp_before_max_ms: int = long(
-        INT64_MAX, "How far behind the broker's clock a record's time may be.", low=0, dynamic=True
+        INT64_MAX, "How far the timestamp of a record may be behind the broker's clock.", low=0, dynamic=True
     )
     log_message_timestamp_after_max_ms: int = long(
-        INT64_MAX, "How far ahead of the broker's clock a record's time may be.", low=0, dynamic=True
+        INT64_MAX, "How far the timestamp of a record may be ahead of the broker's clock.", low=0, dynamic=True
     )
     log_message_timestamp_difference_max_ms: int = long(
-        INT64_MAX, "Both at once, where the two above are not given.", low=0, dynamic=True
+        INT64_MAX,
+        "Both of these limits; used if log.message.timestamp.before.max.ms and log.message.timestamp.after.max.ms are not set.",
+        low=0,
+        dynamic=True,
     )
     max_message_time_difference_ms: int = long(
-        INT64_MAX, "The first name of the same bound, where none of the three above is given.", low=0, dynamic=True
+        INT64_MAX,
+        "The oldest name of log.message.timestamp.difference.max.ms; used if no newer name is set.",
+        low=0,
+        dynamic=True,
     )
     log_message_format_version: str | None = string(
         None,
-        "The Kafka release in whose record format records are kept; none: as they come, and those without a time with one.",
+        "The Kafka release whose record format is used to store records. Empty: the format that they arrive in; those without a timestamp get one.",
         nullable=True,
         check=lambda text: None if magic_of_release(text) is not None else RELEASES_ALLOWED,
     )
     log_message_downconversion_enable: bool = boolean(
-        True, "Whether old clients get newer records in the format that they can read.", dynamic=True
+        True, "Whether the broker converts newer records for old clients.", dynamic=True
     )
     horolog_log_message_upconversion_enable: bool = boolean(
         True,
-        "Whether current clients get older records in the newest format; false: as they are stored.",
+        "Whether the broker converts older records to the newest format for current clients. If false, clients get them as they are stored.",
         dynamic=True,
     )
     horolog_log_future_timestamp_max_ms: int = long(
         -1,
-        "A record whose time is ahead of the broker's clock by more than this does not hold back retention; -1: it does.",
+        "A record with a timestamp more than this ahead of the broker's clock does not delay retention. -1: every future record does.",
         low=-1,
         dynamic=True,
     )
 
     # Connections and requests
-    socket_request_max_bytes: int = integer(100 * 2**20, "The largest request that is taken.", low=1)
-    socket_send_buffer_bytes: int = integer(-1, "The socket's send buffer; -1: the system's own, which grows.", low=-1)
-    socket_receive_buffer_bytes: int = integer(
-        -1, "The socket's receive buffer; -1: the system's own, which grows.", low=-1
+    socket_request_max_bytes: int = integer(100 * 2**20, "Maximum size of a request.", low=1)
+    socket_send_buffer_bytes: int = integer(
+        -1, "The send buffer of a socket. -1: the operating system's default, which grows.", low=-1
     )
-    socket_listen_backlog_size: int = integer(1024, "Connections that may wait to be accepted.", low=1)
-    queued_max_requests: int = integer(500, "Requests of one connection that may wait for their answers.", low=1)
+    socket_receive_buffer_bytes: int = integer(
+        -1, "The receive buffer of a socket. -1: the operating system's default, which grows.", low=-1
+    )
+    socket_listen_backlog_size: int = integer(1024, "Number of connections that may wait to be accepted.", low=1)
+    queued_max_requests: int = integer(500, "Maximum number of unanswered requests on one connection.", low=1)
     queued_max_request_bytes: int = long(
         128 * 2**20,
-        "Bytes of records, over all connections, that may wait to be written; at this limit clients cannot send more; -1: no limit.",
+        "Maximum bytes of records, over all connections, that wait to be written. At this limit the broker stops reading from clients. -1: no limit.",
         low=-1,
     )
     horolog_connection_queued_max_bytes: int = long(
-        16 * 2**20, "Bytes of requests of one connection that may wait for their answers.", low=1
+        16 * 2**20, "Maximum bytes of unanswered requests on one connection.", low=1
     )
     horolog_unfinished_requests_max_bytes: int = long(
         256 * 2**20,
-        "Bytes of requests, over all connections, that have begun to arrive and are not whole; above this those with the most are closed.",
+        "Maximum bytes of incomplete requests, over all connections. Above it the broker closes the connections with the most.",
         low=1,
     )
     horolog_request_read_max_ms: int = long(
-        120_000, "Time within which a request that has begun to arrive has to be whole; -1: any.", low=-1
+        120_000, "Maximum time for a request to arrive completely. -1: no limit.", low=-1
     )
     horolog_request_elements_max: int = integer(
         250_000,
-        "The most list elements in one request, eight numbers counted as one; a larger request closes the connection.",
+        "Maximum number of list elements in one request, where eight numbers count as one. The broker closes the connection on a larger request.",
         low=1,
     )
     horolog_request_tags_max: int = integer(
-        1_000, "The most tagged fields in one request; a larger request closes the connection.", low=0
+        1_000,
+        "Maximum number of tagged fields in one request. The broker closes the connection on a larger request.",
+        low=0,
     )
     horolog_login_tags_max: int = integer(32, "The same limit for requests before login.", low=0)
     horolog_long_requests_max: int = integer(
-        8, "Long requests that are served at a time, in turns; others wait undecoded.", low=1
+        8, "Number of long requests that are served in turns at the same time. Others wait, undecoded.", low=1
     )
     horolog_long_requests_max_per_client: int = integer(
-        2, "The same for the requests of one principal from one address.", low=1
+        2, "The same limit for the requests of one principal from one address.", low=1
     )
     horolog_long_answer_max_bytes: int = integer(
         64 * 2**20,
-        "The most bytes in the response to a long request; the parts beyond get INVALID_REQUEST.",
+        "Maximum size of the response to a long request. Parts that do not fit get INVALID_REQUEST.",
         low=1024,
     )
     horolog_fetch_memory_max_bytes: int = long(
         256 * 2**20,
-        "Bytes of responses in memory, over all connections, that clients have not read (data sent from files is not in memory); "
-        "above this one response may have a 256th of it in memory, at twice as much the connections with the most are closed.",
+        "Maximum bytes of responses in memory, over all connections, that clients have not read; data sent from files is not in memory. Above it a response may have a 256th of it in memory. At twice the limit the broker closes the connections with the most.",
         low=1,
     )
     horolog_fetch_waiting_max_bytes: int = long(
-        256 * 2**20, "Memory of Fetch requests that wait for new data; above this they are answered at once.", low=0
+        256 * 2**20,
+        "Memory for Fetch requests that wait for new data. Above it the broker answers them at once.",
+        low=0,
     )
     horolog_fetch_upconversion_cache_bytes: int = long(
         32 * 2**20,
-        "Memory for records that were stored in an older format and converted for a reader; 0: every reader has them converted anew.",
+        "Memory for records that were converted from an older format. 0: the broker converts them again for every reader.",
         low=0,
     )
-    max_connections: int = integer(INT32_MAX, "Connections at one time.", low=0, dynamic=True)
-    max_connections_per_ip: int = integer(INT32_MAX, "Connections at one time from one address.", low=0, dynamic=True)
+    max_connections: int = integer(INT32_MAX, "Maximum number of connections.", low=0, dynamic=True)
+    max_connections_per_ip: int = integer(
+        INT32_MAX, "Maximum number of connections from one address.", low=0, dynamic=True
+    )
     max_connections_per_ip_overrides: tuple[str, ...] = words(
-        (), "Other bounds for some addresses, ADDRESS:NUMBER.", dynamic=True
+        (), "Different limits for some addresses, ADDRESS:NUMBER.", dynamic=True
     )
     connections_max_idle_ms: int = long(
-        600_000, "A connection that is silent for so long is closed; -1: never.", low=-1
+        600_000, "Time after which the broker closes an idle connection. -1: never.", low=-1
     )
     fetch_max_bytes: int = integer(
-        55 * 2**20, "The most record data in one Fetch answer, above its first batch.", low=1024
+        55 * 2**20, "Maximum bytes of records in one Fetch response. The first batch may exceed it.", low=1024
     )
-    max_incremental_fetch_session_cache_slots: int = integer(1000, "Fetch sessions that are remembered.", low=0)
+    max_incremental_fetch_session_cache_slots: int = integer(1000, "Maximum number of fetch sessions.", low=0)
     horolog_fetch_session_partitions_max: int = integer(
         500_000,
-        "Partitions in all of these sessions together; a client beyond that is served without a session.",
+        "Maximum number of partitions in all fetch sessions together. Beyond it the broker serves a client without a session.",
         low=0,
     )
 
     # Groups and their offsets
-    group_min_session_timeout_ms: int = integer(6_000, "The shortest session that a group member may ask for.", low=0)
-    group_max_session_timeout_ms: int = integer(
-        1_800_000, "The longest session that a group member may ask for.", low=0
-    )
+    group_min_session_timeout_ms: int = integer(6_000, "Minimum session timeout of a group member.", low=0)
+    group_max_session_timeout_ms: int = integer(1_800_000, "Maximum session timeout of a group member.", low=0)
     group_initial_rebalance_delay_ms: int = integer(
-        3_000, "Time for which an empty group waits for more members.", low=0
+        3_000, "Time for which an empty group waits for more members before it assigns partitions.", low=0
     )
-    group_max_size: int = integer(INT32_MAX, "Members of one group.", low=1)
+    group_max_size: int = integer(INT32_MAX, "Maximum number of members in a group.", low=1)
     group_coordinator_rebalance_protocols: tuple[str, ...] = words(
         ("classic", "consumer"),
-        "The enabled group protocols, of those that this release supports; classic is always enabled.",
+        "The enabled group protocols. classic is always enabled.",
         choices=("classic", "consumer", "share", "streams"),
         check=_without_classic,
     )
     group_consumer_session_timeout_ms: int = integer(
-        45_000, "Silence after which a member of a group whose assignments the broker makes is out.", low=1
+        45_000, "Time without a heartbeat after which the broker removes a member of a consumer group (KIP-848).", low=1
     )
-    group_consumer_heartbeat_interval_ms: int = integer(5_000, "Heartbeat interval of such members.", low=1)
-    group_consumer_min_session_timeout_ms: int = integer(45_000, "The minimum that a group may set.", low=1)
-    group_consumer_max_session_timeout_ms: int = integer(60_000, "The maximum that a group may set.", low=1)
-    group_consumer_min_heartbeat_interval_ms: int = integer(5_000, "The minimum that a group may set.", low=1)
-    group_consumer_max_heartbeat_interval_ms: int = integer(15_000, "The maximum that a group may set.", low=1)
-    group_consumer_max_size: int = integer(INT32_MAX, "Members of one such group.", low=1)
+    group_consumer_heartbeat_interval_ms: int = integer(
+        5_000, "Heartbeat interval of members of consumer groups (KIP-848).", low=1
+    )
+    group_consumer_min_session_timeout_ms: int = integer(45_000, "Minimum value in the settings of a group.", low=1)
+    group_consumer_max_session_timeout_ms: int = integer(60_000, "Maximum value in the settings of a group.", low=1)
+    group_consumer_min_heartbeat_interval_ms: int = integer(5_000, "Minimum value in the settings of a group.", low=1)
+    group_consumer_max_heartbeat_interval_ms: int = integer(15_000, "Maximum value in the settings of a group.", low=1)
+    group_consumer_max_size: int = integer(INT32_MAX, "Maximum number of members in a consumer group (KIP-848).", low=1)
     group_consumer_migration_policy: str = string(
         "bidirectional",
-        "Whether a group with members may change its protocol: upgrade to the newer, downgrade to the classic, both or none.",
+        "Whether a group with members may change its protocol: upgrade to the newer one, downgrade to the classic one, both, or neither.",
         choices=("disabled", "upgrade", "downgrade", "bidirectional"),
     )
-    horolog_groups_max: int = integer(1_000_000, "Groups that are kept, those without members included.", low=1)
+    horolog_groups_max: int = integer(1_000_000, "Maximum number of groups, including those without members.", low=1)
     horolog_group_state_max_bytes: int = integer(
-        16 * 2**20, "The largest record of a group's state, which grows with its members.", low=1024
+        16 * 2**20, "Maximum size of the record with a group's state, which grows with the number of members.", low=1024
     )
     horolog_group_members_max_bytes: int = integer(
-        32 * 2**20, "The most bytes that one group keeps of its members' metadata and assignments.", low=1024
+        32 * 2**20, "Maximum bytes of metadata and assignments that the members of one group may store.", low=1024
     )
     horolog_principal_members_max_bytes: int = long(
-        128 * 2**20, "The same limit for what one principal sends to all of its groups together.", low=1024
+        128 * 2**20, "The same limit for all groups of one principal together.", low=1024
     )
     horolog_groups_members_max_bytes: int = long(
-        256 * 2**20, "The same limit for all groups together; members beyond it are refused.", low=1024
+        256 * 2**20, "The same limit for all groups together. The broker refuses members beyond it.", low=1024
     )
     horolog_offsets_commit_sync: bool = boolean(
         False,
-        "Whether a commit waits until it is on disk; false: until it is written, so a power cut may lose it.",
+        "Whether an offset commit waits until it is on the disk. If false, it waits until it is written, and a power cut may lose it.",
         dynamic=True,
     )
-    offset_metadata_max_bytes: int = integer(4096, "The longest note beside a committed offset.", low=0)
-    offsets_retention_minutes: int = integer(10_080, "Time for which an empty group's offsets are kept.", low=1)
-    offsets_retention_check_interval_ms: int = long(
-        600_000, "Time between two looks for offsets that have to go.", low=1
+    offset_metadata_max_bytes: int = integer(4096, "Maximum size of the metadata of a committed offset.", low=0)
+    offsets_retention_minutes: int = integer(10_080, "Time for which the offsets of an empty group are kept.", low=1)
+    offsets_retention_check_interval_ms: int = long(600_000, "Time between two checks for expired offsets.", low=1)
+    offsets_topic_num_partitions: int = integer(
+        50, "Partitions of the topic of committed offsets, __consumer_offsets.", low=1
     )
-    offsets_topic_num_partitions: int = integer(50, "Partitions of the topic of committed offsets.", low=1)
     offsets_topic_replication_factor: int = short(
-        1, "Copies of the topic of committed offsets; one broker keeps one.", low=1
+        1, "Replicas of the topic of committed offsets. horolog keeps one.", low=1
     )
     offsets_topic_segment_bytes: int = integer(100 * 2**20, "Segment size of the topic of committed offsets.", low=1)
 
     # Producers and transactions
     producer_id_expiration_ms: int = integer(
-        86_400_000, "Time without requests after which the state of a producer is removed.", low=1, dynamic=True
+        86_400_000, "Time without requests after which the broker removes the state of a producer.", low=1, dynamic=True
     )
     producer_id_expiration_check_interval_ms: int = integer(
-        600_000, "Time between two checks for expired producers; each retention run checks too.", low=1
+        600_000, "Time between two checks for expired producers. Each retention check looks for them, too.", low=1
     )
     transactional_id_expiration_ms: int = integer(
-        604_800_000, "A transactional id that is idle for so long is forgotten.", low=1
+        604_800_000, "Time after which the broker forgets an idle transactional id.", low=1
     )
-    transaction_max_timeout_ms: int = integer(900_000, "The longest transaction that a producer may ask for.", low=1)
+    transaction_max_timeout_ms: int = integer(
+        900_000, "Maximum transaction timeout that a producer may request.", low=1
+    )
     transaction_abort_timed_out_transaction_cleanup_interval_ms: int = integer(
-        10_000, "Time between two looks for transactions to abort.", low=1
+        10_000, "Time between two checks for transactions that have timed out.", low=1
     )
     transaction_remove_expired_transaction_cleanup_interval_ms: int = integer(
-        3_600_000, "Time between two looks for transactional ids to forget.", low=1
+        3_600_000, "Time between two checks for expired transactional ids.", low=1
     )
-    transaction_state_log_num_partitions: int = integer(50, "Partitions of the topic of transactions.", low=1)
+    transaction_state_log_num_partitions: int = integer(
+        50, "Partitions of the topic of transactions, __transaction_state.", low=1
+    )
     transaction_state_log_replication_factor: int = short(
-        1, "Copies of the topic of transactions; one broker keeps one.", low=1
+        1, "Replicas of the topic of transactions. horolog keeps one.", low=1
     )
     transaction_state_log_min_isr: int = integer(
-        1, "Copies that a transaction's record waits for; one broker has one.", low=1
+        1, "Replicas that a record of a transaction waits for. horolog has one.", low=1
     )
     transaction_state_log_segment_bytes: int = integer(100 * 2**20, "Segment size of the topic of transactions.", low=1)
     horolog_transactional_ids_max: int = integer(
-        100_000, "Transactional ids that are remembered at one time; one more is refused.", low=1
+        100_000, "Maximum number of transactional ids. The broker refuses further ones.", low=1
     )
     horolog_transaction_partitions_max: int = integer(
-        10_000, "Partitions that one transaction may write to; one more is refused.", low=1
+        10_000, "Maximum number of partitions in one transaction. The broker refuses further ones.", low=1
     )
 
     # The process
     horolog_workers: int = integer(
         1,
-        "Processes that serve the data folder together, each as a broker with its part of the bounds on connections and memory;"
-        " 0: as many as there are cores.",
+        "Number of processes that serve the data folder. Each is a broker of its own and has its share of the limits on connections and memory. 0: one for each core.",
         low=0,
         high=256,
     )
     horolog_worker_ports: tuple[str, ...] = words(
         (),
-        "Where several workers listen, each on a port of its own: that of the first, NAME:PORT for each listener, the others follow,"
-        " 0: any free ones; none: the ports after the listener's.",
+        "The port of the first of several workers, NAME:PORT for each listener; the next workers use the ports after it. 0: any free ports. Empty: the ports after the listener's.",
     )
     horolog_malloc_keep_bytes: int = integer(
         32 * 2**20,
-        "Free memory that the C library keeps for the next requests instead of giving it back to the system, where it is glibc;"
-        " 0: what the library does by itself.",
+        "Free memory that glibc keeps for later requests instead of returning it to the operating system. 0: glibc's default.",
         low=0,
     )
 
     # Watching the broker
     horolog_http_listen: str | None = string(
         None,
-        "HOST:PORT for /metrics, /health, /ready and /log/TOPIC over HTTP; no host means all interfaces, none at all: no HTTP.",
+        "HOST:PORT for /metrics, /health, /ready and /log/TOPIC over HTTP. Without a host: all interfaces. Empty: no HTTP.",
         nullable=True,
     )
     horolog_disk_room_warning_percent: int = integer(
         5,
-        "Free space on the disk of a data folder, in percent of its size, below which the log and /ready warn; 0: no warnings.",
+        "Free space on the disk of a data folder, in percent, below which the log and /ready warn. 0: no warnings.",
         low=0,
         high=100,
         dynamic=True,
     )
     horolog_metrics_series_max: int = integer(
         1000,
-        "Partitions, topics, groups and partitions of groups that the metrics show one by one; others are counted.",
+        "Maximum number of series for each of partitions, topics, groups, and partitions of groups. The metrics count the rest.",
         low=0,
     )
     horolog_log_format: str = string(
-        "text", "Log lines for people or, one JSON object each, for machines.", choices=("text", "json")
+        "text", "Format of log lines: text, or one JSON object for each line.", choices=("text", "json")
     )
-    horolog_log_level: str = string(
-        "INFO", "The least important lines that are logged.", choices=LOG_LEVELS, dynamic=True
-    )
+    horolog_log_level: str = string("INFO", "The lowest level that is logged.", choices=LOG_LEVELS, dynamic=True)
     horolog_log_levels: tuple[str, ...] = words(
         (),
-        "Other levels for some loggers and those below them, NAME:LEVEL, such as broker.network:DEBUG.",
+        "Levels for some loggers and those below them, NAME:LEVEL, such as broker.network:DEBUG.",
         dynamic=True,
         check=_wrong_log_level,
     )
@@ -602,7 +623,7 @@ class Settings(SharedStoreSettings):
         return from_layers(Layers(self.layers.static, dict(cluster), dict(broker)))
 
 
-RELEASES_ALLOWED = "a Kafka release from 0.8.0 to 4.3 is allowed, such as 0.9.0, 0.10.2 or 3.9-IV0"
+RELEASES_ALLOWED = "expected a Kafka release from 0.8.0 to 4.3, such as 0.9.0, 0.10.2 or 3.9-IV0"
 
 
 def magic_of_release(text: str) -> int | None:

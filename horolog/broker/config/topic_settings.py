@@ -117,9 +117,9 @@ SETTINGS_UNKNOWN = "horolog.settings.unknown"
 DECIDING = ("cleanup.policy", "retention.ms", "retention.bytes")
 """Setting one of these decides over deletion and compaction."""
 
-_UNUSED = "Taken for Kafka's sake and not used."
-_TIERED = "Taken for Kafka's sake and not used: segments stay on this machine."
-_REPLICAS = "Taken for Kafka's sake and not used: there is one replica."
+_UNUSED = "Accepted for compatibility with Kafka, but not used."
+_TIERED = "Accepted for compatibility with Kafka, but not used: segments stay on this machine."
+_REPLICAS = "Accepted for compatibility with Kafka, but not used: there is one replica."
 
 
 _ROWS = (
@@ -136,14 +136,14 @@ _ROWS = (
     _behind(
         "horolog.future.timestamp.max.ms",
         "horolog.log.future.timestamp.max.ms",
-        sentence="A segment whose largest time is ahead of the clock by more than this is as old as its file; -1: never.",
+        sentence="A segment whose largest timestamp is more than this ahead of the clock is as old as its file. -1: never.",
     ),
     _behind("horolog.message.upconversion.enable", "horolog.log.message.upconversion.enable"),
     _of_topics(
         SETTINGS_UNKNOWN,
         ConfigType.BOOLEAN,
         False,
-        "True for a topic that was found without its settings: nothing of it is deleted or compacted until they are given.",
+        "True for a topic that was found without its settings. Nothing in it is deleted or compacted until you set them.",
     ),
     _behind("index.interval.bytes", "log.index.interval.bytes"),
     _of_topics("leader.replication.throttled.replicas", ConfigType.LIST, (), _REPLICAS),
@@ -154,7 +154,7 @@ _ROWS = (
     _behind(
         _FIRST_DIFFERENCE,
         *_BROKER_DIFFERENCES[1:],
-        sentence=f"The first name of {_DIFFERENCE}, where that is not given.",
+        sentence=f"The oldest name of {_DIFFERENCE}; used if that is not set.",
     ),
     _behind("message.downconversion.enable", "log.message.downconversion.enable"),
     _behind("message.format.version", "log.message.format.version", nullable=True),
@@ -174,7 +174,7 @@ _ROWS = (
         _DIFFERENCE,
         *_BROKER_DIFFERENCES,
         older=(_FIRST_DIFFERENCE,),
-        sentence="Both bounds at once, where the two narrower ones are not given.",
+        sentence="Both of these limits; used if message.timestamp.before.max.ms and message.timestamp.after.max.ms are not set.",
     ),
     _behind("message.timestamp.type", "log.message.timestamp.type"),
     _behind("min.cleanable.dirty.ratio", "log.cleaner.min.cleanable.ratio"),
@@ -188,20 +188,20 @@ _ROWS = (
         "retention.bytes",
         "log.retention.bytes",
         low=None,
-        sentence="The oldest segments go while the partition is larger than this; -1: never.",
+        sentence="Size of a partition above which retention deletes its oldest segments. -1: no limit.",
     ),
     _behind("retention.ms", "log.retention.ms", ("log.retention.minutes", MINUTE_MS), ("log.retention.hours", HOUR_MS)),
     _behind("segment.bytes", "log.segment.bytes"),
     _behind(
         "segment.index.bytes",
         "log.index.size.max.bytes",
-        sentence="Room set aside for each index of the active segment.",
+        sentence="Space reserved for each index of the active segment.",
     ),
     _behind(
         "segment.jitter.ms",
         "log.roll.jitter.ms",
         ("log.roll.jitter.hours", HOUR_MS),
-        sentence="Up to so much is taken off segment.ms, by chance, for each segment.",
+        sentence="Maximum random time that is subtracted from segment.ms for each segment.",
     ),
     _behind("segment.ms", "log.roll.ms", ("log.roll.hours", HOUR_MS)),
     _of_topics("unclean.leader.election.enable", ConfigType.BOOLEAN, False, _REPLICAS),

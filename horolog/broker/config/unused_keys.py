@@ -5,7 +5,7 @@ Tools that set them go on as with Kafka. Keys that ask for protection are not am
 
 from horolog.broker.config.setting_types import ConfigType, Spec
 
-_SENTENCE = "Taken for Kafka's sake and not used."
+_SENTENCE = "Accepted for compatibility with Kafka, but not used."
 
 
 def _empty_word(text: str) -> str | None:

@@ -45,7 +45,7 @@ def _wrong_reset(text: str) -> str | None:
 
     if text in _RESETS or (text.startswith(_BY_DURATION) and is_duration(text.removeprefix(_BY_DURATION))):
         return None
-    return "earliest, latest or by_duration:PnDTnHnMn.nS is allowed"
+    return "expected earliest, latest or by_duration:PnDTnHnMn.nS"
 
 
 def _number(

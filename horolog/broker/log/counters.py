@@ -30,7 +30,7 @@ class LogCounters:
     """Batches whose offset, size, magic or leader epoch was wrong, judged by their neighbours."""
     blocks_scrubbed: Counter = field(default_factory=Counter)
     segments_mended: Counter = field(default_factory=Counter)
-    """Segments read again while running, because of their log or their index files."""
+    "Segments that were read again while running, because their log or index files were damaged."
     write_failures: Counter = field(default_factory=Counter)
     sync_failures: Counter = field(default_factory=Counter)
     lookups_by_time: Counter = field(default_factory=Counter)

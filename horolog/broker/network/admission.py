@@ -61,6 +61,6 @@ def _per_address(overrides: Iterable[str]) -> dict[str, int]:
     for text in overrides:
         address, _, count = text.rpartition(":")
         if not (address and count.strip().isdigit()):
-            raise SettingsError("max.connections.per.ip.overrides", text, "ADDRESS:COUNT is allowed")
+            raise SettingsError("max.connections.per.ip.overrides", text, "expected ADDRESS:COUNT")
         limits[address.strip()] = int(count)
     return limits

@@ -13,17 +13,17 @@ REQUESTS = Described("requests_total", Kind.COUNTER, "Requests handled.", ("api"
 SECONDS = Described(
     "request_seconds",
     Kind.HISTOGRAM,
-    "From a request's arrival to its answer; for Fetch this includes the wait for new data.",
+    "Time from the arrival of a request to its response. For Fetch this includes the wait for new data.",
     ("api",),
 )
 ERRORS = Described(
     "errors_total",
     Kind.COUNTER,
-    "Errors in answers, by the name of the code; one answer can hold many.",
+    "Errors in responses, by the name of the error code. One response can have several.",
     ("api", "code"),
 )
-RECEIVED = Described("received_bytes_total", Kind.COUNTER, "Bytes of requests.", ("api",))
-SENT = Described("sent_bytes_total", Kind.COUNTER, "Bytes of answers.", ("api",))
+RECEIVED = Described("received_bytes_total", Kind.COUNTER, "Bytes of requests received.", ("api",))
+SENT = Described("sent_bytes_total", Kind.COUNTER, "Bytes of responses sent.", ("api",))
 FAMILIES = (REQUESTS, SECONDS, ERRORS, RECEIVED, SENT)
 
 SIZE_BYTES: Final = 4  # in front of every frame

@@ -14,7 +14,9 @@ from horolog.broker.log.manager import LogManager
 log = logging.getLogger(__name__)
 
 SIZE = Described("data_folder_disk_bytes", Kind.GAUGE, "Size of the disk of a data folder.", ("path",))
-ROOM = Described("data_folder_room_bytes", Kind.GAUGE, "Free space on it for the broker.", ("path",))
+ROOM = Described(
+    "data_folder_room_bytes", Kind.GAUGE, "Free space for the broker on the disk of a data folder.", ("path",)
+)
 FAMILIES = (SIZE, ROOM)
 
 FULL_BYTES = 64 * 1024

@@ -12,7 +12,7 @@ from horolog.broker.on_record.cluster_file import FILE_NAME, JOURNAL
 DAMAGED_RECORDS = Described(
     "damaged_records",
     Kind.GAUGE,
-    "Damaged copies of records (cluster, journal, identity, checkpoints of workers) in a data folder.",
+    "Damaged copies of metadata files (cluster, journal, identity, checkpoints of workers) in a data folder.",
     ("path",),
 )
 FAMILIES = (DAMAGED_RECORDS,)

@@ -7,7 +7,7 @@ import asyncio
 from horolog.broker.base.metrics import Described, Kind, Metrics
 
 INTERVAL_S = 0.5
-LOOP_LAG = Described("loop_lag_seconds", Kind.HISTOGRAM, "By how much the event loop called a timer too late.")
+LOOP_LAG = Described("loop_lag_seconds", Kind.HISTOGRAM, "Delay of a timer in the event loop.")
 FAMILIES = (LOOP_LAG,)
 
 

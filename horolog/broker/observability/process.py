@@ -10,17 +10,17 @@ from horolog.broker.base.metrics import Described, Kind, Samples
 from horolog.protocol.records.walk import IS_COMPILED
 from horolog.version import __version__
 
-CPU = Described("process_cpu_seconds_total", Kind.COUNTER, "Processor time spent, user and system.", standard=True)
-MEMORY = Described("process_resident_memory_bytes", Kind.GAUGE, "Memory in use.", standard=True)
-FILES = Described("process_open_fds", Kind.GAUGE, "File descriptors that are open.", standard=True)
-MAX_FILES = Described("process_max_fds", Kind.GAUGE, "File descriptors that may be open.", standard=True)
+CPU = Described("process_cpu_seconds_total", Kind.COUNTER, "CPU time, user and system.", standard=True)
+MEMORY = Described("process_resident_memory_bytes", Kind.GAUGE, "Resident memory.", standard=True)
+FILES = Described("process_open_fds", Kind.GAUGE, "Open file descriptors.", standard=True)
+MAX_FILES = Described("process_max_fds", Kind.GAUGE, "Maximum number of open file descriptors.", standard=True)
 STARTED = Described(
-    "process_start_time_seconds", Kind.GAUGE, "When the broker started, since the epoch.", standard=True
+    "process_start_time_seconds", Kind.GAUGE, "Start time of the broker, in seconds since 1970.", standard=True
 )
 BUILD = Described(
     "build_info",
     Kind.GAUGE,
-    "Always 1; the versions that run, and whether the hot path is compiled (yes, no).",
+    "Always 1. The labels have the versions, and whether the hot path is compiled (yes, no).",
     ("version", "python", "implementation", "compiled"),
 )
 FAMILIES = (CPU, MEMORY, FILES, MAX_FILES, STARTED, BUILD)

@@ -10,11 +10,14 @@ from horolog.broker.share.leader import ShareLeader
 IN_FLIGHT = Described(
     "share_in_flight_records",
     Kind.GAUGE,
-    "Records that share groups have acquired, or that wait to be delivered again.",
+    "Records that share groups have acquired, or that wait for another delivery.",
 )
 SESSIONS = Described("share_sessions", Kind.GAUGE, "Open share sessions.")
 ACKNOWLEDGED = Described(
-    "share_acknowledged_records_total", Kind.COUNTER, "Records that share groups have acknowledged.", ("type",)
+    "share_acknowledged_records_total",
+    Kind.COUNTER,
+    "Records that consumers of share groups have acknowledged.",
+    ("type",),
 )
 FAMILIES = (IN_FLIGHT, SESSIONS, ACKNOWLEDGED)
 

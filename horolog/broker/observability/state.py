@@ -27,109 +27,110 @@ OF_PARTITION = ("topic", "partition")
 OF_GROUP_PARTITION = ("group", "topic", "partition")
 OFFLINE, STOPPED = "offline", "stopped"
 
-PHASE = Described("phase_info", GAUGE, "1 for the phase that the broker is in.", ("phase",))
+PHASE = Described("phase_info", GAUGE, "1 for the current phase of the broker.", ("phase",))
 CONNECTIONS = Described("connections", GAUGE, "Open connections.", ("listener",))
 UNANSWERED = Described(
-    "unanswered_requests", GAUGE, "Requests that wait for the disk or for new data, and all behind them."
+    "unanswered_requests", GAUGE, "Requests that wait for the disk or for new data, and the requests behind them."
 )
 WAITING = Described("waiting_fetches", GAUGE, "Fetches that wait for new data.")
 SYNCING = Described("syncing_partitions", GAUGE, "Partitions with requests that wait for a sync.")
 PAUSES = Described(
     "connection_pause_seconds",
     Kind.HISTOGRAM,
-    "For how long connections were not read from, because they or all together had too much unanswered; their requests queue meanwhile.",
+    "Time for which the broker did not read from a connection, because its unanswered requests, or those of all connections, were above a limit.",
 )
 EXPIRES = Described(
     "certificate_expires_seconds",
     GAUGE,
-    "Time from now until the first certificate in a listener's chain expires.",
+    "Time until the first certificate in the chain of a listener expires.",
     ("listener",),
 )
-HANDSHAKES = Described("tls_handshakes_total", COUNTER, "TLS handshakes, by how they ended.", ("listener", "result"))
+HANDSHAKES = Described("tls_handshakes_total", COUNTER, "TLS handshakes, by result.", ("listener", "result"))
 PEER_MEMORY = Described(
     "peer_memory_bytes",
     GAUGE,
-    "What peers make the broker hold: requests to be written, requests begun, answers not taken.",
+    "Memory held for clients: requests that wait to be written, incomplete requests, responses that were not read.",
     ("kind",),
 )
-TOPICS = Described("topics", GAUGE, "Topics, internal ones included.")
+TOPICS = Described("topics", GAUGE, "Topics, including internal ones.")
 TOPICS_UNKNOWN = Described(
     "topics_with_unknown_settings",
     GAUGE,
-    "Topics found without their settings: nothing of them is deleted or compacted until they are given.",
+    "Topics found without their settings. Nothing in them is deleted or compacted until you set them.",
 )
-PARTITIONS = Described("partitions", GAUGE, "Partitions, by whether they can be served.", ("state",))
+PARTITIONS = Described("partitions", GAUGE, "Partitions, by state.", ("state",))
 OFFLINE_INFO = Described(
     "partition_offline_info", GAUGE, "1 for each partition that is offline.", (*OF_PARTITION, "reason")
 )
 STOPPED_INFO = Described(
     "partition_stopped_info",
     GAUGE,
-    "1 for each partition that is read but takes no appends until its disk works again.",
+    "1 for each partition that accepts no appends until its disk works again; it can be read.",
     (*OF_PARTITION, "reason"),
 )
 START = Described("partition_start_offset", GAUGE, "The first offset that can be read.", OF_PARTITION)
-END = Described("partition_end_offset", GAUGE, "The offset that the next record gets.", OF_PARTITION)
+END = Described("partition_end_offset", GAUGE, "The offset of the next record.", OF_PARTITION)
 SIZE = Described("partition_size_bytes", GAUGE, "Size of the log.", OF_PARTITION)
 SEGMENTS = Described("partition_segments", GAUGE, "Segments of the log.", OF_PARTITION)
 AGE = Described(
     "partition_newest_record_age_seconds",
     GAUGE,
-    "The broker's clock less the largest record time; below zero: records from the future.",
+    "Age of the record with the largest timestamp. Below zero: a record from the future.",
     OF_PARTITION,
 )
-AHEAD = Described(
-    "partitions_with_future_records", GAUGE, "Partitions whose largest record time is ahead of the broker's clock."
-)
+AHEAD = Described("partitions_with_future_records", GAUGE, "Partitions with a record ahead of the broker's clock.")
 APPENDED = Described(
-    "topic_appended_bytes_total", COUNTER, "Bytes appended since the start, of partitions that are there.", ("topic",)
+    "topic_appended_bytes_total", COUNTER, "Bytes appended since startup to existing partitions.", ("topic",)
 )
 RECORDS = Described(
-    "topic_records_total", COUNTER, "Offsets given out over the topic's life, control records included.", ("topic",)
+    "topic_records_total",
+    COUNTER,
+    "Offsets assigned since the topic was created, including control records.",
+    ("topic",),
 )
 GROUPS = Described("groups", GAUGE, "Groups.", ("protocol", "state"))
 MEMBERS = Described("group_members", GAUGE, "Members of a group.", ("group",))
-LAG_RECORDS = Described("group_lag_records", GAUGE, "Offsets between a group's commit and the end.", OF_GROUP_PARTITION)
+LAG_RECORDS = Described(
+    "group_lag_records", GAUGE, "Number of offsets between a group's committed offset and the end.", OF_GROUP_PARTITION
+)
 LAG_SECONDS = Described(
     "group_lag_seconds",
     GAUGE,
-    "Age of the batch with the first record that a group has not committed; 0 at the end.",
+    "Age of the batch with the first record that a group has not committed. 0 if there is none.",
     OF_GROUP_PARTITION,
 )
 UNCOMMITTED = Described(
     "group_uncommitted_records",
     GAUGE,
-    "Records in partitions that members of a group read, and where it has committed nothing: it may have to read them.",
+    "Records in partitions that members of a group read without a committed offset.",
     ("group",),
 )
 TRANSACTIONS = Described("transactions", GAUGE, "Transactional ids, by the state of their transaction.", ("state",))
-LEFT_OUT = Described(
-    "left_out_series", GAUGE, "Series left out because horolog.metrics.series.max is reached.", ("kind",)
-)
+LEFT_OUT = Described("left_out_series", GAUGE, "Series left out because of horolog.metrics.series.max.", ("kind",))
 
 _LOG_SENTENCES = {
-    "segments_rolled": "Segments that were closed and followed by another.",
-    "segments_expired": "Segments that retention has removed.",
-    "segments_scanned": "Segments read from end to end on opening, because nothing vouched for them.",
-    "segments_kept_by_future": "Segments that a time in the future keeps from expiring, with everything behind them.",
-    "files_rebuilt": "Damaged checkpoints, snapshots, seals and leader epochs that were made anew since the start.",
-    "indexes_rebuilt": "Index files that were not those of their log and were made anew.",
-    "torn_bytes_cut": "Bytes cut off the ends of logs after a crash.",
-    "damaged_ranges": "Ranges of logs that hold no good batches, set aside and passed over.",
-    "damaged_bytes": "Bytes of damage inside of logs, set aside and passed over.",
-    "batches_put_right": "Batches whose offset, size, magic or leader epoch was wrong, as their neighbours showed.",
-    "blocks_scrubbed": "Blocks of logs that were held against their sums.",
-    "segments_mended": "Segments read again while running, because of their log or their index files.",
-    "write_failures": "Writes that failed.",
-    "sync_failures": "Syncs that failed.",
-    "lookups_by_time": "Look-ups of a time.",
-    "appends_from_future": "Appends whose largest time is ahead of the broker's clock.",
-    "appends_far_ahead": "Appends whose largest time is more than a day ahead of the broker's clock.",
-    "appends_behind_retention": "Appends whose largest time is older than what retention.ms keeps.",
-    "appends_out_of_order": "Appends whose largest time is before one that their segment has already.",
-    "timestamps_too_early": "Records refused because their time is too far behind the broker's clock.",
-    "timestamps_too_late": "Records refused because their time is too far ahead of the broker's clock.",
-    "timestamps_invalid": "Records refused because their time is none that a producer may set.",
+    "segments_rolled": "Segments that were closed and followed by a new one.",
+    "segments_expired": "Segments that retention has deleted.",
+    "segments_scanned": "Segments that were read completely when they were opened, because no seal matched them.",
+    "segments_kept_by_future": "Segments that a record from the future keeps from expiring, and all segments after them.",
+    "files_rebuilt": "Damaged checkpoints, snapshots, seals and leader epochs that were rebuilt since startup.",
+    "indexes_rebuilt": "Index files that did not match their log and were rebuilt.",
+    "torn_bytes_cut": "Bytes cut from the ends of logs after a crash.",
+    "damaged_ranges": "Damaged ranges inside logs. They are copied to files and skipped.",
+    "damaged_bytes": "Bytes in damaged ranges inside logs.",
+    "batches_put_right": "Batches with a wrong offset, size, magic or leader epoch that were corrected from the batches around them.",
+    "blocks_scrubbed": "Blocks of logs that scrubbing has compared with their checksums.",
+    "segments_mended": "Segments that were read again while running, because their log or index files were damaged.",
+    "write_failures": "Failed writes to logs.",
+    "sync_failures": "Failed syncs of logs.",
+    "lookups_by_time": "Look-ups by time.",
+    "appends_from_future": "Appends with a timestamp ahead of the broker's clock.",
+    "appends_far_ahead": "Appends with a timestamp more than a day ahead of the broker's clock.",
+    "appends_behind_retention": "Appends in which every record is older than retention.ms.",
+    "appends_out_of_order": "Appends whose largest timestamp is smaller than an earlier one in the same segment.",
+    "timestamps_too_early": "Records refused because their timestamp is too far behind the broker's clock.",
+    "timestamps_too_late": "Records refused because their timestamp is too far ahead of the broker's clock.",
+    "timestamps_invalid": "Records refused because their timestamp is invalid.",
 }
 LOG_FAMILIES = {
     each.name: Described(

@@ -53,7 +53,7 @@ EVENTS: Final = Described("audit_events_total", Kind.COUNTER, "Audit events reco
 LOST: Final = Described(
     "audit_lost_events_total",
     Kind.COUNTER,
-    "Events of the audit that are missing: too many at a time (`rate`), or not taken by the `file` or the `topic`.",
+    "Lost audit events: above the rate limit (`rate`), or not written to the `file` or the `topic`.",
     ("by",),
 )
 FAMILIES: Final = (EVENTS, LOST)

@@ -83,7 +83,7 @@ def _first_ports(settings: Settings, addresses: Sequence[Address]) -> dict[str, 
         if name in first:
             raise SettingsError(KEY, text, f"{name} is named twice")
         if not (port.strip().isdecimal() and int(port) <= LARGEST_PORT):
-            raise SettingsError(KEY, text, "NAME:PORT is allowed, with a port from 0 to 65535")
+            raise SettingsError(KEY, text, "expected NAME:PORT, with a port from 0 to 65535")
         first[name] = int(port)
     return first
 

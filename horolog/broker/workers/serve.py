@@ -93,7 +93,7 @@ def flags_of(arguments: argparse.Namespace) -> dict[str, str]:
     for text in arguments.settings:
         key, separator, value = text.partition("=")
         if not (key.strip() and separator):
-            raise SettingsError("--set", text, "KEY=VALUE is allowed")
+            raise SettingsError("--set", text, "expected KEY=VALUE")
         flags[key.strip()] = value
     return flags
 

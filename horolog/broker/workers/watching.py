@@ -31,15 +31,15 @@ log = logging.getLogger(__name__)
 ANSWERS_WITHIN_S = 5.0
 
 WORKER = ("worker",)
-WORKER_INFO = Described("worker_info", Kind.GAUGE, "1 for the state that each worker is in.", ("worker", "state"))
-STARTS = Described("worker_starts_total", Kind.COUNTER, "How often each worker was started.", WORKER)
+WORKER_INFO = Described("worker_info", Kind.GAUGE, "1 for the current state of each worker.", ("worker", "state"))
+STARTS = Described("worker_starts_total", Kind.COUNTER, "Number of starts of each worker.", WORKER)
 ABSENCE = Described(
-    "worker_last_absence_seconds", Kind.GAUGE, "How long a worker was away when it was last replaced.", WORKER
+    "worker_last_absence_seconds", Kind.GAUGE, "Time without the worker when it was last replaced.", WORKER
 )
 DOWN_FOR = Described(
     "worker_down_seconds",
     Kind.GAUGE,
-    "How long a worker that keeps ending has been down; 0 while it is not.",
+    "Time for which a worker that keeps ending has been down. 0 while it is not.",
     WORKER,
 )
 FAMILIES = (WORKER_INFO, STARTS, ABSENCE, DOWN_FOR)

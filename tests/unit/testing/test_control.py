@@ -120,7 +120,7 @@ async def test_faults(asking):
     assert await asking.ask("DELETE", "/faults") == (200, [])
     assert asking.broker.faults.armed == []
     for body, message in (
-        ({}, "kind=None: one of refuse, delay, drop, throttle, leader_away, disk_full is allowed"),
+        ({}, "kind=None: expected one of refuse, delay, drop, throttle, leader_away, disk_full"),
         ({"kind": "arm"}, "kind='arm'"),
         ({"kind": "refuse"}, "'error' is needed"),
         ({"kind": "drop", "color": 1}, "there is no argument 'color'; these may be given: api, after_work, topic,"),

@@ -45,7 +45,7 @@ def test_a_broker_without_the_word_is_open():
 
 
 async def test_another_word_is_refused_with_those_that_are_allowed():
-    with pytest.raises(ValueError, match="security='ssl': one of tls, sasl, sasl_tls is allowed"):
+    with pytest.raises(ValueError, match="security='ssl': expected one of tls, sasl, sasl_tls"):
         async with horolog_broker(security="ssl"):
             pass
 

@@ -14,13 +14,13 @@ from horolog.broker.security.sasl.outcome import Mechanism
 AUTHENTICATIONS: Final = Described(
     "authentications_total",
     Kind.COUNTER,
-    "Logins by SASL, and renewals of logins, by whether they succeeded.",
+    "SASL logins and renewals of logins, by outcome.",
     ("listener", "mechanism", "kind", "outcome"),
 )
 ENDED_SESSIONS: Final = Described(
     "ended_sessions_total",
     Kind.COUNTER,
-    "Connections that were closed because they went on after their login had ended.",
+    "Connections that the broker closed because their login had expired.",
     ("listener",),
 )
 FAMILIES: Final = (AUTHENTICATIONS, ENDED_SESSIONS)

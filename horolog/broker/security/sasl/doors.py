@@ -121,7 +121,7 @@ class SaslDoors:
         if url is None:
             raise SettingsError(key, None, "is needed: tokens count only where they are signed, by a key from there")
         if url.partition(":")[0] not in SCHEMES:
-            raise SettingsError(key, url, f"a URL of {', '.join(SCHEMES)} is allowed")
+            raise SettingsError(key, url, f"expected a URL of {', '.join(SCHEMES)}")
         if find_spec("jwt") is None or find_spec("cryptography") is None:
             raise SettingsError(key, url, "OAUTHBEARER needs the extra `oauth`: pip install 'horolog[oauth]'")
         keys = Jwks(url, told.refresh_ms, told.retry_ms, told.most_retry_ms)

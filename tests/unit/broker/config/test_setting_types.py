@@ -52,7 +52,7 @@ def test_reading(row, text, value):
         (spec(ConfigType.LONG, low=1, also=-1), "0", "or -1"),
         (spec(ConfigType.DOUBLE, low=0, high=1), "nan", "from 0 to 1"),
         (spec(ConfigType.STRING, choices=("a", "b")), "A", "one of a, b"),
-        (spec(ConfigType.LIST, choices=("a", "b")), "a,", "any of a, b"),
+        (spec(ConfigType.LIST, choices=("a", "b")), "a,", "a comma-separated list of a, b"),
         (spec(ConfigType.STRING, check=lambda text: f"no {text}"), "x", "no x"),
         (spec(ConfigType.STRING), "x" * (MAX_VALUE_LENGTH + 1), "characters"),
     ],

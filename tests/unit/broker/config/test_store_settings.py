@@ -13,7 +13,7 @@ def test_an_endpoint_is_a_url(url):
 
 @pytest.mark.parametrize("text", ["127.0.0.1:7070", "s3://b"])
 def test_other_endpoints_are_refused(text):
-    with pytest.raises(SettingsError, match="http://HOST:PORT is allowed, or https://"):
+    with pytest.raises(SettingsError, match="expected http://HOST:PORT or https://HOST:PORT"):
         from_layers(Layers(static={"horolog.store.endpoint": text}))
 
 

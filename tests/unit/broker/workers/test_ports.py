@@ -75,7 +75,7 @@ class TestPlanned:
         [
             ({"horolog_worker_ports": "OTHER:9"}, "OTHER is not among the listeners"),
             ({"horolog_worker_ports": "PLAINTEXT:9,PLAINTEXT:10"}, "named twice"),
-            ({"horolog_worker_ports": "PLAINTEXT:x"}, "NAME:PORT is allowed"),
+            ({"horolog_worker_ports": "PLAINTEXT:x"}, "expected NAME:PORT"),
             ({"horolog_worker_ports": "65536"}, "0 to 65535"),
             ({"horolog_worker_ports": "65535"}, "would need port 65536"),
             ({"horolog_worker_ports": "9091"}, "port 9092 would be"),

@@ -118,7 +118,7 @@ def test_scram_goes_by_the_rules_of_the_cluster():
             "is the login module of SCRAM-SHA-256",
         ),
         ({"sasl.enabled.mechanisms": "OAUTHBEARER"}, f"{URL}: is needed"),
-        ({"sasl.enabled.mechanisms": "OAUTHBEARER", URL: "ftp://x"}, "a URL of file, http, https is allowed"),
+        ({"sasl.enabled.mechanisms": "OAUTHBEARER", URL: "ftp://x"}, "expected a URL of file, http, https"),
     ],
 )
 def test_what_lacks_something_ends_the_start(changed, told):
