@@ -2,6 +2,7 @@
 
 import os
 import secrets
+import shutil
 import socket
 import subprocess
 import time
@@ -94,6 +95,7 @@ class Process:
         keys = {"ROOT_ACCESS_KEY": self.at.access_key, "ROOT_SECRET_KEY": self.at.secret_key}
         address = f"127.0.0.1:{self._port}"
         sidecar = self._folder / "metadata"
+        forget_unmade(sidecar, self.at.root)
         command = [program(), "--quiet", "--port", address, "posix", "--sidecar", sidecar, self.at.root]
         with (self._folder / "log").open("ab") as log:
             self.running = subprocess.Popen(command, env=os.environ | keys, stdout=log, stderr=subprocess.STDOUT)
@@ -102,6 +104,16 @@ class Process:
     def kill(self):
         self.running.kill()
         self.running.wait(20)
+
+
+def forget_unmade(sidecar, objects):
+    """Remove what a server that was killed during a create has noted of an object that it has not made.
+
+    It would refuse each create of that key, and have no object to read: no store does that for ever.
+    """
+    for noted in list(sidecar.rglob("meta")):
+        if noted.is_dir() and not (objects / noted.parent.relative_to(sidecar)).exists():
+            shutil.rmtree(noted.parent)
 
 
 def _wait(process, port, log):

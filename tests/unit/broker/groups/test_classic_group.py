@@ -11,6 +11,7 @@ from horolog.broker.groups.classic_group import (
     Supported,
     new_member_id,
     record_of,
+    stored_with,
 )
 from horolog.broker.groups.decision import GroupTimer
 from horolog.broker.groups.offsets import Committed, GroupOffsets
@@ -295,6 +296,17 @@ class TestInTheLog:
         _, _, value = read_entry(*made.entry(record_of(made, {"b": b"next"})))
         assert [m.assignment for m in value.members] == [b"", b"next"]
         assert made.members["b"].assignment == b""
+
+    def test_a_static_member_may_have_another_id_in_the_stored_record(self):
+        made = group(member("a", instance_id="i"), member("b"))
+        assert stored_with(made, "i", "a2") is None
+        made.stored = record_of(made)
+        assert stored_with(made, "j", "a2") is None
+        renamed = stored_with(made, "i", "a2")
+        assert (renamed.leader, [one.member_id for one in renamed.members]) == ("a2", ["a2", "b"])
+        assert (made.stored.leader, [one.member_id for one in made.stored.members]) == ("a", ["a", "b"])
+        made.stored.leader = "b"
+        assert stored_with(made, "i", "a2").leader == "b"
 
     def test_a_tombstone_has_the_same_key(self):
         made = group()
