@@ -276,6 +276,13 @@ class Broker:
         self._process.peers.close()  # what waits for another broker is refused now; clients retry
         if self.audit is not None:
             self.audit.flush()
+        if self._process.drains():
+            await self._drain_in_time()
+        if any(listener.holds_back_answers for listener in listeners):
+            self.waiting.expire_all()
+        await asyncio.gather(*(listener.part() for listener in listeners))
+
+    async def _drain_in_time(self) -> None:
         try:
             await asyncio.wait_for(self._drain(), STOP_GRACE_S)
         except TimeoutError:
@@ -283,9 +290,6 @@ class Broker:
                 "the disk did not take everything within %s s; unsynced records and changes stay unacknowledged",
                 STOP_GRACE_S,
             )
-        if any(listener.holds_back_answers for listener in listeners):
-            self.waiting.expire_all()
-        await asyncio.gather(*(listener.part() for listener in listeners))
 
     async def _drain(self) -> None:
         """Wait until the disk has all records and changes that were taken."""

@@ -105,6 +105,7 @@ class OverStore:
     ) -> None:
         self.ended = asyncio.Event()
         self.is_fenced = False
+        self._has_left = False
         self.successor: ClusterMember | None = None
         """Another process that has registered with this broker's number, which has fenced this one."""
         self._settings = settings
@@ -171,6 +172,7 @@ class OverStore:
             handlers={**HANDLERS, ApiKey.BROKER_HEARTBEAT: handler_of(self._watch)},
             address_of=self._advertised,
             rack_of=self._rack,
+            drains=lambda: self._has_left,
             store_figures=self.report.figures,
         )
 
@@ -238,12 +240,15 @@ class OverStore:
             log.warning("partitions stay here: %s", error.message)
 
     async def leave(self) -> None:
-        """Give all partitions to others; before the broker stops."""
+        """Give all partitions to others; before the broker stops. Without that, as when it is fenced, nothing more becomes safe here."""
         self._watch.end()
         self._balancing.cancel()
-        if not self.is_fenced:
-            await _awaited(self._handing.leave)
-        self._log_side.stop(is_fenced=self.is_fenced)
+        try:
+            if not self.is_fenced:
+                await _awaited(self._handing.leave)
+                self._has_left = True
+        finally:
+            self._log_side.stop(is_fenced=self.is_fenced)
 
     # -- what the log's half reports
 

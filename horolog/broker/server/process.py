@@ -94,6 +94,8 @@ class BrokerProcess:
     """Where clients of a listener find another broker, if it does not have this broker's host."""
     rack_of: Callable[[int, str | None], str | None] = lambda _node, mine: mine
     """The rack of a broker; it gets that of this one."""
+    drains: Callable[[], bool] = lambda: True
+    """Whether what was taken may still become safe when the broker stops."""
     store_figures: Callable[[], StoreFigures | None] = lambda: None
     """What this broker shows of its store, if it has one."""
 

@@ -115,6 +115,27 @@ async def test_brokers_are_one_cluster_and_one_that_leaves_gives_all_to_the_othe
         assert made[1].nodes == (1,)
 
 
+async def test_only_a_broker_that_has_left_waits_for_what_it_has_taken(tmp_path, monkeypatch):
+    """If the store is away, or the broker is fenced, nothing more becomes safe: to wait for it would only make the stop long."""
+    async with brokers(tmp_path, 1, 2) as made:
+        await made.create()
+        over, broker = made.running.pop(2)
+        assert not broker._process.drains()
+        await over.leave()
+        assert broker._process.drains()
+        await broker.stop()
+        over, broker = made.running.pop(1)
+        monkeypatch.setattr(over._handing, "leave", lambda: Answer(lambda done: None))
+        leaving = asyncio.ensure_future(over.leave())
+        await asyncio.sleep(0)
+        leaving.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await leaving
+        assert over._log_side.writer is None
+        broker.cluster.changes.drain = None  # not asked
+        await broker.stop()
+
+
 async def test_what_a_broker_shows_of_its_store(tmp_path, caplog):
     async with brokers(tmp_path, 1, 2) as made:
         with caplog.at_level("INFO"):
