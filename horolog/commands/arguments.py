@@ -68,7 +68,7 @@ def describe(parser: argparse.ArgumentParser, description: str, *examples: str) 
 
 
 def add_output(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("-o", "--output", choices=OUTPUTS, default="text", help="the form of the result (text)")
+    parser.add_argument("-o", "--output", choices=OUTPUTS, default="text", help="the output format (default: text)")
 
 
 def add_zone(parser: argparse.ArgumentParser) -> None:
@@ -76,7 +76,7 @@ def add_zone(parser: argparse.ArgumentParser) -> None:
         "--tz",
         metavar="ZONE",
         default=os.environ.get(ZONE_VARIABLE),
-        help=f"time zone of times read and shown: Europe/Berlin, UTC, +02:00 ({ZONE_VARIABLE}, else this machine's)",
+        help=f"the time zone for input and output: Europe/Berlin, UTC, +02:00 (default: {ZONE_VARIABLE}, then the machine's)",
     )
 
 
@@ -85,7 +85,7 @@ def add_isolation(parser: argparse.ArgumentParser) -> None:
         "--isolation",
         choices=("read_committed", "read_uncommitted"),
         default="read_committed",
-        help="whether records of open and aborted transactions are read, too (read_committed)",
+        help="read_uncommitted also reads records of open and aborted transactions (default: read_committed)",
     )
 
 
@@ -97,7 +97,7 @@ def add_broker(parser: argparse.ArgumentParser, *, several_clusters: bool = Fals
         "--bootstrap",
         action="append" if several_clusters else "store",
         metavar="HOST:PORT",
-        help=f"a broker to begin with, several joined by commas ({BOOTSTRAP_VARIABLE}, else {DEFAULT_BOOTSTRAP}){more}",
+        help=f"brokers to connect to, separated by commas (default: {BOOTSTRAP_VARIABLE}, then {DEFAULT_BOOTSTRAP}){more}",
     )
 
 
@@ -146,5 +146,5 @@ def add_data_folders(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="DIR",
-        help="a data folder that no broker runs on, in place of a broker; again for each that log.dirs names",
+        help="a data folder that no broker runs on, instead of a broker; repeat it for each folder of log.dirs",
     )

@@ -29,9 +29,7 @@ OTHERS_MAY_READ = 0o044
 def configure(parser: argparse.ArgumentParser) -> None:
     describe(
         parser,
-        "Serve pages that show clusters: what there is now, topics over time, groups and their lag. Nothing can be changed without --allow-changes.\n"
-        "If other machines can reach it, it requires a login: with a token that it prints at the start, or\n"
-        "with --login sasl as a user of the broker, whose access lists decide then.",
+        "Show clusters in a browser: their state, topics over time, groups and their lag. The console is read-only without\n--allow-changes. If other machines can reach it, it requires a login: with a token that it prints at startup, or with\n--login sasl as a user of the broker, whose access lists then apply.",
         "horolog console",
         "horolog console -b broker:9092 -b standby:9092 --listen 127.0.0.1:8080",
         "horolog console -b broker:9093 --command-config tls.properties --listen 0.0.0.0:8443 --host console.example"
@@ -39,46 +37,59 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     add_connection(parser, several_clusters=True)
     parser.add_argument(
-        "--listen", default=DEFAULT_LISTEN, metavar="HOST:PORT", help=f"where browsers reach it ({DEFAULT_LISTEN})"
+        "--listen",
+        default=DEFAULT_LISTEN,
+        metavar="HOST:PORT",
+        help=f"the address for browsers (default: {DEFAULT_LISTEN})",
     )
     parser.add_argument(
         "--host",
         action="append",
         default=[],
         metavar="NAME",
-        help="a name under which browsers ask for it; again for more; * for any",
+        help="another host name that browsers use; repeatable; * for any",
     )
-    parser.add_argument("--login", choices=LOGINS, help="how users log in (none on loopback, else token)")
+    parser.add_argument("--login", choices=LOGINS, help="how users log in (default: none on loopback, otherwise token)")
     parser.add_argument(
-        "--token-file", type=Path, metavar="FILE", help="the token of --login token (made and printed at each start)"
-    )
-    parser.add_argument(
-        "--sasl-mechanism", choices=MECHANISMS, default=MECHANISMS[0], help=f"of --login sasl ({MECHANISMS[0]})"
-    )
-    parser.add_argument("--tls-cert", metavar="FILE", help="a certificate chain, PEM: browsers come by https")
-    parser.add_argument("--tls-key", metavar="FILE", help="its key, PEM")
-    parser.add_argument(
-        "--without-tls", action="store_true", help="log in over http from other machines: a proxy before it speaks TLS"
+        "--token-file",
+        type=Path,
+        metavar="FILE",
+        help="a file with the token for --login token (default: a new one is printed at each start)",
     )
     parser.add_argument(
-        "--registry", metavar="URL", help="of schemas, to decode keys and values; a profile may have it (`registry`)"
+        "--sasl-mechanism",
+        choices=MECHANISMS,
+        default=MECHANISMS[0],
+        help=f"the mechanism for --login sasl (default: {MECHANISMS[0]})",
+    )
+    parser.add_argument("--tls-cert", metavar="FILE", help="a certificate chain (PEM), for https")
+    parser.add_argument("--tls-key", metavar="FILE", help="the key of the certificate (PEM)")
+    parser.add_argument(
+        "--without-tls", action="store_true", help="allow logins over http from other machines, behind a proxy with TLS"
+    )
+    parser.add_argument(
+        "--registry",
+        metavar="URL",
+        help="a schema registry, to decode keys and values (default: `registry` of the profile)",
     )
     parser.add_argument(
         "--http",
         action="append",
         default=[],
         metavar="[CLUSTER=]URL",
-        help="a broker's HTTP port, which lists its segments (else the one that the broker reports)",
+        help="a broker's HTTP port, which lists its segments (default: as the broker reports it)",
     )
     parser.add_argument(
         "--http-token-file",
         action="append",
         default=[],
         metavar="[CLUSTER=]FILE",
-        help="the token that it asks for (HOROLOG_HTTP_TOKEN)",
+        help="a file with the token for the HTTP port (default: HOROLOG_HTTP_TOKEN)",
     )
     parser.add_argument(
-        "--allow-changes", action="store_true", help="let groups be reset; each change is confirmed and logged"
+        "--allow-changes",
+        action="store_true",
+        help="allow changes, such as resetting groups; each is confirmed and logged",
     )
     parser.add_argument("--with-parent", action="store_true", help=argparse.SUPPRESS)
     add_zone(parser)

@@ -27,29 +27,38 @@ HIGHEST_PORT = 65_535
 def configure(parser: argparse.ArgumentParser) -> None:
     describe(
         parser,
-        "Run a broker for a test: in memory, on a free port of this machine, with an HTTP endpoint that moves its clock, arms"
-        " faults and checks records. It prints its addresses, and ends with the process that started it, or when its standard"
-        " input is closed.",
+        "Run a broker for a test: in memory, on a free port of this machine, with an HTTP endpoint that moves its clock, injects faults and checks records. It prints its addresses. It ends when the process that started it ends, or when its standard input is closed.",
         "horolog test-broker --json",
         'horolog test-broker --clock "2026-11-17 10:05" --topic orders:3 --set log.retention.hours=1',
     )
-    parser.add_argument("--port", type=port, default=0, metavar="N", help="of the broker; 0 takes a free one (0)")
     parser.add_argument(
-        "--control-port", type=port, default=0, metavar="N", help="of the control endpoint; 0 takes a free one (0)"
+        "--port", type=port, default=0, metavar="N", help="the broker's port (default: 0, any free port)"
+    )
+    parser.add_argument(
+        "--control-port",
+        type=port,
+        default=0,
+        metavar="N",
+        help="the port of the control endpoint (default: 0, any free port)",
     )
     parser.add_argument("--json", action="store_true", help="print the addresses as one line of JSON")
     parser.add_argument(
-        "--clock", type=moment, metavar="TIME", help="the clock stands at this time until it is moved (it runs)"
+        "--clock",
+        type=moment,
+        metavar="TIME",
+        help="stop the clock at this time until the test moves it (default: the clock runs)",
     )
     parser.add_argument(
-        "--set", dest="settings", action="append", default=[], metavar="KEY=VALUE", help="one setting; may be repeated"
+        "--set", dest="settings", action="append", default=[], metavar="KEY=VALUE", help="a setting; repeatable"
     )
     parser.add_argument(
-        "--topic", action="append", default=[], metavar="NAME:PARTITIONS", help="make a topic; may be repeated"
+        "--topic", action="append", default=[], metavar="NAME:PARTITIONS", help="create a topic; repeatable"
     )
-    parser.add_argument("--data", metavar="DIR", help="keep the data in this folder instead of in memory")
+    parser.add_argument("--data", metavar="DIR", help="keep the data in this folder, not in memory")
     parser.add_argument(
-        "--detached", action="store_true", help="end by a signal or by the control endpoint alone, not with the parent"
+        "--detached",
+        action="store_true",
+        help="end only on a signal or by the control endpoint, not with the parent process",
     )
 
 

@@ -31,13 +31,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--horolog-storage",
         choices=(MEMORY, FOLDER),
         default=MEMORY,
-        help="where the fixtures' brokers keep their data: in memory (default), or in temporary folders",
+        help="where the brokers of fixtures keep their data: in memory (default), or in temporary folders",
     )
 
     group.addoption(
         "--horolog-update-snapshots",
         action="store_true",
-        help="expect_snapshot() writes its files instead of comparing topics with them",
+        help="make expect_snapshot() write its files instead of comparing topics with them",
     )
 
 

@@ -29,11 +29,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `serve`."""
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.epilog = EPILOG
-    parser.add_argument("--config", type=Path, metavar="FILE", help="settings in Kafka's server.properties form")
-    parser.add_argument("--data", metavar="DIR", help="the data folder (log.dirs)")
-    parser.add_argument("--listen", metavar="HOST:PORT", help="the address to listen on; port 0 takes a free one")
     parser.add_argument(
-        "--set", dest="settings", action="append", default=[], metavar="KEY=VALUE", help="one setting; may be repeated"
+        "--config", type=Path, metavar="FILE", help="a file of settings, such as Kafka's server.properties"
+    )
+    parser.add_argument("--data", metavar="DIR", help="the data folder (log.dirs)")
+    parser.add_argument("--listen", metavar="HOST:PORT", help="the address to listen on; port 0 means any free port")
+    parser.add_argument(
+        "--set", dest="settings", action="append", default=[], metavar="KEY=VALUE", help="a setting; repeatable"
     )
 
 

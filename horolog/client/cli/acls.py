@@ -34,17 +34,15 @@ async def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
 
 
 def _add_rule(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("principal", metavar="PRINCIPAL", help="a user, or TYPE:NAME; '*' is everybody")
-    parser.add_argument("operation", metavar="OPERATION", help="read, write, describe ..., all")
+    parser.add_argument("principal", metavar="PRINCIPAL", help="a user, or TYPE:NAME; '*' means all users")
+    parser.add_argument("operation", metavar="OPERATION", help="read, write, describe, ... or all")
     parser.add_argument("resource", metavar="RESOURCE", help=RESOURCES)
-    parser.add_argument(
-        "--host", default="*", metavar="ADDRESS", help="the address that the client comes from (*: any)"
-    )
+    parser.add_argument("--host", default="*", metavar="ADDRESS", help="the address of the client (default: any)")
 
 
 def _add_denied_rule(parser: argparse.ArgumentParser) -> None:
     _add_rule(parser)
-    parser.add_argument("--deny", action="store_true", help="a rule that denies, which wins over all that allow")
+    parser.add_argument("--deny", action="store_true", help="deny access; such a rule overrides rules that allow")
     add_data_folders(parser)
 
 
@@ -102,8 +100,8 @@ def _rule(arguments: argparse.Namespace) -> "Acl":
 
 
 def _list_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("principal", metavar="PRINCIPAL", nargs="?", help="only rules for this one, or for everybody")
-    parser.add_argument("--resource", metavar="RESOURCE", help=f"only rules that count for it: {RESOURCES}")
+    parser.add_argument("principal", metavar="PRINCIPAL", nargs="?", help="only rules that apply to this principal")
+    parser.add_argument("--resource", metavar="RESOURCE", help=f"only rules that apply to this resource: {RESOURCES}")
     add_data_folders(parser)
 
 
@@ -266,7 +264,7 @@ ACTIONS = (
     ),
     Action(
         "add",
-        "allow something, or deny it",
+        "add a rule that allows or denies access",
         _add_denied_rule,
         _add,
         (
@@ -278,14 +276,14 @@ ACTIONS = (
     ),
     Action(
         "remove",
-        "take a rule away",
+        "remove a rule",
         _add_denied_rule,
         _remove,
         ("horolog acls remove alice read topic:orders-*",),
     ),
     Action(
         "check",
-        "say whether a principal may do something, and by which rule",
+        "check whether a principal has access, and by which rule",
         _add_rule,
         _check,
         ("horolog acls check alice read topic:orders-eu", "horolog acls check alice alter cluster --host 192.0.2.7"),

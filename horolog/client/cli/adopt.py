@@ -18,24 +18,28 @@ if TYPE_CHECKING:  # reading files is imported when files are read
 def configure(parser: argparse.ArgumentParser) -> None:
     describe(
         parser,
-        "Report what a start on these data folders takes over, which settings each topic has and where they come from, what\n"
-        "retention would delete within an hour, and what cannot be read; then take it over, so that the next start knows.\n"
-        "With --dry-run nothing is written. Topics with unknown settings lose nothing until they are given.\n"
-        "Give --config and --set as to `horolog serve`: what a topic does not say itself, the broker's settings say.\n\n"
-        "exit codes: 0 all is known and nothing goes, 3 settings are unknown, records would go or cannot be read",
+        "Show what the broker will find in these data folders: topics, their settings and the source of each, what retention\nwould delete within an hour, and what cannot be read. Then take over the folders for the next start.\nWith --dry-run nothing is written. Nothing is deleted from topics with unknown settings until you set them.\nGive --config and --set as to `horolog serve`: they apply to topics without settings of their own.\n\nexit codes: 0 all settings are known and nothing is deleted, 3 settings are unknown, or records would be deleted or\ncannot be read",
         "horolog adopt /var/lib/kafka/data --dry-run",
         "horolog adopt /var/lib/kafka/data --config server.properties --dry-run -o json",
         "kafka-configs.sh --zookeeper localhost --entity-type topics --describe > settings.txt",
         "horolog adopt /var/lib/kafka/data --settings settings.txt",
     )
-    parser.add_argument("data_folders", metavar="DIR", nargs="+", help="the folders that log.dirs names, all of them")
-    parser.add_argument("-n", "--dry-run", action="store_true", help="only say it; a broker may be running")
+    parser.add_argument("data_folders", metavar="DIR", nargs="+", help="all folders of log.dirs")
+    parser.add_argument("-n", "--dry-run", action="store_true", help="write nothing; a broker may be running")
     parser.add_argument(
-        "--settings", type=Path, metavar="FILE", help="settings of topics: kafka-configs.sh --describe, or JSON"
+        "--settings",
+        type=Path,
+        metavar="FILE",
+        help="settings of topics: output of kafka-configs.sh --describe, or JSON",
     )
-    parser.add_argument("--config", type=Path, metavar="FILE", help="the broker's settings, as serve takes them")
+    parser.add_argument("--config", type=Path, metavar="FILE", help="the broker's settings, as for serve")
     parser.add_argument(
-        "--set", dest="assigned", action="append", default=[], metavar="KEY=VALUE", help="one of the broker's settings"
+        "--set",
+        dest="assigned",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="a setting of the broker; repeatable",
     )
     add_output(parser)
     add_zone(parser)

@@ -41,9 +41,7 @@ LINES_AT_ONCE = 200
 def configure(parser: argparse.ArgumentParser) -> None:
     describe(
         parser,
-        "Show the records of a moment, of all partitions, in the order of time, partition and offset. A minute, a day, a week\n"
-        "that TIME names is shown whole; a point in time for a minute. A record that came late (its time is below a larger one\n"
-        "before it in its partition) is in its place, and marked.",
+        "Show the records of a moment from all partitions, in the order of time, partition and offset. If TIME names a minute,\na day or a week, all of it is shown; for a point in time, one minute. A late record (an earlier one in its partition has\na larger time) is shown at its own time and marked.",
         "horolog at orders 10:05",
         "horolog at orders 'monday 10:05' --for 5m --tz Europe/Berlin",
         "horolog at orders '17 Nov 10:05 Europe/Berlin' --around 30s --key k-17",
@@ -53,14 +51,18 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("topic", metavar="TOPIC")
     parser.add_argument("time", metavar="TIME", help="10:05, 'monday 10:05', '17 Nov', 'last week', 10:05..10:10")
-    parser.add_argument("--dir", metavar="DIR", help="read this data folder instead of asking a broker")
-    parser.add_argument("--for", dest="length", type=duration, metavar="DURATION", help="so long from TIME on")
-    parser.add_argument("--around", type=duration, metavar="DURATION", help="so long before and behind TIME")
-    parser.add_argument("--until", metavar="TIME", help="up to this time; of the same day, +5m")
+    parser.add_argument("--dir", metavar="DIR", help="read a data folder instead of a broker")
+    parser.add_argument(
+        "--for", dest="length", type=duration, metavar="DURATION", help="the length of the range from TIME"
+    )
+    parser.add_argument("--around", type=duration, metavar="DURATION", help="show this much before and after TIME")
+    parser.add_argument("--until", metavar="TIME", help="the end of the range; +5m, or a time of the same day")
     parser.add_argument("-k", "--key", metavar="KEY", help="only records with this key")
-    parser.add_argument("--grep", type=pattern, metavar="RE", help="only records whose key or value has a match")
-    parser.add_argument("-p", "--partition", "--partitions", type=partitions, metavar="N", help="only these: 0,3,5-7")
-    parser.add_argument("-n", "--max", type=positive_number, metavar="N", help="end after so many records")
+    parser.add_argument("--grep", type=pattern, metavar="RE", help="only records with a match in key or value")
+    parser.add_argument(
+        "-p", "--partition", "--partitions", type=partitions, metavar="N", help="only these partitions: 0,3,5-7"
+    )
+    parser.add_argument("-n", "--max", type=positive_number, metavar="N", help="stop after this many records")
     add_isolation(parser)
     add_format(parser)
     add_look_ahead(parser)

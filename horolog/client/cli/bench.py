@@ -20,24 +20,36 @@ CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 def configure(parser: argparse.ArgumentParser) -> None:
     describe(
         parser,
-        "Measure a broker with this client: records per second in and out, time from send to receipt, look-ups by time."
-        " Uses a topic of its own, which it deletes. The figures are of client and broker together.",
+        "Measure a broker together with this client: records per second in both directions, end-to-end latency, look-ups by time. The command creates a topic for it and deletes it.",
         "horolog bench",
         "horolog bench produce consume --records 1000000 --size 100 --codec lz4",
         "horolog bench latency --rate 1000 -o json",
     )
-    parser.add_argument("parts", metavar="PART", nargs="*", default=[], help=f"{', '.join(PARTS)} (all)")
+    parser.add_argument("parts", metavar="PART", nargs="*", default=[], help=f"{', '.join(PARTS)} (default: all)")
     parser.add_argument(
-        "-n", "--records", type=positive_number, default=200_000, metavar="N", help="to produce (200000)"
+        "-n",
+        "--records",
+        type=positive_number,
+        default=200_000,
+        metavar="N",
+        help="number of records (default: 200000)",
     )
-    parser.add_argument("-s", "--size", type=positive_number, default=100, metavar="BYTES", help="of a value (100)")
-    parser.add_argument("-p", "--partitions", type=positive_number, default=1, metavar="N", help="of the topic (1)")
-    parser.add_argument("-z", "--codec", choices=CODECS, default="none", help="compression (none)")
-    parser.add_argument("--acks", choices=("all", "1", "0"), default="all", help="acknowledgements to wait for (all)")
     parser.add_argument(
-        "--rate", type=positive_number, default=500, metavar="N", help="records per second for latency (500)"
+        "-s", "--size", type=positive_number, default=100, metavar="BYTES", help="bytes of a value (default: 100)"
     )
-    parser.add_argument("--lookups", type=positive_number, default=1000, metavar="N", help="look-ups by time (1000)")
+    parser.add_argument(
+        "-p", "--partitions", type=positive_number, default=1, metavar="N", help="partitions of the topic (default: 1)"
+    )
+    parser.add_argument("-z", "--codec", choices=CODECS, default="none", help="compression (default: none)")
+    parser.add_argument(
+        "--acks", choices=("all", "1", "0"), default="all", help="acknowledgements to wait for (default: all)"
+    )
+    parser.add_argument(
+        "--rate", type=positive_number, default=500, metavar="N", help="records per second for latency (default: 500)"
+    )
+    parser.add_argument(
+        "--lookups", type=positive_number, default=1000, metavar="N", help="number of look-ups by time (default: 1000)"
+    )
     add_connection(parser)
     add_output(parser)
 

@@ -48,12 +48,12 @@ class Spec(NamedTuple):
 def configure(parser: argparse.ArgumentParser) -> None:
     describe(
         parser,
-        "Print a script that completes commands and options in a shell.",
+        "Print a script that makes a shell complete commands, options and names.",
         "source <(horolog completion bash)                                # in ~/.bashrc",
         "horolog completion zsh > ~/.zfunc/_horolog                       # a folder of $fpath",
         "horolog completion fish > ~/.config/fish/completions/horolog.fish",
     )
-    parser.add_argument("shell", choices=sorted(WRITERS), help="the shell that is to read it")
+    parser.add_argument("shell", choices=sorted(WRITERS), help="the shell")
 
 
 def run(arguments: argparse.Namespace, console: Console) -> ExitCode:

@@ -29,15 +29,17 @@ async def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
 
 
 def _add_resource(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("kind", choices=KINDS, help="what has the settings")
-    parser.add_argument("name", metavar="NAME", help=f"a topic, a broker's number ({ALL_BROKERS!r}: all), a group")
+    parser.add_argument("kind", choices=KINDS, help="the kind of resource")
+    parser.add_argument(
+        "name", metavar="NAME", help=f"a topic, a broker id ({ALL_BROKERS!r} for all brokers), or a group"
+    )
 
 
 def _list_arguments(parser: argparse.ArgumentParser) -> None:
     _add_resource(parser)
-    parser.add_argument("pattern", metavar="KEY", nargs="?", default="*", help="only keys that look so: '*timestamp*'")
-    parser.add_argument("-a", "--all", action="store_true", help="defaults, too")
-    parser.add_argument("--explain", action="store_true", help="with a sentence about each")
+    parser.add_argument("pattern", metavar="KEY", nargs="?", default="*", help="only matching keys: '*timestamp*'")
+    parser.add_argument("-a", "--all", action="store_true", help="also settings with their defaults")
+    parser.add_argument("--explain", action="store_true", help="with a description of each setting")
 
 
 async def _list(arguments: argparse.Namespace, console: Console) -> ExitCode:
@@ -137,7 +139,7 @@ def _as_json(config: "Config") -> dict[str, Any]:
 def _set_arguments(parser: argparse.ArgumentParser) -> None:
     _add_resource(parser)
     parser.add_argument("settings", metavar="KEY=VALUE", nargs="+")
-    parser.add_argument("-n", "--dry-run", action="store_true", help="only check whether it could be done")
+    parser.add_argument("-n", "--dry-run", action="store_true", help="only check whether it is possible")
 
 
 async def _set(arguments: argparse.Namespace, console: Console) -> ExitCode:
@@ -148,7 +150,7 @@ async def _set(arguments: argparse.Namespace, console: Console) -> ExitCode:
 def _unset_arguments(parser: argparse.ArgumentParser) -> None:
     _add_resource(parser)
     parser.add_argument("settings", metavar="KEY", nargs="+")
-    parser.add_argument("-n", "--dry-run", action="store_true", help="only check whether it could be done")
+    parser.add_argument("-n", "--dry-run", action="store_true", help="only check whether it is possible")
 
 
 async def _unset(arguments: argparse.Namespace, console: Console) -> ExitCode:
@@ -207,14 +209,14 @@ async def _once_known(admin: "Admin", kind: str, name: str, changes: dict[str, s
 ACTIONS = (
     Action(
         "list",
-        "show settings and where each comes from",
+        "show settings and the source of each",
         _list_arguments,
         _list,
         ("horolog configs list topic logs", "horolog configs list broker 1 '*timestamp*' --explain"),
     ),
     Action(
         "set",
-        "set one or more, without a restart",
+        "change settings without a restart",
         _set_arguments,
         _set,
         (
@@ -224,7 +226,7 @@ ACTIONS = (
     ),
     Action(
         "unset",
-        "take settings back to what they are by default",
+        "reset settings to their defaults",
         _unset_arguments,
         _unset,
         ("horolog configs unset topic logs retention.ms",),

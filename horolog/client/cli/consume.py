@@ -32,10 +32,7 @@ if TYPE_CHECKING:
 def configure(parser: argparse.ArgumentParser) -> None:
     describe(
         parser,
-        "Read records. With --until, records are merged by time, late ones in their place. With --merge none, a range covers in\n"
-        "each partition the offsets from the first record at or after --since to the first at or after --until; records in\n"
-        "between with a time outside of the range are left out. Ends at --until, else at the end as it was at the start, unless\n"
-        "--follow is given.",
+        "Read records. With --until, records are merged by time, including late ones. With --merge none, a range covers the\noffsets of each partition from the first record at or after --since to the first at or after --until; records in\nbetween with a time outside the range are left out. The command ends at --until, or at the end as it was at the start.\nWith --follow it continues with new records.",
         "horolog consume logs --since 10:05 --until 10:10",
         "horolog consume logs --since 'last tuesday 10:05' --max 20 --tz Europe/Berlin",
         "horolog consume logs --follow --format '%D %k %s\\n'",
@@ -43,31 +40,39 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "horolog consume orders --since 10:05 --where 'value.customer.id = 7' --registry http://schemas:8081",
     )
     parser.add_argument("topic", metavar="TOPIC")
-    parser.add_argument("--since", metavar="TIME", help="begin at the first record at or after it (the beginning)")
-    parser.add_argument("--until", metavar="TIME", help="end before it; +5m, or a time of the day of --since (the end)")
-    parser.add_argument("--for", dest="length", type=duration, metavar="DURATION", help="end so long after --since")
     parser.add_argument(
-        "--merge", choices=("time", "none"), help="whether partitions are merged by time (time with --until, else none)"
+        "--since", metavar="TIME", help="start at the first record at or after this time (default: the beginning)"
+    )
+    parser.add_argument(
+        "--until", metavar="TIME", help="stop before this time; +5m, or a time on the day of --since (default: the end)"
+    )
+    parser.add_argument(
+        "--for", dest="length", type=duration, metavar="DURATION", help="the length of the range from --since"
+    )
+    parser.add_argument(
+        "--merge",
+        choices=("time", "none"),
+        help="merge partitions by time, or not (default: time with --until, none without)",
     )
     parser.add_argument(
         "--merge-window",
         type=duration,
         default="1s",
         metavar="DURATION",
-        help="how long a new record is held to be merged, with --follow --merge time (1s)",
+        help="how long to hold a new record with --follow --merge time (default: 1s)",
     )
     add_look_ahead(parser)
-    parser.add_argument("--late", action="store_true", help="read on to the end for records that came late")
-    parser.add_argument("--offset", type=whole_number, metavar="N", help="begin at this offset")
-    parser.add_argument("--tail", type=positive_number, metavar="N", help="begin so many offsets before the end")
+    parser.add_argument("--late", action="store_true", help="read to the end of the partitions for late records")
+    parser.add_argument("--offset", type=whole_number, metavar="N", help="start at this offset")
+    parser.add_argument("--tail", type=positive_number, metavar="N", help="start this many offsets before the end")
     parser.add_argument(
-        "-f", "--follow", action="store_true", help="continue with new records (from now on by default)"
+        "-f", "--follow", action="store_true", help="continue with new records (default: only those from now on)"
     )
-    parser.add_argument("-p", "--partition", type=partitions, metavar="N", help="only these: 0,3,5-7")
+    parser.add_argument("-p", "--partition", type=partitions, metavar="N", help="only these partitions: 0,3,5-7")
     parser.add_argument(
-        "-g", "--group", metavar="GROUP", help="share partitions with the group's members and commit what was written"
+        "-g", "--group", metavar="GROUP", help="join a group: share its partitions, and commit written records"
     )
-    parser.add_argument("-n", "--max", type=positive_number, metavar="N", help="end after so many records")
+    parser.add_argument("-n", "--max", type=positive_number, metavar="N", help="stop after this many records")
     add_format(parser)
     add_isolation(parser)
     add_decoding(parser)

@@ -19,22 +19,14 @@ MESSAGES_SHOWN = 20
 def configure(parser: argparse.ArgumentParser) -> None:
     describe(
         parser,
-        "Read every log, index and checkpoint of a data folder, name the damage, between which offsets and times, and\n"
-        "what recovery would do about it. Nothing is changed without --repair; with it, recovery does what was said.\n"
-        "Damaged bytes are copied aside before anything is cut, and stay where they are inside of a log.\n"
-        "While a broker runs on the folder it is only looked at, and batches just being written may look torn.\n\n"
-        "exit codes: 0 nothing is wrong (or all of it is repaired), 3 damage was found, 1 it could not be repaired",
+        "Check every log, index and checkpoint of a data folder. Report damage with its offsets and times, and what recovery\nwould do. Only --repair changes files: it runs that recovery. Damaged bytes are copied before anything is cut; inside a\nlog they also stay in place. If a broker runs on the folder, the command only reads, and batches that are being written\nmay look torn.\n\nexit codes: 0 nothing is wrong, or all is repaired; 3 damage was found; 1 it could not be repaired",
         "horolog doctor /var/lib/horolog",
         "horolog doctor /var/lib/horolog --topic orders -o json",
         "horolog doctor /var/lib/horolog --repair",
     )
-    parser.add_argument("data_folder", metavar="DATA_FOLDER", help="the folder that log.dirs names")
-    parser.add_argument(
-        "--topic", action="append", default=[], metavar="NAME", help="look at this topic only; may be repeated"
-    )
-    parser.add_argument(
-        "--repair", action="store_true", help="let recovery repair the damage; no broker may be running"
-    )
+    parser.add_argument("data_folder", metavar="DATA_FOLDER", help="the data folder (log.dirs)")
+    parser.add_argument("--topic", action="append", default=[], metavar="NAME", help="only this topic; repeatable")
+    parser.add_argument("--repair", action="store_true", help="repair the damage; no broker may be running")
     add_output(parser)
     add_zone(parser)
 

@@ -17,40 +17,40 @@ if TYPE_CHECKING:  # reading files is imported when files are read
 def configure(parser: argparse.ArgumentParser) -> None:
     describe(
         parser,
-        "Show the content of files of a data folder, of horolog or of Kafka: logs (.log), indexes (.index, .timeindex,\n"
-        ".txnindex), producer snapshots, checkpoints, meta.properties, horolog-seals, horolog-producers, horolog-cluster and what was set\n"
-        "aside. Indexes are held against the log beside them. Damage is reported with its place; the exit code is 3 then.",
+        "Show the content of files in a data folder of horolog or Kafka: logs (.log), indexes (.index, .timeindex, .txnindex),\nproducer snapshots, checkpoints, meta.properties, horolog-seals, horolog-producers, horolog-cluster, and copies of\ndamaged bytes. Indexes are compared with the log beside them. Damage is reported with its position; the exit code is\nthen 3.",
         "horolog dump data/orders-0/00000000000000000000.log",
         "horolog dump --print-data-log data/orders-0/*.log",
         "horolog dump --verify-index-only data/orders-0/*.index data/orders-0/*.timeindex",
         "horolog dump data/orders-0 -o json | jq 'select(.type == \"damage\")'",
         "horolog dump --print-data-log data/__consumer_offsets-12         # decoded by the name of the folder",
     )
-    parser.add_argument("files", nargs="+", metavar="FILE", help="files, or folders whose files are meant")
+    parser.add_argument("files", nargs="+", metavar="FILE", help="files, or folders with such files")
     records = parser.add_argument_group("records of logs")
-    records.add_argument("--deep", "--deep-iteration", action="store_true", help="show records too, without their data")
+    records.add_argument(
+        "--deep", "--deep-iteration", action="store_true", help="also show records, without keys and values"
+    )
     records.add_argument("--print-data-log", action="store_true", help="show records with keys and values")
     records.add_argument(
         "--offsets-decoder",
         action="store_true",
-        help="read records as __consumer_offsets has them, whatever the folder",
+        help="decode records as those of __consumer_offsets",
     )
     records.add_argument(
-        "--transaction-log-decoder", action="store_true", help="read records as __transaction_state has them"
+        "--transaction-log-decoder", action="store_true", help="decode records as those of __transaction_state"
     )
-    records.add_argument("--raw", action="store_true", help="decode no records, whatever the folder")
+    records.add_argument("--raw", action="store_true", help="do not decode records")
     records.add_argument(
-        "--max-message-size", type=positive_number, metavar="BYTES", help="larger batches are a problem"
+        "--max-message-size", type=positive_number, metavar="BYTES", help="report larger batches as problems"
     )
     records.add_argument(
-        "--max-bytes", type=positive_number, metavar="BYTES", help="read no more of each log than this"
+        "--max-bytes", type=positive_number, metavar="BYTES", help="read at most this much of each log"
     )
     checks = parser.add_argument_group("checks of indexes")
     checks.add_argument(
-        "--verify-index-only", action="store_true", help="hold indexes against their logs, show no entries"
+        "--verify-index-only", action="store_true", help="compare indexes with their logs, and show no entries"
     )
     checks.add_argument(
-        "--index-sanity-check", action="store_true", help="look at indexes without their logs, show no entries"
+        "--index-sanity-check", action="store_true", help="check indexes without their logs, and show no entries"
     )
     add_output(parser)
     add_zone(parser)

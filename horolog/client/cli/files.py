@@ -11,14 +11,15 @@ from horolog.commands.exit_codes import ExitCode
 def configure(parser: argparse.ArgumentParser) -> None:
     describe(
         parser,
-        "The files that come with horolog: settings, a systemd unit, and what Prometheus and Grafana need. Without a name they are"
-        " listed, with one it is printed; --to copies them, all or those that are named.",
+        "Show the files that come with horolog: settings, a systemd unit, and files for Prometheus and Grafana. Without a name, list them; with a name, print the file; with --to, copy all of them or those that you name.",
         "horolog files",
         "horolog files horolog.service | sudo tee /etc/systemd/system/horolog.service",
         "horolog files --to monitoring prometheus-rules.yml grafana-horolog.json",
     )
     parser.add_argument("names", metavar="NAME", nargs="*")
-    parser.add_argument("--to", metavar="FOLDER", help="copy them there; existing files are left alone")
+    parser.add_argument(
+        "--to", metavar="FOLDER", help="copy the files to this folder; existing files are not overwritten"
+    )
     add_output(parser)
 
 

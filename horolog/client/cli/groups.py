@@ -35,7 +35,7 @@ async def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
 
 
 def _list_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("pattern", metavar="PATTERN", nargs="?", default="*", help="names that look so: 'bill*'")
+    parser.add_argument("pattern", metavar="PATTERN", nargs="?", default="*", help="only matching names: 'bill*'")
 
 
 async def _list(arguments: argparse.Namespace, console: Console) -> ExitCode:
@@ -111,20 +111,20 @@ async def _require(admin: "Admin", group: str) -> str:
 
 
 def _lag_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("groups", metavar="GROUP", nargs="*", help="(all groups)")
-    parser.add_argument("-t", "--topic", action="append", default=[], metavar="TOPIC", help="only this; again for more")
+    parser.add_argument("groups", metavar="GROUP", nargs="*", help="only these groups (default: all)")
     parser.add_argument(
-        "--alert", type=duration, metavar="DURATION", help="exit code 3 if a partition is further behind"
+        "-t", "--topic", action="append", default=[], metavar="TOPIC", help="only this topic; repeatable"
     )
     parser.add_argument(
-        "-w", "--watch", action="store_true", help="look again and again, until Ctrl-C or the alert holds"
+        "--alert", type=duration, metavar="DURATION", help="exit with 3 if a partition is further behind than this"
     )
+    parser.add_argument("-w", "--watch", action="store_true", help="repeat until Ctrl-C or an alert")
     parser.add_argument(
         "--every",
         type=duration,
         default=f"{WATCH_SECONDS}s",
         metavar="DURATION",
-        help=f"between looks ({WATCH_SECONDS}s)",
+        help=f"time between two checks (default: {WATCH_SECONDS}s)",
     )
     add_zone(parser)
 
@@ -220,13 +220,22 @@ def _say_alert(lags: "list[Lag]", limit_ms: int, console: Console) -> None:
 def _reset_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("group", metavar="GROUP")
     parser.add_argument(
-        "-t", "--topic", action="append", default=[], metavar="TOPIC", help="(all that it has committed)"
+        "-t",
+        "--topic",
+        action="append",
+        default=[],
+        metavar="TOPIC",
+        help="only this topic (default: all that the group has committed)",
     )
-    parser.add_argument("-p", "--partition", type=partitions, metavar="N", help="only these of the topic: 0,3,5-7")
-    parser.add_argument("--to", metavar="TIME", help="continue at the first record at or after it; earliest, latest")
+    parser.add_argument(
+        "-p", "--partition", type=partitions, metavar="N", help="only these partitions of the topic: 0,3,5-7"
+    )
+    parser.add_argument(
+        "--to", metavar="TIME", help="continue at the first record at or after this time; earliest, latest"
+    )
     parser.add_argument("--to-offset", type=whole_number, metavar="N", help="continue at this offset")
-    parser.add_argument("--by", metavar="N", help="so many offsets forward, or back: --by=-100")
-    parser.add_argument("--share", action="store_true", help="a group that does not exist yet becomes a share group")
+    parser.add_argument("--by", metavar="N", help="move by this many offsets; back with --by=-100")
+    parser.add_argument("--share", action="store_true", help="create a share group if the group does not exist")
     parser.add_argument("-n", "--dry-run", action="store_true", help="only show the new offsets")
     add_zone(parser)
 
@@ -375,7 +384,7 @@ def _show_reset(
 def _delete_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("groups", metavar="GROUP", nargs="+")
     parser.add_argument(
-        "-t", "--topic", action="append", default=[], metavar="TOPIC", help="only its offsets for this topic"
+        "-t", "--topic", action="append", default=[], metavar="TOPIC", help="only the group's offsets for this topic"
     )
     add_yes(parser)
 
@@ -416,7 +425,7 @@ ACTIONS = (
     Action("list", "list groups", _list_arguments, _list, ("horolog groups list",)),
     Action(
         "describe",
-        "show a group's members and what each reads",
+        "show the members of a group and their partitions",
         _names_arguments,
         _describe,
         ("horolog groups describe billing",),
@@ -430,7 +439,7 @@ ACTIONS = (
     ),
     Action(
         "reset",
-        "move a group to another offset or time",
+        "set the offset or time where a group continues",
         _reset_arguments,
         _reset,
         (

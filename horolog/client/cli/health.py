@@ -15,8 +15,7 @@ SHOWN: Final = 10  # partitions without a leader named at most
 def configure(parser: argparse.ArgumentParser) -> None:
     describe(
         parser,
-        "Ask a broker whether it serves. Exit code 0: it does; 3: it answers, but partitions are offline; 5: no answer."
-        " Warnings: a certificate that expires within 30 days, and brokers without authentication.",
+        "Check a broker. Exit codes: 0 it serves all partitions, 3 some are offline, 5 it does not answer. The command warns about certificates that expire within 30 days, and about brokers that need no login.",
         "horolog health",
         "horolog health --bootstrap broker:9092 --timeout 2s -o json",
     )

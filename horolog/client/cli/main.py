@@ -20,12 +20,7 @@ from horolog.commands.errors import CommandError
 from horolog.commands.exit_codes import ExitCode
 
 DESCRIPTION = "The log that knows the hour: a Kafka-protocol broker with time as the way to find data."
-EPILOG = """\
-`horolog COMMAND --help` shows the options of a command, with examples.
-
-exit codes: 0 done, 1 failed, 2 wrong usage, 3 found what it watches for (lag, damage), 4 no such thing,
-5 no broker answered, 130 interrupted, 141 the output was closed, 143 terminated
-"""
+EPILOG = "`horolog COMMAND --help` shows the options of a command, with examples.\n\nexit codes: 0 success, 1 failed, 2 wrong arguments, 3 found lag or damage, 4 not found, 5 no broker answered,\n6 another process is at work, 130 interrupted, 141 the output was closed, 143 terminated\n"
 COMPLETE = "_complete"
 """A hidden command, called by the scripts of `horolog completion`."""
 

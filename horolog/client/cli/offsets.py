@@ -47,9 +47,7 @@ class OffsetRange(NamedTuple):
 def configure(parser: argparse.ArgumentParser) -> None:
     describe(
         parser,
-        "Show for each partition the first record at or after a time: its offset, its own timestamp, and how many offsets"
-        " follow; of a range both borders, and how many offsets lie between them. Warns where times are out of order or in the"
-        " future. Without a time: the first and the last offset.",
+        "Show, for each partition, the first record at or after a time: its offset, its timestamp, and how many offsets follow. For a range, show both borders and the number of offsets between them. Without a time, show the first and the last offset. The command warns about times that are out of order or in the future.",
         "horolog offsets logs 10:05",
         "horolog offsets logs 'monday 10:05' now-1h --tz Europe/Berlin",
         "horolog offsets logs 10:05..10:10 yesterday..+1h",
@@ -59,7 +57,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "times", metavar="TIME", nargs="*", help="3d, 10:05, 10:05..+5m, 2026-11-17T10:00+02:00, earliest, latest"
     )
-    parser.add_argument("-p", "--partition", type=partitions, metavar="N", help="only these: 0,3,5-7")
+    parser.add_argument("-p", "--partition", type=partitions, metavar="N", help="only these partitions: 0,3,5-7")
     add_connection(parser)
     add_zone(parser)
     add_output(parser)

@@ -26,44 +26,61 @@ PATIENCE_MS = 30_000
 def configure(parser: argparse.ArgumentParser) -> None:
     describe(
         parser,
-        "Send lines as records, from files or standard input. A refused record is named with its line and the broker's reason;"
-        "then the command stops, or continues with --on-error continue. Exit code 1 if any line was not written.",
+        "Produce a record from each line of files or standard input. If the broker refuses a record, print its line and the reason and stop; with --on-error continue, go on. The exit code is 1 if any line was not written.",
         "echo 'hello' | horolog produce greetings",
         "horolog produce logs access.log --timestamp 2h-ago --codec zstd",
         "horolog produce users users.txt --key-separator : --on-error continue",
         "horolog consume logs --since 1h -o json | horolog produce copy --format json",
     )
     parser.add_argument("topic", metavar="TOPIC")
-    parser.add_argument("files", metavar="FILE", nargs="*", default=[STDIN], help="- is standard input (the default)")
-    parser.add_argument("--format", choices=("lines", "json"), default="lines", help="what a line is (lines)")
-    parser.add_argument("-K", "--key-separator", metavar="TEXT", help="a line is key, this text, value (\\t is a tab)")
-    parser.add_argument("-k", "--key", metavar="KEY", help="the key of all records that have none of their own")
+    parser.add_argument(
+        "files", metavar="FILE", nargs="*", default=[STDIN], help="files; - is standard input (default)"
+    )
+    parser.add_argument(
+        "--format", choices=("lines", "json"), default="lines", help="the format of a line (default: lines)"
+    )
+    parser.add_argument("-K", "--key-separator", metavar="TEXT", help="the text between key and value (\\t is a tab)")
+    parser.add_argument("-k", "--key", metavar="KEY", help="the key of records without their own")
     parser.add_argument(
         "-H",
         "--header",
         metavar="NAME=VALUE",
         action="append",
         default=[],
-        help="a header of all records; again for more",
+        help="a header for all records; repeatable",
     )
-    parser.add_argument("--timestamp", metavar="TIME", help="the time of all records that have none of their own (now)")
+    parser.add_argument("--timestamp", metavar="TIME", help="the time of records without their own (default: now)")
     parser.add_argument(
         "--timestamp-unit",
         choices=UNITS,
-        help="unit of times that are mere numbers (milliseconds; numbers that look like another unit are refused, or asked about)",
+        help="the unit of times that are plain numbers (default: milliseconds; a number that looks like another unit is refused)",
     )
     parser.add_argument(
-        "-p", "--partition", type=whole_number, metavar="N", help="(by the key, else the fullest batch)"
+        "-p",
+        "--partition",
+        type=whole_number,
+        metavar="N",
+        help="the partition (default: chosen by the key, or the fullest batch)",
     )
     parser.add_argument(
-        "-Z", "--null-empty", action="store_true", help="an empty value is null, which deletes in compacted topics"
+        "-Z",
+        "--null-empty",
+        action="store_true",
+        help="send empty values as null, which deletes keys in compacted topics",
     )
-    parser.add_argument("-z", "--codec", choices=CODECS, default="none", help="compression (none)")
-    parser.add_argument("--acks", choices=("all", "1", "0"), default="all", help="acknowledgements to wait for (all)")
+    parser.add_argument("-z", "--codec", choices=CODECS, default="none", help="compression (default: none)")
     parser.add_argument(
-        "--on-error", choices=("stop", "continue"), default="stop", help="after a refused record (stop)"
+        "--acks", choices=("all", "1", "0"), default="all", help="acknowledgements to wait for (default: all)"
     )
-    parser.add_argument("--create", action="store_true", help="make the topic if there is none, as the broker is set")
+    parser.add_argument(
+        "--on-error",
+        choices=("stop", "continue"),
+        default="stop",
+        help="what to do after a refused record (default: stop)",
+    )
+    parser.add_argument(
+        "--create", action="store_true", help="create the topic if it does not exist, with the broker's defaults"
+    )
     add_connection(parser)
     add_zone(parser)
     add_output(parser)

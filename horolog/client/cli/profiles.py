@@ -11,8 +11,7 @@ from horolog.commands.exit_codes import ExitCode
 def configure(parser: argparse.ArgumentParser) -> None:
     describe(
         parser,
-        "List the profiles of ~/.config/horolog/config.toml (XDG_CONFIG_HOME): where they connect to, by which protocol, as whom."
-        " Secrets are not shown.",
+        "List the profiles of ~/.config/horolog/config.toml (below XDG_CONFIG_HOME): address, protocol and user. Secrets are not shown.",
         "horolog profiles",
         "horolog topics list --profile production",
     )

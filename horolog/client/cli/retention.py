@@ -21,22 +21,20 @@ CHANGEABLE = ("cleanup.policy", "retention.ms", "retention.bytes", "segment.ms",
 def configure(parser: argparse.ArgumentParser) -> None:
     describe(
         parser,
-        "Show what retention deletes next from each partition, when and by which rule (time, size, start offset), and what\n"
-        "keeps records longer. Nothing is changed. horolog lists its segments over HTTP; without that, times are bounds.\n"
-        "--dir reads the files of a data folder (a broker may run on it).",
+        "Show what retention deletes next from each partition, when, and by which rule (time, size, start offset), and why\nrecords stay longer. The command changes nothing. It asks horolog's HTTP port for segments; without it, times are\nestimates. --dir reads the files of a data folder (a broker may run on it).",
         "horolog retention orders",
         "horolog retention orders --with retention.ms=7d --with retention.bytes=10GiB",
         "horolog retention orders --dir /var/lib/horolog -o json",
     )
     parser.add_argument("topic", metavar="TOPIC")
-    parser.add_argument("-p", "--partition", type=partitions, metavar="N", help="only these: 0,3,5-7")
-    parser.add_argument("--dir", metavar="DIR", help="read this data folder instead of asking a broker")
+    parser.add_argument("-p", "--partition", type=partitions, metavar="N", help="only these partitions: 0,3,5-7")
+    parser.add_argument("--dir", metavar="DIR", help="read a data folder instead of a broker")
     parser.add_argument(
         "--with",
         dest="changes",
         action="append",
         metavar="KEY=VALUE",
-        help="say what this setting would leave (7d, 10GiB); again for several at once",
+        help="show what would remain with this setting (7d, 10GiB); repeatable",
     )
     add_connection(parser)
     add_http(parser)

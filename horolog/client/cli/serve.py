@@ -22,7 +22,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         nargs="?",
         const=DEFAULT_CONSOLE,
         metavar="HOST:PORT",
-        help=f"serve pages about it, too, in a process of their own ({DEFAULT_CONSOLE}; needs horolog[console])",
+        help=f"also run the console, in its own process (default: {DEFAULT_CONSOLE}; needs horolog[console])",
     )
 
 

@@ -20,7 +20,7 @@ _MAX_WRITERS = 64
 
 def configure(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True, parser_class=Parser)
-    sentence = "test whether a store keeps two brokers apart"
+    sentence = "test whether brokers can safely share a store"
     check = actions.add_parser("check", help=sentence)
     describe(
         parser,
@@ -29,28 +29,28 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     describe(
         check,
-        "Create keys below URL with many writers at once, and look whether one of them wins each, its bytes are read and listed at"
-        " once, and the clocks agree. What was created is removed. Credentials come from the environment, a profile of ~/.aws, or"
-        " this machine's own service.",
+        "Create keys below URL with many writers at the same time. Check that one writer wins each key, that its bytes can be read and listed at once, and that the clocks agree. Then remove the keys. Credentials come from the environment, a profile of ~/.aws, or the machine's instance metadata.",
         "horolog store check s3://bucket/prefix",
         "horolog store check s3://bucket/prefix --endpoint http://127.0.0.1:7070 -o json",
     )
     _add_place(check)
-    check.add_argument("--writers", type=positive_number, default=_WRITERS, help=f"at a time for each key ({_WRITERS})")
-    check.add_argument("--keys", type=positive_number, default=_KEYS, help=f"to create ({_KEYS})")
+    check.add_argument(
+        "--writers", type=positive_number, default=_WRITERS, help=f"writers for each key (default: {_WRITERS})"
+    )
+    check.add_argument("--keys", type=positive_number, default=_KEYS, help=f"keys to create (default: {_KEYS})")
     add_output(check)
     _configure_contents(actions)
 
 
 def _configure_contents(actions: Any) -> None:
     ls = actions.add_parser("ls", help="show the brokers, topics and leaders of the cluster in a store")
-    text = "Show the brokers of the cluster at URL, and its topics with their leaders, as the journal in the store has them."
+    text = "Show the brokers of the cluster at URL, and the leaders of its partitions, from the journal in the store."
     describe(ls, text, "horolog store ls s3://bucket/prefix")
-    du = actions.add_parser("du", help="show how much lies in a store, by kind")
-    text = "List all objects at URL, and show how many there are of each kind, and their bytes."
+    du = actions.add_parser("du", help="show the size of a store by kind of object")
+    text = "List all objects at URL, and show the number and the bytes of each kind."
     describe(du, text, "horolog store du s3://bucket/prefix")
-    policy = actions.add_parser("policy", help="print a bucket policy that refuses writes which could overwrite")
-    text = "Print a policy for the bucket of URL, in Amazon's form: it refuses every write there without If-None-Match."
+    policy = actions.add_parser("policy", help="print a bucket policy that forbids overwriting")
+    text = "Print a policy for the bucket of URL in Amazon's format. It refuses every write without If-None-Match."
     describe(policy, text, "horolog store policy s3://bucket/prefix")
     for one in (ls, du, policy):
         _add_place(one)
@@ -59,7 +59,7 @@ def _configure_contents(actions: Any) -> None:
 
 def _add_place(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("url", metavar="URL", help="s3://BUCKET/PREFIX, gs://, az:// or file:///FOLDER")
-    parser.add_argument("--endpoint", default="", metavar="URL", help="of an S3 that is not Amazon's")
+    parser.add_argument("--endpoint", default="", metavar="URL", help="an S3 server other than Amazon's")
 
 
 def run(arguments: argparse.Namespace, console: Console) -> ExitCode:

@@ -28,23 +28,23 @@ LARGEST_BORDER = 2**63 - 1
 def configure(parser: argparse.ArgumentParser) -> None:
     describe(
         parser,
-        "Draw how many records there are at which time. With --dir the time indexes of a data folder are read, and\n"
-        "nothing else: the counts are right to one index interval (4 KiB of records). Without, a broker is asked for the\n"
-        "offset at the border of every bucket: the counts are exact if times are in order.",
+        "Draw the number of records over time. With --dir the command reads only the time indexes of a data folder; counts are\naccurate to one index interval (4 KiB of records). Otherwise it asks a broker for the offset at the start of every bar;\ncounts are exact if times are in order.",
         "horolog timeline orders --since 24h",
         "horolog timeline orders --dir /var/lib/horolog --bucket 1h",
         "horolog timeline orders --since monday --png orders.png",
     )
     parser.add_argument("topic", metavar="TOPIC", help="the topic")
-    parser.add_argument("--dir", metavar="DIR", help="read this data folder instead of asking a broker")
-    parser.add_argument("--partition", type=partitions, metavar="N", help="these partitions only: 0,3,5-7")
-    parser.add_argument("--since", metavar="TIME", help="begin at this time (the first record's)")
-    parser.add_argument("--until", metavar="TIME", help="end before this time (behind the last record's)")
-    parser.add_argument("--for", dest="length", type=duration, metavar="DURATION", help="end so long after --since")
+    parser.add_argument("--dir", metavar="DIR", help="read a data folder instead of a broker")
+    parser.add_argument("--partition", type=partitions, metavar="N", help="only these partitions: 0,3,5-7")
+    parser.add_argument("--since", metavar="TIME", help="start at this time (default: the first record)")
+    parser.add_argument("--until", metavar="TIME", help="stop before this time (default: after the last record)")
     parser.add_argument(
-        "--bucket", type=duration, metavar="DURATION", help="the length of a bucket (as fits the screen)"
+        "--for", dest="length", type=duration, metavar="DURATION", help="the length of the range from --since"
     )
-    parser.add_argument("--png", metavar="FILE", help="write a picture")
+    parser.add_argument(
+        "--bucket", type=duration, metavar="DURATION", help="the length of a bar (default: fits the screen)"
+    )
+    parser.add_argument("--png", metavar="FILE", help="write a picture to this file")
     add_connection(parser)
     add_output(parser)
     add_zone(parser)

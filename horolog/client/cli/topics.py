@@ -41,8 +41,8 @@ async def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
 
 
 def _list_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("pattern", metavar="PATTERN", nargs="?", default="*", help="names that look so: 'log*'")
-    parser.add_argument("--internal", action="store_true", help="the broker's own topics, too")
+    parser.add_argument("pattern", metavar="PATTERN", nargs="?", default="*", help="only matching names: 'log*'")
+    parser.add_argument("--internal", action="store_true", help="also internal topics")
 
 
 async def _list(arguments: argparse.Namespace, console: Console) -> ExitCode:
@@ -83,13 +83,13 @@ def _replicas(topic: "TopicView") -> int:
 
 def _create_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("topics", metavar="TOPIC", nargs="+")
-    parser.add_argument("-p", "--partitions", type=positive_number, metavar="N", help="(as the broker is set)")
-    parser.add_argument("-r", "--replicas", type=positive_number, metavar="N", help="(as the broker is set)")
+    parser.add_argument("-p", "--partitions", type=positive_number, metavar="N", help="(default: the broker's setting)")
+    parser.add_argument("-r", "--replicas", type=positive_number, metavar="N", help="(default: the broker's setting)")
     parser.add_argument(
-        "-c", "--config", metavar="KEY=VALUE", action="append", help="a setting (retention.ms=7d); again for more"
+        "-c", "--config", metavar="KEY=VALUE", action="append", help="a setting (retention.ms=7d); repeatable"
     )
     parser.add_argument("--if-not-exists", action="store_true", help="do nothing if the topic exists")
-    parser.add_argument("-n", "--dry-run", action="store_true", help="only check whether it could be done")
+    parser.add_argument("-n", "--dry-run", action="store_true", help="only check whether it is possible")
 
 
 async def _create(arguments: argparse.Namespace, console: Console) -> ExitCode:
@@ -161,9 +161,13 @@ def _report(
 def _describe_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("topics", metavar="TOPIC", nargs="+")
     parser.add_argument(
-        "--days", type=whole_number, default=DAYS, metavar="N", help=f"so many days, up to the last ({DAYS})"
+        "--days",
+        type=whole_number,
+        default=DAYS,
+        metavar="N",
+        help=f"number of days, up to the last one (default: {DAYS})",
     )
-    parser.add_argument("--dir", metavar="DIR", help="read this data folder instead of asking a broker")
+    parser.add_argument("--dir", metavar="DIR", help="read a data folder instead of a broker")
     add_http(parser)
     add_zone(parser)
 
@@ -314,11 +318,15 @@ def _day(time_ms: int, console: Console) -> str:
 
 def _alter_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("topic", metavar="TOPIC")
-    parser.add_argument("-p", "--partitions", type=positive_number, metavar="N", help="have so many; never fewer")
     parser.add_argument(
-        "-c", "--config", metavar="KEY=VALUE", action="append", help="set (retention.ms=7d); again for more"
+        "-p", "--partitions", type=positive_number, metavar="N", help="the new number of partitions; it can only grow"
     )
-    parser.add_argument("-d", "--delete-config", metavar="KEY", action="append", help="as the broker is set, again")
+    parser.add_argument(
+        "-c", "--config", metavar="KEY=VALUE", action="append", help="a setting (retention.ms=7d); repeatable"
+    )
+    parser.add_argument(
+        "-d", "--delete-config", metavar="KEY", action="append", help="reset this setting to its default; repeatable"
+    )
 
 
 async def _alter(arguments: argparse.Namespace, console: Console) -> ExitCode:
@@ -364,9 +372,9 @@ async def _delete(arguments: argparse.Namespace, console: Console) -> ExitCode:
 
 def _trim_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("topic", metavar="TOPIC")
-    parser.add_argument("--before", metavar="TIME", help="remove what lies before the first record at or after it")
-    parser.add_argument("--offset", type=whole_number, metavar="N", help="remove what lies before this offset")
-    parser.add_argument("-p", "--partition", type=partitions, metavar="N", help="only these: 0,3,5-7")
+    parser.add_argument("--before", metavar="TIME", help="remove records before the first one at or after this time")
+    parser.add_argument("--offset", type=whole_number, metavar="N", help="remove records before this offset")
+    parser.add_argument("-p", "--partition", type=partitions, metavar="N", help="only these partitions: 0,3,5-7")
     parser.add_argument("-n", "--dry-run", action="store_true", help="only show what would be removed")
     add_yes(parser)
     add_zone(parser)
@@ -440,7 +448,7 @@ ACTIONS = (
         ("horolog topics alter logs --config message.timestamp.type=LogAppendTime", "horolog topics alter logs -p 6"),
     ),
     Action(
-        "delete", "delete topics and all that is in them", _delete_arguments, _delete, ("horolog topics delete logs",)
+        "delete", "delete topics with all their records", _delete_arguments, _delete, ("horolog topics delete logs",)
     ),
     Action(
         "trim",

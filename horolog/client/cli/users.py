@@ -33,16 +33,21 @@ async def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("name", metavar="NAME")
-    parser.add_argument("--mechanism", choices=MECHANISMS, default=DEFAULT_MECHANISM, help=f"({DEFAULT_MECHANISM})")
     parser.add_argument(
-        "--password-file", type=Path, metavar="FILE", help="the password is its first line; else it is asked for"
+        "--mechanism", choices=MECHANISMS, default=DEFAULT_MECHANISM, help=f"default: {DEFAULT_MECHANISM}"
+    )
+    parser.add_argument(
+        "--password-file",
+        type=Path,
+        metavar="FILE",
+        help="a file with the password in its first line (default: ask for it)",
     )
     parser.add_argument(
         "--iterations",
         type=positive_number,
         default=LEAST_ITERATIONS,
         metavar="COUNT",
-        help=f"how often the password is hashed, from {LEAST_ITERATIONS} to {MOST_ITERATIONS} ({LEAST_ITERATIONS})",
+        help=f"iterations of the hash, from {LEAST_ITERATIONS} to {MOST_ITERATIONS} (default: {LEAST_ITERATIONS})",
     )
     add_data_folders(parser)
 
@@ -136,7 +141,7 @@ async def _users(arguments: argparse.Namespace) -> dict[str, dict[str, int]]:
 
 def _remove_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("name", metavar="NAME")
-    parser.add_argument("--mechanism", choices=MECHANISMS, help="only the password of this one (all)")
+    parser.add_argument("--mechanism", choices=MECHANISMS, help="only the password for this mechanism (default: all)")
     add_data_folders(parser)
 
 
@@ -172,7 +177,7 @@ def _told(console: Console, verb: str, name: str, mechanisms: list[str]) -> Exit
 ACTIONS = (
     Action(
         "add",
-        "add a user, or give one another password",
+        "add a user, or change a password",
         _add_arguments,
         _add,
         (
@@ -189,7 +194,7 @@ ACTIONS = (
     ),
     Action(
         "remove",
-        "remove a user, whose connections stay until they end",
+        "remove a user; open connections stay",
         _remove_arguments,
         _remove,
         ("horolog users remove alice", "horolog users remove alice --data /var/lib/horolog"),

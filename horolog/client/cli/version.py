@@ -15,7 +15,7 @@ LIBRARIES = ("uvloop", "crc32c", "cramjam", "lz4", "backports.zstd")
 def configure(parser: argparse.ArgumentParser) -> None:
     describe(
         parser,
-        "Print the versions of horolog, Python and the libraries that it uses, and whether the hot path is compiled.",
+        "Print the versions of horolog, Python and its libraries, and whether the hot path is compiled.",
         "horolog version",
         "horolog version -o json",
     )

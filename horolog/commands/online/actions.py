@@ -71,4 +71,4 @@ async def confirmed(arguments: argparse.Namespace, console: Console, what: str) 
 
 
 def add_yes(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("-y", "--yes", action="store_true", help="do not ask")
+    parser.add_argument("-y", "--yes", action="store_true", help="do not ask for confirmation")

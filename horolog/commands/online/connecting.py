@@ -30,17 +30,20 @@ def add_connection(
         "--command-config",
         type=Path,
         metavar="FILE",
-        help=f"settings of the client in Kafka's form: TLS, credentials ({COMMAND_CONFIG_VARIABLE})",
+        help=f"a file of client settings, as for Kafka's scripts: TLS, credentials (default: {COMMAND_CONFIG_VARIABLE})",
     )
     parser.add_argument(
-        "-P", "--profile", metavar="NAME", help=f"a broker and settings of config.toml ({PROFILE_VARIABLE})"
+        "-P",
+        "--profile",
+        metavar="NAME",
+        help=f"a profile of config.toml, with a broker and settings (default: {PROFILE_VARIABLE})",
     )
     parser.add_argument(
         "--timeout",
         type=duration,
         default=timeout,
         metavar="DURATION",
-        help=f"how long to try to reach a broker ({timeout})",
+        help=f"how long to try to reach a broker (default: {timeout})",
     )
 
 

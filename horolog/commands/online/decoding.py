@@ -32,19 +32,19 @@ def add_decoding(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--where",
         metavar="EXPR",
-        help="only records that this is true of: \"value.customer.id = 7 and headers.trace ~ '^7f'\"",
+        help="only records for which this is true: \"value.customer.id = 7 and headers.trace ~ '^7f'\"",
     )
     group.add_argument(
-        "--value-format", choices=FORMATS, help="how values are read (auto, if any option of decoding is given)"
+        "--value-format", choices=FORMATS, help="the format of values (default: auto if a decoding option is given)"
     )
-    group.add_argument("--key-format", choices=FORMATS, help="how keys are read (auto)")
-    group.add_argument("--schema", metavar="FILE", help="of values: .avsc, .proto, or a set of Protobuf's descriptors")
-    group.add_argument("--message", metavar="NAME", help="which message of the .proto file values are")
-    group.add_argument("--key-schema", metavar="FILE", help="of keys, as --schema is of values")
-    group.add_argument("--key-message", metavar="NAME", help="which message of the .proto file keys are")
+    group.add_argument("--key-format", choices=FORMATS, help="the format of keys (default: auto)")
     group.add_argument(
-        "--registry", metavar="URL", help="of schemas; a profile may have it (`registry`), with its credentials"
+        "--schema", metavar="FILE", help="the schema of values: .avsc, .proto, or a Protobuf descriptor set"
     )
+    group.add_argument("--message", metavar="NAME", help="the message of the .proto file for values")
+    group.add_argument("--key-schema", metavar="FILE", help="the schema of keys")
+    group.add_argument("--key-message", metavar="NAME", help="the message of the .proto file for keys")
+    group.add_argument("--registry", metavar="URL", help="the schema registry (default: `registry` of the profile)")
 
 
 class Lens:

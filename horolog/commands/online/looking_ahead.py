@@ -20,7 +20,7 @@ def add_look_ahead(parser: argparse.ArgumentParser) -> None:
         "--look-ahead",
         type=look_ahead,
         metavar="BOUND",
-        help=f"how far to look for late records: 1h (so late), 64MiB (so much behind the range), all ({DEFAULT})",
+        help=f"how far past the range to look for late records: 1h, 64MiB, or all (default: {DEFAULT})",
     )
 
 

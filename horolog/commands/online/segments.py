@@ -19,10 +19,13 @@ def add_http(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--http",
         metavar="URL",
-        help="the broker's HTTP port, which lists its segments (else the one that the broker reports)",
+        help="the broker's HTTP port, which lists its segments (default: as the broker reports it)",
     )
     parser.add_argument(
-        "--http-token-file", type=Path, metavar="FILE", help=f"the token that it asks for ({TOKEN_VARIABLE})"
+        "--http-token-file",
+        type=Path,
+        metavar="FILE",
+        help=f"a file with the token for the HTTP port (default: {TOKEN_VARIABLE})",
     )
 
 

@@ -35,11 +35,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_bootstrap(parser)
     parser.add_argument("--entity-type", choices=(*KINDS, *NOT_SERVED), metavar="TYPE")
     parser.add_argument("--entity-name", metavar="NAME")
-    parser.add_argument("--entity-default", action="store_true", help="what holds for all brokers")
+    parser.add_argument("--entity-default", action="store_true", help="the defaults of all brokers")
     for kind in KINDS.values():
         parser.add_argument(f"--{kind}", metavar="NAME", help=f"for --entity-type {kind}s --entity-name NAME")
     parser.add_argument("--broker-defaults", action="store_true", help="for --entity-type brokers --entity-default")
-    parser.add_argument("--all", action="store_true", help="also what was not set")
+    parser.add_argument("--all", action="store_true", help="also settings with their defaults")
     parser.add_argument("--add-config", metavar="KEY=VALUE,...")
     parser.add_argument("--add-config-file", type=Path, metavar="FILE")
     parser.add_argument("--delete-config", metavar="KEY,...")

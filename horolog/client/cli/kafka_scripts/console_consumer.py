@@ -27,13 +27,17 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_bootstrap(parser, "--command-config", "--consumer.config")
     where = parser.add_mutually_exclusive_group(required=True)
     where.add_argument("--topic", metavar="TOPIC")
-    where.add_argument("--include", "--whitelist", dest="include", metavar="PATTERN", help="all topics that match")
+    where.add_argument("--include", "--whitelist", dest="include", metavar="PATTERN", help="all matching topics")
     parser.add_argument("--from-beginning", action="store_true")
     parser.add_argument("--partition", type=whole_number, metavar="N")
-    parser.add_argument("--offset", default="latest", metavar="N", help="earliest, latest, or a number (latest)")
+    parser.add_argument(
+        "--offset", default="latest", metavar="N", help="earliest, latest, or a number (default: latest)"
+    )
     parser.add_argument("--group", metavar="GROUP")
-    parser.add_argument("--max-messages", type=positive_number, metavar="N", help="end after so many")
-    parser.add_argument("--timeout-ms", type=positive_number, metavar="MS", help="end when none came for so long")
+    parser.add_argument("--max-messages", type=positive_number, metavar="N", help="stop after this many records")
+    parser.add_argument(
+        "--timeout-ms", type=positive_number, metavar="MS", help="stop when no record has arrived for this long"
+    )
     parser.add_argument("--isolation-level", choices=("read_committed", "read_uncommitted"), default="read_uncommitted")
     parser.add_argument(
         "--property",

@@ -37,7 +37,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--compression-codec", nargs="?", const="gzip", metavar="CODEC")
     parser.add_argument("--request-required-acks", metavar="ACKS")
-    parser.add_argument("--sync", action="store_true", help="one record after the other")
+    parser.add_argument("--sync", action="store_true", help="send one record after the other")
     add_unused(parser, *TUNING)
 
 

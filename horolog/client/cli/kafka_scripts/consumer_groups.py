@@ -37,7 +37,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     for name in ("offsets", "members", "state"):
         shown.add_argument(f"--{name}", dest="shown", action="store_const", const=name)
     parser.add_argument("--verbose", action="store_true")
-    parser.add_argument("--dry-run", action="store_true", help="only show the new offsets (the default)")
+    parser.add_argument("--dry-run", action="store_true", help="only show the new offsets (default)")
     parser.add_argument("--execute", action="store_true", help="set the new offsets")
     where = parser.add_mutually_exclusive_group()
     for name in ("to-earliest", "to-latest", "to-current"):
@@ -45,7 +45,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     where.add_argument("--to-offset", type=whole_number, metavar="N")
     where.add_argument("--shift-by", type=int, metavar="N")
     where.add_argument("--to-datetime", metavar="TIME", help="2026-11-17T10:05:00.000")
-    where.add_argument("--by-duration", metavar="DURATION", help="so long before now: PT30M, P1DT2H")
+    where.add_argument("--by-duration", metavar="DURATION", help="this long before now: PT30M, P1DT2H")
     add_unused(parser, "--timeout")
 
 

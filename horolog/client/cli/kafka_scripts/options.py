@@ -32,7 +32,7 @@ def add_bootstrap(parser: argparse.ArgumentParser, *config_options: str) -> None
         dest="settings_file",
         type=Path,
         metavar="FILE",
-        help="settings of the client",
+        help="a setting of the client",
     )
 
 
