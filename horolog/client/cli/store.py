@@ -1,4 +1,4 @@
-"""`horolog store`: object stores that brokers share. `check` tests whether one keeps two brokers apart, `ls` and `du` show its content."""
+"""`horolog store`: object stores that brokers share. `check` tests whether one keeps two brokers apart, `ls`, `du` and `verify` show its content."""
 
 from __future__ import annotations
 
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 _WRITERS = 20
 _KEYS = 50
 _MAX_WRITERS = 64
+_AT_ONCE = 8
+_MAX_AT_ONCE = 64
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -52,7 +54,18 @@ def _configure_contents(actions: Any) -> None:
     policy = actions.add_parser("policy", help="print a bucket policy that forbids overwriting")
     text = "Print a policy for the bucket of URL in Amazon's format. It refuses every write without If-None-Match."
     describe(policy, text, "horolog store policy s3://bucket/prefix")
-    for one in (ls, du, policy):
+    verify = actions.add_parser(
+        "verify", help="read all objects, and report those that are missing, damaged or left over"
+    )
+    text = (
+        "Read all that brokers have written at URL, and compare it with the journal there: report objects and records that are"
+        " missing or damaged, and objects that are left over. Nothing is changed, and brokers may be running. It costs one read"
+        " request for each object.\n\n"
+        "exit codes: 0 nothing is missing or damaged, 3 something is, 1 the store cannot be read"
+    )
+    describe(verify, text, "horolog store verify s3://bucket/prefix", "horolog store verify s3://bucket/prefix -o json")
+    verify.add_argument("--at-once", type=positive_number, default=_AT_ONCE, help=f"requests at a time ({_AT_ONCE})")
+    for one in (ls, du, policy, verify):
         _add_place(one)
         add_output(one)
 
@@ -63,6 +76,7 @@ def _add_place(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
+    from horolog.client.cli.storing import verify
     from horolog.stores import opening
     from horolog.stores.faults import StoreError
 
@@ -74,6 +88,8 @@ def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
         return _check(store, arguments, console)
     if arguments.action == "policy":
         return _print_policy(store, console)
+    if arguments.action == "verify":
+        return verify.run(store, arguments.at_once, console)
     return _show_contents(store, arguments.action, console)
 
 
