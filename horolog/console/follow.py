@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 from starlette.responses import Response, StreamingResponse
 
-from horolog.console.moment import RecordRow, Wish, places_of, row_of, which
+from horolog.console.moment import Wish, places_of, which
 from horolog.console.options import FOLLOWERS_AT_ONCE
 from horolog.console.reading import Shown
+from horolog.console.record_rows import RecordRow, row_of
 from horolog.console.rendering import Times, written_out
 from horolog.console.visits import Refused, Visit
 

@@ -13,45 +13,33 @@ from horolog.client.values.times import TimeTextError, format_duration, parse_du
 from horolog.client.values.types import ConsumerRecord, TopicPartition
 from horolog.console.now import leaders_of
 from horolog.console.reading import FILTERED_SECONDS_AT_MOST, Reader, Shown
-from horolog.console.rendering import short
+from horolog.console.record_rows import (
+    RecordRow,
+    command_of_record,
+    key_dots,
+    key_text,
+    rows_of,
+    tree_parts,
+    with_marks,
+)
+from horolog.console.rendering import Times
 from horolog.console.timelines import chart_of
-from horolog.console.trees import tree_of
 from horolog.console.visits import Refused, Visit
 
 if TYPE_CHECKING:
-    from markupsafe import Markup
-
     from horolog.client.decoding import Decoded, Decoder
     from horolog.client.decoding.where import Where
     from horolog.client.moments.moment import MergedRecords
+    from horolog.client.values.time_ranges import TimeRange
 
 ROWS = 100
 ROWS_AT_MOST = 500
 WITHIN = "1h"
 LONGEST_MS = 10 * 366 * 86_400_000
-VALUE_SHOWN = 240
-VALUE_AT_MOST = 16 << 10
-VALUE_PARTS = 1000
-PAGE_PARTS = 30_000
-"""Parts of values to fold open: fields and items."""
+SPAN_ALL = "all"
+"""The timeline shows all records of the topic."""
 NAMES_AT_MOST = 2000
 DOWNLOADED_AT_MOST = 100_000
-
-
-class RecordRow(NamedTuple):
-    """A row of the page: one record."""
-
-    record: ConsumerRecord
-    key: str | None
-    value: str | None
-    whole: str | None
-    """The whole value if `value` is only a part of it."""
-    headers: tuple[tuple[str, str], ...]
-    problem: str
-    late_ms: int
-    is_after: bool
-    tree: "Markup | None" = None
-    """The value, to be folded open."""
 
 
 class MomentQuery(NamedTuple):
@@ -73,8 +61,8 @@ class MomentQuery(NamedTuple):
 
 
 def asked_of(visit: Visit) -> MomentQuery:
-    """`at` is a time, shown with `within` on both sides, or a range."""
-    times = visit.range("at")
+    """`at` is a time, shown with `within` on both sides, or a range; with `until` it is where a range begins."""
+    times = _range_until(visit) if visit.text("until") else visit.range("at")
     if times is None:
         at, within = visit.time("at"), within_of(visit)
         at_ms = visit.now_ms if at is None else at.ms
@@ -83,6 +71,16 @@ def asked_of(visit: Visit) -> MomentQuery:
     assert times.until is not None
     since_ms, until_ms = times.since_ms or 0, times.until.ms
     return MomentQuery(since_ms, since_ms, until_ms, is_range=True)
+
+
+def _range_until(visit: Visit) -> "TimeRange":
+    """From `at` to `until`. An error appears at the field that has it."""
+    if visit.range("at") is not None:
+        raise Refused("until: the first time is a range already; clear this field", field="until")
+    visit.time("at")
+    found = visit.range_of(visit.text("at") or "earliest", visit.text("until"), "until")
+    assert found is not None
+    return found
 
 
 class Wish:
@@ -111,16 +109,6 @@ class Wish:
         return None if where is not None and where.needs_decoding and not where(record, decoded) else decoded
 
 
-def key_text(key: bytes | None) -> str | None:
-    """A key in addresses: as text, or as hexadecimal digits."""
-    if key is None:
-        return None
-    try:
-        return key.decode()
-    except UnicodeDecodeError:
-        return f"0x{key.hex()}"
-
-
 async def page(visit: Visit) -> Response:
     name = visit.text("topic")
     if not name:
@@ -132,7 +120,7 @@ async def page(visit: Visit) -> Response:
         return await which(visit, "/moment", "Moment")
     with visit.reading("where", "key"):
         wish = Wish(visit, visit.desk.decoder)
-    with visit.reading("at", "within"):
+    with visit.reading("at", "until", "within"):
         asked = asked_of(visit)
     most = visit.number("rows", ROWS, 2, ROWS_AT_MOST)
     if visit.wrong:
@@ -141,13 +129,16 @@ async def page(visit: Visit) -> Response:
     if wish.key or wish.text:
         reader.until = visit.desk.clock.monotonic() + FILTERED_SECONDS_AT_MOST
     earlier, from_ms, later, until_ms = await reader.around(asked.since_ms, asked.at_ms, asked.until_ms, most)
-    chart = await chart_of(visit.client, places, {}, chart_bounds(earlier, later, asked), visit.zone, visit.now_ms)
+    chart = await chart_of(visit.client, places, {}, bounds_of(visit, earlier, later, asked), visit.zone, visit.now_ms)
     if chart is not None:
         chart.marks["moment"] = asked.at_ms
+        chart.shown = (max(from_ms, 0), until_ms)
     parts = tree_parts(len(earlier) + len(later))
     words = words_of(visit, name)
     if not asked.is_range:
         words["within"] = format_duration(asked.until_ms - asked.at_ms)
+    before, after = rows_of(earlier, parts, is_after=False), rows_of(later, parts, is_after=True)
+    lines_before, lines_after = with_marks(before, after, asked.at_ms, until_ms)
     return visit.page(
         "moment.html",
         **words,
@@ -155,8 +146,13 @@ async def page(visit: Visit) -> Response:
         asked=asked,
         at_ms=asked.at_ms,
         within_ms=asked.until_ms - asked.at_ms,
-        earlier=rows_of(earlier, parts, is_after=False),
-        later=rows_of(later, parts, is_after=True),
+        earlier=before,
+        later=after,
+        lines_before=lines_before,
+        lines_after=lines_after,
+        tools=tools_of(visit, words),
+        spans=None if chart is None else spans(asked.at_ms, chart.timeline.start_ms, chart.until_ms),
+        dots=key_dots([*before, *after], asked.at_ms) if wish.key else None,
         from_ms=from_ms,
         until_ms=until_ms,
         is_cut=until_ms < asked.until_ms,
@@ -177,13 +173,33 @@ def is_search_on(asked: MomentQuery, edges: tuple[int, int], found: tuple[int, i
 
 def words_of(visit: Visit, topic: str) -> dict[str, str]:
     """The values of the form, as typed."""
-    words = {name: visit.typed(name) for name in ("at", "within", "where", "key", "partition")}
+    words = {name: visit.typed(name) for name in ("at", "until", "within", "where", "key", "partition", "span")}
+    since, found, until = words["at"].partition("..")
+    if found and "at" not in visit.wrong and not words["until"]:
+        words["at"], words["until"] = since.strip(), until.strip()
     return {"topic": topic, **words, "within": words["within"] or WITHIN}
 
 
 def here(visit: Visit, words: Mapping[str, str], path: str = "/moment", **changes: Any) -> str:
-    """The same page with other parameters, or another page with the same ones."""
+    """The same page with other parameters, or another page with the same ones. Another time is a whole one, without the end."""
+    if "at" in changes:
+        changes = {"until": "", **changes}
     return visit.link(path, **{**words, **changes})
+
+
+def tools_of(visit: Visit, words: Mapping[str, str]) -> dict[str, Any]:
+    """The functions that the rows of a page use: links, times and commands."""
+
+    def one(row: RecordRow) -> str:
+        address = here(visit, words, at=row.record.timestamp_ms, span="")
+        return f"{address.removesuffix('#moment')}#{row.id}"
+
+    return {
+        "here": partial(here, visit, words),
+        "when": Times(visit.zone, visit.now_ms).show,
+        "link_to": one,
+        "command": lambda record: command_of_record(record, visit.cluster.bootstrap),
+    }
 
 
 async def which(visit: Visit, target: str, title: str) -> Response:
@@ -204,6 +220,24 @@ def chart_bounds(earlier: Sequence[Shown], later: Sequence[Shown], asked: Moment
     high = later[-1].record.timestamp_ms if later else asked.until_ms
     reach = max(at_ms - low, high - at_ms, 50)
     return max(0, at_ms - 2 * reach), at_ms + 2 * reach
+
+
+def bounds_of(
+    visit: Visit, earlier: Sequence[Shown], later: Sequence[Shown], asked: MomentQuery
+) -> tuple[int | None, int | None]:
+    """The times of the chart: `span` on both sides of the moment, all times, or what suits the rows."""
+    if visit.text("span") == SPAN_ALL:
+        return None, None
+    span = visit.number("span", 0, 0, LONGEST_MS)
+    if span:
+        return max(0, asked.at_ms - span), asked.at_ms + max(span, 25)
+    return chart_bounds(earlier, later, asked)
+
+
+def spans(at_ms: int, start_ms: int, end_ms: int) -> tuple[int, int]:
+    """The spans of the buttons: nearer and wider than a chart of these bounds."""
+    now = max(end_ms - at_ms, at_ms - start_ms, 50)
+    return max(25, now // 3), min(3 * now, LONGEST_MS)
 
 
 async def places_of(visit: Visit, name: str) -> list[TopicPartition]:
@@ -228,28 +262,6 @@ def within_of(visit: Visit) -> int:
     if not 0 < found <= LONGEST_MS:
         raise Refused("within: a duration of at most ten years is expected", field="within")
     return found
-
-
-def tree_parts(rows: int) -> int:
-    """How many parts of each value are shown: there is a limit for the page, and one for a value."""
-    return min(VALUE_PARTS, PAGE_PARTS // max(rows, 1))
-
-
-def rows_of(found: Sequence[Shown], parts: int, *, is_after: bool) -> list[RecordRow]:
-    return [row_of(one, parts, is_after=is_after) for one in found]
-
-
-def row_of(one: Shown, parts: int = 0, *, is_after: bool = True) -> RecordRow:
-    record, decoded = one.record, one.decoded
-    value = None if record.value is None else decoded.value_text
-    whole = None
-    if value is not None and len(value) > VALUE_SHOWN:
-        whole, value = short(value, VALUE_AT_MOST), short(value, VALUE_SHOWN)
-    problems = [problem for problem in (decoded.key_problem, decoded.value_problem) if problem]
-    headers = tuple((key_text(name) or "", key_text(content) or "") for name, content in record.headers)
-    key = None if record.key is None else decoded.key_text
-    tree = tree_of(decoded.value, parts) if parts else None
-    return RecordRow(record, key, value, whole, headers, "; ".join(problems), one.late_ms, is_after, tree)
 
 
 def command_of(visit: Visit, topic: str, since_ms: int, until_ms: int, wish: Wish) -> str:

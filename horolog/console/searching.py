@@ -23,13 +23,12 @@ from horolog.console.moment import (
     MomentQuery,
     Wish,
     asked_of,
-    here,
     places_of,
-    rows_of,
-    tree_parts,
+    tools_of,
     words_of,
 )
 from horolog.console.reading import FoundPiece, Reader, Shown
+from horolog.console.record_rows import rows_of, tree_parts
 from horolog.console.rendering import Times, render
 from horolog.console.visits import Visit
 
@@ -152,16 +151,13 @@ async def _stream(visit: Visit, search: Search, searchers: Followers) -> AsyncIt
 def _progress(visit: Visit, before: Way, after: Way, looked_at: int) -> dict[str, Any]:
     times = Times(visit.zone, visit.now_ms)
     words = words_of(visit, visit.text("topic"))
-    parts = tree_parts(ROWS)
+    parts, tools = tree_parts(ROWS), tools_of(visit, words)
 
     def html(way: Way) -> str:
         if not way.rows:
             return ""
         rows = rows_of(way.rows, parts, is_after=way.is_after)
-        return render(
-            "rows_part.html",
-            {"rows_found": rows, "here": lambda **changes: here(visit, words, **changes), "when": times.show},
-        )
+        return render("rows_part.html", {"rows_found": rows, "tools": tools})
 
     return {
         "before": html(before),

@@ -47,6 +47,8 @@ class Chart:
     """Times drawn as lines, by their meaning."""
     segments: "TopicSegments | None" = None
     why_estimated: str = ""
+    shown: tuple[int, int] | None = None
+    """The times of the records below the chart: they are shaded."""
 
     @property
     def until_ms(self) -> int:
@@ -78,6 +80,7 @@ class Chart:
             "now": now_ms,
             "marks": self.marks,
             "exact": self.segments is not None,
+            "shown": self.shown,
         }
 
 

@@ -146,9 +146,7 @@ class Visit:
         if not text:
             return None
         try:
-            if text.lstrip("-").isdigit() and len(text) > 5:
-                text = f"@{text}ms"
-            return parse_time(text, now_ms=self.now_ms, zone=self.zone)
+            return parse_time(_as_time(text), now_ms=self.now_ms, zone=self.zone)
         except TimeTextError as error:
             raise Refused(f"{name}: {error}", field=name) from error
 
@@ -161,17 +159,26 @@ class Visit:
 
     def range(self, name: str) -> "TimeRange | None":
         """The two times around `..`, as on the command line; None for a single time, or none."""
-        from horolog.client.values.time_ranges import parse_range, split_range
+        from horolog.client.values.time_ranges import split_range
 
         text = self.text(name)
         try:
             if split_range(text) is None:
                 return None
-            found = parse_range(text, None, now_ms=self.now_ms, zone=self.zone)
+        except TimeTextError as error:
+            raise Refused(f"{name}: {error}", field=name) from error
+        return self.range_of(text, None, name)
+
+    def range_of(self, since: str, until: str | None, name: str) -> "TimeRange":
+        """The range between two texts; a refusal names this field."""
+        from horolog.client.values.time_ranges import parse_range
+
+        try:
+            found = parse_range(_as_time(since), _as_time(until) if until else None, now_ms=self.now_ms, zone=self.zone)
         except TimeTextError as error:
             raise Refused(f"{name}: {error}", field=name) from error
         if found.until_ms is None:
-            raise Refused(f"{name}: {text!r} has no end in time; now is one", field=name)
+            raise Refused(f"{name}: {until or since!r} has no end in time; now is one", field=name)
         return found
 
     # -- the answer
@@ -207,6 +214,11 @@ class Visit:
             "shown_pages": PAGES,
             "wrong": self.wrong,
         }
+
+
+def _as_time(text: str) -> str:
+    """Numbers of links are milliseconds."""
+    return f"@{text}ms" if text.lstrip("-").isdigit() and len(text) > 5 else text
 
 
 def sentence_of(visit: Visit, error: Exception) -> tuple[str, int]:

@@ -204,8 +204,36 @@ def test_a_value_is_folded_open(console, page):
     page.goto(console.address + PAGES["moment"])
     row = page.locator("tr[data-row]").first
     assert not row.locator(".tree").is_visible()
-    row.get_by_text("unfold").click()
+    assert row.bounding_box()["height"] < 40
+    row.locator("summary").first.click()
     assert row.locator(".tree .field").all_inner_texts() == ["id", "state"]
+    page.keyboard.press("j")
+    page.keyboard.press("o")
+    expect(row.locator(".tree")).to_be_hidden()
+    page.keyboard.press("o")
+    page.evaluate("navigator.clipboard.writeText = (text) => { window.copied = text; return Promise.resolve(); }")
+    for name, begins in (("Copy value", '{"id"'), ("Copy key", "c-"), ("Copy command", "horolog consume orders")):
+        row.get_by_role("button", name=name).click()
+        assert page.evaluate("window.copied").startswith(begins)
+    row.get_by_role("link", name="Link").click()
+    page.wait_for_url("**#r*")
+    expect(page.locator("tr:target")).to_be_in_viewport()
+
+
+def test_a_range_is_dragged_on_the_timeline_of_a_moment(console, page):
+    page.goto(console.address + PAGES["moment"])
+    over = page.locator(".u-over")
+    over.scroll_into_view_if_needed()
+    box = over.bounding_box()
+    page.mouse.move(box["x"] + box["width"] * 0.4, box["y"] + 40)
+    page.mouse.down()
+    page.mouse.move(box["x"] + box["width"] * 0.6, box["y"] + 40, steps=4)
+    page.mouse.up()
+    page.wait_for_url("**until=*")
+    assert page.get_by_label("Until").input_value().endswith("Z")
+    assert 0 < page.locator("tr[data-row]").count() < 40
+    page.keyboard.press("0")
+    page.wait_for_url("**span=all*")
 
 
 def test_a_typo_is_corrected_in_its_field(console, page):

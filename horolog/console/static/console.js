@@ -85,6 +85,16 @@
     }
   };
 
+  const shade = (times) => (plot) => {
+    if (!times) return;
+    const { ctx, bbox } = plot;
+    const [from, until] = times.map((at) => Math.max(bbox.left, Math.min(bbox.left + bbox.width, plot.valToPos(at, "x", true))));
+    ctx.save();
+    ctx.fillStyle = colour("--accent-soft");
+    ctx.fillRect(from, bbox.top, Math.max(until - from, devicePixelRatio), bbox.height);
+    ctx.restore();
+  };
+
   const drawTimeline = (box) => {
     const data = JSON.parse(box.dataset.chart);
     const starts = data.counts.map((_, n) => data.start + n * data.bucket);
@@ -112,13 +122,15 @@
         ...(data.bytes ? [{ label: data.exact ? "Bytes" : "Bytes, estimated", show: true, stroke: "transparent", scale: "bytes", points: { show: false }, value: (_, value) => (value == null ? "–" : bytesSpoken(value)) }] : []),
       ],
       hooks: {
+        drawClear: [shade(data.shown)],
         draw: [lines(marks)],
         setSelect: [(it) => {
           if (it.select.width < 4) return;
           dragged = true;
           const [from, until] = selected(it);
           if (box.closest("#pick")) return open(plot.posToVal(plot.cursor.left, "x"));
-          if (box.dataset.range) location.assign(address(box.dataset.range, { from, until }));
+          const [first, second] = (box.dataset.names || "from until").split(" ");
+          if (box.dataset.range) location.assign(address(box.dataset.range, { [first]: from, [second]: until }));
         }],
       },
     }, [middles, come, ahead, ...(data.bytes ? [data.bytes] : [])], box);
@@ -239,6 +251,7 @@
     const button = document.querySelector(`[data-key="${CSS.escape(key)}"]`);
     if (button) button.click();
     else if (key === "/") { const box = document.querySelector("[data-filter]"); if (box) { box.focus(); box.select(); event.preventDefault(); } }
+    else if (key === "o") { const there = document.querySelector("tr.here details"); if (there) there.open = !there.open; }
     else if (key === "j") move(1);
     else if (key === "k") move(-1);
     else if (key === "?") document.getElementById("keys").showModal();
@@ -395,9 +408,10 @@
     start();
   };
   document.addEventListener("click", (event) => {
-    const copy = event.target.closest("[data-copy]");
+    const copy = event.target.closest("[data-copy], [data-copy-text], [data-copy-raw]");
     if (!copy) return;
-    const text = document.getElementById(copy.dataset.copy).textContent;
+    const from = copy.dataset.copy ? document.getElementById(copy.dataset.copy) : copy.closest(".record") && (copy.closest(".record").querySelector(".raw") || copy.closest(".record").querySelector(".line"));
+    const text = "copyText" in copy.dataset ? copy.dataset.copyText : from.textContent;
     navigator.clipboard.writeText(text).then(() => { copy.textContent = "Copied"; }, () => { copy.textContent = "Cannot copy here"; });
   });
 

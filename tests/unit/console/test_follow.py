@@ -13,8 +13,8 @@ from horolog.client.values.errors import KafkaError
 from horolog.client.values.types import ConsumerRecord
 from horolog.console import follow
 from horolog.console.follow import Followers, as_json, event
-from horolog.console.moment import row_of
 from horolog.console.reading import Shown
+from horolog.console.record_rows import row_of
 from horolog.console.rendering import Times
 from horolog.console.visits import Refused, Visit
 from horolog.protocol.errors import ErrorCode
