@@ -45,7 +45,7 @@ class Broker:
         self.log = BucketLog(Around(loop, clock, lambda: secrets.token_bytes(16)), access, self.logs, safety, self)
 
     def lineages(self):
-        return {(TOPIC_ID, 0): ()}
+        return {(TOPIC_ID, 0): (Stretch(1, ONE),)}
 
     def proof_of_life(self, sent_s): ...
 
@@ -68,7 +68,7 @@ async def answer(begin):
 
 async def test_what_was_answered_is_at_the_successor(s3_folder, monkeypatch):
     monkeypatch.setattr(wal_merger, "MOST_NUMBERS", 10)
-    monkeypatch.setattr("horolog.broker.bucket.log_side.MERGER_LOOKS_EVERY_S", 0.1)
+    monkeypatch.setattr("horolog.broker.bucket.log_side.LOOKS_EVERY_S", 0.1)
     loop = asyncio.get_running_loop()
     with s3_server.restartable(s3_folder) as server:
         environment = server.at.environment | {"HOME": "/nonexistent"}

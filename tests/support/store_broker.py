@@ -8,7 +8,7 @@ import sys
 
 from horolog.broker.bucket.shipped_safety import ShippingLimits
 from horolog.broker.config.settings import Layers, from_layers
-from horolog.broker.server.over_store import StoreUse
+from horolog.broker.server.over_store import use_of
 from horolog.broker.server.store_run import Store, run
 from horolog.stores.addresses import ways_to
 from horolog.stores.opening import open_store
@@ -36,7 +36,9 @@ def main(url, node, port, folder, *more):
     }
     settings = from_layers(Layers(static=static | dict(one.split("=", 1) for one in more)))
     store = open_store(url)
-    return run(settings, (), Store(store, ways_to(store.place)), StoreUse(SHIPPING), Printing())
+    return run(
+        settings, (), Store(store, ways_to(store.place)), use_of(settings)._replace(shipping=SHIPPING), Printing()
+    )
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ from functools import partial
 from horolog.broker.bucket.covered import NOTHING, Covered
 from horolog.broker.bucket.remote_front import RemoteFront
 from horolog.broker.bucket.seams import Opening
-from horolog.broker.bucket.shipped_partition import ShippedPartition
+from horolog.broker.bucket.shipped_partition import MOST_BYTES, ShippedPartition
 from horolog.broker.bucket.wal_index import FoundRun
 from horolog.broker.log.files import checkpoints, leader_epochs
 from horolog.broker.log.indexes import LARGEST_RELATIVE_OFFSET
@@ -57,7 +57,7 @@ class LocalCopy:
 
     def _fits(self, next_offset: int, size_bytes: int) -> bool:
         return (
-            self._size_bytes + size_bytes <= self._opening.config.segment_bytes
+            self._size_bytes + size_bytes <= min(self._opening.config.segment_bytes, MOST_BYTES)
             and next_offset - self._base_offset <= LARGEST_RELATIVE_OFFSET
         )
 

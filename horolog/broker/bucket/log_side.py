@@ -17,20 +17,21 @@ from horolog.broker.base.answers import Answer, run
 from horolog.broker.bucket.block_fetcher import BlockFetcher
 from horolog.broker.bucket.block_files import BlockFiles
 from horolog.broker.bucket.covered import Covered
+from horolog.broker.bucket.led_segments import LedSegments, SegmentCare
 from horolog.broker.bucket.lineage_reader import Indexes, feed, read_indexes, runs_of
 from horolog.broker.bucket.local_copy import LocalCopy
 from horolog.broker.bucket.manifest_reader import StoredManifests, remove_manifests
-from horolog.broker.bucket.names import Wal
+from horolog.broker.bucket.names import Wal, segments
 from horolog.broker.bucket.parallel import in_parallel
 from horolog.broker.bucket.remote_front import RemoteFront
 from horolog.broker.bucket.remote_segment import MetaReader
 from horolog.broker.bucket.seams import ClusterSide, Opened, Opening, SegmentsInBucket
 from horolog.broker.bucket.shipped_partition import ShippedPartition
 from horolog.broker.bucket.shipped_safety import ShippedSafety
-from horolog.broker.bucket.start_keeper import StartKeeper
 from horolog.broker.bucket.store_access import StoreAccess
 from horolog.broker.bucket.wal_index import FoundRun, Gone
 from horolog.broker.bucket.wal_merger import WalMerger
+from horolog.broker.bucket.wal_object import NewRun
 from horolog.broker.bucket.wal_writer import WalWriter
 from horolog.broker.config.topic_settings import TopicConfig
 from horolog.broker.log.manager import LogManager, made_elsewhere
@@ -45,7 +46,9 @@ log = logging.getLogger(__name__)
 
 OPENINGS_AT_ONCE = 8
 RETRY_S = 1.0
-MERGER_LOOKS_EVERY_S = 1.0
+LOOKS_EVERY_S = 1.0
+SEGMENTS_EVERY_LOOKS = 5
+"""Looking at all partitions takes a while."""
 CACHE_BYTES = 10 << 30
 
 
@@ -56,6 +59,7 @@ class Around(NamedTuple):
     clock: Clock
     new_nonce: Callable[[], bytes]
     cache_bytes: Callable[[], int] = lambda: CACHE_BYTES
+    care: SegmentCare = SegmentCare()
 
 
 class _Outdated(Exception):
@@ -79,10 +83,10 @@ class BucketLog:
         logs: LogManager,
         safety: ShippedSafety,
         cluster: ClusterSide,
-        segments: SegmentsInBucket | None = None,
+        in_bucket: SegmentsInBucket | None = None,
     ) -> None:
-        self._loop, self._clock, self._new_nonce, self._cache_bytes = around
-        self._segments: SegmentsInBucket = segments or StoredManifests(store)
+        self._loop, self._clock, self._new_nonce, self._cache_bytes, care = around
+        self._segments: SegmentsInBucket = in_bucket or StoredManifests(store)
         self._metas: MetaReader | None = None
         self._store = store
         self._logs = logs
@@ -91,10 +95,11 @@ class BucketLog:
         self._pending: dict[Place, _Pending] = {}
         self._queued: list[_Pending] = []
         self._led: dict[Place, ShippedPartition] = {}
-        self._starts = StartKeeper(store, self._new_nonce)
+        self.of_bucket = LedSegments(store, self._clock, self._new_nonce, care, self._room_bytes)
         self.writer: WalWriter | None = None
         self.merger: WalMerger | None = None
-        self._merging: asyncio.Handle | None = None
+        self._looking: asyncio.Handle | None = None
+        self._looked_count = 0
 
     def __repr__(self) -> str:
         return f"<BucketLog of {len(self._led)} partitions, {len(self._pending)} are being opened, {self.writer!r}>"
@@ -106,20 +111,32 @@ class BucketLog:
             lambda events: WalWriter(wal, self._store, self._new_nonce, events), self._cluster
         )
         self.merger = WalMerger(
-            self._store, self.writer, self._cluster.lineages, self._new_nonce, self._clock.monotonic
+            self._store, self.writer, partial(self._is_needed, wal), self._new_nonce, self._clock.monotonic
         )
-        self._stop_merging()
-        self._look_at_merger()
+        self._stop_looking()
+        self._look()
 
-    def _look_at_merger(self) -> None:
+    def _look(self) -> None:
+        """Merge, upload and remove what there is; called again and again."""
         if self.merger is not None:
+            self._looking = self._loop.call_later(LOOKS_EVERY_S, self._look)
             self.merger.look()
-            self._merging = self._loop.call_later(MERGER_LOOKS_EVERY_S, self._look_at_merger)
+            if self._looked_count % SEGMENTS_EVERY_LOOKS == 0:
+                self.of_bucket.look()
+            self._looked_count += 1
 
-    def _stop_merging(self) -> None:
-        if self._merging is not None:
-            self._merging.cancel()
-            self._merging = None
+    def _is_needed(self, wal: Wal, run: NewRun) -> bool:
+        """Whether a leader may still read a run of this WAL: a lineage names it, and no segment has its records."""
+        place = run.topic_id, run.partition
+        line = self._cluster.lineages().get(place, ())
+        led = self._led.get(place)
+        covered_end = 0 if led is None else self.of_bucket.manifests.covered_end(led)
+        return run.next_offset > covered_end and any((one.wal, one.epoch) == (wal, run.leader_epoch) for one in line)
+
+    def _stop_looking(self) -> None:
+        if self._looking is not None:
+            self._looking.cancel()
+            self._looking = None
 
     def ship_all(self, partitions: Sequence[Partition], done: Callable[[int | None], None]) -> None:
         self._safety.ship_all(partitions, done)
@@ -128,9 +145,9 @@ class BucketLog:
         if is_fenced:
             log.warning("%r ships nothing any more: its WAL has ended", self)
         self._safety.stop()
-        self._stop_merging()
+        self._stop_looking()
         for partition in self._led.values():
-            self._starts.drop(partition)
+            self.of_bucket.drop(partition)
         self.writer = self.merger = None
         self._pending.clear()
 
@@ -145,7 +162,7 @@ class BucketLog:
     def give_up(self, place: Place) -> None:
         pending, partition = self._pending.pop(place, None), self._led.pop(place, None)
         if partition is not None:
-            self._starts.drop(partition)
+            self.of_bucket.drop(partition)
             self._safety.drop(partition)
             self._clear(partition.topic, partition.index, partition.config)
         elif pending is not None:
@@ -154,14 +171,19 @@ class BucketLog:
     def remove(self, place: Place) -> None:
         is_mine, partition = place in self._pending, self._led.get(place)
         if partition is not None:
-            self._starts.remove(partition)
+            self.of_bucket.remove(partition)
         self.give_up(place)
         if is_mine or partition is not None:
-            run(remove_manifests(self._store, place))
+            run(self._remove_objects(place))
+
+    async def _remove_objects(self, place: Place) -> None:
+        """The manifests of a deleted topic go at once, so that nobody looks for its segments, which go later."""
+        await remove_manifests(self._store, place)
+        self.of_bucket.removals.later(one.key for one in await self._store.list(segments(*place)))
 
     def move_start(self, partition: Partition, offset: int, moved: Callable[[bool], None]) -> None:
         assert isinstance(partition, ShippedPartition)
-        self._starts.move(partition, offset, moved)
+        self.of_bucket.move_start(partition, offset, moved)
 
     def _clear(self, topic: str, index: int, config: TopicConfig) -> None:
         try:
@@ -226,7 +248,7 @@ class BucketLog:
                 partition.front.wake = partial(self._safety.show, partition)
                 del self._pending[opening.place]
                 self._led[opening.place] = partition
-                self._starts.keep(partition, covered.manifest)
+                self.of_bucket.keep(partition, covered)
                 partition.move_start_by(partial(self._expire, partition))
                 pending.opened(partition)
         finally:
@@ -234,7 +256,11 @@ class BucketLog:
 
     def _expire(self, partition: ShippedPartition, offset: int) -> None:
         """Records before this offset have expired."""
-        self._starts.move(partition, offset, lambda _: None)
+        self.of_bucket.move_start(partition, offset, lambda _: None)
+
+    def _room_bytes(self) -> int:
+        """How much of the cache the blocks from the bucket leave."""
+        return self._cache_bytes() - (0 if self._metas is None else self._metas.fetcher.files.kept_bytes)
 
     def _meta_reader(self) -> MetaReader:
         """Raises StorageFault."""

@@ -10,19 +10,24 @@ Retention moves its start only after a manifest says so, because a log that is o
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 
 from horolog.broker.bucket.new_lead import NewLead, is_second
 from horolog.broker.bucket.producers_behind import ProducersAt, known_at
 from horolog.broker.bucket.remote_front import RemoteFront
 from horolog.broker.bucket.shipped_expiry import MoveStart, ShippedExpiry
+from horolog.broker.config.topic_settings import TopicConfig
 from horolog.broker.log.integrity import BLOCK_BYTES
-from horolog.broker.log.partition import OpenedPartition, Partition
+from horolog.broker.log.partition import OpenedPartition, Partition, limits_of
 from horolog.broker.log.producers import Completed
-from horolog.broker.log.segments import Allowance
+from horolog.broker.log.segments import Allowance, Segment
 from horolog.broker.log.validation import AppendResult, RefusedSet
 from horolog.protocol.errors import ErrorCode
 
 log = logging.getLogger(__name__)
+
+MOST_BYTES = 32 << 20
+"""Segments are no larger, whatever `segment.bytes` says: each is uploaded with one request, from memory. One batch may be."""
 
 
 class ShippedPartition(Partition):
@@ -52,6 +57,20 @@ class ShippedPartition(Partition):
         """Have retention move the start in this way; without one it removes nothing."""
         expiry = self.expiry = ShippedExpiry(f"{self.topic}-{self.index}", self.sync_state)
         expiry.move_start = move_start
+
+    def configure(self, config: TopicConfig) -> None:
+        super().configure(config)
+        self._limit()
+
+    def begin_segment(self, segment: Segment) -> None:
+        super().begin_segment(segment)
+        self._limit()
+
+    def _limit(self) -> None:
+        """Close the active segment when it is as large as one of the bucket."""
+        if self.config.segment_bytes > MOST_BYTES:
+            smaller = replace(self.config, segment_bytes=MOST_BYTES)
+            self._limits = limits_of(self._active.base_offset, smaller, self.resources.random)
 
     def roll(self, now_ms: int) -> None:
         super().roll(now_ms)

@@ -1,13 +1,13 @@
 """Merges the safe numbers of this broker's WAL in the background, so that a take-over reads few objects and none of them is tiny.
 
-Their runs are read from the store again: the local log may be compacted by then, and memory has better uses. Runs of topics that are
-deleted are left out.
+Their runs are read from the store again: the local log may be compacted by then, and memory has better uses. Runs that no leader reads any
+more are left out: those of deleted topics, and those whose records lie in segments.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from functools import partial
 
 from horolog.broker.base.answers import run
@@ -16,12 +16,10 @@ from horolog.broker.bucket.mark import WalMark
 from horolog.broker.bucket.names import key
 from horolog.broker.bucket.parallel import in_parallel
 from horolog.broker.bucket.sealed_lines import FormatError
-from horolog.broker.bucket.seams import Lineage
 from horolog.broker.bucket.store_access import StoreAccess
 from horolog.broker.bucket.wal_merging import merge
 from horolog.broker.bucket.wal_object import NewRun
 from horolog.broker.bucket.wal_writer import WalWriter
-from horolog.broker.on_record.cluster_file import Place
 
 log = logging.getLogger(__name__)
 
@@ -41,13 +39,14 @@ class WalMerger:
         self,
         store: StoreAccess,
         writer: WalWriter,
-        lineages: Callable[[], Mapping[Place, Lineage]],
+        is_needed: Callable[[NewRun], bool],
         new_nonce: Callable[[], bytes],
         now: Callable[[], float],
     ) -> None:
+        """`is_needed` says whether a leader may still read a run of the WAL."""
         self._store = store
         self._writer = writer
-        self._lineages = lineages
+        self._is_needed = is_needed
         self._new_nonce = new_nonce
         self._now = now
         self._mark: WalMark | None = None
@@ -86,8 +85,7 @@ class WalMerger:
     async def _merge(self, upto: int, safe_bytes: int) -> None:
         numbers = range(self._upto, upto)
         found = await in_parallel([partial(self._runs_of, number) for number in numbers], AT_ONCE)
-        kept = self._lineages()
-        runs = [one for several in found for one in several if (one.topic_id, one.partition) in kept]
+        runs = [one for several in found for one in several if self._is_needed(one)]
         self._mark = await merge(self._store, self._writer, self._mark, upto, runs, self._new_nonce())
         self._merged_bytes, self._since_s, self._is_merging = safe_bytes, None, False
 

@@ -50,6 +50,20 @@ class SharedStoreSettings(GroupTypeSettings):
         low=2**20,
         dynamic=True,
     )
+    horolog_store_segment_ms: int = long(
+        3_600_000,
+        "Age at which the broker closes a segment of 4 MiB or more and uploads it to the store. Smaller segments stay in the write-ahead"
+        " logs.",
+        low=1_000,
+        dynamic=True,
+    )
+    horolog_store_delete_delay_ms: int = long(
+        3_600_000,
+        "Time from the expiry of a segment in the store, or the deletion of its topic, until its objects are deleted. Readers of the"
+        " segment have this time to finish.",
+        low=0,
+        dynamic=True,
+    )
     horolog_store_lease_ms: int = integer(
         2_000,
         "Time without a response from the store after which a broker refuses its clients. Its successor waits a little longer.",

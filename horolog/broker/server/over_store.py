@@ -23,6 +23,7 @@ from horolog.broker.bucket.bucket_membership import BucketMembership
 from horolog.broker.bucket.bucket_state import ClusterMember, MemberListener
 from horolog.broker.bucket.handing import Handing
 from horolog.broker.bucket.lease import Lease
+from horolog.broker.bucket.led_segments import HOUR_MS, SegmentCare
 from horolog.broker.bucket.log_side import CACHE_BYTES, Around, BucketLog
 from horolog.broker.bucket.members_watch import MembersWatch, StoreSurroundings
 from horolog.broker.bucket.metered_requests import MeteredRequests
@@ -77,6 +78,8 @@ class StoreUse(NamedTuple):
     lease_ms: int = 2_000
     peers_timeout_ms: int = 2_000
     cache_bytes: int = CACHE_BYTES
+    segment_ms: int = HOUR_MS
+    delete_delay_ms: int = HOUR_MS
     clock_offset_ms: int = 0
     """How far the store's clock is ahead of this machine's."""
 
@@ -94,6 +97,8 @@ def use_of(settings: Settings) -> StoreUse:
         settings.horolog_store_lease_ms,
         settings.horolog_peers_timeout_ms,
         settings.horolog_store_cache_bytes,
+        settings.horolog_store_segment_ms,
+        settings.horolog_store_delete_delay_ms,
     )
 
 
@@ -207,7 +212,10 @@ class OverStore:
 
     def attach(self, broker: app.Broker) -> None:
         """Give a broker that is built, and not started, the parts that stand between its own."""
-        around = Around(self._loop, broker.clock, new_nonce, lambda: self._of_store.cache_bytes)
+        care = SegmentCare(
+            lambda: self._of_store.segment_ms, lambda: self._of_store.delete_delay_ms, partial(self._off_loop, broker)
+        )
+        around = Around(self._loop, broker.clock, new_nonce, lambda: self._of_store.cache_bytes, care)
         self._log_side = BucketLog(around, self._access, broker.logs, self._safety, self)
         self._log_side.begin(self._joined.wal)
         self._cluster.lead_by(self._log_side, self._lease, self._loop.call_later, self.report.all_served)
@@ -221,9 +229,18 @@ class OverStore:
 
     def _take(self, settings: Settings) -> None:
         """Use limits that were changed while running."""
+        now = use_of(settings)
         self._of_store = self._of_store._replace(
-            shipping=shipping_of(settings), cache_bytes=settings.horolog_store_cache_bytes
+            shipping=now.shipping,
+            cache_bytes=now.cache_bytes,
+            segment_ms=now.segment_ms,
+            delete_delay_ms=now.delete_delay_ms,
         )
+
+    def _off_loop(self, broker: app.Broker, job: Callable[[], Any], done: Callable[[Any], None]) -> None:
+        """Do work on the disk in a thread of the broker's."""
+        running = self._loop.run_in_executor(broker.workers, job)
+        running.add_done_callback(lambda ended: None if ended.cancelled() else done(ended.result()))
 
     def _balance(self) -> None:
         """Give away partitions beyond this broker's share, while all is quiet."""

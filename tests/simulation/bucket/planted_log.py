@@ -11,16 +11,23 @@ from horolog.broker.bucket.shipped_safety import ShippedSafety
 from horolog.broker.bucket.wal_index import index_of
 from horolog.broker.bucket.wal_writer import WalWriter
 from horolog.broker.log.partition import OffsetOutOfRange, Partition
+from tests.simulation.bucket import log_process
 from tests.simulation.bucket.company_world import CompanyWorld
 from tests.simulation.bucket.log_process import LogProcess
+from tests.support.log_model import small_config
 
 SMALL = (
     (wal_merger, "MOST_NUMBERS", 12),
     (wal_index, "WHOLE_BYTES", 1_500),
     (wal_index, "END_BYTES", 400),
-    (log_side, "MERGER_LOOKS_EVERY_S", 0.5),
+    (log_side, "LOOKS_EVERY_S", 0.5),
+    (log_side, "SEGMENTS_EVERY_LOOKS", 1),
 )
 """Bounds that let a minute have merges, and objects that are read in parts."""
+
+
+SHORT_SEGMENTS = patch.object(log_process, "CONFIG", small_config(segment_bytes=2_000))
+"""Most records come into the bucket as segments, which hide bugs of WALs."""
 
 
 def outcome_of(seed, *patches):

@@ -8,10 +8,11 @@ import pytest
 
 from horolog.base.clock import ManualClock
 from horolog.broker.base.answers import run
-from horolog.broker.bucket import wal_fencing
+from horolog.broker.bucket import wal_fencing, wal_object
 from horolog.broker.bucket.block_files import FOLDER
 from horolog.broker.bucket.covered import NOTHING, Covered
 from horolog.broker.bucket.fence import Fence
+from horolog.broker.bucket.led_segments import HOUR_MS
 from horolog.broker.bucket.log_side import RETRY_S, Around, BucketLog
 from horolog.broker.bucket.manifest import Manifest
 from horolog.broker.bucket.names import Wal, key
@@ -22,6 +23,7 @@ from horolog.broker.bucket.store_access import StoreAccess
 from horolog.broker.log.manager import LogManager
 from horolog.broker.log.partition import log_start
 from horolog.broker.log.storage import NotHere
+from horolog.protocol.records.entries import iter_records
 from tests.support.bucket_segments import Manifests, filled, upload
 from tests.support.log_model import NOW_MS, new_storage, read_all, small_config
 from tests.support.logs import broker_settings
@@ -52,7 +54,7 @@ class Cluster:
         pass
 
     def lineages(self):
-        return {(TOPIC_ID, 0): ()}
+        return {(TOPIC_ID, 0): tuple(Stretch(epoch, wal) for epoch in range(10) for wal in (ONE, TWO))}
 
 
 class Clock(ManualClock):
@@ -261,6 +263,19 @@ class Timer:
         self.is_cancelled = True
 
 
+def read_through(partition, schedule):
+    """Everything in a partition, as a consumer that waits for the bucket reads it."""
+    rows = []
+    while (offset := rows[-1][0] + 1 if rows else partition.log_start_offset) < partition.high_watermark:
+        try:
+            data = partition.read(offset, 1 << 20)
+        except NotHere:
+            schedule.run(schedule.now + 1)
+        else:
+            rows += [(one.offset, one.timestamp, one.value) for one in iter_records(data) if one.offset >= offset]
+    return rows
+
+
 @pytest.mark.parametrize("seed", range(25))
 def test_whatever_was_safe_is_there_after_a_fence(seed, monkeypatch):
     """Appends go on until the fence, wherever that falls. Their offsets are those that a client has learned, and no client learns one twice."""
@@ -298,7 +313,8 @@ def test_whatever_was_safe_is_there_after_a_fence(seed, monkeypatch):
     other.open((1, ONE, ends[0]), (2, TWO))
     schedule.run(800)
     (taken_over,) = other.opened
-    assert [row[0] for row in read_all(taken_over)] == list(range(taken_over.written_end))
+    rows = read_through(taken_over, schedule)
+    assert [row[0] for row in rows] == list(range(taken_over.written_end))
     assert all(end <= taken_over.written_end for _, end in safe)
     assert merged or partition.high_watermark < 20
     assert partition.high_watermark <= taken_over.written_end
@@ -465,3 +481,47 @@ def test_a_stop_ends_the_moves_of_starts(store, side):
     moved = []
     side.log.move_start(partition, 0, moved.append)
     assert moved == [False]
+
+
+def test_what_lies_in_segments_is_not_merged_and_its_successor_has_all_of_it(store, side, monkeypatch):
+    monkeypatch.setattr("horolog.broker.bucket.wal_merger.MOST_NUMBERS", 6)
+    monkeypatch.setattr("horolog.broker.bucket.log_side.SEGMENTS_EVERY_LOOKS", 1)
+    side.log.begin(ONE)
+    side.open((1, ONE))
+    side.loop.advance()
+    (partition,) = side.opened
+    for number in range(6):
+        append(partition, number)
+        if number == 3:
+            partition.roll(NOW_MS)
+        side.log.ship_all([partition], lambda _: None)
+        side.loop.advance(5)
+    (merged,) = [data for name, data in store.objects.items() if name.startswith("merged/")]
+    assert [one.base_offset for one in wal_object.decode(merged).runs] == [4, 5]
+    assert [one for one in store.objects if one.startswith("wal/")] == []
+    other = Side(StillLoop(), access_to(store))
+    other.open((1, ONE, side.log.writer.safe_end), (2, TWO))
+    other.loop.advance()
+    (later,) = other.opened
+    assert (later.front.end_offset, later.high_watermark, later.log_start_offset) == (4, 6, 0)
+
+
+def test_segments_of_a_deleted_topic_go_after_its_manifests(store):
+    loop, clock = StillLoop(), ManualClock(NOW_MS)
+    side = Side(loop, access_to(store))
+    side.log.of_bucket.removals._now = clock.monotonic
+    side.log.begin(ONE)
+    place = side.open((1, ONE))
+    loop.advance()
+    (partition,) = side.opened
+    append(partition, 1)
+    partition.roll(NOW_MS)
+    side.log.ship_all([partition], lambda _: None)
+    side.log.of_bucket.look()
+    folders = [one.partition("/")[0] for one in store.objects if not one.startswith("wal/")]
+    assert sorted(folders) == ["data", "data", "manifest"]
+    side.log.remove(place)
+    assert [one.partition("/")[0] for one in store.objects if not one.startswith("wal/")] == ["data", "data"]
+    clock.advance(HOUR_MS)
+    side.log.of_bucket.look()
+    assert [one for one in store.objects if not one.startswith("wal/")] == []

@@ -5,6 +5,7 @@ import random
 import pytest
 
 from horolog.broker.bucket.new_lead import IS_NEW_FOR_MS
+from horolog.broker.bucket.producers_behind import known_at
 from horolog.broker.bucket.shipped_partition import ShippedPartition
 from horolog.broker.log.partition import OffsetOutOfRange, Resources, append_marker, log_start, lookups
 from horolog.broker.log.recovery import Circumstances, PartitionFolder, create_partition, open_log
@@ -12,6 +13,7 @@ from horolog.broker.log.storage import StorageFault
 from horolog.broker.log.validation import RefusedSet
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.records.control import Marker
+from tests.support import shipping
 from tests.support.bucket_segments import CONFIG, CountingStore, Reader, filled, upload
 from tests.support.log_model import DIRECTORY, NEW, NOW_MS, encode, new_storage, small_config
 from tests.support.transactional import batch
@@ -214,3 +216,23 @@ def test_a_log_that_is_opened_again_keeps_what_lies_in_the_bucket():
     assert partition.condition.fault is None
     assert partition.aborted.elsewhere
     assert reader.served(lambda: partition.read(2, 1 << 20))
+
+
+def test_segments_are_no_larger_than_one_upload(monkeypatch):
+    monkeypatch.setattr("horolog.broker.bucket.shipped_partition.MOST_BYTES", 400)
+    partition = shipping.new_partition()
+    partition.configure(small_config(segment_bytes=1 << 20))
+    append(partition, *range(20))
+    assert len(partition.segments) > 3
+    assert all(one.size_bytes <= 400 for one in partition.segments)
+    partition.configure(small_config(segment_bytes=300))
+    before = len(partition.segments)
+    append(partition, *range(4))
+    assert all(one.size_bytes <= 300 for one in partition.segments[before:])
+
+
+def test_the_producers_behind_a_closed_segment_are_remembered():
+    partition = shipping.new_partition()
+    append(partition, 1)
+    partition.roll(NOW_MS)
+    assert partition.ends == {1: known_at(partition.producers, 1)}

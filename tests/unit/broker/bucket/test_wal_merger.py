@@ -20,14 +20,17 @@ class Events:
 
 class World:
     def __init__(self, store=None):
-        self.store, self.now, self.kept = store or ReadyStore(), 0.0, {PLACE: (), OTHER: ()}
+        self.store, self.now, self.needed = store or ReadyStore(), 0.0, {PLACE, OTHER}
         nonces = iter(range(10_000))
 
         def new_nonce():
             return b"%16d" % next(nonces)
 
         self.writer = WalWriter(WAL, access_to(self.store), new_nonce, Events())
-        self.merger = WalMerger(access_to(self.store), self.writer, lambda: self.kept, new_nonce, lambda: self.now)
+        self.merger = WalMerger(access_to(self.store), self.writer, self.is_needed, new_nonce, lambda: self.now)
+
+    def is_needed(self, run):
+        return (run.topic_id, run.partition) in self.needed
 
     def ship(self, count, partition=0):
         for _ in range(count):
@@ -93,11 +96,11 @@ def test_many_numbers_or_bytes_are_merged_at_once(world, monkeypatch, bound, val
     assert world.offsets() == [0, 1, 2]
 
 
-def test_partitions_of_deleted_topics_are_left_out(world, monkeypatch):
+def test_runs_that_nobody_needs_are_left_out(world, monkeypatch):
     monkeypatch.setattr(wal_merger, "MOST_NUMBERS", 2)
     world.ship(1)
     world.ship(1, partition=1)
-    del world.kept[OTHER]
+    world.needed.remove(OTHER)
     world.merger.look()
     assert (world.offsets(), world.offsets(OTHER)) == ([0], [])
 

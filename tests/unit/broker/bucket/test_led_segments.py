@@ -1,0 +1,56 @@
+"""The segments of one leader, from their upload to their removal."""
+
+import itertools
+import random
+
+from horolog.base.clock import ManualClock
+from horolog.broker.bucket.covered import NOTHING
+from horolog.broker.bucket.led_segments import LedSegments, SegmentCare
+from horolog.broker.bucket.manifest import decode
+from horolog.broker.bucket.remote_front import RemoteFront
+from tests.support.bucket_segments import CountingStore, Reader, filled
+from tests.support.log_model import NOW_MS
+from tests.support.shipping import access_to
+
+
+class World:
+    def __init__(self):
+        self.store, self.partition, self.room_bytes = CountingStore(), filled(random.Random(1)), 1 << 30
+        self.partition.have_front(RemoteFront(Reader(self.store).metas))
+        self.clock, nonces = ManualClock(NOW_MS), itertools.count()
+        care = SegmentCare(delete_delay_ms=lambda: 1_000)
+        self.led = LedSegments(
+            access_to(self.store), self.clock, lambda: b"%16d" % next(nonces), care, lambda: self.room_bytes
+        )
+        self.led.keep(self.partition, NOTHING)
+
+    def keys(self, folder):
+        return [one for one in self.store.objects if one.startswith(f"{folder}/")]
+
+
+def test_segments_are_uploaded_named_evicted_and_removed():
+    world = World()
+    world.led.look()
+    count = len(world.partition.segments) - 1
+    newest = decode(world.store.objects[max(world.keys("manifest"))])
+    assert (len(newest.segments), len(world.keys("data"))) == (count, 2 * count)
+    assert world.partition.front.end_offset == 0
+    world.room_bytes = 0
+    world.led.look()
+    assert world.partition.front.end_offset == world.partition.high_watermark
+    moved = []
+    world.led.move_start(world.partition, newest.segments[1].next_offset, moved.append)
+    world.led.look()
+    assert (moved, len(world.keys("data"))) == ([True], 2 * count)
+    world.clock.advance(1_000)
+    world.led.look()
+    assert len(world.keys("data")) == 2 * count - 4
+
+
+def test_what_is_not_led_here_any_more_is_left_alone():
+    for leave in (LedSegments.drop, LedSegments.remove):
+        world = World()
+        leave(world.led, world.partition)
+        world.led.look()
+        assert world.store.objects == {}
+        assert "0 partitions" in repr(world.led)

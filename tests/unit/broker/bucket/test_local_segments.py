@@ -1,0 +1,54 @@
+"""Local copies of segments in the bucket stay while there is room, and go in the order in which they came."""
+
+import random
+
+from horolog.broker.bucket.local_segments import LocalSegments
+from horolog.broker.bucket.remote_front import RemoteFront
+from tests.support.bucket_segments import CountingStore, Reader, filled, upload
+from tests.support.log_model import NOW_MS
+
+
+class Room:
+    def __init__(self):
+        self.local, self.reader = filled(random.Random(3)), Reader(CountingStore())
+        self.described = upload(self.local, self.reader.store)
+        self.local.have_front(RemoteFront(self.reader.metas))
+        self.bytes = 1 << 30
+        self.copies = LocalSegments(lambda: self.bytes, lambda: NOW_MS)
+        for one in self.described:
+            self.copies.add(self.local, one)
+
+    @property
+    def remote_count(self):
+        ends = [one.next_offset for one in self.described]
+        return sum(end <= self.local.front.end_offset for end in ends)
+
+
+def test_the_oldest_go_when_there_is_no_room():
+    room = Room()
+    assert room.copies.kept_bytes == sum(one.contents.size_bytes for one in room.described)
+    room.copies.look()
+    assert room.remote_count == 0
+    room.bytes = room.copies.kept_bytes - room.described[0].contents.size_bytes
+    room.copies.look()
+    assert room.remote_count == 1
+    room.bytes = 0
+    room.copies.look()
+    assert (room.remote_count, room.copies.kept_bytes) == (len(room.described), 0)
+
+
+def test_a_partition_that_goes_takes_its_copies_along():
+    room = Room()
+    room.copies.drop(room.local)
+    room.bytes = -1
+    room.copies.look()
+    assert (room.remote_count, room.copies.kept_bytes) == (0, 0)
+
+
+def test_a_disk_that_fails_keeps_its_copy(caplog):
+    room = Room()
+    room.local.folder.storage.fail("rename")
+    room.bytes = room.copies.kept_bytes - 1
+    room.copies.look()
+    assert "the local copy of a segment stays" in caplog.text
+    assert room.remote_count == 0

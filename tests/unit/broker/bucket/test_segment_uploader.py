@@ -1,0 +1,185 @@
+"""Closed segments come into the bucket in their order: below the high watermark, verified, in the term in which they were uploaded."""
+
+import itertools
+import random
+
+import pytest
+
+from horolog.base.clock import ManualClock
+from horolog.broker.bucket import segment_meta, segment_uploader
+from horolog.broker.bucket.covered import NOTHING, Covered
+from horolog.broker.bucket.names import segments
+from horolog.broker.bucket.segment_uploader import SegmentUploader, Uploads, at_once
+from horolog.broker.log.segments import LOG_SUFFIX
+from tests.support import transactional
+from tests.support.bucket_segments import filled, upload
+from tests.support.log_model import NEW, NOW_MS, small_config
+from tests.support.shipping import TOPIC_ID, HeldStore, ReadyStore, access_to, append, new_partition
+
+FOLDER = segments(TOPIC_ID, 0)
+
+
+class World:
+    def __init__(self, store=None, partition=None, covered=NOTHING, off_loop=at_once):
+        self.store, self.uploaded, nonces = store or ReadyStore(), [], itertools.count()
+        self.partition = partition or filled(random.Random(1))
+        self.clock = ManualClock(NOW_MS)
+        uploads = Uploads(
+            self.clock,
+            lambda: b"%16d" % next(nonces),
+            off_loop,
+            lambda: 60_000,
+            lambda _, segment: self.uploaded.append(segment),
+        )
+        self.uploader = SegmentUploader(access_to(self.store), uploads)
+        self.uploader.keep(self.partition, covered)
+
+    @property
+    def bases(self):
+        return [one.base_offset for one in self.uploaded]
+
+
+def test_closed_segments_are_uploaded_one_after_the_other():
+    world = World()
+    storage, local = world.partition.folder.storage, world.partition.segments
+    world.uploader.look()
+    assert world.bases == [one.base_offset for one in local[:-1]]
+    for one, segment in zip(world.uploaded, local, strict=False):
+        assert world.store.objects[one.log_key] == storage.read_all(segment.files.path(LOG_SUFFIX))
+        assert segment_meta.decode(world.store.objects[one.meta_key]).seal == segment.seal
+    assert world.uploader.uploaded_count == len(local) - 1
+    assert world.uploader.uploaded_bytes == sum(one.size_bytes for one in local)
+    assert world.partition.ends == {}
+    world.uploader.look()
+    assert len(world.uploaded) == len(local) - 1
+
+
+def test_only_shipped_segments_are_uploaded():
+    partition = new_partition()
+    append(partition, 1)
+    partition.roll(NOW_MS)
+    append(partition, 2)
+    partition.roll(NOW_MS)
+    partition.shipped(1)
+    world = World(partition=partition)
+    world.uploader.look()
+    assert world.bases == [0]
+    partition.shipped(2)
+    world.uploader.look()
+    assert world.bases == [0, 1]
+
+
+def test_it_goes_on_behind_what_the_bucket_has_with_its_producers():
+    partition = new_partition()
+    for number in range(4):
+        partition.append(transactional.batch([b"v"], 7 + number // 2, 0, number % 2), NOW_MS, produce_version=NEW)
+        partition.roll(NOW_MS)
+    partition.shipped(4)
+    store = ReadyStore()
+    described = upload(partition, store)
+    meta = segment_meta.decode(store.objects[described[1].meta_key])
+    partition.ends.clear()
+    world = World(store, partition, Covered(0, tuple(described[:2]), meta.producers, meta.leader_epochs, meta.batches))
+    world.uploader.look()
+    assert world.bases == [2, 3]
+    last = segment_meta.decode(store.objects[described[-1].meta_key])
+    found = segment_meta.decode(store.objects[world.uploaded[-1].meta_key])
+    assert (found.producers, found.batches) == (last.producers, last.batches)
+
+
+def test_producers_that_cannot_be_read_are_not_known(caplog):
+    World(covered=Covered(0, (), b"damaged"))
+    assert "are not known" in caplog.text
+
+
+@pytest.mark.parametrize("topic", ["compacted", "__consumer_offsets"])
+def test_compacted_and_internal_topics_stay_in_wals(topic):
+    partition = filled(random.Random(1))
+    partition.topic = topic
+    if topic == "compacted":
+        partition.configure(small_config(compact=True))
+    world = World(partition=partition)
+    world.uploader.look()
+    assert world.uploaded == []
+
+
+def test_a_segment_that_is_old_and_large_enough_is_closed(monkeypatch):
+    monkeypatch.setattr(segment_uploader, "LEAST_BYTES", 200)
+    partition = new_partition()
+    world = World(partition=partition)
+    append(partition, 1)
+    partition.shipped(1)
+    world.clock.advance(60_000)
+    world.uploader.look()
+    assert len(partition.segments) == 1, "it is small"
+    append(partition, 1, 1)
+    partition.shipped(3)
+    world.clock.set_wall_ms(NOW_MS + 59_999)
+    world.uploader.look()
+    assert len(partition.segments) == 1, "it is young"
+    world.clock.set_wall_ms(NOW_MS + 60_000)
+    partition.folder.storage.fail("create")
+    world.uploader.look()
+    assert len(partition.segments) == 1
+    world.uploader.look()
+    assert world.bases == [0]
+
+
+def test_bytes_that_are_not_those_that_were_written_wait(caplog):
+    world = World()
+    path = world.partition.segments[0].files.path(LOG_SUFFIX)
+    file = world.partition.folder.storage.open(path)
+    right = file.pread(1, 100)
+    file.pwritev([b"~"], 100)
+    for _ in range(2):
+        world.uploader.look()
+    assert (world.uploaded, world.store.objects) == ([], {})
+    assert caplog.text.count("is uploaded later") == 1
+    file.pwritev([right], 100)
+    world.uploader.look()
+    assert world.bases[0] == 0
+
+
+def test_indexes_that_are_not_here_wait(monkeypatch, caplog):
+    world = World()
+    world.partition.segments[0].drop_indexes()
+    monkeypatch.setattr("horolog.broker.log.segments.index_loading.REBUILD_AT_ONCE_BYTES", 0)
+    for path in world.partition.segments[0].files.index_paths:
+        world.partition.folder.storage.remove(path)
+    world.uploader.look()
+    assert world.uploaded == []
+    assert "read again in the background" in caplog.text
+
+
+@pytest.mark.parametrize("answered", range(3))
+def test_an_upload_of_a_term_that_is_over_is_forgotten(answered):
+    """Whichever step it has come to: the sweep finds its objects."""
+    jobs = []
+    world = World(HeldStore(), off_loop=lambda job, done: jobs.append((job, done)))
+    world.uploader.look()
+    steps = [lambda: run(jobs), lambda: world.store.answer(next(iter(world.store.waiting)))]
+    for number in range(answered):
+        steps[min(number, 1)]()
+    world.uploader.drop(world.partition)
+    world.uploader.drop(world.partition)
+    run(jobs)
+    while world.store.waiting:
+        world.store.answer(next(iter(world.store.waiting)))
+    assert world.uploaded == []
+    assert len(world.store.objects) == answered
+
+
+def run(jobs):
+    while jobs:
+        job, done = jobs.pop()
+        done(job())
+
+
+def test_a_few_uploads_are_under_way_at_a_time():
+    world, others = World(HeldStore()), [filled(random.Random(number)) for number in range(3)]
+    for one in others:
+        world.uploader.keep(one, NOTHING)
+    for _ in range(2):
+        world.uploader.look()
+    assert len(world.store.waiting) == segment_uploader.AT_ONCE
+    assert f"{segment_uploader.AT_ONCE} uploads are under way" in repr(world.uploader)
