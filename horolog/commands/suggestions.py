@@ -11,7 +11,8 @@ _NAMES_ELSEWHERE = {
     **dict.fromkeys(("seek", "rewind"), "reset"),
 }
 _COMMANDS_ELSEWHERE = {
-    **dict.fromkeys(("start", "server", "run", "up", "broker"), "serve"),
+    **dict.fromkeys(("start", "server", "run", "broker"), "serve"),
+    **dict.fromkeys(("demo", "quickstart"), "up"),
     **dict.fromkeys(("cat", "tail", "read", "get", "sub", "subscribe"), "consume"),
     **dict.fromkeys(("write", "send", "pub", "publish", "put"), "produce"),
     **dict.fromkeys(("ui", "web"), "console"),

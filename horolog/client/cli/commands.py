@@ -19,6 +19,7 @@ class Command(NamedTuple):
 
 
 COMMANDS = (
+    Command("up", "horolog.client.cli.up", "start a broker and its console together, for a first look"),
     Command("serve", "horolog.client.cli.serve", "run the broker"),
     Command("test-broker", "horolog.testing.command", "run a broker in memory, for tests in any language"),
     Command("produce", "horolog.client.cli.produce", "produce records from lines or JSON"),

@@ -1,0 +1,78 @@
+"""`horolog up --demo` as a process: both links answer, the sample commands print what they promise, and Ctrl-C leaves nothing behind."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+from tests.support.style import PROJECT
+
+SECONDS = 60
+
+
+def begin(*words, cwd):
+    environ = {**os.environ, "PYTHONPATH": str(PROJECT), "HOROLOG_TZ": "UTC", "TMPDIR": str(cwd)}
+    return subprocess.Popen(
+        [sys.executable, "-m", "horolog", "up", *words],
+        cwd=cwd,
+        env=environ,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+@pytest.fixture(scope="module")
+def running(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("up")
+    process = begin("--demo", "--port", "0", "--console-port", "0", "-o", "json", cwd=folder)
+    try:
+        yield process, json.loads(process.stdout.readline()), folder
+    finally:
+        process.kill()
+        process.communicate(timeout=SECONDS)
+
+
+def test_both_links_answer_and_the_commands_work(running, horolog, monkeypatch):
+    _, started, _ = running
+    monkeypatch.setenv("HOROLOG_BOOTSTRAP", started["bootstrap"])
+    monkeypatch.setenv("HOROLOG_TZ", "UTC")
+    with urllib.request.urlopen(
+        f"{started['console']}moment?topic=orders&at=yesterday+10%3A05", timeout=SECONDS
+    ) as got:
+        assert b"orders" in got.read()
+    assert "late" in horolog("at", "orders", "yesterday 10:05").out
+    gap = horolog("timeline", "orders", "--since", "yesterday 13:00", "--until", "yesterday 15:00")
+    assert "gap: " in gap.out
+    assert horolog("consume", "payments", "--where", "value.amount > 100", "--max", "1", "-o", "json").lines
+    assert [each["lag_records"] > 0 for each in horolog("groups", "lag", "billing", "-o", "json").json] == [True] * 3
+
+
+def test_ctrl_c_stops_both_and_removes_the_folder(running):
+    process, started, folder = running
+    assert Path(started["data"]).is_relative_to(folder)
+    process.send_signal(signal.SIGINT)
+    out, errors = process.communicate(timeout=SECONDS)
+    assert (process.returncode, out, errors) == (0, "", "")
+    assert list(folder.iterdir()) == []
+    with pytest.raises(OSError, match="refused"):
+        urllib.request.urlopen(started["console"], timeout=SECONDS)
+
+
+def test_a_port_that_is_taken_is_named(tmp_path):
+    import socket
+
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        process = begin("--no-console", "--port", str(port), cwd=tmp_path)
+        out, errors = process.communicate(timeout=SECONDS)
+    assert (process.returncode, out) == (1, "")
+    assert f"127.0.0.1:{port}" in errors
+    assert errors.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []
