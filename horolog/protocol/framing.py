@@ -9,6 +9,7 @@ from typing import Final, NamedTuple
 
 from horolog.protocol.apis import API, ApiKey
 from horolog.protocol.errors import DecodeError, FrameError
+from horolog.protocol.frame_buffers import LARGE_FRAME_BYTES, FrameBuffers, LargeFrame
 from horolog.protocol.primitives import Buffer, Part, Unread, skip_tags
 from horolog.protocol.source_writer import layout
 
@@ -47,12 +48,18 @@ _pack_flexible_head: Final = layout("iix").pack
 
 
 class FrameReader:
-    """Cuts what arrives into frames; whole frames are views of what was fed, only a split frame is copied."""
+    """Cuts what arrives into frames; whole frames are views of what was fed, only a split frame is copied.
 
-    __slots__ = ("_wanted_bytes", "max_size_bytes", "pending")
+    With `buffers`, a large frame that is split goes to a buffer of its own (`large`), and the frame that comes out is the caller's to
+    write to: its view is not read-only.
+    """
 
-    def __init__(self, max_size_bytes: int) -> None:
+    __slots__ = ("_buffers", "_wanted_bytes", "large", "max_size_bytes", "pending")
+
+    def __init__(self, max_size_bytes: int, buffers: FrameBuffers | None = None) -> None:
         self.max_size_bytes = max_size_bytes
+        self._buffers = buffers
+        self.large: LargeFrame | None = None
         self.pending = bytearray()
         """The beginning of a frame. It grows with the bytes that arrive, never by what a size claims."""
         self._wanted_bytes = SIZE_BYTES  # how long `pending` has to be before something can be done with it
@@ -68,6 +75,10 @@ class FrameReader:
             position = self._complete_pending(data, frames)
             if self.pending:
                 return frames
+        elif self.large is not None:
+            position = self._complete_large(data, frames)
+            if self.large is not None:
+                return frames
         view = memoryview(data)
         length = len(data)
         limit = self.max_size_bytes
@@ -77,6 +88,9 @@ class FrameReader:
                 raise self._refusal(data, position, size, frames)
             end = position + SIZE_BYTES + size
             if end > length:
+                if size >= LARGE_FRAME_BYTES and self._buffers is not None:
+                    self.large = LargeFrame(self._buffers, view[position:], SIZE_BYTES + size)
+                    return frames
                 self._wanted_bytes = SIZE_BYTES + size
                 break
             frames.append(view[position + SIZE_BYTES : end])
@@ -84,6 +98,38 @@ class FrameReader:
         if position < length:
             self.pending += view[position:]
         return frames
+
+    @property
+    def held_bytes(self) -> int:
+        """The memory of an unfinished frame."""
+        return len(self.pending) if self.large is None else self.large.held_bytes
+
+    @property
+    def arrived_bytes(self) -> int:
+        """What has arrived of an unfinished frame."""
+        return len(self.pending) if self.large is None else self.large.arrived_bytes
+
+    def filled(self, count: int) -> list[memoryview]:
+        """Account for bytes of the large frame that the caller put into `large.room`; the frame, once it is whole."""
+        large = self.large
+        assert large is not None
+        frame = large.advance(count)
+        if frame is None:
+            return []
+        self.large = None
+        return [frame[SIZE_BYTES:]]
+
+    def _complete_large(self, data: bytes, frames: list[memoryview]) -> int:
+        """Move from `data` what the large frame lacks; return the position in `data` where the next frame begins."""
+        view = memoryview(data)
+        position = 0
+        while position < len(data) and self.large is not None:
+            room = self.large.room
+            count = min(len(room), len(data) - position)
+            room[:count] = view[position : position + count]
+            position += count
+            frames += self.filled(count)
+        return position
 
     def _complete_pending(self, data: bytes, frames: list[memoryview]) -> int:
         """Move from `data` what the unfinished frame lacks; return the position in `data` where the next frame begins."""

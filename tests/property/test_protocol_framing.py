@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from horolog.protocol.errors import DecodeError, FrameError
+from horolog.protocol.frame_buffers import LARGE_FRAME_BYTES, FrameBuffers
 from horolog.protocol.framing import FrameReader, read_request_header
 
 MAX_BYTES = 300
@@ -29,6 +30,33 @@ def test_the_same_frames_come_out_however_they_arrive(stream: tuple[list[bytes],
         out += reader.feed(piece)
         fed += len(piece)
         assert len(reader.pending) == fed - sum(len(frame) + 4 for frame in out)
+    assert out == bodies
+
+
+@given(
+    st.lists(st.sampled_from((1, 300, LARGE_FRAME_BYTES - 1, LARGE_FRAME_BYTES, 150_000)), max_size=6),
+    st.lists(st.tuples(st.booleans(), st.integers(1, 60_000)), min_size=1),
+)
+def test_large_frames_come_out_whichever_way_they_go_in(sizes: list[int], pieces: list[tuple[bool, int]]) -> None:
+    """Fed, or put into the large frame's room; frames that are still looked at keep their bytes."""
+    bodies = [bytes([number + 1]) * size for number, size in enumerate(sizes)]
+    data = b"".join(struct.pack(">i", len(body)) + body for body in bodies)
+    reader = FrameReader(1 << 20, FrameBuffers())
+    out: list[memoryview] = []
+    at = turn = 0
+    while at < len(data):
+        in_place, size = pieces[turn % len(pieces)]
+        turn += 1
+        if in_place and reader.large is not None:
+            room = reader.large.room
+            piece = data[at : at + min(size, len(room))]
+            room[: len(piece)] = piece
+            out += reader.filled(len(piece))
+        else:
+            piece = data[at : at + size]
+            out += reader.feed(piece)
+        at += len(piece)
+        assert reader.arrived_bytes == at - sum(len(frame) + 4 for frame in out)
     assert out == bodies
 
 

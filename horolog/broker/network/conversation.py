@@ -126,6 +126,10 @@ class Carrier(Protocol):
         """The carrier calls `mute(0)` after `seconds`."""
         ...
 
+    def large_request_begun(self) -> None:
+        """The carrier may receive the rest into `room`; called again while more of the request is to come."""
+        ...
+
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class Onlooker:
@@ -143,6 +147,9 @@ class Onlooker:
         pass
 
     def muted(self, seconds: float) -> None:
+        pass
+
+    def large_request_begun(self) -> None:
         pass
 
 
@@ -201,7 +208,7 @@ class Conversation:
         self._memory = limits.memory
         self._requests = limits.memory.requests
         self._monotonic = monotonic
-        self._reader = FrameReader(limits.max_request_bytes)
+        self._reader = FrameReader(limits.max_request_bytes, limits.memory.buffers)
         self._backlog: deque[memoryview] | None = None
         self._output: list[Part] = []
         self._in_turns: RequestContext | None = None  # a long request: later ones wait until it is served
@@ -259,13 +266,31 @@ class Conversation:
             self._take(error.frames)
             self.close(str(error))
             return
-        pending = self._reader.pending
-        if pending or self.unfinished_bytes:
-            self._count_unfinished(len(pending), is_new=bool(frames))
+        self._arrived(frames)
+
+    def room(self) -> memoryview | None:
+        """Where the next bytes go if a large request is under way, to be followed by `filled`; otherwise they go to `receive`."""
+        large = self._reader.large
+        return None if large is None or self.closing else large.room
+
+    def filled(self, count: int) -> None:
+        """Take bytes that were received into `room`."""
+        if not self.closing:
+            self.is_active = True
+            self._arrived(self._reader.filled(count))
+
+    def _arrived(self, frames: list[memoryview]) -> None:
+        """Serve the requests that are complete, and account for one that is not."""
+        reader = self._reader
+        if reader.pending or reader.large is not None or self.unfinished_bytes:
+            self._count_unfinished(reader.held_bytes, is_new=bool(frames))
         if frames:
             self._take(frames)
-        if pending and len(pending) > self._max_unfinished_bytes:
-            self.close(f"more than {self._max_unfinished_bytes} bytes of a request before the handshake is over")
+        if reader.pending or reader.large is not None:
+            if reader.arrived_bytes > self._max_unfinished_bytes:
+                self.close(f"more than {self._max_unfinished_bytes} bytes of a request before the handshake is over")
+            elif reader.large is not None:
+                self.carrier.large_request_begun()
 
     def take_output(self) -> list[Part]:
         """The output to send next; it is handed out once."""

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from horolog.broker.network.dispatch import Dispatcher
     from horolog.broker.network.limits import ConnectionLimits
     from horolog.broker.security.tls_wire import TlsDoor
+    from horolog.protocol.frame_buffers import FrameBuffers
 
 SWEEPS_PER_LIMIT = 10
 LEAST_SWEEP_S = 0.05
@@ -66,6 +67,10 @@ class Listener:
 
     def __repr__(self) -> str:
         return f"<Listener {self.name} {self.host}:{self.port}, {len(self._connections)} connections>"
+
+    @property
+    def frame_buffers(self) -> FrameBuffers:
+        return self._limits.memory.buffers
 
     @property
     def connection_count(self) -> int:

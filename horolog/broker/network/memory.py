@@ -17,6 +17,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol
 
+from horolog.protocol.frame_buffers import FrameBuffers
+
 SHARE_LEFT = 0.75
 """Connections are closed until this share of the bound is in use, so that it is not reached again at once."""
 
@@ -152,14 +154,15 @@ def _cut_largest(sizes: dict[Holder, int], surplus_bytes: int, reason: str, forg
 
 
 class PeerMemory:
-    """The three of them, shared by all connections of a broker."""
+    """The three of them, and the buffers of large requests, shared by all connections of a broker."""
 
-    __slots__ = ("answers", "requests", "unfinished")
+    __slots__ = ("answers", "buffers", "requests", "unfinished")
 
     def __init__(self, requests_bytes: float, unfinished_bytes: int, answers_bytes: int) -> None:
         self.requests = RequestMemory(requests_bytes)
         self.unfinished = UnfinishedRequests(unfinished_bytes)
         self.answers = AnswerMemory(answers_bytes)
+        self.buffers = FrameBuffers()
 
     def __repr__(self) -> str:
         return f"<PeerMemory {self.requests!r} {self.unfinished!r} {self.answers!r}>"

@@ -43,6 +43,7 @@ class SocketTransport(asyncio.Protocol):
         "_is_parting",
         "_is_slow",
         "_listener",
+        "_receives_large",
         "_unmute",
         "_waiting",
         "_wire",
@@ -55,6 +56,7 @@ class SocketTransport(asyncio.Protocol):
         self._descriptor = -1
         self._is_parting = False
         self._is_slow = False
+        self._receives_large = False
         self._waiting: WaitingParts | None = None
         self._unmute: asyncio.TimerHandle | None = None
         self.conversation = conversation
@@ -234,6 +236,14 @@ class SocketTransport(asyncio.Protocol):
             before.cancel()
         self._unmute = timer
 
+    def large_request_begun(self) -> None:
+        """From now on, this peer's large requests are received where they stay. Small ones cost a little more then."""
+        wire = self._wire
+        if wire is None or self._descriptor < 0 or self._receives_large:
+            return
+        self._receives_large = True
+        wire.set_protocol(LargeReceiver(self, self._listener.frame_buffers.scratch))
+
     def hurry(self, seconds: float) -> None:
         """Shorten the time until the peer is read from again."""
         unmute = self._unmute
@@ -277,6 +287,39 @@ class SocketTransport(asyncio.Protocol):
             wire.close()
             if self._is_slow:
                 asyncio.get_running_loop().call_later(CLOSE_GRACE_S, wire.abort)
+
+
+class LargeReceiver(asyncio.BufferedProtocol):
+    """Takes the place of a `SocketTransport` at the event loop: the socket's bytes go straight into a large request's buffer."""
+
+    __slots__ = ("_conversation", "_inner", "_is_in_place", "_scratch")
+
+    def __init__(self, inner: SocketTransport, scratch: memoryview) -> None:
+        """`scratch` takes what is not known to belong to a large request; it may be shared, for each call empties it."""
+        self._inner = inner
+        self._conversation = inner.conversation
+        self._scratch = scratch
+        self._is_in_place = False
+
+    def get_buffer(self, sizehint: int) -> memoryview:  # noqa: ARG002 - a frame's buffer has the size of the frame
+        room = self._conversation.room()
+        self._is_in_place = room is not None
+        return self._scratch if room is None else room
+
+    def buffer_updated(self, nbytes: int) -> None:
+        if self._is_in_place:
+            self._conversation.filled(nbytes)
+        else:
+            self._conversation.receive(bytes(self._scratch[:nbytes]))
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._inner.connection_lost(exc)
+
+    def pause_writing(self) -> None:
+        self._inner.pause_writing()
+
+    def resume_writing(self) -> None:
+        self._inner.resume_writing()
 
 
 def _end_output(wire: asyncio.Transport) -> None:

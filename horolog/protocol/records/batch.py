@@ -113,7 +113,7 @@ def crc_matches(data: Buffer, position: int, size_bytes: int) -> bool:
     return bool(crc32c(memoryview(data)[position + ATTRIBUTES_AT : position + size_bytes]) == crc)
 
 
-def write_crc(batch: bytearray) -> None:
+def write_crc(batch: bytearray | memoryview) -> None:
     """Set the crc of the one batch in `batch` after something that it covers has changed."""
     with memoryview(batch) as view:
         CRC.pack_into(batch, CRC_AT, crc32c(view[ATTRIBUTES_AT:]))

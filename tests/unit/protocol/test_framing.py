@@ -8,6 +8,7 @@ import pytest
 from horolog.protocol.apis import API, ApiKey
 from horolog.protocol.compile import encode
 from horolog.protocol.errors import DecodeError, FrameError
+from horolog.protocol.frame_buffers import LARGE_FRAME_BYTES, FrameBuffers
 from horolog.protocol.framing import FrameReader, RequestHeader, encode_response, read_request_header
 from horolog.protocol.messages.headers import RequestHeader as HeaderMessage
 from horolog.protocol.messages.headers import ResponseHeader
@@ -174,3 +175,42 @@ def test_responses_are_framed_behind_their_header(header_version: int, parts: li
     body = encode(ResponseHeader(correlation_id=77), header_version) + b"".join(parts)
     assert b"".join(buffers) == framed(body)
     assert all(any(buffer is part for buffer in buffers) for part in parts if len(part) > 65536)
+
+
+@pytest.mark.parametrize("step", [4095, 4096, 16_384, 40_000])
+def test_a_large_frame_gets_a_buffer_of_its_own(step: int) -> None:
+    large, small = b"large" * LARGE_FRAME_BYTES, b"small"
+    data = framed(small, large, large, small)
+    reader = FrameReader(MAX_BYTES, FrameBuffers())
+    seen = []
+    for at in range(0, len(data), step):
+        for frame in reader.feed(data[at : at + step]):
+            seen.append(bytes(frame))
+            assert frame.readonly is (frame == small or frame.obj is data)
+    assert seen == [small, large, large, small]
+    assert reader.held_bytes == reader.arrived_bytes == 0
+
+
+def test_a_large_frame_may_be_received_in_place() -> None:
+    data = framed(b"z" * LARGE_FRAME_BYTES)
+    reader = FrameReader(MAX_BYTES, FrameBuffers())
+    reader.feed(data[:1000])
+    assert reader.large is not None
+    assert (reader.arrived_bytes, reader.held_bytes) == (1000, 32_000)
+    frames = []
+    at = 1000
+    while reader.large is not None:
+        room = reader.large.room
+        count = min(len(room), 9_000)
+        room[:count] = data[at : at + count]
+        at += count
+        frames += reader.filled(count)
+    assert frames == [b"z" * LARGE_FRAME_BYTES]
+    assert at == len(data)
+    assert reader.feed(framed(b"next")) == [b"next"]
+
+
+def test_a_large_frame_that_was_only_claimed_takes_little_memory() -> None:
+    reader = FrameReader(1 << 30, FrameBuffers())
+    reader.feed(struct.pack(">i", 1 << 30) + b"abc")
+    assert reader.held_bytes < 10_000

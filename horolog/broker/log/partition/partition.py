@@ -44,6 +44,8 @@ from horolog.protocol.records.record import MAX_INT64
 log = logging.getLogger(__name__)
 
 NO_APPEND_TIME: Final = -1
+WRITE_AT_BYTES: Final = 256 * 1024
+"""Queued appends of this size do not wait for the end of the tick."""
 _new_tuple: Final = tuple.__new__  # a third of the cost of a named tuple's own constructor
 
 
@@ -210,6 +212,15 @@ class Partition:
             completed = self.producers.update(batch, now_ms)
             if completed is not None and completed.aborted:
                 self.aborted.waiting.append(completed.index_entry())
+        if active.end_bytes - active.size_bytes >= WRITE_AT_BYTES:
+            self._write_early()
+
+    def _write_early(self) -> None:
+        """Write while the bytes are still in the processor's cache. A failure is raised by the next `flush`."""
+        try:
+            self._write()
+        except StorageFault as fault:
+            self._failed = fault
 
     def check_takes_appends(self) -> None:
         """Raises StorageFault if nothing can be appended now."""

@@ -5,7 +5,8 @@ which `validate_set` checks as 0.10 does; newer ones carry one v2 batch, which `
 magic byte decides a message's format, not the version of the request: v1 messages are accepted in Produce v0, and a batch
 in Produce v2.
 
-What goes out never refers to the network's buffer: the bytes were copied once, and corrected where they lie.
+What goes out never refers to bytes that the caller keeps: they were copied once, and corrected where they lie. A writable view is the
+exception: its bytes are handed over.
 """
 
 from typing import Final

@@ -3,6 +3,8 @@
 Base offset and leader epoch are set in place; the crc does not cover them. It is recomputed only when something that it
 covers is corrected: the max timestamp, which is what the records say, or the timestamp type. Compressed records are opened
 once to be checked and stored as they came, unless the topic asks for another codec or the producer numbered them wrongly.
+
+Records in a writable view are handed over: they are corrected where they lie and stored from there. Others are copied first.
 """
 
 from collections.abc import Sequence
@@ -91,8 +93,8 @@ def check_batch(
         or crc32c(view[ATTRIBUTES_AT:]) != crc
     ):
         _check_header(BatchHeader(*fields), view, config, zstd_is_known=zstd_is_known)
-    batch = bytearray(view)
-    content: bytes | bytearray = batch
+    batch: bytearray | memoryview = bytearray(view) if view.readonly or not isinstance(records, memoryview) else view
+    content: Buffer = batch
     try:
         if attributes & CODEC_MASK:
             content = decompress(codec_of(attributes, _MAGIC), view[HEADER_BYTES:])
@@ -100,7 +102,7 @@ def check_batch(
             scan = scan_records(content, 0, count)
         else:
             check_count(count, size_bytes - HEADER_BYTES)
-            scan = scan_records(batch, HEADER_BYTES, count)
+            scan = scan_records(bytes(batch), HEADER_BYTES, count)
     except DecodeError as error:
         raise refuse_bytes(error, ErrorCode.INVALID_RECORD) from error
     if config.log_append_time:
@@ -132,12 +134,12 @@ def check_batch(
     return _stored(batch, next_offset, count, highest, append_time, producer)
 
 
-def _payload(batch: bytearray, content: bytes | bytearray) -> bytes:
+def _payload(batch: bytearray | memoryview, content: Buffer) -> bytes:
     return bytes(batch[HEADER_BYTES:]) if content is batch else bytes(content)
 
 
 def _stored(
-    batch: bytearray,
+    batch: bytearray | memoryview,
     first_offset: int,
     count: int,
     max_timestamp: int,
@@ -256,7 +258,9 @@ def _with_own_times(header: BatchHeader) -> BatchHeader:
     return header._replace(attributes=header.attributes & ~TIMESTAMP_TYPE_BIT)
 
 
-def _store_changed(batch: bytearray, payload: bytes, header: BatchHeader, scan: Scan, config: TopicConfig) -> Validated:
+def _store_changed(
+    batch: bytearray | memoryview, payload: bytes, header: BatchHeader, scan: Scan, config: TopicConfig
+) -> Validated:
     """Store the batch with other bytes than it arrived with: another codec or format, or corrected offsets.
 
     Offsets out of order are refused in compressed batches, and kept in plain ones where nothing else makes it necessary to write

@@ -74,6 +74,79 @@ def test_the_largest_frame_that_is_allowed_is_served() -> None:
     assert len(service.seen[0]) == 1000
 
 
+# -- large requests
+
+
+LARGE = b"large" * 20_000
+
+
+class Receiver(Peer):
+    """Receives large requests in place."""
+
+    def __init__(self, conversation: Conversation) -> None:
+        super().__init__(conversation)
+        self.begun = 0
+
+    def large_request_begun(self) -> None:
+        self.begun += 1
+
+    def receive(self, data: bytes, step: int) -> None:
+        at = 0
+        while at < len(data) and not self.conversation.closing:
+            room = self.conversation.room()
+            count = min(step, len(data) - at)
+            if room is None:
+                self.conversation.receive(data[at : at + count])
+            else:
+                count = min(count, len(room))
+                room[:count] = data[at : at + count]
+                self.conversation.filled(count)
+            at += count
+
+
+def test_a_large_request_is_received_in_place() -> None:
+    shared = limits()
+    conversation, service = talk(shared)
+    peer = Receiver(conversation)
+    assert conversation.room() is None
+    peer.receive(framed(b"a", LARGE)[:3000], 3000)
+    assert peer.begun == 1
+    assert conversation.room() is not None
+    assert shared.memory.unfinished.total_bytes == conversation.unfinished_bytes >= 3000
+    peer.receive(framed(b"a", LARGE)[3000:] + framed(b"b"), 7000)
+    assert service.seen == [b"a", LARGE, b"b"]
+    assert peer.answers == service.seen
+    assert shared.memory.unfinished.total_bytes == 0
+
+
+def test_a_large_request_need_not_be_received_in_place() -> None:
+    conversation, service = talk()
+    data = framed(b"a", LARGE, b"b")
+    for at in range(0, len(data), 7000):
+        conversation.receive(data[at : at + 7000])
+    assert service.seen == [b"a", LARGE, b"b"]
+
+
+def test_a_large_request_of_a_closed_conversation_is_dropped() -> None:
+    conversation, service = talk()
+    peer = Receiver(conversation)
+    peer.receive(framed(LARGE)[:-1], 50_000)
+    conversation.close()
+    assert conversation.room() is None
+    conversation.filled(1)
+    assert service.seen == []
+
+
+def test_a_large_request_before_the_handshake_is_over_is_measured_by_what_has_arrived() -> None:
+    password = Password()
+    conversation, _ = talk(handshake=password)
+    peer = Receiver(conversation)
+    peer.receive(framed(LARGE)[: password.max_unfinished_bytes], 50)
+    assert not conversation.closing
+    peer.receive(b"z", 1)
+    assert conversation.closing
+
+
 # -- answers in order
 
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import socket
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+import uvloop
 
 from horolog.base.clock import ManualClock
 from horolog.broker.base.principal import Principal
@@ -90,6 +91,29 @@ async def test_a_peer_is_answered_and_counted_until_it_leaves() -> None:
         writer.close()
         await until(lambda: not place.listener.connection_count)
         assert place.limits.admission.count == 0
+
+
+@pytest.mark.parametrize("factory", [asyncio.new_event_loop, uvloop.new_event_loop])
+def test_large_requests_between_small_ones_are_served_in_their_order(
+    factory: Callable[[], asyncio.AbstractEventLoop],
+) -> None:
+    bodies = [b"a" * 300_000, b"b", b"c" * 40_000, b"d" * 20_000, b"i" * 1_000_000, b"f" * 300_000, b"g"]
+
+    async def talk() -> None:
+        async with opened() as place:
+            reader, writer = await place.connect()
+            writer.write(framed(*bodies))
+            async with asyncio.timeout(SOON_S):
+                assert await reader.readexactly(sum(map(len, bodies))) == b"".join(bodies)
+            assert place.service.seen == bodies
+            writer.write(framed(b"h" * 100_000)[:50_000])
+            await until(lambda: place.limits.memory.unfinished.total_bytes > 0)
+            writer.close()
+            await until(lambda: not place.listener.connection_count)
+            assert place.limits.memory.unfinished.total_bytes == 0
+
+    with asyncio.Runner(loop_factory=factory) as runner:
+        runner.run(talk())
 
 
 class Password:

@@ -15,6 +15,7 @@ from horolog.broker.network.limits import ConnectionLimits
 from horolog.broker.network.memory import SHARES
 from horolog.broker.network.transport import SocketTransport
 from horolog.broker.network.unanswered import WRITE_HIGH_WATER_BYTES
+from horolog.protocol.frame_buffers import FrameBuffers
 from tests.support.conversations import PRODUCE, Service, context_of, finish, framed, limits
 from tests.support.memory_broker import still
 from tests.support.waiting import until
@@ -30,9 +31,11 @@ class FakeTransport:
         self.aborted = False
         self.ended = False
         self.untaken_bytes = 0
+        self.socket: Any = None
+        self.receivers: list[Any] = []
 
     def get_extra_info(self, name: str) -> Any:
-        return ("127.0.0.1", 4711) if name == "peername" else None
+        return ("127.0.0.1", 4711) if name == "peername" else self.socket
 
     def write_eof(self) -> None:
         self.ended = True
@@ -40,6 +43,9 @@ class FakeTransport:
     def writelines(self, parts: list[bytes]) -> None:
         assert not self.ended, "asyncio refuses to write behind the end"
         self.written += map(bytes, parts)
+
+    def set_protocol(self, protocol: asyncio.BaseProtocol) -> None:
+        self.receivers.append(protocol)
 
     def set_write_buffer_limits(self, high: int) -> None:
         assert high > 0
@@ -64,10 +70,19 @@ class FakeTransport:
         return self.untaken_bytes
 
 
+class FakeSocket:
+    def fileno(self) -> int:
+        return 3
+
+
 class FakeListener:
     def __init__(self, refusal: str | None = None) -> None:
         self.refusal = refusal
         self.forgotten = 0
+        self.frame_buffers = FrameBuffers()
+
+    def tune(self, connected: FakeSocket) -> None:
+        """As it is."""
 
     def admit(self, connection: SocketTransport) -> str | None:
         return self.refusal
@@ -94,8 +109,9 @@ def carry(
     shared: ConnectionLimits,
     refusal: str | None = None,
     monotonic: Callable[[], float] = still,
+    transport: FakeTransport | None = None,
 ) -> tuple[SocketTransport, FakeTransport]:
-    transport = FakeTransport()
+    transport = transport or FakeTransport()
     conversation = Conversation(dispatcher.serve, shared, monotonic, listener="PLAINTEXT")
     connection = SocketTransport(FakeListener(refusal), conversation)  # type: ignore[arg-type]
     connection.connection_made(transport)  # type: ignore[arg-type]
@@ -433,3 +449,53 @@ async def test_time_that_passes_at_once_shortens_the_wait_of_a_muted_peer() -> N
     await asyncio.sleep(0.01)
     assert transport.reading
     assert not connection.conversation.is_muted
+
+
+# -- large requests
+
+
+def test_a_large_request_is_received_in_place_from_its_second_part_on() -> None:
+    service, wire = Service(), FakeTransport()
+    wire.socket = FakeSocket()
+    connection, _ = carry(service, limits(), transport=wire)
+    data = framed(b"l" * 100_000, b"m" * 100_000, b"s")
+    connection.data_received(data[:20_000])
+    (receiver,) = wire.receivers
+    at = 20_000
+    while at < len(data):
+        room = receiver.get_buffer(-1)
+        piece = data[at : at + len(room)]
+        room[: len(piece)] = piece
+        receiver.buffer_updated(len(piece))
+        at += len(piece)
+    assert service.seen == wire.written == [b"l" * 100_000, b"m" * 100_000, b"s"]
+    assert wire.receivers == [receiver], "one for as long as the connection lasts"
+
+
+def test_what_receives_large_requests_passes_on_everything_else() -> None:
+    service, wire = Service(), FakeTransport()
+    wire.socket = FakeSocket()
+    listener = FakeListener()
+    conversation = Conversation(service.serve, limits(), still, listener="PLAINTEXT")
+    connection = SocketTransport(listener, conversation)  # type: ignore[arg-type]
+    connection.connection_made(wire)  # type: ignore[arg-type]
+    connection.large_request_begun()
+    (receiver,) = wire.receivers
+    wire.untaken_bytes = WRITE_HIGH_WATER_BYTES + 1
+    receiver.pause_writing()
+    assert not wire.reading
+    receiver.resume_writing()
+    assert wire.reading
+    receiver.connection_lost(None)
+    assert listener.forgotten == 1
+    connection.large_request_begun()
+    assert len(wire.receivers) == 1
+
+
+def test_over_tls_a_large_request_comes_as_any_other() -> None:
+    connection, wire, service = connect()
+    data = framed(b"l" * 100_000)
+    for at in range(0, len(data), 16_384):
+        connection.data_received(data[at : at + 16_384])
+    assert wire.receivers == []
+    assert service.seen == [b"l" * 100_000]

@@ -17,6 +17,7 @@ from horolog.broker.log.partition import (
     lookups,
     rewrite,
 )
+from horolog.broker.log.partition import partition as partition_module
 from horolog.broker.log.recovery import Circumstances, PartitionFolder, open_log
 from horolog.broker.log.segments import Allowance, LogReader
 from horolog.broker.log.storage import StorageFault
@@ -241,6 +242,32 @@ def test_a_roll_that_fails_leaves_the_log_as_it_was(model, operation):
     model.flush()
     assert bases(model) == [0, count]
     assert read_all(model.partition)[:count] == before
+
+
+def test_much_that_is_queued_is_written_before_the_flush(model, monkeypatch):
+    monkeypatch.setattr(partition_module, "WRITE_AT_BYTES", 250)
+    append(model)
+    assert model.partition.written_end == 0
+    append(model, size=100)
+    assert model.partition.written_end == 2
+    append(model)
+    model.flush()
+    assert model.partition.written_end == model.partition.high_watermark == 3
+
+
+def test_an_early_write_that_fails_fails_the_flush(model, monkeypatch):
+    monkeypatch.setattr(partition_module, "WRITE_AT_BYTES", 250)
+    append(model)
+    model.storage.fail("write", ".log")
+    append(model, size=100)
+    with pytest.raises(StorageFault):
+        append(model)
+    with pytest.raises(StorageFault):
+        model.flush()
+    assert model.partition.log_end_offset == 0
+    assert append(model, size=100).base_offset == 0
+    model.flush()
+    assert model.partition.high_watermark == 1
 
 
 def test_a_write_that_fails_inside_an_append_is_told_by_the_flush_too(model):

@@ -174,10 +174,20 @@ class TestOffsetsAndMarks:
         for sent in (plain([1, 2]), wrapped([1, 2]), batched([1, 2])):
             frame = bytearray(sent)
             version = 9 if sent[16] == 2 else 2
-            checked = check(memoryview(frame), NEXT, OPEN, NOW, produce_version=version, leader_epoch=0)
+            checked = check(memoryview(frame).toreadonly(), NEXT, OPEN, NOW, produce_version=version, leader_epoch=0)
             before = bytes(checked.data)
             frame[:] = bytes(len(frame))
             assert bytes(checked.data) == before
+
+    @pytest.mark.parametrize("config", [OPEN, replace(OPEN, log_append_time=True), replace(OPEN, compression="lz4")])
+    def test_a_batch_in_a_writable_view_is_stored_as_one_that_is_copied(self, config):
+        for sent in (batched([1, 2]), batched(list(range(100)))):
+            frame = bytearray(sent)
+            copied = check(sent, NEXT, config, NOW, produce_version=9, leader_epoch=3)
+            handed_over = check(memoryview(frame), NEXT, config, NOW, produce_version=9, leader_epoch=3)
+            assert bytes(handed_over.data) == bytes(copied.data)
+            assert handed_over[1:] == copied[1:]
+            assert (bytes(frame) == bytes(copied.data)) is (config.compression != "lz4"), "corrected where it lies"
 
 
 class TestCreateTime:
