@@ -34,7 +34,7 @@ class FrameBuffers:
     def __init__(self) -> None:
         self._kept: list[bytearray] = []
         self.scratch = memoryview(bytearray(SCRATCH_BYTES))
-        """For bytes whose frame is not known yet; whoever reads into it copies them at once."""
+        """For bytes whose frame is not known yet; a reader copies them at once."""
 
     def __repr__(self) -> str:
         return f"<FrameBuffers: {len(self._kept)} kept, {self.kept_bytes} bytes>"

@@ -295,7 +295,7 @@ class LargeReceiver(asyncio.BufferedProtocol):
     __slots__ = ("_conversation", "_inner", "_is_in_place", "_scratch")
 
     def __init__(self, inner: SocketTransport, scratch: memoryview) -> None:
-        """`scratch` takes what is not known to belong to a large request; it may be shared, for each call empties it."""
+        """`scratch` takes bytes that may belong to any request; it may be shared, for each call empties it."""
         self._inner = inner
         self._conversation = inner.conversation
         self._scratch = scratch
