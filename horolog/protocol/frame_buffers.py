@@ -71,9 +71,9 @@ def _has_no_views(buffer: bytearray) -> bool:
 
 
 class LargeFrame:
-    """One frame that is not complete yet. Fill `room` from its start, and call `advance`."""
+    """One frame that is not complete yet. Fill `room` from its start, and call `advance`, until `whole` is the frame, size included."""
 
-    __slots__ = ("_buffer", "_buffers", "_wanted_bytes", "arrived_bytes", "room")
+    __slots__ = ("_buffer", "_buffers", "_wanted_bytes", "arrived_bytes", "room", "whole")
 
     def __init__(self, buffers: FrameBuffers, start: Buffer, wanted_bytes: int) -> None:
         """`start` is what has arrived of the `wanted_bytes`."""
@@ -82,6 +82,7 @@ class LargeFrame:
         self.arrived_bytes = len(start)
         self._buffer = self._room_for(start)
         self.room = self._rest()
+        self.whole: memoryview | None = None
 
     def __repr__(self) -> str:
         return f"<LargeFrame: {self.arrived_bytes} of {self._wanted_bytes} bytes, {self.held_bytes} held>"
@@ -90,17 +91,15 @@ class LargeFrame:
     def held_bytes(self) -> int:
         return len(self._buffer)
 
-    def advance(self, count: int) -> memoryview | None:
-        """Account for bytes that were put into `room`; returns the frame, size included, once it is complete."""
+    def advance(self, count: int) -> None:
+        """Account for bytes that were put into `room`."""
         self.arrived_bytes += count
         if self.arrived_bytes == self._wanted_bytes:
-            frame = memoryview(self._buffer)[: self._wanted_bytes]
+            self.whole = memoryview(self._buffer)[: self._wanted_bytes]
             self._buffers.give(self._buffer)
-            return frame
-        if count == len(self.room):
+        elif count == len(self.room):
             self._buffer = self._room_for(self._buffer)
         self.room = self._rest()
-        return None
 
     def _room_for(self, start: Buffer) -> bytearray:
         """A buffer with these bytes at its start, and room for as much more as they justify."""

@@ -50,8 +50,8 @@ _pack_flexible_head: Final = layout("iix").pack
 class FrameReader:
     """Cuts what arrives into frames; whole frames are views of what was fed, only a split frame is copied.
 
-    With `buffers`, a large frame that is split goes to a buffer of its own (`large`), and the frame that comes out is the caller's to
-    write to: its view is not read-only.
+    With `buffers`, a large frame that is split goes to a buffer of its own. The caller may put its bytes there (`large`) and feed
+    nothing. The frame that comes out is the caller's to write to: its view is not read-only.
     """
 
     __slots__ = ("_buffers", "_wanted_bytes", "large", "max_size_bytes", "pending")
@@ -109,26 +109,20 @@ class FrameReader:
         """What has arrived of an unfinished frame."""
         return len(self.pending) if self.large is None else self.large.arrived_bytes
 
-    def filled(self, count: int) -> list[memoryview]:
-        """Account for bytes of the large frame that the caller put into `large.room`; the frame, once it is whole."""
-        large = self.large
-        assert large is not None
-        frame = large.advance(count)
-        if frame is None:
-            return []
-        self.large = None
-        return [frame[SIZE_BYTES:]]
-
     def _complete_large(self, data: bytes, frames: list[memoryview]) -> int:
         """Move from `data` what the large frame lacks; return the position in `data` where the next frame begins."""
-        view = memoryview(data)
+        large = self.large
+        assert large is not None
         position = 0
-        while position < len(data) and self.large is not None:
-            room = self.large.room
+        while large.whole is None and position < len(data):
+            room = large.room
             count = min(len(room), len(data) - position)
-            room[:count] = view[position : position + count]
+            room[:count] = memoryview(data)[position : position + count]
+            large.advance(count)
             position += count
-            frames += self.filled(count)
+        if large.whole is not None:
+            frames.append(large.whole[SIZE_BYTES:])
+            self.large = None
         return position
 
     def _complete_pending(self, data: bytes, frames: list[memoryview]) -> int:

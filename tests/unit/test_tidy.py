@@ -232,6 +232,8 @@ LONE = {
     "pipeline/reading/stream.py: getDefaultReadLimit": "Spark calls it",
     "pipeline/reading/stream.py: prepareForTriggerAvailableNow": "Spark calls it",
     "pipeline/reading/stream.py: reportLatestOffset": "Spark calls it",
+    "broker/network/transport.py: get_buffer": "the event loop calls it",
+    "broker/network/transport.py: buffer_updated": "the event loop calls it",
     "base/acl_types.py: _missing_": "Python calls it for a number without a word",
     "protocol/apis.py: request_header_version": "tests and benchmarks write headers as clients do",
     "protocol/messages/headers.py: ResponseHeader": "the declaration beside the faster reader that serves",

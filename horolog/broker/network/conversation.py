@@ -126,10 +126,6 @@ class Carrier(Protocol):
         """The carrier calls `mute(0)` after `seconds`."""
         ...
 
-    def large_request_begun(self) -> None:
-        """The carrier may receive the rest into `room`; called again while more of the request is to come."""
-        ...
-
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class Onlooker:
@@ -147,9 +143,6 @@ class Onlooker:
         pass
 
     def muted(self, seconds: float) -> None:
-        pass
-
-    def large_request_begun(self) -> None:
         pass
 
 
@@ -172,7 +165,6 @@ class Conversation:
         "_output",
         "_paused_at",
         "_put_back_bytes",
-        "_reader",
         "_requests",
         "_serve_frame",
         "_serve_request",
@@ -183,9 +175,11 @@ class Conversation:
         "is_muted",
         "listener",
         "login",
+        "on_large_request",
         "on_lost",
         "peer_host",
         "principal",
+        "reader",
         "state",
         "unanswered",
         "unfinished_bytes",
@@ -208,7 +202,7 @@ class Conversation:
         self._memory = limits.memory
         self._requests = limits.memory.requests
         self._monotonic = monotonic
-        self._reader = FrameReader(limits.max_request_bytes, limits.memory.buffers)
+        self.reader = FrameReader(limits.max_request_bytes, limits.memory.buffers)
         self._backlog: deque[memoryview] | None = None
         self._output: list[Part] = []
         self._in_turns: RequestContext | None = None  # a long request: later ones wait until it is served
@@ -231,6 +225,7 @@ class Conversation:
         self.principal = ANONYMOUS
         self.login: Login | None = None
         self.on_lost: Callable[[], None] | None = None
+        self.on_large_request: Callable[[], None] | None = None  # the carrier may put the rest into `reader.large`
         self._serve_frame = serve
         self._max_unfinished_bytes = UNBOUNDED
         if handshake is not None:
@@ -256,41 +251,30 @@ class Conversation:
     # -- bytes
 
     def receive(self, data: bytes) -> None:
-        """Take received bytes, and serve every complete request as far as the peer may be served."""
+        """Take received bytes, and serve every complete request as far as the peer may be served.
+
+        Those of a large request may lie in `reader.large` already; `data` is empty then.
+        """
         if self.closing:
             return
         self.is_active = True
         try:
-            frames = self._reader.feed(data)
+            frames = self.reader.feed(data)
         except FrameError as error:
             self._take(error.frames)
             self.close(str(error))
             return
-        self._arrived(frames)
-
-    def room(self) -> memoryview | None:
-        """Where the next bytes go if a large request is under way, to be followed by `filled`; otherwise they go to `receive`."""
-        large = self._reader.large
-        return None if large is None or self.closing else large.room
-
-    def filled(self, count: int) -> None:
-        """Take bytes that were received into `room`."""
-        if not self.closing:
-            self.is_active = True
-            self._arrived(self._reader.filled(count))
-
-    def _arrived(self, frames: list[memoryview]) -> None:
-        """Serve the requests that are complete, and account for one that is not."""
-        reader = self._reader
-        if reader.pending or reader.large is not None or self.unfinished_bytes:
+        reader = self.reader
+        is_split = reader.large is not None or bool(reader.pending)
+        if is_split or self.unfinished_bytes:
             self._count_unfinished(reader.held_bytes, is_new=bool(frames))
         if frames:
             self._take(frames)
-        if reader.pending or reader.large is not None:
+        if is_split:
             if reader.arrived_bytes > self._max_unfinished_bytes:
                 self.close(f"more than {self._max_unfinished_bytes} bytes of a request before the handshake is over")
-            elif reader.large is not None:
-                self.carrier.large_request_begun()
+            elif reader.large is not None and self.on_large_request is not None:
+                self.on_large_request()
 
     def take_output(self) -> list[Part]:
         """The output to send next; it is handed out once."""

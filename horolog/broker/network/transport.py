@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, cast
 
 from horolog.broker.log.storage import StorageFault
@@ -20,6 +21,7 @@ from horolog.protocol.primitives import Buffer, Part, Unread
 if TYPE_CHECKING:
     from horolog.broker.network.conversation import Conversation
     from horolog.broker.network.listener import Listener
+    from horolog.protocol.frame_buffers import LargeFrame
 
 SLOW_ABOVE_BYTES = 64 * 1024
 """A peer with more unsent output than this counts as slow."""
@@ -43,7 +45,6 @@ class SocketTransport(asyncio.Protocol):
         "_is_parting",
         "_is_slow",
         "_listener",
-        "_receives_large",
         "_unmute",
         "_waiting",
         "_wire",
@@ -56,7 +57,6 @@ class SocketTransport(asyncio.Protocol):
         self._descriptor = -1
         self._is_parting = False
         self._is_slow = False
-        self._receives_large = False
         self._waiting: WaitingParts | None = None
         self._unmute: asyncio.TimerHandle | None = None
         self.conversation = conversation
@@ -86,6 +86,9 @@ class SocketTransport(asyncio.Protocol):
         if connected is not None:
             self._listener.tune(connected)
             self._descriptor = connected.fileno()
+            self.conversation.on_large_request = partial(
+                _receive_in_place, self, wire, self._listener.frame_buffers.scratch
+            )
 
     def connection_lost(self, error: Exception | None) -> None:  # noqa: ARG002 - however it ended, it has ended
         self._wire = None
@@ -236,14 +239,6 @@ class SocketTransport(asyncio.Protocol):
             before.cancel()
         self._unmute = timer
 
-    def large_request_begun(self) -> None:
-        """From now on, this peer's large requests are received where they stay. Small ones cost a little more then."""
-        wire = self._wire
-        if wire is None or self._descriptor < 0 or self._receives_large:
-            return
-        self._receives_large = True
-        wire.set_protocol(LargeReceiver(self, self._listener.frame_buffers.scratch))
-
     def hurry(self, seconds: float) -> None:
         """Shorten the time until the peer is read from again."""
         unmute = self._unmute
@@ -292,25 +287,25 @@ class SocketTransport(asyncio.Protocol):
 class LargeReceiver(asyncio.BufferedProtocol):
     """Takes the place of a `SocketTransport` at the event loop: the socket's bytes go straight into a large request's buffer."""
 
-    __slots__ = ("_conversation", "_inner", "_is_in_place", "_scratch")
+    __slots__ = ("_conversation", "_inner", "_large", "_scratch")
 
     def __init__(self, inner: SocketTransport, scratch: memoryview) -> None:
         """`scratch` takes bytes that may belong to any request; it may be shared, for each call empties it."""
         self._inner = inner
         self._conversation = inner.conversation
         self._scratch = scratch
-        self._is_in_place = False
+        self._large: LargeFrame | None = None
 
     def get_buffer(self, sizehint: int) -> memoryview:  # noqa: ARG002 - a frame's buffer has the size of the frame
-        room = self._conversation.room()
-        self._is_in_place = room is not None
-        return self._scratch if room is None else room
+        self._large = large = None if self._conversation.closing else self._conversation.reader.large
+        return self._scratch if large is None else large.room
 
     def buffer_updated(self, nbytes: int) -> None:
-        if self._is_in_place:
-            self._conversation.filled(nbytes)
-        else:
+        if self._large is None:
             self._conversation.receive(bytes(self._scratch[:nbytes]))
+        else:
+            self._large.advance(nbytes)
+            self._conversation.receive(b"")
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._inner.connection_lost(exc)
@@ -320,6 +315,12 @@ class LargeReceiver(asyncio.BufferedProtocol):
 
     def resume_writing(self) -> None:
         self._inner.resume_writing()
+
+
+def _receive_in_place(inner: SocketTransport, wire: asyncio.Transport, scratch: memoryview) -> None:
+    """From now on, this peer's large requests are received where they stay. Small ones cost a little more then."""
+    inner.conversation.on_large_request = None
+    wire.set_protocol(LargeReceiver(inner, scratch))
 
 
 def _end_output(wire: asyncio.Transport) -> None:

@@ -12,14 +12,13 @@ from horolog.protocol.frame_buffers import (
 
 def fill(frame: LargeFrame, data: bytes) -> list[memoryview]:
     """Put these bytes into the frame as a socket would, and return it once it is complete."""
-    done, at = [], 0
+    at = 0
     while at < len(data):
         count = min(len(frame.room), len(data) - at)
         frame.room[:count] = data[at : at + count]
         at += count
-        if (whole := frame.advance(count)) is not None:
-            done.append(whole)
-    return done
+        frame.advance(count)
+    return [] if frame.whole is None else [frame.whole]
 
 
 def test_a_frame_is_complete_when_all_its_bytes_have_arrived() -> None:

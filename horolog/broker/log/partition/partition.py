@@ -213,14 +213,10 @@ class Partition:
             if completed is not None and completed.aborted:
                 self.aborted.waiting.append(completed.index_entry())
         if active.end_bytes - active.size_bytes >= WRITE_AT_BYTES:
-            self._write_early()
-
-    def _write_early(self) -> None:
-        """Write while the bytes are still in the processor's cache. A failure is raised by the next `flush`."""
-        try:
-            self._write()
-        except StorageFault as fault:
-            self._failed = fault
+            try:  # while the bytes are still in the processor's cache
+                self._write()
+            except StorageFault as fault:
+                self._failed = fault  # raised by the next `flush`
 
     def check_takes_appends(self) -> None:
         """Raises StorageFault if nothing can be appended now."""

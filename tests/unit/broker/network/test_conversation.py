@@ -80,40 +80,31 @@ def test_the_largest_frame_that_is_allowed_is_served() -> None:
 LARGE = b"large" * 20_000
 
 
-class Receiver(Peer):
-    """Receives large requests in place."""
-
-    def __init__(self, conversation: Conversation) -> None:
-        super().__init__(conversation)
-        self.begun = 0
-
-    def large_request_begun(self) -> None:
-        self.begun += 1
-
-    def receive(self, data: bytes, step: int) -> None:
-        at = 0
-        while at < len(data) and not self.conversation.closing:
-            room = self.conversation.room()
-            count = min(step, len(data) - at)
-            if room is None:
-                self.conversation.receive(data[at : at + count])
-            else:
-                count = min(count, len(room))
-                room[:count] = data[at : at + count]
-                self.conversation.filled(count)
-            at += count
+def receive_in_place(conversation: Conversation, data: bytes, step: int) -> None:
+    at = 0
+    while at < len(data) and not conversation.closing:
+        large = conversation.reader.large
+        count = min(step, len(data) - at)
+        if large is None:
+            conversation.receive(data[at : at + count])
+        else:
+            count = min(count, len(large.room))
+            large.room[:count] = data[at : at + count]
+            large.advance(count)
+            conversation.receive(b"")
+        at += count
 
 
 def test_a_large_request_is_received_in_place() -> None:
     shared = limits()
     conversation, service = talk(shared)
-    peer = Receiver(conversation)
-    assert conversation.room() is None
-    peer.receive(framed(b"a", LARGE)[:3000], 3000)
-    assert peer.begun == 1
-    assert conversation.room() is not None
-    assert shared.memory.unfinished.total_bytes == conversation.unfinished_bytes >= 3000
-    peer.receive(framed(b"a", LARGE)[3000:] + framed(b"b"), 7000)
+    peer = Peer(conversation)
+    begun: list[int] = []
+    conversation.on_large_request = lambda: begun.append(conversation.unfinished_bytes)
+    receive_in_place(conversation, framed(b"a", LARGE)[:3000], 3000)
+    assert begun == [shared.memory.unfinished.total_bytes]
+    assert begun[0] >= 3000
+    receive_in_place(conversation, framed(b"a", LARGE)[3000:] + framed(b"b"), 7000)
     assert service.seen == [b"a", LARGE, b"b"]
     assert peer.answers == service.seen
     assert shared.memory.unfinished.total_bytes == 0
@@ -129,21 +120,20 @@ def test_a_large_request_need_not_be_received_in_place() -> None:
 
 def test_a_large_request_of_a_closed_conversation_is_dropped() -> None:
     conversation, service = talk()
-    peer = Receiver(conversation)
-    peer.receive(framed(LARGE)[:-1], 50_000)
+    receive_in_place(conversation, framed(LARGE)[:-1], 50_000)
+    assert conversation.reader.large is not None
     conversation.close()
-    assert conversation.room() is None
-    conversation.filled(1)
+    conversation.reader.large.advance(1)
+    conversation.receive(b"")
     assert service.seen == []
 
 
 def test_a_large_request_before_the_handshake_is_over_is_measured_by_what_has_arrived() -> None:
     password = Password()
     conversation, _ = talk(handshake=password)
-    peer = Receiver(conversation)
-    peer.receive(framed(LARGE)[: password.max_unfinished_bytes], 50)
+    receive_in_place(conversation, framed(LARGE)[: password.max_unfinished_bytes], 50)
     assert not conversation.closing
-    peer.receive(b"z", 1)
+    receive_in_place(conversation, b"z", 1)
     assert conversation.closing
 
 

@@ -479,7 +479,7 @@ def test_what_receives_large_requests_passes_on_everything_else() -> None:
     conversation = Conversation(service.serve, limits(), still, listener="PLAINTEXT")
     connection = SocketTransport(listener, conversation)  # type: ignore[arg-type]
     connection.connection_made(wire)  # type: ignore[arg-type]
-    connection.large_request_begun()
+    connection.data_received(framed(b"l" * 100_000)[:1000])
     (receiver,) = wire.receivers
     wire.untaken_bytes = WRITE_HIGH_WATER_BYTES + 1
     receiver.pause_writing()
@@ -488,8 +488,18 @@ def test_what_receives_large_requests_passes_on_everything_else() -> None:
     assert wire.reading
     receiver.connection_lost(None)
     assert listener.forgotten == 1
-    connection.large_request_begun()
-    assert len(wire.receivers) == 1
+
+
+def test_once_it_is_closed_a_large_request_is_read_and_dropped() -> None:
+    service, wire = Service(), FakeTransport()
+    wire.socket = FakeSocket()
+    connection, _ = carry(service, limits(), transport=wire)
+    connection.data_received(framed(b"l" * 100_000)[:1000])
+    (receiver,) = wire.receivers
+    connection.conversation.close()
+    assert receiver.get_buffer(-1) is connection._listener.frame_buffers.scratch
+    receiver.buffer_updated(100)
+    assert service.seen == []
 
 
 def test_over_tls_a_large_request_comes_as_any_other() -> None:
