@@ -211,7 +211,10 @@ def _p90(values: list[int]) -> int:
 
 def layouts_of_heads(path: Path) -> Iterator[str]:
     """Numbers and struct formats by which a file knows where the fields of a batch's or message's head lie."""
-    for node in ast.walk(ast.parse(path.read_bytes())):
+    text = path.read_text("utf-8")
+    if not _HEAD_FORMAT.search(text) and not _POSITION_NAME.search(text):
+        return  # to parse them all takes long
+    for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and _HEAD_FORMAT.fullmatch(node.value):
             yield f"{path.relative_to(PROJECT)}:{node.lineno}: {node.value}"
         elif isinstance(node, ast.Assign) and _knows_a_position(node):

@@ -14,6 +14,7 @@ MAX_ARGUMENTS = 10
 
 _DOTTED = re.compile(r"\w+(?:\.\w+)*(?::\w+)?")
 _WORD = re.compile(r"\w+")
+_DEFINED = re.compile(r"\b(?:def|class) (\w+)")
 
 
 class Measured(NamedTuple):
@@ -116,6 +117,8 @@ def lone_definitions(sources: Mapping[Path, str], pages: str) -> Iterator[tuple[
     """Functions, methods and classes whose name occurs only in their definition: no code and no page uses them."""
     counted = Counter(word for text in (*sources.values(), pages) for word in _WORD.findall(text))
     for path, text in sources.items():
+        if not any(counted[name] == 1 for name in _DEFINED.findall(text)):
+            continue  # to parse them all takes long
         for node in ast.walk(ast.parse(text)):
             is_defined = isinstance(node, (*FUNCTIONS, ast.ClassDef)) and not node.name.startswith("__")
             if is_defined and counted[node.name] == 1:  # type: ignore[attr-defined]

@@ -33,9 +33,8 @@ GIVEN_UP = {
 
 def classes(package: str) -> Iterator[tuple[str, Path]]:
     for path in sorted((ROOT / package).rglob("*.py")):
-        for node in ast.parse(path.read_text()).body:
-            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
-                yield node.name, path.relative_to(ROOT)
+        for name in re.findall(r"^class (?!_)(\w+)", path.read_text("utf-8"), re.MULTILINE):
+            yield name, path.relative_to(ROOT)
 
 
 @pytest.mark.parametrize("package", PACKAGES)
@@ -73,6 +72,9 @@ def sentences(text: str) -> Iterator[str]:
 
 
 def vague(text: str) -> list[str]:
+    """The phrases. Most modules have none anywhere, and are not parsed, which takes long."""
+    if not VAGUE.search(text) and not VAGUE.search(re.sub(r"`[^`\n]*`", "", text)):
+        return []
     return [found.group() for one in sentences(text) for found in VAGUE.finditer(one)]
 
 

@@ -1,5 +1,7 @@
 """The reference names what other folders import, with the signature that it has."""
 
+import contextlib
+import io
 import re
 import textwrap
 
@@ -110,8 +112,17 @@ def test_what_others_import_is_shown_and_nothing_else(tree):
 
 
 @pytest.fixture(scope="module")
-def page():
-    return reference.reference()
+def built(tmp_path_factory):
+    """The page of this project's code, which takes seconds, and what the command that builds it prints."""
+    path = tmp_path_factory.mktemp("reference") / "build" / "reference.md"
+    with contextlib.redirect_stdout(io.StringIO()) as output:
+        reference.main(path)
+    return path.read_text("utf-8"), output.getvalue()
+
+
+@pytest.fixture
+def page(built):
+    return built[0]
 
 
 def test_the_consumer_has_what_it_looks_up_by(page):
@@ -128,10 +139,10 @@ def test_every_module_has_its_sentence(page):
     assert re.findall(r"^(#{2,3} .*)\n\n(?![A-Z`])", page, re.MULTILINE) == []
 
 
-def test_the_page_is_built_where_it_is_not_kept(tmp_path, capsys):
-    reference.main(tmp_path / "build" / "reference.md")
-    assert (tmp_path / "build" / "reference.md").read_text("utf-8").startswith("# Reference\n\nWhat each folder")
-    assert "reference.md lists what each folder offers" in capsys.readouterr().out
+def test_the_page_is_built_where_it_is_not_kept(built):
+    page, output = built
+    assert page.startswith("# Reference\n\nWhat each folder")
+    assert "reference.md lists what each folder offers" in output
     ignored = (reference.ROOT / ".gitignore").read_text("utf-8").splitlines()
     assert "build/" in ignored
     assert reference.PAGE.is_relative_to(reference.ROOT / "build")
