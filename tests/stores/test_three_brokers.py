@@ -17,6 +17,9 @@ pytest.importorskip("confluent_kafka")
 import confluent_kafka
 from confluent_kafka.admin import AdminClient, NewTopic
 
+from horolog.broker.prefix.findings import is_fault
+from horolog.broker.prefix.verifying import verify
+from horolog.stores.opening import open_store
 from tests.support.style import PROJECT
 from tests.support.waiting import wait_until
 
@@ -134,3 +137,6 @@ def test_a_broker_that_is_killed_takes_nothing_with_it(tmp_path):
         }
         assert len(set(found.values())) == len(found), "a record is there twice"
     assert [process.returncode for process in cluster.processes.values()] == [0, 0, 0]
+    verified = verify(open_store(f"file://{tmp_path}/store"))
+    assert [one for one in verified.findings if is_fault(one)] == []
+    assert verified.partitions > PARTITIONS

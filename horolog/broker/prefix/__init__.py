@@ -6,6 +6,7 @@ __all__ = [
     "manifest_check",
     "partition_check",
     "prefix_reader",
+    "segment_check",
     "verifying",
     "wal_check",
 ]

@@ -42,6 +42,16 @@ class PrefixReader:
         self._seen(len(data))
         return data
 
+    def get_range(self, name: str, start: int, end: int) -> bytes | None:
+        """The bytes of an object from `start` up to `end`, fewer where it ends; None if it is missing."""
+        try:
+            data = self._store.get_range(name, start, end)
+        except FileNotFoundError:
+            return None
+        if start == 0:
+            self._seen(len(data))
+        return data
+
     def listed(self, folder: str) -> dict[str, int]:
         """The sizes of the objects in a folder by their keys; all objects of the prefix for an empty name."""
         return {one.key: one.size_bytes for one in self._store.list(folder)}

@@ -1,7 +1,7 @@
 """Verifies a prefix: reads all objects that brokers over a store have written there, and reports those that are missing, damaged or left over.
 
 It only reads, and brokers may be running. A fault that a running broker may have caused, for example because it deleted a topic during the
-check, is reported only if it is there in a second reading of the prefix whose journal has not moved.
+check, is reported only if it is there in another reading, during which neither the journal nor a manifest changed.
 """
 
 from __future__ import annotations
@@ -10,14 +10,16 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
 from horolog.broker.bucket.bucket_state import BucketState
-from horolog.broker.bucket.names import LOG, Wal, key
+from horolog.broker.bucket.names import LOG, Wal
 from horolog.broker.bucket.prefix_contents import KINDS, OTHER, Amount, amounts, kind_of
 from horolog.broker.on_record.cluster_file import Place
 from horolog.broker.prefix.findings import Finding, is_fault, left_over
 from horolog.broker.prefix.journal_check import CheckedJournal, check_journal
+from horolog.broker.prefix.manifest_check import FOLDER as MANIFESTS
 from horolog.broker.prefix.manifest_check import check_manifests
 from horolog.broker.prefix.partition_check import check_partition, gaps
 from horolog.broker.prefix.prefix_reader import PrefixReader
+from horolog.broker.prefix.segment_check import check_segments, unnamed
 from horolog.broker.prefix.wal_check import WalUse, check_wal
 from horolog.stores.object_store import ObjectStore, Stored
 
@@ -47,10 +49,16 @@ def verify(store: ObjectStore, at_once: int = AT_ONCE, seen: Callable[[int], Non
     """The report; None if no broker has used the prefix. Raises StoreError."""
     with PrefixReader(store, at_once, seen) as reader:
         for _ in range(ROUNDS):
+            before = _marks_of(reader)
             found = _verify(reader)
-            if found is None or found.is_whole or key(LOG, found.journal_entries + 1) not in reader.listed(LOG):
+            if found is None or found.is_whole or _marks_of(reader) == before:
                 break
     return found
+
+
+def _marks_of(reader: PrefixReader) -> frozenset[str]:
+    """What changes when brokers change the cluster, or make manifests."""
+    return frozenset((*reader.listed(LOG), *reader.listed(MANIFESTS)))
 
 
 def _verify(reader: PrefixReader) -> Verified | None:
@@ -67,10 +75,11 @@ def _verify(reader: PrefixReader) -> Verified | None:
         for index in range(topic.partition_count):
             place = topic.id, index
             newest = manifests.newest.get(place)
-            start = 0 if newest is None else newest.start_offset
+            start = 0 if newest is None else max(newest.start_offset, newest.end_offset)
             found = gaps(place, state.lineages.get(place, ()), extents, start)
             findings += check_partition(f"{topic.name}-{index}", found)
-    findings += _strangers(listed)
+    segments = check_segments(reader, manifests.newest.values())
+    findings += [*segments.findings, *unnamed(listed, segments.names), *_strangers(listed)]
     return Verified(
         journal.cluster_id,
         state.number,

@@ -25,6 +25,16 @@ def test_what_is_read_is_counted(store):
     assert seen == [2]
 
 
+def test_parts_of_an_object(store):
+    seen = []
+    store.create("a/1", b"wxyz")
+    with PrefixReader(store, 1, seen.append) as reader:
+        assert reader.get_range("a/1", 0, 2) == b"wx"
+        assert reader.get_range("a/1", 2, 9) == b"yz"
+        assert reader.get_range("a/2", 0, 2) is None
+    assert seen == [2]
+
+
 def test_numbers_of_a_folder(store):
     store.create(f"a/{7:020}", b"xy")
     store.create("a/others", b"z")

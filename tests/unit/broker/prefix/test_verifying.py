@@ -3,14 +3,17 @@
 import pytest
 
 from horolog.base.clock import ManualClock
+from horolog.broker.bucket.bucket_segment import described
 from horolog.broker.bucket.bucket_state import BucketState
-from horolog.broker.bucket.names import LOG, key
+from horolog.broker.bucket.manifest import Manifest
+from horolog.broker.bucket.names import LOG, SegmentName, key, segments
 from horolog.broker.cluster.cluster_state import TopicsDeleted
+from horolog.broker.log.integrity import Contents
 from horolog.broker.prefix.journal_check import check_journal
 from horolog.broker.prefix.prefix_reader import PrefixReader
 from horolog.broker.prefix.verifying import verify
 from horolog.stores.memory_store import MemoryStore
-from tests.support.prefix_objects import ENDED, LIVES, append, change, new_prefix
+from tests.support.prefix_objects import ENDED, ID, LIVES, NONCE, append, change, new_prefix
 
 
 @pytest.fixture
@@ -41,6 +44,18 @@ def test_lost_records_are_named_by_their_partition(store):
 def test_records_below_the_start_are_not_missed(store):
     change(store, ENDED.merged(b"m%07d%08d" % (0, 2)), None)
     assert ("missing", "t-0") not in shown(verify(store))
+
+
+def test_records_in_segments_are_not_missed_in_logs(store):
+    """The name of a segment is enough to know that its records are no longer in WALs; that it is gone is a finding of its own."""
+    contents = Contents(100, 4, 5, 3, 5, 4)
+    segment = described(segments(ID, 0), SegmentName(1, 0, NONCE), contents, 5)
+    one = Manifest(ID, 0, 2, 1, 2, NONCE, (segment,))
+    store.create(one.key, one.encode())
+    change(store, key(ENDED.folder, 2), None)
+    change(store, ENDED.merged(b"m%07d%08d" % (0, 2)), None)
+    assert ("missing", "t-0") not in shown(verify(store))
+    assert ("missing", segment.meta_key) in shown(verify(store))
 
 
 def test_leftovers_are_no_loss(store):
