@@ -39,7 +39,7 @@ class ClusterMember(NamedTuple):
 
 
 Suspicions = Mapping[int, Mapping[int, int]]
-"""Members that others suspect: by whom, and the number of the entry that says so. What a member says of itself is its answer."""
+"""Members that others suspect, each with the members that suspect it and the numbers of their entries. What a member says of itself is its answer."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """Partitions that a broker is to lead, from the entry that says so until clients are served.
 
 They are loaded at once. If the leader before was fenced, it may not know of it while its lease lasts: until then its successor serves no
-client, so that nobody is shown less than it has been shown.
+client, so that no client sees less than it has seen.
 """
 
 from __future__ import annotations

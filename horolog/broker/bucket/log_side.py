@@ -177,7 +177,7 @@ class BucketLog:
             run(self._remove_objects(place))
 
     async def _remove_objects(self, place: Place) -> None:
-        """The manifests of a deleted topic go at once, so that nobody looks for its segments, which go later."""
+        """The manifests of a deleted topic go at once, so that no reader looks for its segments, which go later."""
         await remove_manifests(self._store, place)
         self.of_bucket.removals.later(one.key for one in await self._store.list(segments(*place)))
 

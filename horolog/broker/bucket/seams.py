@@ -1,6 +1,6 @@
 """How the two halves of a broker over a store use each other: the cluster's, which decides who leads what, and the log's, which ships records.
 
-The cluster's half registers the broker, follows the journal, and tells the log's half which partitions to open, ship and close. The log's
+The cluster's half registers the broker, follows the journal, and has the log's half open, ship and close partitions. The log's
 half writes the WAL of this broker and reads those of others. Both run on the event loop's thread.
 """
 

@@ -70,7 +70,7 @@ class _Number(NamedTuple):
 
 
 class _Events:
-    """What one WAL tells, as long as it is the one that is written."""
+    """The events of one WAL, as long as it is the one that is written."""
 
     def __init__(self, safety: ShippedSafety) -> None:
         self._safety = safety

@@ -1,4 +1,4 @@
-"""Tells what lies under a number of a WAL: data that its broker has shipped, or a fence."""
+"""Looks up which object has a number of a WAL: data that its broker has shipped, or a fence."""
 
 from typing import NamedTuple
 

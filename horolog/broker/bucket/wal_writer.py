@@ -26,7 +26,7 @@ MAX_UNSAFE = 4
 
 
 class WalEvents(Protocol):
-    """What a WAL tells its broker."""
+    """The events of a WAL that its broker handles."""
 
     def safe(self, upto: int) -> None:
         """All numbers below are in the store."""

@@ -1,4 +1,4 @@
-"""Share partitions of the partitions that this broker leads: reads them, and has persisted what becomes of their records.
+"""Share partitions of the partitions that this broker leads: reads them, and has the states of their records persisted.
 
     closed -> opening (its state is read) -> open -> closed (the state says that another leader, or another life of the group, has begun)
 
@@ -200,7 +200,7 @@ class ShareLeader:
             self._timers.stop(share.timer)
             self._wake(share)
 
-    # -- what becomes of records
+    # -- states of records
 
     def acknowledge(
         self,

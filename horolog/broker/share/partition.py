@@ -7,7 +7,7 @@
   acquired.
 - An acknowledgement is a `StateChange`: it holds at once for others, and for good once the caller has `written` it. If it cannot be written
   the caller takes it back with `failed`.
-- A lock that expires frees its records at once: the state that is written then tells a restarted broker how often they were delivered.
+- A lock that expires frees its records at once: the state that is written then has their delivery counts for a restarted broker.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ BECOMES = {
 
 
 class SharePartition:
-    """`start` is the first offset that is not settled, `end` the first that nobody has acquired yet."""
+    """`start` is the first offset that is not settled, `end` the first that no member has acquired yet."""
 
     __slots__ = ("_available_from", "_locks", "complete_count", "end", "runs", "start")
 
