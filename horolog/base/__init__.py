@@ -19,4 +19,5 @@ __all__ = [
     "properties_file",
     "readable",
     "scram_client",
+    "standard_streams",
 ]

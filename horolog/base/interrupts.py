@@ -20,10 +20,14 @@ _is_ours = False
 
 
 def own_process() -> None:
-    """Call this first in a process that runs a command of ours and nothing else."""
+    """Call this first in a process that runs a command of ours and nothing else; it opens missing standard streams, too."""
     global _is_ours  # noqa: PLW0603 - of the process, as signals are
     _is_ours = True
     end_at_once()
+
+    from horolog.base.standard_streams import open_missing
+
+    open_missing()
 
 
 def end_at_once() -> None:
