@@ -8,9 +8,9 @@ manifest changes during the reading, the reading begins again: the WALs may lack
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from horolog.base.clock import Clock
 from horolog.broker.base.answers import Answer, run
@@ -64,6 +64,12 @@ class Around(NamedTuple):
 
 class _Outdated(Exception):
     """The newest manifest of a partition is not the one that its reading began with."""
+
+
+async def _then(steps: Coroutine[Any, Any, None], *actions: Callable[[], None]) -> None:
+    await steps
+    for action in actions:
+        action()
 
 
 class _Pending(NamedTuple):
@@ -124,6 +130,20 @@ class BucketLog:
             if self._looked_count % SEGMENTS_EVERY_LOOKS == 0:
                 self.of_bucket.look()
             self._looked_count += 1
+
+    def merge_rest(self, within_s: float, done: Callable[[None], None]) -> None:
+        """Merge what the next leaders would read in small objects; `done` is called when that is done, or so many seconds later."""
+        if self.merger is None:
+            done(None)
+            return
+        left = [done]
+
+        def finish() -> None:
+            if left:
+                left.pop()(None)
+
+        timer = self._loop.call_later(within_s, finish)
+        run(_then(self.merger.merge_rest(), timer.cancel, finish))
 
     def _is_needed(self, wal: Wal, run: NewRun) -> bool:
         """Whether a leader may still read a run of this WAL: a lineage names it, and no segment has its records."""

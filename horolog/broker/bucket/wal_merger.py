@@ -30,6 +30,8 @@ LEAST_NUMBERS = 16
 """Fewer are not worth an object and a mark, however old they are."""
 AT_ONCE = 2
 """Producers wait for the same store: what runs in the background leaves room for their requests."""
+REST_AT_ONCE = 8
+"""A broker that leaves has others waiting."""
 
 
 class WalMerger:
@@ -79,12 +81,17 @@ class WalMerger:
             self._since_s = self._now()
         is_old = self._now() - self._since_s >= MOST_SECONDS and self.unmerged_count >= LEAST_NUMBERS
         if is_old or self.unmerged_count >= MOST_NUMBERS or self.unmerged_bytes >= MOST_BYTES:
-            self._is_merging = True
-            run(self._merge(self._writer.safe_end, self._writer.safe_bytes))
+            run(self._merge(AT_ONCE))
 
-    async def _merge(self, upto: int, safe_bytes: int) -> None:
-        numbers = range(self._upto, upto)
-        found = await in_parallel([partial(self._runs_of, number) for number in numbers], AT_ONCE)
+    async def merge_rest(self) -> None:
+        """Merge what there is, so that the next leaders read few objects."""
+        if self.unmerged_count >= LEAST_NUMBERS and not (self._is_merging or self._writer.is_fenced):
+            await self._merge(REST_AT_ONCE)
+
+    async def _merge(self, at_once: int) -> None:
+        self._is_merging = True
+        upto, safe_bytes = self._writer.safe_end, self._writer.safe_bytes
+        found = await in_parallel([partial(self._runs_of, number) for number in range(self._upto, upto)], at_once)
         runs = [one for several in found for one in several if self._is_needed(one)]
         self._mark = await merge(self._store, self._writer, self._mark, upto, runs, self._new_nonce())
         self._merged_bytes, self._since_s, self._is_merging = safe_bytes, None, False

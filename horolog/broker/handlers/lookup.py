@@ -44,13 +44,15 @@ def leadership(placement: Placement, topic: Topic, index: int) -> Leadership:
     """The leader of a partition; there is none while its files have failed here, or its broker is away.
 
     A partition that is still being opened here has a leader: librdkafka keeps a partition without one for minutes, and does not ask again.
+    So has one that no broker leads any more, because this one was the last to leave.
     """
     node, epoch = placement.lead(topic.id, index)
     keeper = placement.keeper(topic.id, index) if node == NO_NODE else node
     replicas = [] if keeper == NO_NODE else [keeper]
     here = topic.find(index)
-    if keeper == placement.me and here == ErrorCode.NOT_LEADER_OR_FOLLOWER:
-        return Leadership(ErrorCode.NONE, keeper, placement.recorded_epoch(topic.id, index), replicas, [])
+    if keeper in {placement.me, NO_NODE} and here == ErrorCode.NOT_LEADER_OR_FOLLOWER:
+        epoch = placement.recorded_epoch(topic.id, index)
+        return Leadership(ErrorCode.NONE, placement.me, epoch, [placement.me], [])
     has_failed = not isinstance(here, ErrorCode) and here.condition.fault is not None
     if node == NO_NODE or (node == placement.me and has_failed):
         return Leadership(ErrorCode.LEADER_NOT_AVAILABLE, NO_NODE, epoch, replicas, replicas)

@@ -141,7 +141,8 @@ def create_on_demand(cluster: Cluster, names: Iterable[str], context: RequestCon
             if isinstance(result, ClusterError):
                 refused[new.name] = result.code
 
-    cluster.create_topics(wanted, done)
+    if wanted:  # else each request would wait for its turn among the changes of the cluster, and read the journal
+        cluster.create_topics(wanted, done)
     return refused
 
 

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from horolog.broker.base.answers import run
+from horolog.broker.base.answers import Answer, run
 from horolog.broker.bucket.balance import surplus
 from horolog.broker.bucket.bucket_entries import BrokerRegistered
 from horolog.broker.bucket.bucket_membership import BucketMembership
@@ -69,6 +69,8 @@ log = logging.getLogger(__name__)
 
 BALANCES_EVERY_S = 5.0
 MOVES_AT_ONCE = 50
+MERGES_WITHIN_S = 3.0
+"""How long partitions wait for their move until small objects are merged, which the next leader would read while clients wait."""
 
 
 class StoreUse(NamedTuple):
@@ -252,14 +254,17 @@ class OverStore:
             run(self._give(leads))
 
     async def _give(self, leads: Mapping[Place, Lead]) -> None:
+        await _merged(self._log_side)
         error = await self._handing.give(leads)
         if error is not None:
             log.warning("partitions stay here: %s", error.message)
 
     async def leave(self) -> None:
         """Give all partitions to others; before the broker stops. Without that, as when it is fenced, nothing more becomes safe here."""
-        self._watch.end()
         self._balancing.cancel()
+        if not (self.is_fenced or self._access.fault):
+            await _awaited(partial(_merged, self._log_side))
+        self._watch.end()
         try:
             if not self.is_fenced:
                 await _awaited(self._handing.leave)
@@ -319,6 +324,10 @@ class OverStore:
             done(pong is not None)
 
         PeerLinks(peers, lambda _: wal).ping(wal.node, 0, answered)
+
+
+async def _merged(log_side: BucketLog) -> None:
+    await Answer[None](partial(log_side.merge_rest, MERGES_WITHIN_S))
 
 
 def new_nonce() -> bytes:

@@ -7,7 +7,7 @@ import random
 import pytest
 
 from horolog.base.clock import ManualClock
-from horolog.broker.base.answers import run
+from horolog.broker.base.answers import Answer, run
 from horolog.broker.bucket import wal_fencing, wal_object
 from horolog.broker.bucket.block_files import FOLDER
 from horolog.broker.bucket.covered import NOTHING, Covered
@@ -103,6 +103,34 @@ def test_partitions_of_one_tick_read_a_wal_once(store, side):
     assert [one.high_watermark for one in side.opened] == [1, 1]
     assert [one.leader_epoch for one in side.opened] == [1, 1]
     assert store.asked == [key(ONE.folder, 0)]
+
+
+def test_the_rest_is_merged_before_partitions_move_unless_that_takes_too_long(side, monkeypatch):
+    done = []
+    side.log.merge_rest(3.0, done.append)
+    assert done == [None], "there is no WAL yet"
+    side.log.begin(TWO)
+    side.log.merge_rest(3.0, done.append)
+    assert done == [None] * 2
+
+    class Slow:
+        def look(self): ...
+
+        async def merge_rest(self):
+            await Answer(waiting.append)
+
+    waiting = []
+    side.log.merger = Slow()
+    side.log.merge_rest(3.0, done.append)
+    assert done == [None] * 2
+    side.loop.advance(3.0)
+    assert done == [None] * 3
+    waiting.pop()(None)
+    assert done == [None] * 3
+    side.log.merge_rest(3.0, done.append)
+    waiting.pop()(None)
+    side.loop.advance(3.0)
+    assert done == [None] * 4
 
 
 def test_what_an_opened_partition_takes_is_shipped_in_its_epoch(store, side):

@@ -3,7 +3,7 @@
 from horolog.broker.base.answers import run
 from horolog.broker.cluster.cluster_state import Lead
 from horolog.broker.cluster.new_topics import NewPartitions, NewTopic
-from horolog.broker.cluster.placement import Placement
+from horolog.broker.cluster.placement import NO_NODE, Placement
 from horolog.broker.handlers.lookup import Leadership, leadership
 from horolog.broker.log.storage import MemoryStorage
 from horolog.protocol.errors import ErrorCode
@@ -131,6 +131,17 @@ def test_clients_learn_the_leader_of_a_partition_while_it_is_being_opened():
     placement = Placement(crew[1], None, again.membership.members)
     assert [leadership(placement, topic, index) for index in mine] == [Leadership(ErrorCode.NONE, 1, 1, [1], [])] * 2
     assert {leadership(placement, topic, index).leader for index in range(4)} == {1, 2}
+
+
+def test_the_last_broker_that_leaves_names_itself():
+    crew = BucketCrew(1)
+    (topic,) = create(crew, partitions=1)
+    crew.brokers[1].watch.end()
+    run(crew.brokers[1].handing.leave())
+    crew.run_for(1)
+    assert crew[1].state.leader(topic.id, 0) == NO_NODE
+    placement = Placement(crew[1], None, crew.brokers[1].membership.members)
+    assert leadership(placement, crew[1].topics["t"], 0) == Leadership(ErrorCode.NONE, 1, 0, [1], [])
 
 
 def test_a_broker_that_leaves_names_no_other_that_is_gone():

@@ -105,6 +105,20 @@ def test_runs_that_nobody_needs_are_left_out(world, monkeypatch):
     assert (world.offsets(), world.offsets(OTHER)) == ([0], [])
 
 
+def test_a_broker_that_leaves_merges_the_rest(world):
+    world.ship(LEAST_NUMBERS - 1)
+    in_full(world.merger.merge_rest())
+    assert world.keys("merged") == []
+    world.ship(1)
+    in_full(world.merger.merge_rest())
+    assert (len(world.keys("merged")), world.keys("wal"), world.merger.unmerged_count) == (1, [], 0)
+    assert world.offsets() == list(range(LEAST_NUMBERS))
+    world.ship(LEAST_NUMBERS)
+    world.writer.is_fenced = True
+    in_full(world.merger.merge_rest())
+    assert len(world.keys("merged")) == 1
+
+
 def test_one_merge_is_made_at_a_time_and_none_after_a_fence(monkeypatch):
     monkeypatch.setattr(wal_merger, "MOST_NUMBERS", 1)
     world = World(HeldStore())

@@ -177,3 +177,13 @@ async def test_many_topics_are_described_in_steps_while_others_come_and_go(monke
         memory.topic("g")
         assert sum(1 for _ in under_way) > 2
         assert {topic.name for topic in told[0].topics} == set("abdef")
+
+
+def test_topics_that_are_there_are_no_change_of_the_cluster(broker):
+    """A change waits for those before it, and reads the journal: clients ask often while leaders move."""
+    broker.cluster.create_topics = None  # not called
+    assert codes(ask(broker, 9, ["a", "b", "bad name"], allow_auto_topic_creation=True)) == {
+        "a": 0,
+        "b": 0,
+        "bad name": ErrorCode.INVALID_TOPIC_EXCEPTION,
+    }

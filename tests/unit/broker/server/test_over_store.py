@@ -121,7 +121,10 @@ async def test_only_a_broker_that_has_left_waits_for_what_it_has_taken(tmp_path,
         await made.create()
         over, broker = made.running.pop(2)
         assert not broker._process.drains()
+        merged = []
+        over._log_side.merge_rest = lambda within_s, done: (merged.append(within_s), done(None))
         await over.leave()
+        assert merged == [over_store.MERGES_WITHIN_S]
         assert broker._process.drains()
         await broker.stop()
         over, broker = made.running.pop(1)
