@@ -12,7 +12,8 @@ from horolog.protocol.primitives import Buffer
 LARGE_FRAME_BYTES: Final = 32 * 1024
 """A frame of at least this size gets a buffer of its own."""
 
-GROWTH: Final = 32
+GROWTH: Final = 16
+FIRST_BYTES: Final = 16 * 1024
 SMALLEST_BUFFER_BYTES: Final = 4 * 1024
 STEP_BYTES: Final = 64 * 1024
 """Buffers above this size are multiples of it, so that they fit frames that differ a little."""
@@ -23,7 +24,7 @@ KEPT_BYTES: Final = 8 * 1024 * 1024
 LARGEST_SHARE: Final = 4
 """A kept buffer is used for frames of at least its size divided by this."""
 
-SCRATCH_BYTES: Final = 16 * 1024
+SCRATCH_BYTES: Final = 32 * 1024
 
 
 class FrameBuffers:
@@ -103,7 +104,8 @@ class LargeFrame:
 
     def _room_for(self, start: Buffer) -> bytearray:
         """A buffer with these bytes at its start, and room for as much more as they justify."""
-        size_bytes = min(self._wanted_bytes, max(GROWTH * self.arrived_bytes, SMALLEST_BUFFER_BYTES))
+        growth = GROWTH if self.arrived_bytes >= FIRST_BYTES else 2
+        size_bytes = min(self._wanted_bytes, max(growth * self.arrived_bytes, SMALLEST_BUFFER_BYTES))
         buffer = self._buffers.take(size_bytes)
         buffer[: self.arrived_bytes] = memoryview(start)[: self.arrived_bytes]
         return buffer
