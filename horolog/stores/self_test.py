@@ -13,7 +13,7 @@ from functools import partial
 from typing import NamedTuple
 
 from horolog.base.clock import Clock
-from horolog.stores.faults import StoreError
+from horolog.stores.faults import StoreError, StoreRefusal
 from horolog.stores.object_store import Created, ObjectStore, Outcome
 
 FOLDER = "check"
@@ -25,6 +25,7 @@ MAX_CLOCK_OFFSET_MS = 60_000
 
 CLOCKS = "compare the clocks"
 
+CONFLICT = "409"
 _ATTEMPTS = 5
 _FIRST_PAUSE_SECONDS = 0.1
 _COARSE_MS = 1_000
@@ -37,6 +38,8 @@ class Finding(NamedTuple):
     tried: str
     found: str = ""
     fault: str = ""
+    is_passing: bool = False
+    """Whether the fault says only that the store is away or overloaded: another test may end well."""
 
 
 class Attempt(NamedTuple):
@@ -84,7 +87,7 @@ def _tried(what: str, step: Callable[[], tuple[str, str]]) -> Finding:
     try:
         return Finding(what, *step())
     except StoreError as error:
-        return Finding(what, "", str(error))
+        return Finding(what, "", str(error), is_passing=not isinstance(error, StoreRefusal))
     except FileNotFoundError as error:
         return Finding(what, "", f"an object that was created is not there ({error})")
 
@@ -103,9 +106,11 @@ def _raced(ways: Sequence[ObjectStore], names: Sequence[str], writers: int) -> t
         for name in names:
             attempts = race(ways, name, pool, writers)
             creates += sum(len(one.answers) for one in attempts)
-            for way in ways:
-                if fault := verdict(attempts, partial(way.get, name)):
-                    return "", fault
+            fault = next((said for way in ways if (said := verdict(attempts, partial(way.get, name)))), "")
+            if fault and is_away(attempts):
+                raise StoreError(fault)
+            if fault:
+                return "", fault
     return f"one winner of each, its bytes read at once; {creates} requests", ""
 
 
@@ -153,6 +158,16 @@ def verdict(attempts: Sequence[Attempt], read: Callable[[], bytes]) -> str:
     if not winners and len(owners[0].answers) == 1:
         return "every create was refused as taken, and none had created the key"
     return ""
+
+
+def is_away(attempts: Sequence[Attempt]) -> bool:
+    """Whether creates have no outcome because the store is away or overloaded: it says nothing about how the store treats the condition.
+
+    A refusal lasts, and so does a conflict where one writer won.
+    """
+    last = [one.answers[-1] for one in attempts if one.outcome is Outcome.UNKNOWN]
+    has_winner = any(one.outcome is Outcome.MADE for one in attempts)
+    return bool(last) and not any(one.is_refused or (has_winner and CONFLICT in one.fault) for one in last)
 
 
 # -- what a store shows

@@ -77,6 +77,8 @@ def _content(way: ObjectStore, key: str) -> bytes | None:
 def _try_everything(ways: Sequence[ObjectStore], clock: Clock) -> None:
     """The self-test, except that brokers go on with a clock that is wrong, and remove nothing by age."""
     for one in self_test(ways[0], clock, others=ways[1:]):
+        if one.is_passing:
+            raise StoreError(f"{one.tried}: {one.fault}")
         if one.fault and one.tried != CLOCKS:
             raise StoreRefused(f"the store cannot be used: {one.tried}: {one.fault}")
 

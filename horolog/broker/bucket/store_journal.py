@@ -51,14 +51,15 @@ class StoreJournal(Journal):
         self._now = now
         self._store = store
         self._new_nonce = new_nonce
-        self._written_count = 0
+        self._newest_number = 0
 
     def __repr__(self) -> str:
         return f"<StoreJournal in {self._store!r}>"
 
     @property
     def written_count(self) -> int:
-        return self._written_count
+        """The number of the newest entry that is known here: each of them was one write, of some broker."""
+        return self._newest_number
 
     def append(self, entry: Entry, becomes: ClusterState, done: Callable[[AppendOutcome], None]) -> None:
         """`done` gets WRITTEN or TAKEN, as late as that is known."""
@@ -69,7 +70,7 @@ class StoreJournal(Journal):
         if other is not None:
             done(AppendOutcome.TAKEN)
             return
-        self._written_count += 1
+        self._newest_number = max(self._newest_number, new.number)
         done(AppendOutcome.WRITTEN)
         if new.number % SNAPSHOT_EVERY == 0:
             await self._store.create(key(SNAPSHOTS, new.number), encode_snapshot(cast("BucketState", becomes)))
@@ -88,6 +89,7 @@ class StoreJournal(Journal):
             except FormatError as error:
                 log.error("%r: entry %s cannot be read: %s", self, after + len(entries) + 1, error)
                 return  # what comes behind it cannot be applied: this broker stands still, and its lease ends
+        self._newest_number = max(self._newest_number, after + len(entries))
         done(entries)
         self.read(began)
 

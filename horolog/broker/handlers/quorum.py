@@ -1,6 +1,8 @@
 """DescribeQuorum, versions 0 to 2: this broker is the only voter of `__cluster_metadata`-0, and is always caught up.
 
-- The log of the metadata is the file `horolog-cluster`: its end is the number of times that it was written since the start.
+- The log of the metadata is the file `horolog-cluster`: its end is the number of times that it was written since the start. Over a store
+  it is the journal there, and its end is the newest entry that this broker knows.
+- No broker is elected: each answers for itself, as the leader. Others are observers, whose ends are not known here: -1.
 - Anything but this one partition gets UNKNOWN_TOPIC_OR_PARTITION for every partition of the request, as in Kafka.
 - v1+ says when the voter last fetched: now. v2+ adds its folder's id and address, and error messages, which are empty where all is well.
 """
@@ -24,6 +26,7 @@ from horolog.protocol.uuids import parse_uuid
 ONLY_EPOCH = 1
 """No other leader was ever elected."""
 
+UNKNOWN_END = NEVER = -1
 FIRST_WITH_NODES = 2
 NO_DIRECTORY = bytes(16)
 
@@ -52,7 +55,7 @@ def handle(broker: BrokerView, request: DescribeQuorumRequest, context: RequestC
 def _quorum(broker: BrokerView) -> DescribeQuorumResponsePartitionData:
     now_ms, end_offset = broker.clock.wall_ms(), broker.cluster.changes.written_count
     voter = ReplicaState(
-        replica_id=broker.placement.controller(),
+        replica_id=broker.placement.me,
         log_end_offset=end_offset,
         last_fetch_timestamp=now_ms,
         last_caught_up_timestamp=now_ms,
@@ -61,11 +64,19 @@ def _quorum(broker: BrokerView) -> DescribeQuorumResponsePartitionData:
         partition_index=0,
         error_code=ErrorCode.NONE,
         error_message="",
-        leader_id=broker.placement.controller(),
+        leader_id=broker.placement.me,
         leader_epoch=ONLY_EPOCH,
         high_watermark=end_offset,
         current_voters=[voter],
-        observers=[],
+        observers=[
+            ReplicaState(
+                replica_id=node,
+                log_end_offset=UNKNOWN_END,
+                last_fetch_timestamp=NEVER,
+                last_caught_up_timestamp=NEVER,
+            )
+            for node in sorted(broker.placement.members.live - {broker.placement.me})
+        ],
     )
 
 

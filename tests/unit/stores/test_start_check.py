@@ -169,6 +169,34 @@ def test_errors_that_pass_are_no_refusals(status):
         assert not isinstance(error.value, StoreRefusal)
 
 
+@pytest.mark.parametrize("fault", ["503 Slow Down", "500", "does not answer in time"])
+def test_the_first_broker_waits_for_a_store_that_is_overloaded(fault):
+    store = Counting()
+    store.answers["create"] = Created(Outcome.UNKNOWN, fault)
+    with pytest.raises(StoreError, match=fault):
+        checked(store)
+    del store.answers["create"]
+    whole, lost = store.create, Created(Outcome.UNKNOWN, fault)
+    store.create = lambda key, data: lost if data.startswith(b"3 ") else whole(key, data)  # for one writer of the race
+    with pytest.raises(StoreError, match=fault):
+        checked(store)
+    store.create = whole
+    assert checked(store) == 0
+
+
+def test_a_store_that_refuses_the_first_broker_is_not_waited_for():
+    store = Counting()
+    store.answers["create"] = Created(Outcome.UNKNOWN, "access denied", is_refused=True)
+    assert "access denied" in refused(store)
+
+
+def test_the_first_broker_refuses_a_store_that_never_says_that_a_key_is_taken():
+    with serving(Habit.CONFLICTS) as server:
+        assert "should be answered with 412" in refused(
+            open_store("s3://lake/f", server.endpoint, ENVIRONMENT, 5.0, retries=0)
+        )
+
+
 def test_a_create_without_an_answer_says_nothing_about_the_store():
     """Its object is not there, and the check is tried again."""
     store = used()

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import socket
+from types import SimpleNamespace
 
 import pytest
 
@@ -15,9 +16,11 @@ from horolog.broker.bucket.registration import TwoOfOneNumber
 from horolog.broker.bucket.shipped_safety import ShippingLimits
 from horolog.broker.cluster.new_topics import NewTopic
 from horolog.broker.config.settings import Layers, from_layers
+from horolog.broker.handlers import quorum
 from horolog.broker.log.storage import RealStorage
 from horolog.broker.server import app, over_store
 from horolog.broker.server.over_store import OverStore, StoreUse, use_of
+from horolog.protocol.messages.quorum import DescribeQuorumRequest, PartitionData, TopicData
 from horolog.stores.memory_store import MemoryStore
 from horolog.stores.requests import ThreadedRequests
 from tests.support.waiting import until
@@ -168,6 +171,22 @@ async def test_clients_are_told_the_rack_of_each_broker(tmp_path):
     async with running(made, 1, 2):
         placement = made.running[1][1].placement
         await until(lambda: [one.rack for one in placement.brokers("PLAINTEXT")] == ["a", "b"])
+
+
+async def test_each_broker_describes_the_quorum_as_its_leader(tmp_path):
+    request = DescribeQuorumRequest(
+        topics=[TopicData(topic_name="__cluster_metadata", partitions=[PartitionData(partition_index=0)])]
+    )
+    async with brokers(tmp_path, 1, 2) as made:
+        await until(lambda: made[1].state.number == made[2].state.number)
+        for node, other in ((1, 2), (2, 1)):
+            await until(lambda of=node, wanted=other: wanted in made.running[of][1].placement.members.live)
+            response = quorum.handle(made.running[node][1], request, SimpleNamespace(version=2, listener="PLAINTEXT"))
+            ((found,),) = [topic.partitions for topic in response.topics]
+            assert (found.leader_id, [one.replica_id for one in found.current_voters]) == (node, [node])
+            assert [(one.replica_id, one.log_end_offset) for one in found.observers] == [(other, -1)]
+            assert found.high_watermark == made[node].state.number
+            assert [one.node_id for one in response.nodes] == [1, 2]
 
 
 async def test_limits_change_while_it_runs(tmp_path):
