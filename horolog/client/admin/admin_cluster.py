@@ -17,6 +17,10 @@ from horolog.protocol.messages.transactions import (
     DescribeTransactionsRequest,
     ListTransactionsRequest,
     TopicRequest,
+    WritableTxnMarker,
+    WritableTxnMarkerTopic,
+    WriteTxnMarkersRequest,
+    WriteTxnMarkersResponse,
 )
 from horolog.protocol.wire import Message
 
@@ -165,3 +169,20 @@ class ClusterAdmin(AdminBase):
                 tuple(TopicPartition(topic.topic, index) for topic in each.topics for index in topic.partitions),
             )
         return found
+
+    async def abort_transaction(self, partition: TopicPartition, producer: ActiveProducer) -> None:
+        """Write an abort marker for a producer's open transaction into one partition, as Kafka's tool for hanging ones does."""
+        marker = WritableTxnMarker(
+            producer_id=producer.producer_id,
+            producer_epoch=producer.epoch,
+            transaction_result=False,
+            topics=[WritableTxnMarkerTopic(name=partition.topic, partition_indexes=[partition.partition])],
+            coordinator_epoch=max(producer.coordinator_epoch, 0),
+        )
+        response = await self._ask(WriteTxnMarkersRequest(markers=[marker]), leader_of=partition, code_of=_marker_code)
+        check(_marker_code(response), topic=partition.topic)
+
+
+def _marker_code(answer: WriteTxnMarkersResponse) -> int:
+    """The code of the only partition of the only marker."""
+    return int(only_partition(first(answer.markers, "markers")).error_code)

@@ -29,6 +29,12 @@ COMMANDS = (
     Command("topics", "horolog.client.cli.topics", "list, create, describe, alter, trim and delete topics"),
     Command("configs", "horolog.client.cli.configs", "show and change settings of topics, brokers and groups"),
     Command("groups", "horolog.client.cli.groups", "show and reset groups: members, lag in records and time"),
+    Command(
+        "transactions", "horolog.client.cli.transactions", "list and describe transactions, and abort one that hangs"
+    ),
+    Command("producers", "horolog.client.cli.producers", "show the producers that a topic's partitions remember"),
+    Command("cluster", "horolog.client.cli.cluster", "show the brokers, what each leads, and the store they share"),
+    Command("logdirs", "horolog.client.cli.logdirs", "show the data folders of all brokers, and their sizes"),
     Command("acls", "horolog.client.cli.acls", "show and change access rules, and explain decisions"),
     Command("users", "horolog.client.cli.users", "add, list and remove SASL/SCRAM users"),
     Command("bench", "horolog.client.cli.bench", "measure a broker: produce, consume, latency, look-ups"),

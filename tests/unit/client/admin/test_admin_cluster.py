@@ -93,3 +93,13 @@ async def test_the_first_version_cannot_choose_by_duration():
         with pytest.raises(MalformedAnswer, match="transaction states"):
             await Admin(client).describe_transactions(["x"])
     assert asked[0].duration_filter == -1
+
+
+async def test_an_open_transaction_is_aborted_in_a_partition(admin):
+    async with Producer(admin.client, transactional_id="left") as producer, producer.transaction():
+        await producer.send_and_wait("t", b"x", partition=0)
+        (found,) = [one for one in await admin.describe_producers(T0) if one.transaction_start_offset >= 0]
+        await admin.abort_transaction(T0, found)
+        assert [one for one in await admin.describe_producers(T0) if one.transaction_start_offset >= 0] == []
+        with pytest.raises(KafkaError):
+            await admin.abort_transaction(TopicPartition("t", 9), found)
