@@ -21,7 +21,7 @@ FOLDER = "check"
 
 WRITERS = 8
 MAX_CLOCK_OFFSET_MS = 60_000
-"""With a clock that is further from the store's nothing is removed by age."""
+"""With a clock that is further from the store's ages count by the earlier of the two."""
 
 CLOCKS = "compare the clocks"
 

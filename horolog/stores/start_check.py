@@ -75,7 +75,7 @@ def _content(way: ObjectStore, key: str) -> bytes | None:
 
 
 def _try_everything(ways: Sequence[ObjectStore], clock: Clock) -> None:
-    """The self-test, except that brokers go on with a clock that is wrong, and remove nothing by age."""
+    """The self-test, except that brokers go on with a clock that is wrong, and remove nothing too early."""
     for one in self_test(ways[0], clock, others=ways[1:]):
         if one.is_passing:
             raise StoreError(f"{one.tried}: {one.fault}")
@@ -103,5 +103,5 @@ def _clock_offset_ms(way: ObjectStore, clock: Clock) -> int:
         raise StoreRefused(f"{key} was created and is not there") from None
     way.delete(key)
     if abs(offset_ms) > MAX_CLOCK_OFFSET_MS:
-        log.warning("%s: nothing is removed by its age", shown_offset(offset_ms))
+        log.warning("%s: nothing is removed too early by it", shown_offset(offset_ms))
     return offset_ms

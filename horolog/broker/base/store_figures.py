@@ -46,9 +46,7 @@ LEASE = Described(
     "Time for which this broker's lease is still valid. Below zero: it refuses its clients.",
 )
 JOURNAL = Described("store_journal_lag_seconds", GAUGE, "Time since this broker last read the end of the journal.")
-CLOCK = Described(
-    "store_clock_offset_seconds", GAUGE, "How far the store's clock was ahead of this machine's at startup."
-)
+CLOCK = Described("store_clock_offset_seconds", GAUGE, "How far the store's clock is ahead of this machine's.")
 OPENING = Described("store_opening_partitions", GAUGE, "Partitions that this broker leads but does not serve yet.")
 MEMBERS = Described("store_member_brokers", GAUGE, "Brokers of the cluster that this broker knows.")
 GAUGES = (DOLLARS, UNSAFE, UNMERGED_BYTES, UNMERGED, FENCED, LEASE, JOURNAL, CLOCK, OPENING, MEMBERS)

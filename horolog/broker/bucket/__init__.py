@@ -49,6 +49,7 @@ __all__ = [
     "shipped_partition",
     "shipped_safety",
     "store_access",
+    "store_clock",
     "store_cluster",
     "store_folder",
     "store_hand_overs",

@@ -158,7 +158,7 @@ class Broker:
         safety = process.new_safety(loop, self.workers, self.metrics, clock, self.waiting.changed)
         self.committer = Committer(loop, safety, self.waiting.changed, self.metrics, clock.monotonic)
         self.audit = _audit(self, process.labels, loop)
-        expiry_clock = ExpiryClock(clock, lambda: self.settings.horolog_clock_jump_wait_ms)
+        expiry_clock = ExpiryClock(process.ages(clock), lambda: self.settings.horolog_clock_jump_wait_ms)
         others = OtherBrokers(self.cluster, self.placement, process.peers)
         self.transactions = TransactionCoordinator(
             self.cluster, self.committer, clock, self._offsets_ended, others, expiry_clock

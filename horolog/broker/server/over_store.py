@@ -32,6 +32,7 @@ from horolog.broker.bucket.registration import Joined, Registration
 from horolog.broker.bucket.shipped_partition import ShippedPartition
 from horolog.broker.bucket.shipped_safety import ShippedSafety, ShippingLimits
 from horolog.broker.bucket.store_access import StoreAccess
+from horolog.broker.bucket.store_clock import StoreClock
 from horolog.broker.bucket.store_cluster import StoreCluster
 from horolog.broker.bucket.store_hand_overs import StoreHandOvers
 from horolog.broker.bucket.store_journal import StoreJournal
@@ -82,8 +83,8 @@ class StoreUse(NamedTuple):
     cache_bytes: int = CACHE_BYTES
     segment_ms: int = HOUR_MS
     delete_delay_ms: int = HOUR_MS
-    clock_offset_ms: int = 0
-    """How far the store's clock is ahead of this machine's."""
+    clock: StoreClock | None = None
+    """The clock for ages, if the store's is known; without one the broker's own counts."""
 
 
 def shipping_of(settings: Settings) -> ShippingLimits:
@@ -121,7 +122,9 @@ class OverStore:
         self._lease = Lease(of_store.lease_ms / 1000)
         requests = MeteredRequests(store, self._lease.now)
         self._access = StoreAccess(requests, lambda seconds, done: loop.call_later(seconds, done, None))
-        self.report = StoreReport(requests, self._access, self._lease, of_store.clock_offset_ms)
+        self.report = StoreReport(
+            requests, self._access, self._lease, lambda: 0 if of_store.clock is None else of_store.clock.offset_ms
+        )
         self._journal = StoreJournal(self._access, new_nonce, self._lease.now)
         self._access_to_peers = peer_access(settings)
         self._peers = TcpPeers(self._address, loop, self._access_to_peers)
@@ -180,6 +183,7 @@ class OverStore:
             address_of=self._advertised,
             rack_of=self._rack,
             drains=lambda: self._has_left,
+            ages=lambda clock: self._of_store.clock or clock,
             store_figures=self.report.figures,
         )
 

@@ -96,6 +96,8 @@ class BrokerProcess:
     """The rack of a broker; it gets that of this one."""
     drains: Callable[[], bool] = lambda: True
     """Whether what was taken may still become safe when the broker stops."""
+    ages: Callable[[Clock], Clock] = lambda clock: clock
+    """The clock by which things are deleted for their age."""
     store_figures: Callable[[], StoreFigures | None] = lambda: None
     """What this broker shows of its store, if it has one."""
 

@@ -33,13 +33,15 @@ class Reported(NamedTuple):
 class StoreReport:
     """`fenced_count` is how often the process was fenced."""
 
-    def __init__(self, requests: MeteredRequests, access: StoreAccess, lease: Lease, clock_offset_ms: int) -> None:
+    def __init__(
+        self, requests: MeteredRequests, access: StoreAccess, lease: Lease, offset_ms: Callable[[], int]
+    ) -> None:
         self.fenced_count = 0
         self._is_member = True
         self._requests = requests
         self._access = access
         self._lease = lease
-        self._clock_offset_s = clock_offset_ms / 1000
+        self._offset_ms = offset_ms
         self._journal_read_s = lease.now()
         self._parts: Reported
 
@@ -82,7 +84,7 @@ class StoreReport:
             unmerged_bytes=0 if merger is None else merger.unmerged_bytes,
             unmerged_objects=0 if merger is None else merger.unmerged_count,
             fenced_count=self.fenced_count,
-            clock_offset_s=self._clock_offset_s,
+            clock_offset_s=self._offset_ms() / 1000,
             dollars_per_day=self._requests.dollars_per_day(prices),
             member_count=len(cluster.state.nodes),
             counted=self._requests.metrics,

@@ -21,6 +21,7 @@ from horolog.broker.bucket import store_folder
 from horolog.broker.bucket.names import LOG, key
 from horolog.broker.bucket.registration import TwoOfOneNumber
 from horolog.broker.bucket.sealed_lines import FormatError
+from horolog.broker.bucket.store_clock import StoreClock
 from horolog.broker.bucket.store_folder import FolderOfAnother
 from horolog.broker.config.setting_types import SettingsError
 from horolog.broker.log.manager import partition_of
@@ -125,7 +126,9 @@ def _ended(error: Exception, code: int) -> int:
 
 async def _run(settings: Settings, store: Store, of_store: StoreUse, logs: LogSetup, teller: app.Teller | None) -> int:
     loop = asyncio.get_running_loop()
-    of_store = of_store._replace(clock_offset_ms=await checked(store.ways, SystemClock()))
+    clock = SystemClock()
+    offset_ms = await checked(store.ways, clock)
+    of_store = of_store._replace(clock=StoreClock(clock, offset_ms))
     requests = ThreadedRequests(store.store, loop.call_soon_threadsafe, REQUESTS_AT_ONCE)
     folders = [os.path.realpath(folder) for folder in settings.data_folders]  # noqa: ASYNC240 - once, before anything runs
     await serve(settings, requests, of_store, logs, teller or app.Announcer(folders))

@@ -135,7 +135,7 @@ def test_a_clock_that_is_wrong_by_years_is_told_and_no_reason_to_stay_away(caplo
     years_ms = 10 * 365 * 86_400_000
     for store in (used(), Counting()):
         assert checked(store, clock_ms=NOW_MS + years_ms) == -years_ms
-        assert "behind this machine's: nothing is removed by its age" in caplog.text
+        assert "behind this machine's: nothing is removed too early by it" in caplog.text
         caplog.clear()
 
 

@@ -14,6 +14,7 @@ from horolog.broker.bucket.bucket_entries import WalEnded
 from horolog.broker.bucket.names import Wal
 from horolog.broker.bucket.registration import TwoOfOneNumber
 from horolog.broker.bucket.shipped_safety import ShippingLimits
+from horolog.broker.bucket.store_clock import StoreClock
 from horolog.broker.cluster.new_topics import NewTopic
 from horolog.broker.config.settings import Layers, from_layers
 from horolog.broker.handlers import quorum
@@ -187,6 +188,16 @@ async def test_each_broker_describes_the_quorum_as_its_leader(tmp_path):
             assert [(one.replica_id, one.log_end_offset) for one in found.observers] == [(other, -1)]
             assert found.high_watermark == made[node].state.number
             assert [one.node_id for one in response.nodes] == [1, 2]
+
+
+async def test_ages_count_by_the_clock_of_the_store(tmp_path, monkeypatch):
+    years_ms = 10 * 365 * 86_400_000
+    clock = StoreClock(SystemClock(), -years_ms)
+    monkeypatch.setitem(globals(), "OF_STORE", OF_STORE._replace(clock=clock))
+    async with brokers(tmp_path, 1) as made:
+        over, broker = made.running[1]
+        assert broker.upkeep._expiry_clock.wall_ms() < SystemClock().wall_ms() - years_ms / 2
+        assert over.report.figures().clock_offset_s == pytest.approx(-years_ms / 1000, abs=60)
 
 
 async def test_limits_change_while_it_runs(tmp_path):

@@ -15,7 +15,7 @@ class Reporting:
         self.now = 10.0
         self.lease = Lease(2.0, lambda: self.now)
         self.requests = MeteredRequests(SimpleNamespace(get=lambda key, done: done(None)), lambda: self.now)
-        self.report = StoreReport(self.requests, SimpleNamespace(fault="503"), self.lease, -1500)
+        self.report = StoreReport(self.requests, SimpleNamespace(fault="503"), self.lease, lambda: -1500)
         settings = from_layers(Layers(static={key.replace("_", "."): value for key, value in more.items()}))
         self.log_side = SimpleNamespace(merger=SimpleNamespace(unmerged_bytes=7, unmerged_count=3))
         cluster = SimpleNamespace(opening_count=5, state=SimpleNamespace(nodes=(1, 2, 3)))
