@@ -9,8 +9,9 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Sequence
 from functools import partial
+from typing import TypeVar
 
-from horolog.broker.base.answers import Answer
+from horolog.broker.base.answers import Answer, Begin
 from horolog.stores.faults import StoreError
 from horolog.stores.object_store import Created, Outcome, Stored
 from horolog.stores.requests import Deleted, Got, Listing, StoreRequests
@@ -21,6 +22,8 @@ FIRST_PAUSE_S = 0.05
 LONGEST_PAUSE_S = 2.0
 SAID_AFTER = 5
 """So many attempts of one request without an answer, within 1.5 s, are worth a line in the log; so is the next answer."""
+
+Result = TypeVar("Result")
 
 Pause = Callable[[float, Callable[[None], None]], object]
 """Calls back after so many seconds: `loop.call_later`, with an argument."""
@@ -47,12 +50,12 @@ class StoreAccess:
         """None if the key holds these bytes; else the bytes that it holds."""
         attempts = 0
         while True:
-            created: Created = await Answer(partial(self._store.create, key, data))
+            created: Created = await Answer(self._asking(partial(self._store.create, key, data)))
             if created.outcome is Outcome.MADE:
                 self._answered(attempts)
                 return None
             if created.outcome is Outcome.TAKEN:
-                there: Got = await Answer(partial(self._store.get, key))
+                there: Got = await Answer(self._asking(partial(self._store.get, key)))
                 if isinstance(there, bytes):
                     self._answered(attempts)
                     return None if there == data else there
@@ -67,14 +70,14 @@ class StoreAccess:
         return found
 
     async def _got(self, key: str) -> Got:
-        found: Got = await Answer(partial(self._store.get, key))
+        found: Got = await Answer(self._asking(partial(self._store.get, key)))
         return found
 
     async def read_range(self, key: str, start: int, end: int) -> bytes | None:
         """The bytes of an object from `start` up to `end`, fewer where it ends; None if it is missing."""
         attempts = 0
         while True:
-            found: Got = await Answer(partial(self._store.get_range, key, start, end))
+            found: Got = await Answer(self._asking(partial(self._store.get_range, key, start, end)))
             if not isinstance(found, StoreError):
                 self._answered(attempts)
                 return found
@@ -83,7 +86,7 @@ class StoreAccess:
     async def list(self, prefix: str) -> Sequence[Stored]:
         attempts = 0
         while True:
-            found: Listing = await Answer(partial(self._store.list, prefix))
+            found: Listing = await Answer(self._asking(partial(self._store.list, prefix)))
             if not isinstance(found, StoreError):
                 self._answered(attempts)
                 return found
@@ -92,11 +95,19 @@ class StoreAccess:
     async def delete(self, key: str) -> None:
         attempts = 0
         while True:
-            fault: Deleted = await Answer(partial(self._store.delete, key))
+            fault: Deleted = await Answer(self._asking(partial(self._store.delete, key)))
             if fault is None:
                 self._answered(attempts)
                 return
             attempts = await self._again(attempts, str(fault))
+
+    def _asking(self, request: Callable[[Callable[[Result], None]], object]) -> Begin[Result]:
+        """A request whose answer counts only until this is closed: the logs of a broker that has stopped are closed, too."""
+
+        def begin(done: Callable[[Result], None]) -> None:
+            request(lambda result: None if self._is_closed else done(result))
+
+        return begin
 
     def _answered(self, attempts: int) -> None:
         """A request has its answer after so many attempts without one; other requests may still have none."""

@@ -1,5 +1,7 @@
 """Requests are repeated until their outcome is known."""
 
+from types import SimpleNamespace
+
 import pytest
 
 from horolog.broker.base.answers import run
@@ -103,6 +105,20 @@ def test_what_is_missing_is_shown_and_nothing_goes_on_behind_the_end():
     closed = StoreAccess(store := Scripted(UNKNOWN), lambda seconds, done: done(None))
     closed.close()
     assert outcome_of(store, lambda _: closed.create("k", b"")) == []
+
+
+def test_an_answer_that_comes_behind_the_end_is_not_heard():
+    """The logs of a broker that has stopped are closed: entries that it still reads must not be applied."""
+    waiting, found = [], []
+    access = StoreAccess(SimpleNamespace(get=lambda key, done: waiting.append(done)), lambda seconds, done: None)
+
+    async def read():
+        found.append(await access.read("k"))
+
+    run(read())
+    access.close()
+    waiting.pop()(b"late")
+    assert found == []
 
 
 def test_a_store_that_is_away_is_worth_a_line_and_so_is_its_return(caplog):
