@@ -177,7 +177,7 @@ class Application:
         except AuthenticationFailed:
             return None, WRONG_PASSWORD
         except (KafkaError, TimeoutError, ValueError) as error:
-            _log.warning("a login could not be tried: %s", type(error).__name__)
+            _log.warning("a login could not be checked: %s", type(error).__name__)
             return None, "the broker could not be asked; is it running?"
         return await self.sessions.begin(user, (user, secret)), ""
 

@@ -144,7 +144,7 @@ class Live:
         except (Refused, KafkaError, TimeoutError) as error:
             return sentence_of(now, error)[0]
         except Exception:  # noqa: BLE001 - a part that fails shows one sentence; the next answer may be better
-            _log.exception("a live part failed: %s", visit.request.url.path)
+            _log.exception("an update of a live page failed: %s", visit.request.url.path)
             return FAULT
 
 

@@ -61,7 +61,7 @@ def _read(ways: Sequence[ObjectStore], key: str) -> dict[ObjectStore, bytes | No
     if not found:
         raise faults[0]
     for one in faults:
-        log.warning("an address of the store is left out of its test: %s", one)
+        log.warning("an address of the store is not tested: %s", one)
     if len(set(found.values())) > 1:  # another broker may have created it meanwhile
         found |= {way: _content(way, key) for way, content in found.items() if content is None}
     return found

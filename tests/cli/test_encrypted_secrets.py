@@ -124,7 +124,7 @@ def test_what_lay_there_plain_is_told_and_encrypted_by_the_next_start(place: Pla
     place.broker.stop()
     assert shown(place)
     place.start()
-    assert "keeps 3 secrets (users, passwords) as they are; password.encoder.secret encrypts them" in place.broker.log()
+    assert "has 3 unencrypted secrets (users, passwords); password.encoder.secret encrypts them" in place.broker.log()
     place.broker.stop()
     before = len(place.broker.log())
     place.start(password_encoder_secret=OWN)

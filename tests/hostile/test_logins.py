@@ -148,7 +148,7 @@ def test_the_log_has_addresses_and_names_and_no_password(entrance) -> None:
         peer.sendall(choose() + prove(plain_token("mallory\n2026 INFO forged", "hunter2")))
         answer(peer), answer(peer)
     log = Path(broker.log_path).read_text()
-    assert r"127.0.0.1 on SASL_PLAINTEXT was not let in as 'mallory\n2026 INFO forged' by PLAIN" in log
+    assert r"127.0.0.1 on SASL_PLAINTEXT failed to log in as 'mallory\n2026 INFO forged' with PLAIN" in log
     assert "hunter2" not in log
     assert PASSWORD not in log
 

@@ -151,7 +151,7 @@ def test_workers_run_and_one_bit_flips(broker: BrokerProcess, where: str) -> Non
     told(broker.address, lambda admin: admin.create_topic("made", 2, configs={"retention.ms": "987654321"}))
     os.kill(workers_of(broker)[2], signal.SIGKILL)
     wait_until(lambda: "worker 2 serves again" in broker.log(), what=broker.log())
-    assert "is written anew" in broker.log()
+    assert "is rewritten" in broker.log()
     hurt(journal(broker), PLACES["its head"])
     told(broker.address, lambda admin: admin.alter_configs("topic", "u", {"retention.ms": "55555555"}))
     hurt(broker.data / "horolog-cluster", lambda data: len(data) // 2)

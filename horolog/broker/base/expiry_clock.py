@@ -50,21 +50,20 @@ class ExpiryClock:
         if self._ahead_since is None:
             self._ahead_since = monotonic
             log.warning(
-                "the wall clock has leapt ahead by %s to %s: for %s nothing is deleted for its age by it"
-                " (horolog.clock.jump.wait.ms); set it right if it is wrong",
+                "the wall clock has jumped ahead by %s to %s: retention deletes nothing for %s (horolog.clock.jump.wait.ms); correct the clock if it is wrong",
                 format_duration(ahead_ms),
                 format_time(wall_ms),
                 format_duration(self._wait_ms()),
             )
         if (monotonic - self._ahead_since) * 1000 < self._wait_ms():
             return expected_ms
-        log.warning("the wall clock has stayed %s ahead: it is believed from now on", format_duration(ahead_ms))
+        log.warning("the wall clock has stayed %s ahead: retention uses it from now on", format_duration(ahead_ms))
         self._believe(wall_ms, monotonic)
         return wall_ms
 
     def _say_if_set_back(self, ahead_ms: int) -> None:
         if self._ahead_since is not None:
-            log.warning("the wall clock is back: things are deleted for their age as before")
+            log.warning("the wall clock is back: retention deletes as before")
         elif ahead_ms < -TOLERANCE_MS:
             by = format_duration(-ahead_ms)
-            log.warning("the wall clock was set back by %s: everything kept by time is kept longer", by)
+            log.warning("the wall clock was set back by %s: retention keeps everything longer by that time", by)

@@ -31,7 +31,7 @@ class Periodic:
         try:
             self._job()
         except Exception:
-            log.exception("%r failed; it is tried again in %s s", self._job, self._interval_s)
+            log.exception("%r failed; next attempt in %s s", self._job, self._interval_s)
 
     def _run(self) -> None:
         self.run_once()

@@ -103,11 +103,11 @@ class UnixServer:
             await self._bind()
         except OSError as error:
             if str(error) != self._fault:
-                log.error("the socket %s was removed, and cannot be made again: %s", self._path, error)
+                log.error("the socket %s was removed and cannot be recreated: %s", self._path, error)
             self._fault = str(error)
         else:
             self._fault = ""
-            log.warning("the socket %s was removed: it is made again", self._path)
+            log.warning("the socket %s was removed: recreating it", self._path)
 
     def _close_server(self) -> None:
         if self._server is not None:

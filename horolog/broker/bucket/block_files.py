@@ -113,4 +113,4 @@ class BlockFiles:
             file.close()
             self._storage.remove(file.path)
         except StorageFault as fault:
-            log.warning("%s stays until the next start: %s", file.path, fault)
+            log.warning("%s is kept until the next start: %s", file.path, fault)

@@ -163,7 +163,7 @@ class BucketLog:
 
     def stop(self, *, is_fenced: bool) -> None:
         if is_fenced:
-            log.warning("%r ships nothing any more: its WAL has ended", self)
+            log.warning("%r writes nothing more to the store: its WAL has ended", self)
         self._safety.stop()
         self._stop_looking()
         for partition in self._led.values():
@@ -209,7 +209,7 @@ class BucketLog:
         try:
             made_elsewhere.clear(self._logs, topic, index, config)
         except StorageFault as fault:
-            log.error("what lies here of %s-%s is removed when it is led here again: %s", topic, index, fault)
+            log.error("the local files of %s-%s are removed when this broker leads it again: %s", topic, index, fault)
 
     def _open_queued(self) -> None:
         queued, self._queued = self._queued, []

@@ -96,7 +96,7 @@ class TcpPeers:
     def _cannot_enter(self, node: int, fault: str) -> None:
         """Log it once, since it lasts until settings or certificates change."""
         if self._faults.get(node) != fault:
-            log.warning("broker %s cannot be asked at listener %s: %s", node, self._access.listener, fault)
+            log.warning("cannot send requests to broker %s at listener %s: %s", node, self._access.listener, fault)
         self._faults[node] = fault
 
     def _is_refused(self, node: int) -> None:

@@ -75,7 +75,7 @@ async def _index_of(store: StoreAccess, wal: Wal, end: int, wanted: Wanted, lost
         if found is None:
             if one not in lost:
                 raise Gone(one)
-            log.error("%s is lost, though its broker's mark names it: the store does not have it", one)
+            log.error("%s is lost: its broker's mark names it, but the store does not have it", one)
         for each in found or ():
             index.setdefault(((each.run.topic_id, each.run.partition), each.run.leader_epoch), []).append(each)
     for runs in index.values():

@@ -101,7 +101,7 @@ class WalMerger:
         name = key(self._writer.wal.folder, number)
         data = await self._store.read(name)
         if data is None:
-            log.error("%s is lost: the store does not have it, and no mark says that it is gone", name)
+            log.error("%s is lost: the store does not have it, and no mark records its removal", name)
             return ()
         try:
             footer = wal_object.decode(data)

@@ -53,7 +53,7 @@ class ClusterConfigs:
         """The overrides that this release takes."""
         kept, left_out = usable(overrides, self.settings)
         for error in left_out:
-            log.warning("topic %s: %s; it is left out", name, error)
+            log.warning("topic %s: %s; this setting is ignored", name, error)
         return kept
 
     def with_dynamic(self, configs: DynamicConfigs, node: str = "") -> Settings:
@@ -71,7 +71,7 @@ class ClusterConfigs:
                     self.settings = self.with_dynamic(changed)
                     kept = changed
                 except SettingsError as error:
-                    log.warning("what was changed while running: %s; it is left out", error)
+                    log.warning("a setting changed while running: %s; it is ignored", error)
         return kept
 
     def check(self, configs: DynamicConfigs, topics: Iterable[Mapping[str, str]], node: str = "") -> Settings:

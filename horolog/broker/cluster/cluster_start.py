@@ -104,7 +104,7 @@ def refuse_lost_rules(state: ClusterState | StoredCluster, settings: Settings) -
         raise DataFolderError(
             f"{lost}: put back a copy of the file, or start with horolog.lost.rules.accept=true and go by the others"
         )
-    log.warning("%s: the others count (horolog.lost.rules.accept)", lost)
+    log.warning("%s: using the others (horolog.lost.rules.accept)", lost)
     return False
 
 
@@ -158,7 +158,7 @@ def tell_plain_secrets(state: ClusterState) -> None:
     """Log that secrets are kept in plain text, which is accepted, as in Kafka 4."""
     count = secrets_in(state.rules, state.broker_configs)
     if count:
-        log.info("%s keeps %s secrets (users, passwords) as they are; %s encrypts them", FILE_NAME, count, SECRET)
+        log.info("%s has %s unencrypted secrets (users, passwords); %s encrypts them", FILE_NAME, count, SECRET)
 
 
 class Start:
@@ -251,7 +251,7 @@ class Start:
         for damage in stored.damages:
             log.warning("%r is damaged: %s", self._file, damage)
         if taken.is_record_lost and self.topics:
-            log.warning("%r is missing: %d topics were found by their folders", self._file, len(self.topics))
+            log.warning("%r is missing: found %d topics by their folders", self._file, len(self.topics))
         for line in summary(taken, self._logs.partitions.values(), now_ms):
             log.warning("%s", line)
         for topic in self.topics.values():
@@ -276,7 +276,7 @@ class Start:
             for folder in self._logs.folders.usable():
                 adopted_file.save(self._logs.resources.storage, folder.path, taken.kraft, taken.written)
         except StorageFault as fault:
-            log.error("the metadata of the folder's Kafka could not be kept: %s", fault)
+            log.error("the Kafka metadata in the folder could not be kept: %s", fault)
 
     def _finish_deletions(self, stored: StoredCluster, taken: Takeover) -> bool:
         """Remove the folders that a crash left of deleted topics."""
@@ -285,7 +285,7 @@ class Start:
             try:
                 self._logs.delete(partition)
             except StorageFault as fault:
-                log.error("%r is deleted and cannot be removed: %s", partition, fault)
+                log.error("%r is deleted, but its files cannot be removed: %s", partition, fault)
                 self._logs.forget(partition)
         return bool(stored.deleting)
 
@@ -344,6 +344,6 @@ class Start:
         """How many partitions a topic has by the file and its folders, without folders that cannot be its partitions."""
         count, foreign = count_and_foreign(stored_count, found)
         if foreign:
-            log.warning("folders %s-%s are not taken for partitions and left alone", name, foreign[:20])
+            log.warning("folders %s-%s are not partitions and are left unchanged", name, foreign[:20])
             self.foreign.add(name)
         return count

@@ -54,7 +54,7 @@ class FellBehind(Exception):
 
 def _keep(storage: Storage, path: str, data: bytes) -> None:
     """Keep a copy next to the journal if there is room; the journal is rewritten in any case."""
-    log.error("%s is not what was written: it is damaged, and kept beside it", path)
+    log.error("%s is damaged: its content differs from what was written; a copy is kept beside it", path)
     try:
         storage.write_atomically(path + DAMAGED_SUFFIX, data)
     except StorageFault as fault:
@@ -177,9 +177,7 @@ class FileJournal:
         file = self._storage.open_apart(self._path)
         try:
             if file.size() > self._end:
-                log.warning(
-                    "%r: %s bytes of an entry that was not written whole are cut", self, file.size() - self._end
-                )
+                log.warning("%r: cut %s bytes of an incomplete entry", self, file.size() - self._end)
                 file.truncate(self._end)
             try:
                 file.pwritev([line], self._end)
@@ -303,11 +301,11 @@ class FileJournal:
             self._put(state, encode_whole(state), state.number, b"")
         except StorageFault:
             return False  # logged at the start
-        log.info("%s is begun: there is room again", self._path)
+        log.info("%s is started: there is free space again", self._path)
         try:
             self._put_on_record(state)
         except StorageFault as fault:
-            log.error("%r: the record does not say that there is a journal: %s", self, fault)
+            log.error("%r: could not record that there is a journal: %s", self, fault)
         return True
 
     def _is_as_written(self) -> bool:
@@ -337,7 +335,7 @@ class FileJournal:
         known = b"".join((content(self._storage, self._path), b"\n", *self._recent.values()))
         after, lines = lines_behind(known, min(self._applied_by_others(), state.number), state.number)
         self._put(state, encode_whole(state), after, lines)
-        log.warning("%r is written anew, from all that is known here", self)
+        log.warning("%r is rewritten from the state in memory", self)
 
     def _put(self, state: ClusterState, whole: bytes, after: int, lines: bytes) -> None:
         """Replace the file by a state, encoded as `whole`, and lines of entries."""
@@ -373,5 +371,5 @@ class FileJournal:
             return False
         whole = encode_whole(state)
         self._put(state, whole, after, lines)
-        log.info("%r: %s bytes of entries became a state of %s", self, old_bytes - len(lines), len(whole))
+        log.info("%r: compacted %s bytes of entries to a state of %s", self, old_bytes - len(lines), len(whole))
         return True

@@ -72,9 +72,7 @@ def merged_for_one(storage: Storage, data_dirs: Sequence[str]) -> Storage:
         journals = found_journals.find_all(storage, data_dirs)
         if not any(one.head.is_of_one for one in journals):
             raise
-        log.error(
-            "the changes since the last start cannot be put on record, and the broker goes on from there: %s", fault
-        )
+        log.error("the changes since the last start could not be saved; the broker continues with them: %s", fault)
         return as_left(storage, data_dirs)
     return storage
 
@@ -88,7 +86,7 @@ def remove_sockets(storage: Storage, data_dirs: Sequence[str]) -> None:
                     storage.remove(f"{path}/{name}")
                 storage.remove_dir(path)
         except StorageFault as fault:
-            log.warning("the sockets of workers stay: %s", fault)
+            log.warning("the sockets of workers could not be removed: %s", fault)
 
 
 def _were_here(storage: Storage, data_dir: str) -> bool:

@@ -248,8 +248,6 @@ class WorkerLink(asyncio.Protocol):
             awaited.done()
 
     def _give_up(self, awaited: _Awaited) -> None:
-        log.warning(
-            "workers %s have not applied entry %s of the journal in time", sorted(awaited.missing), awaited.number
-        )
+        log.warning("workers %s did not apply entry %s of the journal in time", sorted(awaited.missing), awaited.number)
         self._awaited.remove(awaited)
         awaited.done()

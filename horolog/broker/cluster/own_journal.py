@@ -95,7 +95,7 @@ class OwnJournal:
         for file in self._files.values():
             file.check(state)
         if self._head is None and (self._is_behind or self._record.is_hurt()):
-            log.error("%r is not what it should be: it is written anew, from all that is known here", self._record)
+            log.error("%r is damaged: it is rewritten from the state in memory", self._record)
             self._is_behind = not self._save(state)
 
     def end(self, state: ClusterState) -> None:

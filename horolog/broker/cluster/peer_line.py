@@ -77,7 +77,7 @@ class PeerLine(asyncio.Protocol):
         try:
             await self._connect(lambda: self)
         except OSError as error:
-            log.info("the broker at %s cannot be asked: %s", self._where, error)
+            log.info("cannot send requests to the broker at %s: %s", self._where, error)
             self._lost()
             if isinstance(error, ConnectionRefusedError):
                 self._refused()

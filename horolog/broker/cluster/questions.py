@@ -96,7 +96,7 @@ class Questions:
         """The request timed out."""
         waiting = self._waiting.pop(number, None)
         if waiting is not None:
-            log.warning("%s was not answered in time", waiting.api.name)
+            log.warning("%s: no response in time", waiting.api.name)
             _tell(waiting.done, None)
 
     def lose(self) -> None:
@@ -112,7 +112,7 @@ def _tell(done: Done, answer: Message | None) -> None:
     try:
         done(answer)
     except Exception:
-        log.exception("what another broker answered could not be acted on")
+        log.exception("could not handle the response of another broker")
 
 
 @cache

@@ -184,7 +184,7 @@ class ServedTopics(ABC):
         """Nothing is left to do after a hand-over, which withdraws and closes the partition first."""
         partition = self.withdraw(name, index)
         if partition is not None:
-            log.error("%r: another broker leads it, and it was not closed: its log is read there", partition)
+            log.error("%r: another broker leads it, but it was not closed here: its log is still being read", partition)
             closing.close_files(partition)
             partition.condition.go_offline(LED_ELSEWHERE)
 
@@ -253,7 +253,7 @@ def are_gone(logs: LogManager, topics: Collection[str]) -> bool:
         for folder in logs.folders.usable():
             logs.resources.storage.sync_dir(folder.path)
     except StorageFault as fault:
-        log.error("topics that were not made may have folders: %s", fault)
+        log.error("folders of topics that were not created may remain: %s", fault)
         return False
     return True
 
@@ -271,7 +271,7 @@ def remove_deleted(storage: Storage, directory: str) -> None:
     try:
         doom(storage, directory)
     except StorageFault as fault:
-        log.error("%s is deleted and cannot be removed: %s", directory, fault)
+        log.error("%s is deleted, but its files cannot be removed: %s", directory, fault)
 
 
 def _topic_of(step: Make | Delete) -> str:

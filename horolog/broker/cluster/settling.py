@@ -216,11 +216,11 @@ def _report(found: FoundJournal | None, stored: StoredCluster, damages: Sequence
     if found is None:
         return
     for damage in damages:
-        log.error("%s is damaged %s; it is kept beside it", found.path, damage)
+        log.error("%s is damaged %s; a copy is kept beside it", found.path, damage)
     if goes_on(found, stored) and not found.is_lost and is_older(stored, found):
-        log.error("horolog-cluster is older than %s, which goes on from a later one", found.path)
+        log.error("horolog-cluster is older than the state that %s continues", found.path)
     elif found.number and goes_on(found, stored):
-        log.info("%s changes are taken up from %s", found.number, found.path)
+        log.info("applied %s changes from %s", found.number, found.path)
 
 
 def _look(storage: Storage, path: str, found: FoundJournal | None, *, is_current: bool) -> _Folder:
@@ -228,7 +228,7 @@ def _look(storage: Storage, path: str, found: FoundJournal | None, *, is_current
     keys = frozenset(key for name in names if (key := partition_of(name)) is not None)
     loaded = worker_checkpoints.load_all(storage, path)
     for fault in loaded.faults:
-        log.warning("%s; what it says is left out", fault)
+        log.warning("%s; its content is ignored", fault)
     was_clean = checkpoints.CLEAN_SHUTDOWN in names
     if found is not None and is_current and not was_clean:
         # Workers other than those that the journal was begun for may have continued it: see `_go_on_as_left`.
@@ -255,7 +255,7 @@ def _merge_checkpoints(
     rows = worker_checkpoints.united(folder.loaded.found.values(), id_of)
     kafkas = log_starts.load(storage, folder.path)
     if kafkas.fault is not None:
-        log.warning("%s; %s partitions start inside of their first segment", kafkas.fault, len(kafkas.offsets))
+        log.warning("%s; %s partitions start inside their first segment", kafkas.fault, len(kafkas.offsets))
     starts = _believed(kafkas.offsets, folder, is_old)
     for key, row in rows.items():
         if row.log_start > starts.get(key, 0):
@@ -337,7 +337,7 @@ def settle(
     except StorageFault as fault:
         if fault.code not in NO_ROOM or not _go_on_as_left(storage, paths, nodes):
             raise
-        log.error("there is no room to settle what workers have left, and they go on from there: %s", fault)
+        log.error("no free space to merge the changes of workers; they continue from their own files: %s", fault)
         return
     file = ClusterFile(storage, paths[0], lambda: paths)
     leads = file.load().leads
@@ -359,7 +359,7 @@ def settle(
     except StorageFault as fault:
         if fault.code not in NO_ROOM:
             raise
-        log.error("there is no room for the journal of workers, and nothing can be changed until there is: %s", fault)
+        log.error("no free space for the journal of workers; nothing can be changed until there is: %s", fault)
 
 
 def _go_on_as_left(storage: Storage, paths: Sequence[str], nodes: tuple[int, ...]) -> bool:

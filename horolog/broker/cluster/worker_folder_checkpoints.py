@@ -61,7 +61,7 @@ class WorkerFolderCheckpoints(FolderCheckpoints):
     def _united(self) -> dict[TopicPartition, PartitionRow]:
         loaded = worker_checkpoints.load_all(self._storage, self._path)
         for each in loaded.faults:
-            log.warning("%s; what it says is left out", each)
+            log.warning("%s; its content is ignored", each)
         return worker_checkpoints.united(loaded.found.values(), self._id_of)
 
     def _id_of(self, key: TopicPartition) -> bytes | None:
@@ -79,7 +79,7 @@ class WorkerFolderCheckpoints(FolderCheckpoints):
         try:
             return self._take_marks(own)
         except StorageFault as fault:
-            log.error("%s: the stop counts as a crash: %s", self._path, fault)
+            log.error("%s: the stop is treated as a crash: %s", self._path, fault)
             return False
 
     def _load_own(self) -> WorkerCheckpoint:

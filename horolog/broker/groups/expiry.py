@@ -110,4 +110,4 @@ class GroupExpiry:
 
 def _report(code: ErrorCode) -> None:
     if code:
-        log.warning("what has expired could not be removed (%s): it is tried again", code.name)
+        log.warning("expired offsets could not be removed (%s); trying again", code.name)

@@ -100,7 +100,7 @@ class Runner:
     def _written(self, decision: Decision[Any], code: ErrorCode, _: int) -> None:
         group = decision.group
         if code and not isinstance(group, ClassicGroup):
-            log.error("group %s could not be written (%s): it is read again from the log", group.id, code.name)
+            log.error("group %s could not be written (%s); reading it again from the log", group.id, code.name)
             self._lost(group.shard)
         for to, response, refusal in decision.promises:
             to(refusal if code else response)

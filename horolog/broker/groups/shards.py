@@ -66,7 +66,7 @@ class Shards:
                 if self._readings[shard] != reading:
                     return
         except BeingRescanned as damage:
-            log.warning("partition %s of the group topic is read once it is rescanned: %s", shard, damage)
+            log.warning("partition %s of the group topic will be read after its rescan: %s", shard, damage)
             return
         except StorageFault as fault:
             self._journal.put_offline(shard, fault)

@@ -50,7 +50,7 @@ def _tell(audit: AuditTrail, changes: ChangingApi, request: Any, answer: Any, co
     try:
         audit.changed(who(context), _shown(context), changes.operation, changes.parts_of(request, answer))
     except Exception:
-        log.exception("the audit could not report a %s", _shown(context))
+        log.exception("the audit could not record a %s", _shown(context))
     return answer
 
 

@@ -82,7 +82,9 @@ def create(
         if len(token.rule().line) > MOST_BYTES:
             return ClusterError(ErrorCode.POLICY_VIOLATION, "the names of the owner and the renewers are too long")
         if broker.delegation_tokens.count_of(requester) >= most:
-            log.warning("%s has as many delegation tokens as horolog.delegation.tokens.max allows, %s", requester, most)
+            log.warning(
+                "%s has the maximum number of delegation tokens, %s (horolog.delegation.tokens.max)", requester, most
+            )
             return ClusterError(ErrorCode.POLICY_VIOLATION, "the principal has too many tokens")
         return RulesChanged(put=(token.rule(),))
 

@@ -239,7 +239,7 @@ class HttpConnection(asyncio.Protocol):
         try:
             piece = next(self._pieces, None)
         except Exception:
-            log.exception("an answer of the HTTP server broke off")
+            log.exception("a response of the HTTP server was interrupted")
             self._transport.abort()
             return
         if piece is None:

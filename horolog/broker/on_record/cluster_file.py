@@ -189,7 +189,7 @@ class ClusterFile:
         )
         if any(one.number < newest.number for one in found):
             log.warning(
-                "%s of %s files %s are older than the newest, which counts", len(found) - 1, len(found), FILE_NAME
+                "%s of %s files %s are older than the newest one, which is used", len(found) - 1, len(found), FILE_NAME
             )
         self._number = self._written_number = newest.number
         return newest

@@ -200,7 +200,7 @@ class AuditTrail:
             self._lost.value += 1
             if now_s - allowance.warned_s >= LEAST_BETWEEN_WARNINGS_S:
                 allowance.warned_s = now_s
-                log.warning("the audit leaves out events of the kind %s: more than %s a second", event, self._rate)
+                log.warning("the audit skips events of the kind %s: more than %s per second", event, self._rate)
             return
         left_out, allowance.left_out = allowance.left_out, 0
         self._counters[event].value += 1

@@ -75,7 +75,7 @@ class AuditFile:
             self._changed.notify()
         self._thread.join(MOST_CLOSING_S)
         if self._thread.is_alive():
-            log.error("%s: the disk does not take the last lines of the audit", self._path)
+            log.error("%s: the last lines of the audit could not be written", self._path)
         else:
             os.close(self._descriptor)
         self._thread = None

@@ -287,7 +287,7 @@ class Broker:
             await asyncio.wait_for(self._drain(), STOP_GRACE_S)
         except TimeoutError:
             log.error(
-                "the disk did not take everything within %s s; unsynced records and changes stay unacknowledged",
+                "the disk did not sync everything within %s s; unsynced records and changes stay unacknowledged",
                 STOP_GRACE_S,
             )
 
@@ -433,7 +433,7 @@ def create_missing(cluster: Cluster, text: str, created: Callable[[], None]) -> 
         if topic.name in cluster.topics:
             continue
         if topic.copies > 1:
-            log.warning("topic %s: one broker keeps one copy, not %s", topic.name, topic.copies)
+            log.warning("topic %s: horolog keeps one replica, not %s", topic.name, topic.copies)
         policy = {"cleanup.policy": topic.cleanup_policy} if topic.cleanup_policy else {}
         wanted.append(NewTopic(topic.name, topic.partitions, overrides=policy))
 
@@ -451,7 +451,7 @@ def create_missing(cluster: Cluster, text: str, created: Callable[[], None]) -> 
 
 def _only_read(storage: Storage, data_dirs: Iterable[str]) -> OverlayStorage:
     """The content of the folders, with every change kept in memory: recovery goes on there as if it were the disk."""
-    log.warning("%s: only read (horolog.read.only): nothing is written there", ", ".join(data_dirs))
+    log.warning("%s: read-only (horolog.read.only): nothing is written there", ", ".join(data_dirs))
     return OverlayStorage(storage)
 
 

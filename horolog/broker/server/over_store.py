@@ -254,7 +254,7 @@ class OverStore:
         state = self._state
         leads = {} if state.suspicions or self._handing.moves else surplus(state, self._joined.wal.node, MOVES_AT_ONCE)
         if leads:
-            log.info("%d partitions go to brokers that lead fewer", len(leads))
+            log.info("%d partitions move to brokers that lead fewer", len(leads))
             run(self._give(leads))
 
     async def _give(self, leads: Mapping[Place, Lead]) -> None:

@@ -294,4 +294,4 @@ def _without_expired(now_ms: int, rules: Rules) -> RulesChanged | None:
 
 def _note_tokens_left(error: ClusterError | None) -> None:
     if error is not None:
-        log.warning("delegation tokens that have expired are still listed: %s", error)
+        log.warning("expired delegation tokens could not be removed: %s", error)

@@ -80,7 +80,7 @@ class StateJournal(TopicJournal):
         try:
             self.make_topic()
         except ClusterError as error:
-            log.error("%s cannot be made: %s", SHARE_GROUP_STATE, error)
+            log.error("%s cannot be created: %s", SHARE_GROUP_STATE, error)
             return ErrorCode.COORDINATOR_NOT_AVAILABLE
         found = self.find(shard)
         return ErrorCode.NOT_COORDINATOR if isinstance(found, ErrorCode) else found
@@ -95,7 +95,7 @@ class StateJournal(TopicJournal):
         try:
             return iter(list(self._read(partition)))
         except BeingRescanned as damage:
-            log.warning("shard %s of the states of share partitions is read once it is rescanned: %s", shard, damage)
+            log.warning("shard %s of the states of share partitions will be read after its rescan: %s", shard, damage)
         except StorageFault as fault:
             put_offline(partition, fault)
         return None
@@ -114,7 +114,7 @@ class StateJournal(TopicJournal):
         try:
             log_start.delete_records_before(partition, min(before, partition.high_watermark))
         except StorageFault as fault:
-            log.error("%r: superfluous states stay: %s", partition, fault)
+            log.error("%r: old states could not be removed: %s", partition, fault)
 
 
 def _code_of(has_failed: bool) -> ErrorCode:

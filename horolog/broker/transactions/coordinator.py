@@ -91,7 +91,7 @@ class TransactionCoordinator:
         if self._journal.is_readable:
             self._strays.settle()
         elif not self._journal.is_opening:
-            log.error("%r cannot be read: transactions that it does not know are left open", self._journal)
+            log.error("%r cannot be read: unknown transactions stay open", self._journal)
         self.finish_prepared()
 
     def reopened(self, partition: Partition) -> None:
@@ -120,7 +120,7 @@ class TransactionCoordinator:
         try:
             self._take_in(found, ())
         except BeingRescanned as damage:
-            log.warning("shard %s of the transactions is read once it is rescanned: %s", shard, damage)
+            log.warning("shard %s of the transactions will be read after its rescan: %s", shard, damage)
             return
         self._unread.discard(shard)
         self._settle()
@@ -317,7 +317,7 @@ class TransactionCoordinator:
             if self._strays.hold_up(entry):
                 continue
             if not entry.busy and decisions.is_timed_out(entry.transaction, entry.age_ms(self._clock)):
-                log.info("%r has taken longer than %s ms: aborted", entry, entry.transaction.timeout_ms)
+                log.info("%r timed out after %s ms: aborted", entry, entry.transaction.timeout_ms)
                 self._ending.decide(entry, decisions.time_out(entry.transaction, now_ms))
 
     def forget_expired(self) -> None:

@@ -70,7 +70,7 @@ class Ending:
         try:
             epoch = self._journal.partition_of(entry.transaction.id).leader_epoch
         except NotWritten as fault:
-            log.error("%r stays as it is: %s", entry, fault)
+            log.error("%r is unchanged: %s", entry, fault)
         else:
             entry.busy = True
             mark = partial(self._marking.mark, entry.transaction, entry.unmarked, epoch)
@@ -86,7 +86,7 @@ class Ending:
         else:
             code = await self._written(entry, decisions.complete(entry.transaction, self._clock.wall_ms()))
             if code:
-                log.error("%r is complete, which could not be written: %s", entry, code.name)
+                log.error("%r is complete, but could not be written: %s", entry, code.name)
         entry.busy = False
 
     async def _written(self, entry: OpenTransaction, decision: Transaction) -> ErrorCode:

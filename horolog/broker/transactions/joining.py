@@ -70,7 +70,7 @@ class _Asked(NamedTuple):
         try:
             self.done(code)
         except Exception:
-            log.exception("%r: what its coordinator says could not be acted on", self.question)
+            log.exception("%r: could not handle the response of its coordinator", self.question)
 
 
 class Joining:

@@ -64,7 +64,7 @@ class TransactionJournal(TopicJournal):
         try:
             self.make_topic()
         except ClusterError as error:
-            log.error("%s cannot be made: %s", TRANSACTION_STATE, error)
+            log.error("%s cannot be created: %s", TRANSACTION_STATE, error)
             raise NotWritten(ErrorCode.COORDINATOR_NOT_AVAILABLE, str(error)) from error
 
     def partition_of(self, transactional_id: str) -> Partition:
@@ -160,7 +160,7 @@ def _have_synced(partition: Partition) -> None:
     try:
         partition.sync()
     except StorageFault as fault:
-        log.error("%r: nothing is decided before its disk works: %s", partition, fault)
+        log.error("%r: no transaction is decided until its disk works: %s", partition, fault)
 
 
 def _nobody_waits(failures: Failures) -> None:

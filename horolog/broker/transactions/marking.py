@@ -174,7 +174,9 @@ class Marking:
 
     def abort_stray(self, producer: Producer, partition: Partition, failed: Callable[[], None]) -> None:
         """Abort a transaction without a record; `failed` is called if the write fails."""
-        log.warning("%r: the open transaction of producer %s is on no record: aborted", partition, producer.id)
+        log.warning(
+            "%r: the open transaction of producer %s is unknown to its coordinator: aborted", partition, producer.id
+        )
         try:
             self._append(partition, producer, NO_EPOCH, committed=False)
         except RefusedSet as refused:

@@ -195,7 +195,7 @@ class Supervisor:
 
     def is_ready(self, worker: WorkerProcess) -> None:
         if worker.starts > 1:
-            log.info("worker %s serves again, after %.2f s", worker.number, worker.last_absence_s)
+            log.info("worker %s serves again after %.2f s", worker.number, worker.last_absence_s)
         self._tell_who_lives()
         if self.phase is Phase.STARTING and all(one.phase is Phase.READY for one in self.workers):
             self.phase = Phase.READY
@@ -286,7 +286,7 @@ class Supervisor:
 
     def _one_less(self, worker: WorkerProcess, ending: ProcessEnd) -> None:
         if ending.code and self._all_served:
-            log.error("worker %s was to stop and %s", worker.number, ending)
+            log.error("worker %s did not stop cleanly: it %s", worker.number, ending)
             self._code = EXIT_CANNOT_START
         self._end_with_the_last()
 
@@ -302,7 +302,7 @@ def merge(paths: Sequence[str]) -> None:
     try:
         settling.merge(RealStorage(), paths)
     except StorageFault as fault:
-        log.error("the next start has to settle what workers have left: %s", fault)
+        log.error("the next start must merge the changes of workers: %s", fault)
 
 
 def announce(plan: WorkerPlan, environ: Mapping[str, str]) -> None:

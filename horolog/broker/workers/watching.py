@@ -189,7 +189,7 @@ async def ask_whole(path_of_socket: str, path: str) -> tuple[int, bytes]:
             finally:
                 writer.close()
     except (OSError, TimeoutError) as error:
-        log.warning("a worker does not answer %s at %s: %s", path, path_of_socket, error)
+        log.warning("a worker does not respond to %s at %s: %s", path, path_of_socket, error)
         return 0, b""
     head, _, body = answer.partition(b"\r\n\r\n")
     status = head.split(b" ", 2)[1:2]

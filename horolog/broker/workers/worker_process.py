@@ -170,7 +170,7 @@ class WorkerProcess:
         """Kill it if it has not answered for too long. Starts and stops have no time limit."""
         if self.phase is Phase.READY and self.tether is not None and self.tether.is_silent():
             seconds = MOST_UNANSWERED * ASK_EVERY_S
-            log.error("worker %s does not answer for %.0f s: its process is killed", self.number, seconds)
+            log.error("worker %s has not responded for %.0f s: killing its process", self.number, seconds)
             self.kill()
 
     def kill(self) -> None:

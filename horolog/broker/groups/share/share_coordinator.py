@@ -141,7 +141,7 @@ class ShareCoordinator:
         def note_begun(codes: dict[SharePlace, ErrorCode]) -> None:
             refused = {place for place, code in codes.items() if code}
             if refused:
-                log.warning("group %s: the states of %s partitions could not be begun", group.id, len(refused))
+                log.warning("group %s: the states of %s partitions could not be created", group.id, len(refused))
             if self._registry.groups.get(group.id) is group:
                 good = {place for place in codes if place not in refused}
                 self._runner.run(group, StatesBegun(_only(asked.topics, good), _only(asked.topics, refused)))

@@ -83,7 +83,7 @@ class Compactor:
                     raise
                 loaded = checkpoints.Loaded(fault=str(fault))
             if loaded.fault is not None:
-                log.warning("%s; everything counts as not compacted", loaded.fault)
+                log.warning("%s; the log counts as not compacted", loaded.fault)
             offsets |= loaded.offsets
         return offsets
 
@@ -141,7 +141,7 @@ class Compactor:
             log.info("%r: compaction was stopped", partition)
         except (CleaningRefused, ProtocolError) as refusal:
             self._refused.add(_name(partition))
-            log.error("%r is not compacted any more until the next start: %s", partition, refusal)
+            log.error("%r is not compacted until the next start: %s", partition, refusal)
         except StorageFault as fault:
             log.error("%r could not be compacted: %s", partition, fault)
         return None

@@ -38,7 +38,7 @@ def keep_damage(
         counters.damaged_ranges.value += 1
         counters.damaged_bytes.value += loss.end - loss.start
         log.error(
-            "%s: bytes %s to %s are damaged and passed over (%s): offsets %s to %s are missing, written between %s and %s; %s; %s",
+            "%s: bytes %s to %s are damaged and skipped (%s): offsets %s to %s are missing, written between %s and %s; %s; %s",
             file.path,
             loss.start,
             loss.end,
@@ -61,7 +61,7 @@ def keep_torn(
     )
     counters.torn_bytes_cut.value += loss.end - loss.start
     log.warning(
-        "%s: %s bytes behind offset %s, written after %s, are cut off: %s; %s",
+        "%s: cut %s bytes after offset %s, written after %s: %s; %s",
         file.path,
         loss.end - loss.start,
         loss.first_offset,

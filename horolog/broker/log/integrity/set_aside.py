@@ -67,7 +67,7 @@ def keep(storage: Storage, directory: str, read: Read, what: Range) -> str | Non
     try:
         _copy(storage, directory, path, read, what)
     except StorageFault as fault:
-        log.error("%s: bytes %s to %s could not be set aside: %s", path, what.start, what.end, fault)
+        log.error("%s: bytes %s to %s could not be copied to a file: %s", path, what.start, what.end, fault)
         _drop(storage, path + ".tmp")
         if what.last_offset is None and fault.code in CANNOT_WRITE:
             raise
@@ -89,7 +89,7 @@ def _has_room_for_torn(storage: Storage, directory: str, what: Range) -> bool:
     used = sum(storage.stat(f"{directory}/{one.name}")[0] for one in torn)
     if used + what.end - what.start <= MAX_TORN_BYTES:
         return True
-    log.warning("%s: a torn tail of %s bytes is not kept: there are %s already", directory, what.end - what.start, used)
+    log.warning("%s: a torn tail of %s bytes is not kept: there are already %s", directory, what.end - what.start, used)
     return False
 
 

@@ -136,11 +136,11 @@ class DataFolder:
         was_clean = self.checkpoints.take_clean_shutdown()
         points = self.checkpoints.load_ends()
         if points.fault is not None:
-            log.warning("%s; where partitions ended is not known from there", points.fault)
+            log.warning("%s; the ends of its partitions are unknown", points.fault)
             resources.counters.files_rebuilt.value += 1
         starts = self.checkpoints.load_starts()
         if starts.fault is not None:
-            log.warning("%s; %s partitions start inside of their first segment", starts.fault, len(starts.offsets))
+            log.warning("%s; %s partitions start inside their first segment", starts.fault, len(starts.offsets))
             resources.counters.files_rebuilt.value += 1
         if not was_clean:
             # Folders that the last process made may be in the page cache only, and no partition will request their sync.
@@ -307,7 +307,7 @@ class DataFolder:
             if cleanly:
                 self.checkpoints.mark_clean_shutdown()
         except StorageFault as fault:
-            log.error("%s: the stop is not on record as clean: %s", self.path, fault)
+            log.error("%s: could not record that the stop was clean: %s", self.path, fault)
         self.release()
 
 
@@ -334,7 +334,7 @@ def _forget_folder(storage: Storage, directory: str) -> None:
         if storage.is_dir(directory):
             remove_folder(storage, directory)
     except StorageFault as fault:
-        log.error("%s was not made, and what there is of it cannot be removed: %s", directory, fault)
+        log.error("%s was not created, and its files cannot be removed: %s", directory, fault)
 
 
 def doom(storage: Storage, directory: str) -> None:

@@ -86,7 +86,7 @@ class DataFolders:
                 if isinstance(error, DataFolderError):
                     raise
                 raise DataFolderError(f"{folder.path} cannot be used: {error}") from error
-            log.error("%s is away, what lies in it is offline: %s", folder.path, error)
+            log.error("%s is unavailable, and its partitions are offline: %s", folder.path, error)
 
     def _check_directory_ids(self) -> None:
         paths: dict[str, str] = {}
@@ -179,5 +179,5 @@ class DataFolders:
         except (DataFolderError, StorageFault) as error:
             folder.leave(str(error))
             return None
-        log.info("%s is there again", folder.path)
+        log.info("%s is available again", folder.path)
         return starts

@@ -68,7 +68,7 @@ class FolderCheckpoints:
         try:
             return checkpoints.take_clean_shutdown(self._storage, self._path)
         except StorageFault as fault:
-            log.error("%s: the stop counts as a crash: %s", self._path, fault)
+            log.error("%s: the stop is treated as a crash: %s", self._path, fault)
             return False
 
     def correct_starts(self) -> None:
@@ -76,9 +76,7 @@ class FolderCheckpoints:
         try:
             self._write_both_starts()
         except StorageFault as fault:
-            log.warning(
-                "%s: the starts of partitions could not be written again, which is tried again: %s", self._path, fault
-            )
+            log.warning("%s: the start offsets of partitions could not be written; trying again: %s", self._path, fault)
 
     # -- writing
 

@@ -97,7 +97,7 @@ class LogManager:
         try:
             return self.create(topic, index, config, topic_id, place)
         except StorageFault as fault:
-            log.error("%s-%s has no folder and none can be made, it is offline: %s", topic, index, fault)
+            log.error("%s-%s is offline: it has no folder, and none can be created: %s", topic, index, fault)
             offline = self.folders.for_new(place).unmade(topic, index, config, topic_id, str(fault), self.resources)
             self.partitions[topic, index] = offline
             return offline
@@ -296,7 +296,7 @@ class LogManager:
             try:
                 folder.checkpoints.write_starts()
             except StorageFault:
-                log.exception("%r: new starts of partitions are not on the disk", folder)
+                log.exception("%r: new start offsets of partitions are not on the disk", folder)
                 failed.update(folder.partitions)
         return failed
 

@@ -131,7 +131,7 @@ class Durability:
 
     def _warn(self, fault: StorageFault) -> None:
         if not self._files_fail:
-            log.warning("%s: snapshots or seals cannot be written, which is tried again: %s", self._directory, fault)
+            log.warning("%s: snapshots or seals could not be written; trying again: %s", self._directory, fault)
         self._files_fail = True
 
     def rewrite_job(self, segments: Sequence[Segment], active: Segment, end_offset: int) -> Callable[[], None]:

@@ -304,7 +304,7 @@ class Partition:
     def _take_back(self, fault: StorageFault) -> None:
         """Roll back to the state after the last flush."""
         self.resources.counters.write_failures.value += 1
-        log.error("%s-%s: appends from %s on taken back: %s", self.topic, self.index, self.written_end, fault)
+        log.error("%s-%s: appends from offset %s were reverted: %s", self.topic, self.index, self.written_end, fault)
         try:
             self._active.roll_back()
             self.sync_state.segment_written(self._active)  # else a power cut after a clean stop restores the bytes

@@ -78,8 +78,7 @@ class FutureWarnings:
             return False
         self._told.add(segment.base_offset)
         log.warning(
-            "%s: a record of %s, %s in the future, keeps segment %s and everything behind it from expiring"
-            " (horolog.future.timestamp.max.ms can cap it)",
+            "%s: a record of %s, %s in the future, keeps segment %s and everything after it from expiring (set horolog.future.timestamp.max.ms to limit this)",
             self._name,
             format_time(segment.largest_timestamp),
             format_duration(segment.largest_timestamp - now_ms),

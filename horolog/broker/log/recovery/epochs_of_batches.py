@@ -33,4 +33,4 @@ def _heads(segment: Segment) -> Iterator[Head]:
     try:
         yield from reader.heads_from(segment, 0)
     except StorageFault as fault:
-        log.warning("%s: its leader epochs are not known to the end: %s", segment.log.path, fault)
+        log.warning("%s: its leader epochs are unknown at the end: %s", segment.log.path, fault)

@@ -55,7 +55,7 @@ class ProducersAtStart:
                 index = TransactionIndex(self._storage, path, segment.base_offset, self._checked(segment, data))
                 index.truncate(segment.next_offset)  # a marker lost with a torn tail has ended nothing
             except TransactionIndexError as damage:
-                log.warning("%s: %s: %s; made anew", self._name, path, damage)
+                log.warning("%s: %s: %s; rebuilding it", self._name, path, damage)
                 self._resources.counters.indexes_rebuilt.value += 1
                 index.reset()
                 self._transactions_lost = True
@@ -168,7 +168,7 @@ class ProducersAtStart:
             return
         index = self._index_of(segment, aborted)
         if self._is_wrong(segment, [one for one in index.entries if one.last_offset >= from_offset], found):
-            log.warning("%s: %s is not what its log says; made anew", self._name, index.path)
+            log.warning("%s: %s does not match its log; rebuilding it", self._name, index.path)
             self._resources.counters.indexes_rebuilt.value += 1
             kept = [one for one in index.entries if one.last_offset < from_offset]
             index.reset()

@@ -73,7 +73,7 @@ def open_log(
         try:
             return _Opening(place, config, resources, known, broken).open()
         except SealBroken as damage:
-            log.warning("%s: %s; it is read again", place.directory, damage)
+            log.warning("%s: %s; reading it again", place.directory, damage)
             broken.add(damage.base_offset)
 
 
@@ -230,7 +230,7 @@ class _Opening:
         try:
             return seals.load(self.storage, self.directory)
         except SealsDamaged as damage:
-            log.warning("%s: %s: %s; its segments are read again", self.name, seals.SEALS, damage)
+            log.warning("%s: %s: %s; reading its segments again", self.name, seals.SEALS, damage)
             self.resources.counters.files_rebuilt.value += 1
             return {}
 
@@ -240,7 +240,7 @@ class _Opening:
             base_offset: int | None = named
             if segments and named < segments[-1].next_offset:
                 if not self.storage.stat(self._path(named))[0]:
-                    log.warning("%s: %s is empty and passed over", self.name, self._path(named))
+                    log.warning("%s: %s is empty and is ignored", self.name, self._path(named))
                     continue
                 base_offset = self._goes_on(named, segments[-1].next_offset, bases)
             if base_offset is not None:
@@ -250,7 +250,12 @@ class _Opening:
         found_end = segments[-1].next_offset if segments else max(0, self.known.log_start_offset)
         if not segments or found_end < known_end:
             if found_end < known_end:
-                log.error("%s: offsets %s to %s are gone; it goes on behind them", self.name, found_end, known_end - 1)
+                log.error(
+                    "%s: offsets %s to %s are missing; the log continues after them",
+                    self.name,
+                    found_end,
+                    known_end - 1,
+                )
             segments.append(self._new_segment(max(found_end, known_end)))
         return segments
 
@@ -264,7 +269,7 @@ class _Opening:
         goes_on = following > end_offset and self._first_in(named, end_offset, following) is not None
         old = self._path(named)
         new = self._path(end_offset) if goes_on else f"{old}{STRAY_SUFFIX}"
-        log.error("%s: %s lies inside of the log before it and becomes %s", self.name, old, new)
+        log.error("%s: %s overlaps the log before it and is renamed to %s", self.name, old, new)
         self.storage.rename(old, new)
         for suffix in leftovers.COMPANION_SUFFIXES:
             if self.storage.exists(segment_path(self.directory, named, suffix)):
@@ -424,7 +429,7 @@ class _Opening:
         try:
             epochs = LeaderEpochs.load(self.storage, self.directory)
         except CheckpointError as damage:
-            log.warning("%s: %s: %s; taken from the batches", self.name, checkpoints.LEADER_EPOCHS, damage)
+            log.warning("%s: %s: %s; rebuilding it from the batches", self.name, checkpoints.LEADER_EPOCHS, damage)
             self.resources.counters.files_rebuilt.value += 1
             self.epochs_are_lost = self.epochs_are_damaged = True
             return None

@@ -65,7 +65,7 @@ class Rescanner:
             partition = self._partition_in(directory)
             task = None if partition is None else _task(partition, base_offset, now_ms)
             if task is not None:
-                log.error("%s: %s; it is read again", task.segment.log.path, reason)
+                log.error("%s: %s; reading it again", task.segment.log.path, reason)
                 return task
         return None
 
@@ -97,7 +97,7 @@ class Rescanner:
         task.segment.take_over(seal)
         partition.segments_changed()
         partition.folder.counters.segments_mended.value += 1
-        log.info("%r: segment %s is rescanned", partition, task.segment.base_offset)
+        log.info("%r: rescanning segment %s", partition, task.segment.base_offset)
         return True
 
 

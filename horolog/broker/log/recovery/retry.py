@@ -92,7 +92,7 @@ class Retries:
                 attempts.writable = below is not None
             except StorageFault as fault:
                 level = logging.WARNING if attempts.count == 1 else logging.DEBUG
-                log.log(level, "%r: its disk does not work yet, which is tried again and again: %s", partition, fault)
+                log.log(level, "%r: its disk does not work yet; trying again: %s", partition, fault)
             finally:
                 attempts.running = False
 

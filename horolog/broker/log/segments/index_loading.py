@@ -35,8 +35,8 @@ def _load(segment: Segment) -> IndexPair:
         _cut_to_entries(segment.folder.storage, loaded)
         return loaded
     if segment.size_bytes > REBUILD_AT_ONCE_BYTES:
-        raise segment.suspected("its index files are not those of this log")
-    log.warning("%s: its index files are not those of this log and are made anew", segment.log.path)
+        raise segment.suspected("its index files do not match its log")
+    log.warning("%s: its index files do not match its log; rebuilding them", segment.log.path)
     folder = segment.folder
     folder.counters.indexes_rebuilt.value += 1
     try:
@@ -76,4 +76,4 @@ def _cut_to_entries(storage: Storage, indexes: Iterable[OffsetIndex | TimeIndex]
             if storage.stat(index.path)[0] > len(index.entries):
                 index.trim()
         except StorageFault as fault:
-            log.warning("%s is longer than what was sealed of it and cannot be cut: %s", index.path, fault)
+            log.warning("%s is longer than its seal and cannot be cut: %s", index.path, fault)

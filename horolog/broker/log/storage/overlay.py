@@ -279,7 +279,7 @@ class OverlayStorage:
         except FolderInUse:
             raise
         except StorageFault as fault:
-            log.warning("the folder is read without a lock, so other processes can write to it meanwhile: %s", fault)
+            log.warning("the folder is read without a lock, so other processes can write to it: %s", fault)
             return NoLock()
 
     lock_in_turn = _held_by_nobody_else

@@ -137,7 +137,7 @@ class Jwks:
     def _fetched(self, outcome: Keys | Exception) -> None:
         self._is_fetching = False
         if isinstance(outcome, Exception):
-            log.error("keys of tokens: %s; %s keys known before count on", outcome, len(self._keys))
+            log.error("keys of tokens: %s; %s known keys stay valid", outcome, len(self._keys))
             wait_s, self._wait_s = self._wait_s, min(self._wait_s * 2, self._most_retry_s)
         else:
             self.take(outcome)

@@ -187,7 +187,7 @@ class Login:
         )
         self._tell(user, mechanism, code, failed.reason)
         log.warning(
-            "%s on %s was not let in as %r by %s: %s",
+            "%s on %s failed to log in as %r with %s: %s",
             self.peer_host or "a client",
             self._door.listener,
             failed.user[:MAX_SHOWN],

@@ -59,7 +59,7 @@ async def test_a_removed_socket_and_a_removed_folder_are_there_again(path, caplo
         await until_greeted(path)
         assert Path(path).parent.stat().st_mode & 0o777 == 0o700
     assert not stays.is_closing(), "who is connected stays so"
-    assert f"the socket {path} was removed: it is made again" in caplog.text
+    assert f"the socket {path} was removed: recreating it" in caplog.text
     stays.close()
     server.close()
     assert not await is_greeted(path)
@@ -78,7 +78,7 @@ async def test_what_keeps_it_away_is_said_once_and_gone_on_against(path, caplog,
     monkeypatch.setattr(unix_sockets, "make_private", refuse)
     os.unlink(path)  # noqa: PTH108
     await until(lambda: len(tries) > 3)
-    assert caplog.text.count("cannot be made again: no room") == 1
+    assert caplog.text.count("cannot be recreated: no room") == 1
     monkeypatch.setattr(unix_sockets, "make_private", make_private)
     await until_greeted(path)
     server.close()

@@ -114,8 +114,8 @@ async def test_a_refused_login_is_logged_once_until_the_fault_is_another(caplog)
         for _ in range(2):
             assert await ping(peers) is None
             await asyncio.sleep(0.2)
-        (line,) = [one.getMessage() for one in caplog.records if "cannot be asked at listener" in one.getMessage()]
-        assert line.startswith("broker 2 cannot be asked at listener CLOSED: ")
+        (line,) = [one.getMessage() for one in caplog.records if "cannot send requests to broker" in one.getMessage()]
+        assert line.startswith("cannot send requests to broker 2 at listener CLOSED: ")
         assert "secret" not in caplog.text
 
 

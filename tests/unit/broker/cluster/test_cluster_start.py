@@ -143,7 +143,7 @@ class TestTopicsOnRecord:
         with caplog.at_level(logging.WARNING):
             start, _ = machine.start()
         assert (start.foreign, len(ends(start))) == ({"t"}, 1)
-        assert "[20240101] are not taken for partitions" in caplog.text
+        assert "[20240101] are not partitions" in caplog.text
         assert "t-20240101" in machine.names()
 
 
@@ -161,7 +161,7 @@ class TestTopicsThatWereBeingDeleted:
         with caplog.at_level(logging.ERROR):
             start, _ = machine.start()
         assert (start.topics, machine.logs.partitions) == ({}, {})
-        assert "is deleted and cannot be removed" in caplog.text
+        assert "is deleted, but its files cannot be removed" in caplog.text
 
     def test_leave_alone_what_was_made_anew_under_their_name(self, machine):
         machine.record(stored(topic_id=OTHER), deleting={"t": [ID]})
@@ -210,7 +210,7 @@ class TestTopicsThatAreNotOnRecord:
         machine.folder("t-0", ID)
         with caplog.at_level(logging.WARNING):
             machine.start()
-        assert "is missing: 1 topics were found by their folders" in caplog.text
+        assert "is missing: found 1 topics by their folders" in caplog.text
 
 
 def test_a_damaged_record_is_told_and_written_anew(machine, caplog):
@@ -292,7 +292,7 @@ class TestRulesOnRecord:
         with caplog.at_level(logging.WARNING):
             start, state = machine.start(horolog_lost_rules_accept=True)
         assert (list(state.rules), start.is_news) == ([LIST.id], True)
-        assert "1 or more rules (users, access lists, quotas) cannot be read: the others count" in caplog.text
+        assert "1 or more rules (users, access lists, quotas) cannot be read: using the others" in caplog.text
 
 
 def test_settings_changed_while_running_count_before_any_partition_is_opened(machine, caplog):

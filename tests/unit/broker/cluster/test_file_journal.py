@@ -86,7 +86,7 @@ def test_a_tail_that_was_not_written_whole_is_cut_by_the_next_writer(place, cut,
     assert list(other.tail(0)) == [ONE]
     assert find(storage, [place[1]]).read.entries == [ONE]
     assert append(other, TWO, 2) is AppendOutcome.WRITTEN
-    assert "was not written whole" in caplog.text
+    assert "of an incomplete entry" in caplog.text
     assert list(one.tail(1)) == [TWO]
     assert storage.read_all(path(place)) == encode_head(HEAD) + encode_entry(1, ONE) + encode_entry(2, TWO)
 
@@ -516,5 +516,5 @@ class TestBegunLate:
 
         journal = self.journal(storage, fail)
         journal.check(ClusterState())
-        assert "the record does not say that there is a journal" in caplog.text
+        assert "could not record that there is a journal" in caplog.text
         assert append(journal, ONE, 1) is AppendOutcome.WRITTEN

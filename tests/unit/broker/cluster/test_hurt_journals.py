@@ -1,4 +1,4 @@
-"""A journal that is hurt while workers run is written anew by those who know it."""
+"""A journal that is hurt while workers run is rewritten by those who know it."""
 
 from typing import ClassVar
 
@@ -28,7 +28,7 @@ def path(place):
 
 
 class TestMending:
-    """Workers that run know everything: whatever happens to the file, it is written anew, and nothing is lost."""
+    """Workers that run know everything: whatever happens to the file, it is rewritten, and nothing is lost."""
 
     @pytest.fixture
     def writers(self, place):
@@ -57,7 +57,7 @@ class TestMending:
         data = storage.read_all(path(writers))
         storage.write_atomically(path(writers), hurt(data))
         one.check()
-        assert "is written anew" in caplog.text
+        assert "is rewritten" in caplog.text
         assert storage.read_all(path(writers) + ".damaged") == hurt(data)
         assert find(storage, [folder]).damages == []
         assert Writer(storage, folder).state == one.state == other.read_on().state

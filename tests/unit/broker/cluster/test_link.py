@@ -198,7 +198,7 @@ class TestJournalIsAt:
         told = []
         link.journal_is_at(3, lambda: told.append(3))
         await until(lambda: told == [3])
-        assert "workers [2] have not applied entry 3" in caplog.text
+        assert "workers [2] did not apply entry 3" in caplog.text
         supervisor.say("applied", 2, 3)
         await until(lambda: link._others_at == {2: 3})
         assert told == [3], "nobody is told twice"

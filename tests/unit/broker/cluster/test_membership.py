@@ -73,7 +73,7 @@ class TestWhereNothingCanBeWritten:
     def test_the_next_one_serves_what_is_there(self, next_one, caplog):
         topic = next_one.cluster.topics["t"]
         assert (values(topic.find(0)), topic.overrides) == ([b"v"], {"retention.ms": "77"})
-        assert any("cannot be put on record" in one.message for one in caplog.get_records("setup"))
+        assert any("could not be saved" in one.message for one in caplog.get_records("setup"))
 
     def test_and_so_does_the_one_after_it(self, crew, next_one):
         next_one.logs.abandon()

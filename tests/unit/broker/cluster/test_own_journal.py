@@ -282,7 +282,7 @@ class TestDamage:
         else:
             broker.storage.write_atomically("/a/horolog-cluster", left)
         broker.end()
-        assert "it is written anew" in caplog.text
+        assert "it is rewritten" in caplog.text
         assert set(broker.record.load().topics) == {"t"}
 
     def test_a_line_that_cannot_be_read_is_no_hindrance(self):

@@ -119,4 +119,4 @@ def test_one_who_fails_at_an_answer_keeps_nobody_from_theirs(caplog):
     other, _ = ask(questions, told)
     questions.receive(answer(number) + answer(other))
     assert len(told) == 1
-    assert "could not be acted on" in caplog.text
+    assert "could not handle the response" in caplog.text

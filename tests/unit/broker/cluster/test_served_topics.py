@@ -157,5 +157,5 @@ class TestWithFolders:
         assert not are_gone(logs, {"t", "other"})
         storage.fail("sync_dir", "/data")
         assert not are_gone(logs, {"other"})
-        assert "may have folders" in caplog.text
+        assert "may remain" in caplog.text
         assert are_gone(logs, {"other"})

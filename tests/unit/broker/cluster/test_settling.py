@@ -292,7 +292,7 @@ class TestJournals:
         crew.stop()
         crew.storage.write_atomically("/data/horolog-checkpoint.2", b"damaged")
         assert not crew.merge()
-        assert "horolog-checkpoint.2: the checksum does not match; what it says is left out" in caplog.text
+        assert "horolog-checkpoint.2: the checksum does not match; its content is ignored" in caplog.text
         assert crew.storage.read_all("/data/horolog-checkpoint.damaged") == b"damaged"
         assert not merge_what_workers_left(crew.storage, crew.folders), "the copy is no worker's file"
 
@@ -531,7 +531,7 @@ class TestFullDisks:
         full()
         crew.nodes = nodes
         crew.start()
-        assert "there is no room to settle what workers have left" in caplog.text
+        assert "no free space to merge the changes of workers" in caplog.text
         assert [values(crew.partition("a", index)) for index in range(3)] == [[b"a0"], [b"a1"], [b"a2"]]
         assert crew.clusters[1].topics["a"].overrides == {"retention.ms": "77"}
         crew.storage.capacity_bytes = None
@@ -605,7 +605,7 @@ class TestFullDisks:
         alone.close()
         crew.storage.capacity_bytes = crew.storage.used_bytes()
         crew.start()
-        assert "there is no room for the journal of workers" in caplog.text
+        assert "no free space for the journal of workers" in caplog.text
         assert [values(crew.partition("a", index)) for index in range(3)] == [[b"alone"]] * 3
         with pytest.raises(ClusterError) as refused:
             crew.clusters[2].create_topic("late", 1, {})

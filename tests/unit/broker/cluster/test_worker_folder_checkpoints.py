@@ -132,7 +132,7 @@ def test_what_the_others_say_counts_as_well(storage, caplog):
     found = Worker(storage, 1, mine(0, 1)).checkpoints
     assert found.load_starts().offsets == {("t", 0): 4, ("t", 1): 7}
     assert found.load_ends().offsets == {("t", 0): 9}
-    assert "horolog-checkpoint.3: the checksum does not match; what it says is left out" in caplog.text
+    assert "horolog-checkpoint.3: the checksum does not match; its content is ignored" in caplog.text
 
 
 def test_a_damaged_file_of_kafka_is_for_the_next_merge(storage):
@@ -188,7 +188,7 @@ def test_a_mark_that_cannot_be_removed_is_not_believed(storage, caplog):
     storage.create("/data/.kafka_cleanshutdown.2")
     storage.fail("remove", ".kafka_cleanshutdown.2")
     assert not Worker(storage, 2, mine()).checkpoints.take_clean_shutdown()
-    assert "counts as a crash" in caplog.text
+    assert "is treated as a crash" in caplog.text
 
 
 def test_what_was_handed_over_is_said_until_it_comes_back(storage):

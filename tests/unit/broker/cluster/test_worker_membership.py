@@ -222,7 +222,7 @@ class TestDeletion:
         delete_topic(crew.clusters[1], "t")
         crew.storage.fail("rename", "t-", times=2)
         crew.begin(2)
-        assert "is deleted and cannot be removed" in caplog.text
+        assert "is deleted, but its files cannot be removed" in caplog.text
 
     def test_a_folder_of_which_it_is_not_known_whose_it_is_stays(self, crew):
         """It has the name of a deleted topic, and may be that of another."""
@@ -451,7 +451,7 @@ class TestLostRules:
         crew.set(horolog_lost_rules_accept=True)
         known = [rule.id for rule in RULES[:2]]
         crew.start()
-        assert "the others count" in caplog.text
+        assert "using the others" in caplog.text
         assert [list(one.state.rules) for one in crew.clusters.values()] == [known] * 2
         crew.stop()
         crew.set(horolog_lost_rules_accept=False)

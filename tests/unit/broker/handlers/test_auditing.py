@@ -170,7 +170,7 @@ async def test_an_audit_that_fails_breaks_no_request(monkeypatch: Any, caplog: A
         topics = [CreatableTopic(name="t", num_partitions=1, replication_factor=1)]
         answer = await memory.connect().ask(CreateTopicsRequest(topics=topics), 7)
         assert answer.topics[0].error_code == 0
-        assert "the audit could not report a CreateTopics v7" in caplog.text
+        assert "the audit could not record a CreateTopics v7" in caplog.text
 
 
 def test_other_apis_keep_their_function() -> None:

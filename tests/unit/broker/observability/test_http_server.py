@@ -151,7 +151,7 @@ class TestOneConnection:
         connection.data_received(b"GET / HTTP/1.1\r\n\r\n")
         await until(lambda: wire.ended)
         assert wire.ended == "aborted"
-        assert "broke off" in caplog.text
+        assert "was interrupted" in caplog.text
 
     async def test_a_peer_that_is_gone_is_not_answered(self, connection, server, wire):
         connection.connection_lost(None)

@@ -95,7 +95,7 @@ def test_a_flood_is_bounded_and_says_what_was_left_out(caplog: Any) -> None:
     one = trail(kept, rate=10, metrics=metrics, clock=clock)
     one.refused(ALICE, "Fetch v13", [READ_T] * (BURST + 7))
     assert len(kept.events()) == BURST
-    assert caplog.text.count("leaves out events of the kind refusal: more than 10 a second") == 1
+    assert caplog.text.count("skips events of the kind refusal: more than 10 per second") == 1
     one.changed(ALICE, "x", Operation.CREATE, [Part("topic:t", 0)])
     assert kept.told("event", "left_out") == [("change", None)], "another kind has bounds of its own"
     clock.advance(100)
@@ -104,7 +104,7 @@ def test_a_flood_is_bounded_and_says_what_was_left_out(caplog: Any) -> None:
     clock.advance(3_600_000)
     one.refused(ALICE, "Fetch v13", [READ_T] * (BURST + 1))
     assert kept.told("left_out")[:2] == [(2,), (None,)]
-    assert caplog.text.count("leaves out events") == 2
+    assert caplog.text.count("skips events") == 2
     assert dict(metrics.samples(LOST)) == {("rate",): 7 + 2 + 1}
     assert dict(metrics.samples(EVENTS))[REFUSAL,] == BURST + 1 + BURST
 

@@ -150,7 +150,7 @@ def test_a_disk_that_answers_no_more_holds_nobody_up(
         disk.free.clear()
         put(file, 1)
     assert lost.value == 1
-    assert "does not take the last lines" in caplog.text
+    assert "the last lines of the audit could not be written" in caplog.text
     disk.free.set()
 
 

@@ -214,7 +214,7 @@ def test_who_fails_at_an_answer_keeps_nobody_from_theirs(world, caplog):
     world.tick()
     world.others.answer({T0: NONE})
     assert told == [NONE]
-    assert "could not be acted on" in caplog.text
+    assert "could not handle the response" in caplog.text
 
 
 def test_no_client_of_the_older_kind_has_partitions_added_here(world):

@@ -266,7 +266,7 @@ class TestWhoEnds:
         await two.until(lambda: two.worker(2).starts == 2 and two.worker(2).phase is Phase.READY)
         await asyncio.sleep(0.5)
         assert (two.worker(1).starts, two.worker(2).starts) == (1, 2), "who answers is left alone"
-        assert "worker 2 does not answer" in caplog.text
+        assert "worker 2 has not responded" in caplog.text
 
     async def test_one_that_is_stopped_is_killed_and_replaced(self, crew, monkeypatch):
         monkeypatch.setattr(supervisor, "ASK_EVERY_S", 0.05)
@@ -330,7 +330,7 @@ class TestEnds:
         await two.ready()
         two.supervisor.stop(signal.SIGTERM)
         assert await two.ended() == 1
-        assert "worker 2 was to stop and has ended with 3" in caplog.text
+        assert "worker 2 did not stop cleanly: it has ended with 3" in caplog.text
         assert two.merged == [[str(two.folder)]]
 
     async def test_one_that_is_just_starting_is_not_waited_for_to_end_well(self, crew):

@@ -96,7 +96,7 @@ async def test_a_worker_that_does_not_answer_is_not_ready(crew, monkeypatch, cap
     crew.workers[1].respond = lambda path, query, done: None
     status, body = await asked(crew, "/ready")
     assert (status, json.loads(body)["reasons"]) == (503, ["worker 2: it does not answer"])
-    assert "does not answer /ready" in caplog.text
+    assert "does not respond to /ready" in caplog.text
 
 
 async def test_a_worker_without_a_socket_says_nothing(tmp_path):

@@ -216,7 +216,7 @@ def test_a_write_that_fails_has_no_effect(world, caplog):
     world.storage.fail("write", "__consumer_offsets", times=1)
     refused = world.beat("m2")
     assert refused.error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE
-    assert "it is read again from the log" in caplog.text
+    assert "reading it again from the log" in caplog.text
 
 
 # -- time

@@ -46,9 +46,7 @@ def test_a_torn_tail_is_told_and_counted(storage, caplog):
     counters = LogCounters()
     loss = Loss(5, size(storage), "it is cut", 10, None, BEFORE_MS)
     losses.keep_torn(storage, "/p", storage.open("/p/log"), 7, loss, counters)
-    assert re.search(
-        r"behind offset 10, written after 2020-09-13\S+, are cut off: it is cut; kept in \S+\.torn", caplog.text
-    )
+    assert re.search(r"after offset 10, written after 2020-09-13\S+: it is cut; kept in \S+\.torn", caplog.text)
     assert counters.torn_bytes_cut.value == size(storage) - 5
     assert counters.damaged_ranges.value == 0
 

@@ -83,7 +83,7 @@ def test_a_full_disk_leaves_no_half_file(storage, caplog):
     storage.fail("write", ".damaged", code=errno.ENOSPC, torn_bytes=5)
     assert kept(storage, Range(0, 50, 90, 3, 9)) is None
     assert storage.list_dir("/p") == ["log"]
-    assert "could not be set aside" in caplog.text
+    assert "could not be copied to a file" in caplog.text
 
 
 def test_zeros_at_the_end_are_not_kept_but_inside_they_are(storage):
@@ -104,7 +104,7 @@ def test_what_is_left_of_a_copy_that_failed_may_stay_if_it_cannot_be_removed(sto
     storage.fail("sync", ".damaged.tmp")
     storage.fail("remove", ".damaged.tmp")
     assert kept(storage, Range(0, 50, 60, 3, 9)) is None
-    assert "could not be set aside" in caplog.text
+    assert "could not be copied to a file" in caplog.text
     assert "cannot be removed" in caplog.text
 
 

@@ -591,7 +591,7 @@ class TestLeaving:
         folder.create("t", 0, CONFIG, TOPIC_ID, Resources(machine.storage))
         machine.storage.fail("create", "checkpoint")
         folder.close(cleanly=True)
-        assert "not on record as clean" in caplog.text
+        assert "could not record that the stop was clean" in caplog.text
         assert not machine.storage.exists(f"/data/{checkpoints.CLEAN_SHUTDOWN}")
 
 
@@ -683,7 +683,7 @@ def test_a_damaged_checkpoint_costs_a_warning_and_no_record(machine, caplog):
     folder.close(cleanly=True)
     machine.storage.write_atomically(f"/data/{checkpoints.RECOVERY_POINTS}", b"nonsense")
     assert opened(machine).partitions["t", 0].high_watermark == 1
-    assert "where partitions ended is not known" in caplog.text
+    assert "the ends of its partitions are unknown" in caplog.text
 
 
 def claimed(machine, path="/data"):

@@ -134,7 +134,7 @@ class TestStarts:
         partitions[T0] = Log(10, start=3)
         storage.fail("create", times=ALL)
         files.correct_starts()
-        assert "which is tried again" in caplog.text
+        assert "trying again" in caplog.text
         storage.heal()
         files.correct_starts()
         assert offsets(storage, checkpoints.LOG_START_OFFSETS) == {T0: 3}
@@ -158,7 +158,7 @@ class TestReading:
         checkpoints.mark_clean_shutdown(storage, "/data")
         storage.fail("remove", checkpoints.CLEAN_SHUTDOWN)
         assert not files.take_clean_shutdown()
-        assert "counts as a crash" in caplog.text
+        assert "is treated as a crash" in caplog.text
 
 
 class TestHowFarAPartitionWasCompacted:

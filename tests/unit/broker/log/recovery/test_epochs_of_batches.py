@@ -52,5 +52,5 @@ def test_what_damage_hides_is_told_and_left_out(model, caplog):
     model.close_and_open()
     flip(model, log_path(model.partition.segments[0].base_offset), 70)
     found = dict(epochs_of(model.partition.segments))
-    assert "its leader epochs are not known to the end" in caplog.text
+    assert "its leader epochs are unknown at the end" in caplog.text
     assert found.keys() >= {1, 2}

@@ -91,7 +91,7 @@ def test_files_that_cannot_be_looked_for_stop_nothing(logs, monkeypatch, caplog)
     presence = Presence()
     assert repr(presence) == "<Presence: 0 partitions left in this round>"
     presence.step(logs.partitions.values())()
-    assert "cannot be looked for: an input/output error" in caplog.text
+    assert "cannot check whether its files exist: an input/output error" in caplog.text
     assert all(one.condition.takes_appends for one in logs.partitions.values())
 
 

@@ -92,7 +92,7 @@ def test_a_large_log_is_left_to_a_worker(folder, monkeypatch):
     again, _ = without_index(folder)
     with pytest.raises(BeingRescanned):
         indexes_of(again)
-    assert folder.rescan_queue.take() == ("/d", 0, "its index files are not those of this log")
+    assert folder.rescan_queue.take() == ("/d", 0, "its index files do not match its log")
 
 
 def test_a_log_that_cannot_be_read_now_keeps_all_that_is_known_of_it(folder):

@@ -86,7 +86,7 @@ def test_who_fails_is_told_logged_and_counted_without_the_password(caplog):
     assert login.principal is None
     assert allowed(login) == set()
     assert counted(one) == {("PLAIN", "login", "failure"): 1}
-    assert r"1.2.3.4 on IN was not let in as 'ali\nce' by PLAIN" in caplog.text
+    assert r"1.2.3.4 on IN failed to log in as 'ali\nce' with PLAIN" in caplog.text
     assert "hunter2" not in caplog.text
 
 
