@@ -171,7 +171,7 @@ def put_rules(world, overrides):
 def test_a_persister_that_refuses_is_asked_again_with_the_next_heartbeat(world, caplog):
     world.persister.refusal = ErrorCode.COORDINATOR_NOT_AVAILABLE
     epoch = world.beat(topics=["t"]).member_epoch
-    assert "the states of 4 partitions could not be begun" in caplog.text
+    assert "the states of 4 partitions could not be created" in caplog.text
     assert world.group().tracked.is_empty
     world.persister.refusal = ErrorCode.NONE
     world.beat(epoch=epoch)

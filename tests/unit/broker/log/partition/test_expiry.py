@@ -123,7 +123,7 @@ def test_a_snapshot_that_cannot_be_written_keeps_the_last_segment_only(caplog):
         "the room that this gives is all that is needed"
     )
     model.partition.sync()
-    assert "cannot be written" in caplog.text
+    assert "could not be written" in caplog.text
     assert not model.partition.expiry.is_due
     kill(model)
     assert send(model, 14) == places[7]
