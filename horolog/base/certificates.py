@@ -45,7 +45,7 @@ def read(encoded: bytes) -> Certificate:
     body = der.first(der.first(encoded, der.SEQUENCE).content, der.SEQUENCE)
     parts = [one for one in der.elements(body.content) if one.tag < 0xA0]  # a version may stand before
     if len(parts) < 6 or any(parts[number].tag != der.SEQUENCE for number in (3, 4)):
-        raise der.DerError("this is no certificate")  # number, algorithm, issuer, validity, subject, key
+        raise der.DerError("this is not a certificate")  # number, algorithm, issuer, validity, subject, key
     _, _, _, validity, subject, *_ = parts
     times = list(der.elements(validity.content))
     if len(times) != 2:
@@ -90,7 +90,7 @@ def _seconds(time: der.Element) -> float:
     try:
         found = datetime.strptime(text, form).replace(tzinfo=UTC)
     except ValueError as error:
-        raise der.DerError(f"{text[:20]!r} is no time") from error
+        raise der.DerError(f"{text[:20]!r} is not a time") from error
     if time.tag == der.UTC_TIME and found.year >= 2050:  # Python turns the century at 69, X.509 at 50
         found = found.replace(year=found.year - 100)
     return found.timestamp()

@@ -59,7 +59,7 @@ def openssl_name(name: str) -> str:
     found = _STANDARD.fullmatch(name)
     if found is None:
         if not re.fullmatch(r"[A-Z0-9-]+", name) or name.startswith("-"):
-            raise ValueError(f"{name[:60]!r} is no cipher suite")
+            raise ValueError(f"{name[:60]!r} is not a cipher suite")
         return name
     exchange, signature, cipher = found.groups()
     if cipher not in _CIPHERS:

@@ -301,7 +301,7 @@ class _Reader:
             return self.literal(low)
         high = self.one_of_set()
         if high < low:
-            raise self.error(f"{low}-{high} is no range")
+            raise self.error(f"{low}-{high} is not a range")
         return self.cased(lambda one: low <= one <= high)
 
     def one_of_set(self) -> str:

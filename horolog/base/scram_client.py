@@ -86,7 +86,7 @@ def _text(message: bytes) -> str:
     try:
         return message.decode()
     except UnicodeDecodeError as error:
-        raise ServerFault("its message is no text") from error
+        raise ServerFault("its message is not text") from error
 
 
 def _decoded(text: str) -> bytes:

@@ -114,7 +114,7 @@ def duration(text: str) -> int:
 def whole_number(text: str) -> int:
     """For `type=`: a number from 0."""
     if not (text.isascii() and text.isdigit() and len(text) <= 18):
-        raise argparse.ArgumentTypeError(f"{text!r} is no whole number from 0")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 0")
     return int(text)
 
 
@@ -134,7 +134,7 @@ def partitions(text: str) -> list[int]:
         start = whole_number(first)
         end = whole_number(last) if dash else start
         if end < start or end - start > 100_000:
-            raise argparse.ArgumentTypeError(f"{part!r} is no range of partitions, as 5-7 is one")
+            raise argparse.ArgumentTypeError(f"{part!r} is not a range of partitions such as 5-7")
         found.extend(range(start, end + 1))
     return list(dict.fromkeys(found))
 

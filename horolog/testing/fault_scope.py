@@ -110,7 +110,7 @@ def length_ms(span: Span | float) -> int:
     """A duration that is longer than none; raises ValueError."""
     found_ms = span_ms(span)
     if found_ms <= 0:
-        raise ValueError(f"{span!r} is no time to wait")
+        raise ValueError(f"{span!r} is not a time to wait")
     return found_ms
 
 

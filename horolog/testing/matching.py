@@ -92,7 +92,7 @@ def _differs(what: str, wanted: Any, given: bytes | None) -> list[str]:
     try:
         parsed = json.loads(given)
     except ValueError:
-        return [f"{what} is {_text(given)}, which is no JSON"]
+        return [f"{what} is {_text(given)}, which is not JSON"]
     return _json_differs(what, wanted, parsed)
 
 

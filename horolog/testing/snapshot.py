@@ -163,7 +163,7 @@ def _head(lines: Sequence[tuple[int, str]]) -> tuple[dict[str, str], Sequence[tu
     if missing:
         raise SnapshotError(f"the head has no line {min(missing)!r}")
     if not head["partitions"].isdigit() or head["times"] not in TIMES.values():
-        raise SnapshotError("the head's `partitions` is no number, or its `times` none of those that there are")
+        raise SnapshotError("the head's `partitions` is not a number, or its `times` none of those that there are")
     return head, rest
 
 
@@ -181,7 +181,7 @@ def _record(block: Sequence[tuple[int, str]], head: dict[str, str], start_ms: in
     for number, line in block[1:]:
         field = _FIELD.fullmatch(line)
         if field is None:
-            raise SnapshotError(f"line {number}: {line!r} is no part of a record")
+            raise SnapshotError(f"line {number}: {line!r} is not a part of a record")
         try:
             if field[1] == "key":
                 key = read_back(field[2])

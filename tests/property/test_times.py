@@ -1,4 +1,4 @@
-"""Whatever is written as a time is read as that time; whatever is no time is refused with a message, never with a crash."""
+"""Whatever is written as a time is read as that time; whatever is not a time is refused with a message, never with a crash."""
 
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo

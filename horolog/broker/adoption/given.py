@@ -51,7 +51,7 @@ def parse(text: str) -> dict[str, Given]:
         except ValueError as error:
             if isinstance(error, GivenError):
                 raise
-            raise GivenError(f"it is no JSON: {error}") from error
+            raise GivenError(f"it is not JSON: {error}") from error
     return _from_lines(text.splitlines())
 
 
@@ -127,5 +127,5 @@ def _text(topic: str, key: object, value: object) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if not isinstance(value, str | int | float):
-        raise GivenError(f"topic {topic}: {key} has the value {value!r}, which is no text")
+        raise GivenError(f"topic {topic}: {key} has the value {value!r}, which is not text")
     return str(value)

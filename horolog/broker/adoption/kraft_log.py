@@ -153,7 +153,7 @@ def _read_segment(storage: Storage, path: str, found: MetadataLog, *, is_last: b
         if following is None:
             _tell_tail(path, data, position, found, is_last=is_last)
             return
-        found.damages.append(f"{path}: {following - position} bytes at {position} are no records")
+        found.damages.append(f"{path}: {following - position} bytes at {position} are not records")
         told, position = PREFIX.unpack_from(data, following)[0], following
         offset = told if offset <= told <= offset + following else offset
 
@@ -173,7 +173,7 @@ def _tell_tail(path: str, data: bytes, position: int, found: MetadataLog, *, is_
     rest = len(data) - position
     whole = rest >= head.HEADER_BYTES and 0 < PREFIX.unpack_from(data, position)[1] + LENGTH_ENDS_AT <= rest
     if not is_last or (whole and any(data[position:])):
-        found.damages.append(f"{path}: {rest} bytes at {position} are no records")
+        found.damages.append(f"{path}: {rest} bytes at {position} are not records")
     else:
         found.notes.append(f"{path}: the last {rest} bytes were not written to their end")
 

@@ -45,7 +45,7 @@ class BrokerRegistered:
 
 @dataclass(frozen=True, slots=True)
 class WalEnded:
-    """A broker is fenced: it is no member any more, and others lead what it led. What no other leads has no leader."""
+    """A broker is fenced: it is not a member any more, and others lead what it led. What no other leads has no leader."""
 
     wal: Wal
     end: int

@@ -74,7 +74,7 @@ class BucketStart:
 
 
 class BucketMembership:
-    """One broker among those that share a store. `fenced` is called when it is no member any more: see `MembersEvents`."""
+    """One broker among those that share a store. `fenced` is called when it is not a member any more: see `MembersEvents`."""
 
     is_shared = True
 

@@ -118,7 +118,7 @@ def _read_page(shown: object) -> Page:
         next_offset, count, size_bytes = (number_in({"page": one}, "page") for one in shown[1:])
         if name is not None and next_offset > name.base_offset and count:
             return Page(name, next_offset, count, size_bytes)
-    raise FormatError(f"{shown!r} is no page")
+    raise FormatError(f"{shown!r} is not a page")
 
 
 class ManifestChange(NamedTuple):

@@ -56,7 +56,7 @@ class MembersEvents(Protocol):
         ...
 
     def fenced(self, successor: Wal | None) -> None:
-        """The broker is no member any more; `successor` is another process with its number."""
+        """The broker is not a member any more; `successor` is another process with its number."""
         ...
 
 

@@ -91,14 +91,14 @@ def parse_nonce(shown: object) -> bytes:
             nonce = b""
         if nonce.hex() == shown:
             return nonce
-    raise FormatError(f"{shown!r} is no nonce")
+    raise FormatError(f"{shown!r} is not a nonce")
 
 
 def number_in(fields: Mapping[str, Any], name: str) -> int:
     """A field that is a whole number from 0; raises FormatError."""
     value = fields.get(name)
     if type(value) is not int or not 0 <= value < 2**63:
-        raise FormatError(f"{name}: {value!r} is no number")
+        raise FormatError(f"{name}: {value!r} is not a number")
     return value
 
 
@@ -110,5 +110,5 @@ def topic_id_in(fields: Mapping[str, Any]) -> bytes:
     except ValueError:
         topic_id = b""
     if len(topic_id) != _ID_SIZE or topic_id.hex() != shown:
-        raise FormatError(f"{shown!r} is no topic id")
+        raise FormatError(f"{shown!r} is not a topic id")
     return topic_id

@@ -31,7 +31,7 @@ PING_TIMEOUT_MS = 2_000
 CONNECTS_WITHIN_S = 2.0
 
 Addresses = Callable[[int], tuple[str, int] | None]
-"""Where a broker listens for others; None if it is no member."""
+"""Where a broker listens for others; None if it is not a member."""
 
 
 class TcpPeers:
@@ -70,7 +70,7 @@ class TcpPeers:
     async def _connect(self, node: int, make: Callable[[], asyncio.Protocol]) -> None:
         address = self._addresses(node)
         if address is None:
-            raise OSError(f"broker {node} is no member")
+            raise OSError(f"broker {node} is not a member")
         try:
             async with asyncio.timeout(CONNECTS_WITHIN_S):
                 await self._enter(make, *address)

@@ -411,7 +411,7 @@ def _with_words(key: str, described: Sequence[ConfigEntry], value: str, *, addin
         raise ClusterError(ErrorCode.INVALID_CONFIG, f"{key} is not a known setting")
     entry = described[0]
     if entry.type is not ConfigType.LIST:
-        raise ClusterError(ErrorCode.INVALID_CONFIG, f"{key} is no list: nothing is appended to it or taken from it")
+        raise ClusterError(ErrorCode.INVALID_CONFIG, f"{key} is not a list: nothing is appended to it or taken from it")
     words = dict.fromkeys(_words(entry.value or ""))
     if adding:
         words |= dict.fromkeys(_words(value))

@@ -158,7 +158,7 @@ class Throttle:
         return f"<Throttle of {self._user} as {self._client_id!r}: {self._wait_s:g} s>"
 
     def handled(self) -> None:
-        """The handler has returned: a wait from now on is no time of a thread."""
+        """The handler has returned: a wait from now on is not a time of a thread."""
         if self._monotonic is not None:
             self._took_s = self._monotonic() - self._began_s
 

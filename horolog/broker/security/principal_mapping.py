@@ -50,7 +50,7 @@ def _rule_of(text: str) -> Rule | None:
     found = _RULE.match(text)
     assert found is not None  # an empty text fits
     if found.end() != len(text):
-        raise ValueError(f"{text[:100]!r} is no rule: RULE:PATTERN/REPLACEMENT/[LU] or DEFAULT is allowed")
+        raise ValueError(f"{text[:100]!r} is not a rule: expected RULE:PATTERN/REPLACEMENT/[LU] or DEFAULT")
     if found[1] is not None:
         return _as_it_is
     return None if found[2] is None else _written(found[2], found[3], found[4])
@@ -64,7 +64,7 @@ def _written(pattern: str, replacement: str, case: str) -> Rule:
     try:
         compiled = re.compile(_GROUP_NAME.sub("(?P<", pattern))
     except re.error as error:
-        raise ValueError(f"{pattern[:100]!r} is no pattern: {error}") from error
+        raise ValueError(f"{pattern[:100]!r} is not a pattern: {error}") from error
     template = _template(replacement, compiled)
 
     def rule(name: str) -> str | None:

@@ -113,7 +113,7 @@ def _text(key: str, data: bytes) -> str:
     try:
         return data.decode("ascii", "strict" if data[:1] == b"-" else "replace")
     except UnicodeDecodeError:
-        raise SettingsError(key, None, "is no PEM file") from None
+        raise SettingsError(key, None, "is not a PEM file") from None
 
 
 def _pem(key: str, chain: str, private: str, key_password: str | None) -> KeyMaterial:

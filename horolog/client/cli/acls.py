@@ -57,7 +57,7 @@ def _operation(text: str) -> "Operation":
     known = [each.name for each in Operation if each > Operation.ANY]
     if word not in known:
         allowed = ", ".join(name.lower().replace("_", "-") for name in known)
-        raise UsageError(f"{text!r} is no operation", f"there is: {allowed}")
+        raise UsageError(f"{text!r} is not an operation", f"there is: {allowed}")
     return Operation[word]
 
 
@@ -219,7 +219,9 @@ async def _check(arguments: argparse.Namespace, console: Console) -> ExitCode:
 
     kind, name, is_prefix = _resource(arguments.resource)
     if is_prefix:
-        raise UsageError(f"{arguments.resource!r} is no one resource", "check asks about one: give its whole name")
+        raise UsageError(
+            f"{arguments.resource!r} is not a single resource", "check asks about one: give its whole name"
+        )
     operation = _operation(arguments.operation)
     who, _, user = _principal(arguments.principal).partition(":")
     async with admin_of(arguments) as admin:

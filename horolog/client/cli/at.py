@@ -79,7 +79,7 @@ def pattern(text: str) -> "Matches":
     try:
         return compile_pattern(text)
     except PatternError as error:
-        raise argparse.ArgumentTypeError(f"{text!r} is no regular expression: {error}") from error
+        raise argparse.ArgumentTypeError(f"{text!r} is not a regular expression: {error}") from error
 
 
 async def run(arguments: argparse.Namespace, console: Console) -> ExitCode:

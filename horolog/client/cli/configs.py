@@ -92,7 +92,7 @@ async def _require(admin: "Admin", arguments: argparse.Namespace) -> None:
     if arguments.kind == "topic":
         await partitions_of(admin.client, arguments.name)
     if arguments.kind == "broker" and not (arguments.name.isdigit() or arguments.name == ALL_BROKERS):
-        raise UsageError(f"{arguments.name!r} is no broker", f"a number, or {ALL_BROKERS!r}, is expected")
+        raise UsageError(f"{arguments.name!r} is not a broker", f"a number, or {ALL_BROKERS!r}, is expected")
     if arguments.kind == "broker" and arguments.name != ALL_BROKERS:
         brokers = (await admin.client.metadata([])).nodes
         if int(arguments.name) not in brokers:

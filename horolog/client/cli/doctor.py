@@ -65,7 +65,7 @@ def _check_is_folder(folder: str) -> None:
 
     storage = ReadOnlyStorage()
     if not storage.is_dir(folder):
-        raise NotFoundError(f"{folder} is no folder", "name the folder that log.dirs names")
+        raise NotFoundError(f"{folder} is not a folder", "name the folder that log.dirs names")
     if not partitions_in(storage, folder) and any(name.endswith(".log") for name in storage.list_dir(folder)):
         raise NotFoundError(f"{folder} is the folder of one partition", "name the data folder above it, and --topic")
 
@@ -269,7 +269,7 @@ def finding_line(finding: "Item", console: Console) -> str:
         if finding[key] is not None
     ]
     return (
-        f"{finding['kind']}: {name}: {finding['size_bytes']} bytes at {finding['position']} are no records ({finding['problem']}):"
+        f"{finding['kind']}: {name}: {finding['size_bytes']} bytes at {finding['position']} are not records ({finding['problem']}):"
         f" offsets {finding['first_offset']} to {last}" + (f", written {' and '.join(times)}" if times else "")
     )
 

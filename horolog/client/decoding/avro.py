@@ -62,7 +62,7 @@ def _parsed(text: str, what: str) -> Any:
     except JSONDecodeError as error:
         if text.strip().isidentifier():  # a primitive type without its quotes
             return text.strip()
-        raise DecodingError(f"{what} is no JSON: {error.msg} at character {error.pos + 1}") from error
+        raise DecodingError(f"{what} is not JSON: {error.msg} at character {error.pos + 1}") from error
     except (RecursionError, ValueError) as error:
         raise DecodingError(f"{what} cannot be read") from error
 
@@ -135,7 +135,7 @@ def _string(data: bytes, at: int) -> tuple[Any, int]:
     try:
         return found.decode(), at
     except UnicodeDecodeError as error:
-        raise DecodingError("no Avro of this schema: a string is no UTF-8") from error
+        raise DecodingError("no Avro of this schema: a string is not UTF-8") from error
 
 
 _PRIMITIVES: dict[str, Read] = {

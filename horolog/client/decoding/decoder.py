@@ -303,7 +303,7 @@ def schema_bytes(path: Path) -> bytes:
     except OSError as error:
         raise DecodingError(f"{path}: {error.strerror or error}") from error
     if len(data) > MOST_SCHEMA_BYTES:
-        raise DecodingError(f"{path} is larger than {MOST_SCHEMA_BYTES >> 20} MiB: it is no schema")
+        raise DecodingError(f"{path} is larger than {MOST_SCHEMA_BYTES >> 20} MiB: it is not a schema")
     return data
 
 
@@ -311,7 +311,7 @@ def schema_text(path: Path, data: bytes) -> str:
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise DecodingError(f"{path} is no text in UTF-8") from error
+        raise DecodingError(f"{path} is not UTF-8 text") from error
 
 
 def _proto_file(path: Path, data: bytes, message: str | None) -> _LocalSchema:

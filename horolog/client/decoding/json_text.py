@@ -10,7 +10,7 @@ NAME = "JSON"
 
 
 def _no_constant(text: str) -> Any:
-    raise DecodingError(f"{text} is no JSON")
+    raise DecodingError(f"{text} is not JSON")
 
 
 _DECODER = JSONDecoder(parse_constant=_no_constant)

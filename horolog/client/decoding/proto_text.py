@@ -55,7 +55,7 @@ class _Source:
         while at < len(text):
             match = _TOKEN.match(text, at)
             if match is None:
-                raise DecodingError(f"{name}:{self.line(at)}: {text[at : at + 10]!r} is no part of a .proto file")
+                raise DecodingError(f"{name}:{self.line(at)}: {text[at : at + 10]!r} is not a part of a .proto file")
             if match.lastgroup is not None:
                 self.tokens.append((match[0], at))
             at = match.end()

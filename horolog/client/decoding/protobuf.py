@@ -61,7 +61,7 @@ class ProtobufSchema:
         """From the output of `protoc --descriptor_set_out`, whose last file is the requested one."""
         files = read_message(_descriptor("FileDescriptorSet"), data)["file"]
         if not files or not all(one.get("name") for one in files):
-            raise DecodingError(f"{name} is no set of descriptors of Protobuf")
+            raise DecodingError(f"{name} is not a set of descriptors of Protobuf")
         by_name = {one["name"]: _marked(one) for one in files}
         return cls(Types(_marked(files[-1]), by_name.get))
 
@@ -79,7 +79,7 @@ def _file(text: str, name: str) -> dict[str, Any]:
         try:
             found: dict[str, Any] = read_message(_descriptor("FileDescriptorProto"), b64decode(stripped, validate=True))
         except (Base64Error, DecodingError) as error:
-            raise DecodingError(f"{name} is no .proto file and no descriptor") from error
+            raise DecodingError(f"{name} is neither a .proto file nor a descriptor") from error
         return _marked(found)
     return proto_text.parse(text, name)
 

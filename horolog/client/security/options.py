@@ -259,7 +259,9 @@ def _extensions(given: Mapping[str, str], options: Mapping[str, str]) -> dict[st
             found[name] = value
     for name, value in found.items():
         if name == "auth" or not name.isalpha() or not value.isprintable():
-            raise SecurityError(f"{name!r} is no extension of OAUTHBEARER: letters, and a value that can be printed")
+            raise SecurityError(
+                f"{name!r} is not an extension of OAUTHBEARER: letters, and a value that can be printed"
+            )
     return found
 
 

@@ -76,7 +76,7 @@ def parse(body: bytes, times: int) -> TopicSegments:
             str(page["topic"]), str(page["id"]), _number(page["now_ms"]), {one.partition: one for one in found}
         )
     except (TypeError, KeyError, AttributeError, RecursionError) as error:
-        raise ValueError("it is no page of segments") from error
+        raise ValueError("it is not a page of segments") from error
 
 
 def _partition(given: Mapping[str, Any], times: int) -> PartitionSegments:

@@ -53,7 +53,7 @@ def parse_zone(text: str) -> tzinfo:
     try:
         return ZoneInfo(text)
     except (KeyError, ValueError, OSError) as error:
-        raise TimeTextError(f"{text!r} is no time zone known here; {_zones_like(text)}") from error
+        raise TimeTextError(f"{text!r} is not a time zone known here; {_zones_like(text)}") from error
 
 
 def _zones_like(text: str) -> str:

@@ -94,7 +94,7 @@ def _tls(access: Access) -> ssl.SSLContext:
     try:
         return ssl.create_default_context(cafile=access.ca_file)
     except (OSError, ssl.SSLError) as error:
-        raise NoAnswer(f"could not be asked: {access.ca_file} is no file of certificates (PEM)") from error
+        raise NoAnswer(f"could not be asked: {access.ca_file} is not a file of certificates (PEM)") from error
 
 
 def _request(access: Access, path: str, accept: str) -> bytes:

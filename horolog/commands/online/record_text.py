@@ -173,7 +173,7 @@ def read_json(line: bytes, times: ReadTimes) -> Line:
     try:
         found = loads(line)
     except (JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise RecordTextError(f"it is no JSON: {error}") from error
+        raise RecordTextError(f"it is not JSON: {error}") from error
     if not isinstance(found, dict):
         raise RecordTextError("it is JSON, but no object with key, value, headers and timestamp")
     unknown = found.keys() - _MEMBERS
@@ -200,7 +200,7 @@ def _data(found: Mapping[str, Any], name: str) -> bytes | None:
         try:
             return b64decode(encoded, validate=True)
         except (Base64Error, ValueError, TypeError) as error:
-            raise RecordTextError(f"{name}_base64 is no base64") from error
+            raise RecordTextError(f"{name}_base64 is not base64") from error
     data = found.get(name)
     if data is None:
         return None

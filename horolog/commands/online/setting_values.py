@@ -44,7 +44,7 @@ def _duration(key: str, text: str, unit_ms: int) -> int:
     except TimeTextError as error:
         raise UsageError(f"{key}={error}") from error
     if duration_ms % unit_ms:
-        raise UsageError(f"{key}={text!r} is no multiple of {format_duration(unit_ms)}, the unit of this setting")
+        raise UsageError(f"{key}={text!r} is not a multiple of {format_duration(unit_ms)}, the unit of this setting")
     return duration_ms // unit_ms
 
 

@@ -65,7 +65,7 @@ class Timestamps:
             return to_ms(number, self._unit)
         if not isinstance(number, int):
             raise RecordTextError(
-                f"the timestamp {number} is no whole number of milliseconds; --timestamp-unit s reads it as seconds"
+                f"the timestamp {number} is not a whole number of milliseconds; --timestamp-unit s reads it as seconds"
             )
         unit = misread_as_ms(number)
         if unit is None:

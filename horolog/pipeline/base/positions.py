@@ -100,7 +100,7 @@ def parse_offsets(option: str, text: str, *, unwanted: str) -> Positions:
     numbers = _numbers(option, text)
     for partition, number in numbers.items():
         if not EARLIEST <= number <= LARGEST_OFFSET or (unwanted and number == words[unwanted]):
-            raise OptionError(f"{option}: {number} is no offset to use for {partition}")
+            raise OptionError(f"{option}: {number} is not an offset to use for {partition}")
     return {partition: Position(number) for partition, number in numbers.items()}
 
 
@@ -126,9 +126,9 @@ def _json(option: str, text: str) -> dict[str, object]:
     try:
         loaded = json.loads(text, object_pairs_hook=_without_repeats)
     except (ValueError, RecursionError) as error:
-        raise OptionError(f"{option}: {text!r} is no JSON: {error}") from error
+        raise OptionError(f"{option}: {text!r} is not JSON: {error}") from error
     if not isinstance(loaded, dict):
-        raise OptionError(f"{option}: {text!r} is no JSON object of topics")
+        raise OptionError(f"{option}: {text!r} is not a JSON object of topics")
     return loaded
 
 
@@ -156,7 +156,7 @@ def _numbers(option: str, text: str) -> dict[TopicPartition, int]:
     found: dict[TopicPartition, int] = {}
     for partition, value in _by_partition(option, text).items():
         if type(value) is not int:
-            raise OptionError(f"{option}: {value!r} is no offset for {partition}")
+            raise OptionError(f"{option}: {value!r} is not an offset for {partition}")
         found[partition] = value
     return found
 

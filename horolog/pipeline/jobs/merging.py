@@ -142,7 +142,7 @@ def _opened(files: Files, name: str) -> Iterator[Any]:
 def _check_columns(name: str, file: Any) -> None:
     missing = [one for one in ("topic", "partition", "offset", "timestamp") if one not in file.schema_arrow.names]
     if missing:
-        raise TableError(f"{name} has no column {missing[0]}: it is no file of an archive")
+        raise TableError(f"{name} has no column {missing[0]}: it is not a file of an archive")
 
 
 def _read(file: Any, number: int, columns: pa.Schema) -> pa.Table:

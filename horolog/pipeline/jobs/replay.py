@@ -82,7 +82,7 @@ def _kind_of_place(place: Place) -> str:
 
 def _kind_of_folder(folder: Path) -> str:
     if not folder.is_dir():
-        raise TableError(f"{folder} is no folder")
+        raise TableError(f"{folder} is not a folder")
     if (folder / "_delta_log").is_dir():
         return "delta"
     if (folder / "catalog.db").is_file():

@@ -280,7 +280,7 @@ class _Given:
             return default
         number = number_in(text, most)
         if number is None or number < least:
-            raise OptionError(f"{name}: {text!r} is no whole number from {least} to {most}")
+            raise OptionError(f"{name}: {text!r} is not a whole number from {least} to {most}")
         return number
 
     def flag(self, name: str, *, default: bool) -> bool:
@@ -490,7 +490,7 @@ def _selection(given: _Given, *, needed: bool) -> Selection:
         try:
             re.compile(text)
         except re.error as error:
-            raise OptionError(f"subscribePattern: {text!r} is no pattern: {error}") from error
+            raise OptionError(f"subscribePattern: {text!r} is not a pattern: {error}") from error
         return Selection(pattern=text)
     topics = tuple(topic.strip() for topic in text.split(",") if topic.strip())
     if not topics:

@@ -69,7 +69,7 @@ class DeltaFolder:
         from deltalake.exceptions import DeltaError
 
         if self._place is None and Path(self.folder).is_file():
-            raise TableError(f"{self} is no folder")
+            raise TableError(f"{self} is not a folder")
         try:
             self._table()
         except DeltaError as error:

@@ -71,7 +71,7 @@ class IcebergFolder:
 
         assert self.folder is not None
         if self.folder.exists() and not self.folder.is_dir():
-            raise TableError(f"{self.folder} is no folder")
+            raise TableError(f"{self.folder} is not a folder")
         self.folder.mkdir(parents=True, exist_ok=True)
         uri = f"sqlite:///{self.folder / 'catalog.db'}"
         self._catalog = SqlCatalog(

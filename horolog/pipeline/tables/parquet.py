@@ -70,7 +70,7 @@ class ParquetTable:
 
     def open(self) -> None:
         if isinstance(self.folder, Path) and self.folder.exists() and not self.folder.is_dir():
-            raise TableError(f"{self} is no folder")
+            raise TableError(f"{self} is not a folder")
         self._seen = self._log.newest
         if not self._seen and any(name.startswith(f"{DATE}=") for name in self._files.folders("")):
             raise TableError(f"{self} has Parquet files, but no log of commits says which topics they are of")

@@ -73,7 +73,9 @@ class _Parser:
             raise self._fault(f"{wanted!r} was expected, found {found[0]!r}")
 
     def _fault(self, why: str) -> OptionError:
-        return OptionError(f"{self._option} is no schema of Spark (id BIGINT, name STRING, tags ARRAY<STRING>): {why}")
+        return OptionError(
+            f"{self._option} is not a schema of Spark (id BIGINT, name STRING, tags ARRAY<STRING>): {why}"
+        )
 
     def fields(self, closing: str) -> list[Any]:
         """Names and types up to the closing mark, or to the end of the text."""
@@ -166,7 +168,7 @@ class _Parser:
     def _number(self) -> int:
         word = self._next()[0]
         if not word.isascii() or not word.isdigit():
-            raise self._fault(f"{word!r} is no number of digits")
+            raise self._fault(f"{word!r} is not a number of digits")
         return int(word)
 
 

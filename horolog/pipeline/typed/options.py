@@ -103,7 +103,7 @@ def _part(text: Text, part: str) -> PartOptions | None:
         return None
     version = text(f"{part}.version") or "latest"
     if version != "latest" and not (version.isascii() and version.isdigit() and int(version) > 0):
-        raise OptionError(f"{part}.version: {version!r} is no number of a version, and not latest")
+        raise OptionError(f"{part}.version: {version!r} is neither a version number nor latest")
     return PartOptions(
         part,
         _choice(text, f"{part}.format", "", FORMATS),

@@ -53,7 +53,7 @@ def _text(data: bytes) -> str:
     try:
         return data.decode()
     except UnicodeDecodeError as error:
-        raise DecodingError(f"byte {error.start + 1} is no UTF-8") from error
+        raise DecodingError(f"byte {error.start + 1} is not UTF-8") from error
 
 
 class JsonReader:

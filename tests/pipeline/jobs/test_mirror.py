@@ -608,7 +608,7 @@ def test_what_is_new_is_copied_and_what_was_not_noted_is_settled_first(monkeypat
 @pytest.mark.parametrize(
     ("error", "raised", "said"),
     [
-        (ValueError("'b' is no address"), UsageError, "is no address"),
+        (ValueError("'b' is not an address"), UsageError, "is not an address"),
         (PASSING, CommandError, "gone"),
         (MirrorFailed("t-0: B refuses it"), CommandError, "t-0: B refuses it"),
     ],

@@ -578,7 +578,7 @@ def test_what_a_folder_holds_is_known_by_its_names(tmp_path, file, kind, on):
 def test_a_catalogue_on_disk_is_one_of_iceberg_and_nothing_is_nothing(tmp_path):
     (tmp_path / "catalog.db").write_bytes(b"")
     assert replay_module.kind_of(f"file://{tmp_path}") == "iceberg"
-    with pytest.raises(TableError, match="is no folder"):
+    with pytest.raises(TableError, match="is not a folder"):
         replay_module.kind_of(str(tmp_path / "none"))
 
 

@@ -74,7 +74,7 @@ class TableTests:
 
     def test_a_file_is_no_table(self, spark, tmp_path):
         (tmp_path / "file").write_bytes(b"")
-        with pytest.raises(TableError, match="/file is no folder"):
+        with pytest.raises(TableError, match="/file is not a folder"):
             open_table(self.kind, str(tmp_path / "file"), spark)
 
     def test_rows_of_a_range_of_times_are_in_few_files(self, table, spark):

@@ -111,8 +111,8 @@ def test_protobuf_of_files(proto, file):
             "no message X: shop.Money are there",
         ),
         ({"value_format": "avro", "value_schema": "/nowhere/a.avsc"}, "value.schema: /nowhere/a.avsc: No such file"),
-        ({"value_format": "avro", "value_schema": "{"}, "value.schema: the schema is no JSON"),
-        ({"key_format": "json", "key_schema": "id"}, "key.schema is no schema of Spark"),
+        ({"value_format": "avro", "value_schema": "{"}, "value.schema: the schema is not JSON"),
+        ({"key_format": "json", "key_schema": "id"}, "key.schema is not a schema of Spark"),
     ],
 )
 def test_schemas_that_cannot_be_used(options, said):
@@ -129,7 +129,7 @@ def test_schemas_in_files(tmp_path):
     )
     found = decoding(value_format="json", value_schema=f"file:{tmp_path}/order.ddl", key_format="string")
     assert (found.value.kind, found.key.kind) == (pa.struct([("id", pa.int32())]), pa.string())
-    with pytest.raises(OptionError, match="is no text in UTF-8"):
+    with pytest.raises(OptionError, match="is not UTF-8 text"):
         decoding(value_format="json", value_schema=tmp_path / "bad.ddl")
 
 

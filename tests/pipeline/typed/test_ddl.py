@@ -51,7 +51,7 @@ def test_nested_types():
         ("a ARRAY<int", "ends too early"),
         ("a MAP<int, int>", "keys of maps are STRING"),
         ("a DECIMAL(39)", "1 to 38 digits"),
-        ("a DECIMAL(3, x)", "'x' is no number"),
+        ("a DECIMAL(3, x)", "'x' is not a number"),
         ("? int", "'\\?' is no name"),
         ("a int not yet", "NOT is followed by NULL"),
         ("a " + "ARRAY<" * 60 + "int" + ">" * 60, "nests deeper than 50"),

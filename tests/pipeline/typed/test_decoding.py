@@ -56,7 +56,7 @@ def test_permissive_has_the_reason_and_the_bytes():
     assert [row["value"] and row["value"]["id"] for row in rows] == [1, 2, None, None]
     assert [row["key"] for row in rows] == [None, "k1", "k2", "k3"]
     corrupt = [row["_corrupt"] for row in rows]
-    assert corrupt[0] == {"reason": "key: byte 1 is no UTF-8", "key": b"\xff", "value": b'{"id":1}'}
+    assert corrupt[0] == {"reason": "key: byte 1 is not UTF-8", "key": b"\xff", "value": b'{"id":1}'}
     assert corrupt[2]["reason"].startswith("value: no JSON: ")
     assert corrupt[2]["value"] == b"{"
     assert corrupt[1] is corrupt[3] is None

@@ -56,7 +56,7 @@ def test_json_that_cannot_be_read_has_its_reason_and_its_neighbours_are_there():
     documents[150] = b"{"
     column = JsonReader(QUICK).read(pa.array(documents))
     assert column.problems.keys() == {77, 150}
-    assert column.problems[77] == "field id: 'x' is no whole number"
+    assert column.problems[77] == "field id: 'x' is not a whole number"
     assert [row["id"] for row in column.values.to_pylist() if row] == [n for n in range(200) if n not in {77, 150}]
 
 
@@ -131,7 +131,7 @@ def test_numbers_are_times_by_their_size(ticks):
 
 def test_times_that_are_none():
     for value in (True, 1.5, 2**100, "soon", [], Instant(2**80)):
-        with pytest.raises(ValueError, match="is no time"):
+        with pytest.raises(ValueError, match="is not a time"):
             one(ddl.TIMESTAMP, value)
 
 
@@ -143,7 +143,7 @@ def test_what_arrow_does_not_take_after_all_is_a_fault_of_its_row():
 
 def test_text_and_message_pack():
     column = TextReader().read(pa.array([b"a", b"\xff", None]))
-    assert (column.values.to_pylist(), column.problems) == (["a", None, None], {1: "byte 1 is no UTF-8"})
+    assert (column.values.to_pylist(), column.problems) == (["a", None, None], {1: "byte 1 is not UTF-8"})
     assert TextReader().read(pa.array([b"a", None])).values.to_pylist() == ["a", None]
     packed = MsgpackReader(ddl.parse("o", "a INT")).read(pa.array([b"\x81\xa1a\x05", b"\xc1", None]))
     assert packed.values.to_pylist() == [{"a": 5}, None, None]

@@ -157,7 +157,7 @@ def test_names_are_compared_without_case_and_blanks(one, other, same):
 
 
 def test_too_few_parts():
-    with pytest.raises(DerError, match="no certificate"):
+    with pytest.raises(DerError, match="not a certificate"):
         read(b"\x30\x04\x30\x02\x05\x00")
 
 

@@ -59,11 +59,13 @@ def test_where_none_is_named_all_have_forward_secrecy():
 
 @pytest.mark.parametrize("names", [["TLS_AES_128_GCM_SHA256"], ["NONE-SUCH"], ["no such"]])
 def test_what_the_library_cannot_do_is_refused(names):
-    with pytest.raises(ValueError, match=r"all suites are named or none|No cipher can be selected|is no cipher suite"):
+    with pytest.raises(
+        ValueError, match=r"all suites are named or none|No cipher can be selected|is not a cipher suite"
+    ):
         choose(ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER), names)
 
 
 @pytest.mark.parametrize("name", ["TLS_RSA_WITH_NULL_MD5", "a:b", "-ALL", "!ALL", ""])
 def test_what_is_no_suite_is_refused(name):
-    with pytest.raises(ValueError, match=r"is no cipher suite|is not served"):
+    with pytest.raises(ValueError, match=r"is not a cipher suite|is not served"):
         openssl_name(name)

@@ -105,7 +105,7 @@ def test_sets_are_forgotten_when_there_are_many(monkeypatch):
         ("(", r"at 2: \) is expected"),
         ("a)", r"at 2: there is no \( for this \)"),
         ("[a", "] is expected"),
-        ("[b-a]", "b-a is no range"),
+        ("[b-a]", "b-a is not a range"),
         ("[[a]", "needs a backslash"),
         ("*a", r"there is nothing before \* to repeat"),
         ("a**", "a repetition of a repetition"),

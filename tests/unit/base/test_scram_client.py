@@ -84,7 +84,7 @@ def begun():
     [
         (b"", "form"),
         (b"hello", "form"),
-        (b"\xff\xfe", "no text"),
+        (b"\xff\xfe", "not text"),
         (b"r=abcdef,s=c2FsdA==", "form"),
         (b"r=abcdef,s=====,i=4096", "form"),
         (b"m=ext,r=abcdef,s=c2FsdA==,i=4096", "form"),
@@ -110,7 +110,7 @@ def test_first_messages_that_are_not_believed(challenge, said):
         (b"v=====", "form"),
         (b"v=c2FsdA==", "signature is wrong"),
         (b"e=other-error", "other-error"),
-        (b"\xff", "no text"),
+        (b"\xff", "not text"),
     ],
 )
 def test_last_messages_that_are_not_believed(last, said):

@@ -68,7 +68,7 @@ def trial():
         ("shell bash a b", "trial shell: error: 'a b' is too much", "trial shell bash|zsh"),
         (
             "more a b --number x",
-            "trial more: error: --number: 'x' is no whole number from 0",
+            "trial more: error: --number: 'x' is not a whole number from 0",
             "trial more [FIRST] REST [REST ...] [OPTIONS]",
         ),
         ("empty -", "trial empty: error: '-' is too much", "trial empty"),

@@ -98,7 +98,7 @@ async def test_a_broker_that_does_not_answer_is_a_sentence():
     ("query", "status", "said"),
     [
         ("cluster=x", 404, "no cluster"),
-        ("tz=x", 400, "no time zone"),
+        ("tz=x", 400, "is not a time zone"),
         ("page=0", 400, "whole number"),
         ("filter=" + "x" * 600, 400, "longer than"),
     ],

@@ -97,7 +97,7 @@ def test_elsewhere_a_token_is_made():
         (["--tls-cert", "x"], "127.0.0.1", "come together"),
         (["--token-file", "x"], "127.0.0.1", "is for --login token"),
         (["-b", "a", "-b", "a"], "127.0.0.1", "twice"),
-        (["-b", "a:b"], "127.0.0.1", "no address"),
+        (["-b", "a:b"], "127.0.0.1", "is not an address"),
     ],
 )
 def test_what_makes_no_sense_is_refused(words, host, said):

@@ -15,7 +15,7 @@ def test_clusters_are_named_by_their_first_address():
 
 
 @pytest.mark.parametrize(
-    ("given", "said"), [(["a:1", "a:1"], "twice"), (["a:x"], "no address"), ([""], "no bootstrap")]
+    ("given", "said"), [(["a:1", "a:1"], "twice"), (["a:x"], "is not an address"), ([""], "no bootstrap")]
 )
 def test_what_is_no_cluster_is_refused(given, said):
     with pytest.raises(ValueError, match=said):

@@ -101,5 +101,5 @@ def test_scopes_in_words():
         scope_of(partition=1)
     with pytest.raises(ValueError, match="at least once"):
         scope_of(times=0)
-    with pytest.raises(ValueError, match="no time to wait"):
+    with pytest.raises(ValueError, match="not a time to wait"):
         scope_of(lasts=0)

@@ -35,7 +35,7 @@ def test_a_record_that_matches(wanted):
         (Wanted(value={"from": 1}), "the value's from is missing"),
         (Wanted(value={"ok": 1}), "the value's ok is true, not 1"),
         (Wanted(value=[1]), 'the value is {"id": 1'),
-        (Wanted(key={"id": 1}), "the key is alice, which is no JSON"),
+        (Wanted(key={"id": 1}), "the key is alice, which is not JSON"),
         (Wanted(headers={"h": b"w"}), "the header h is v, not w"),
         (Wanted(headers={"i": None}), "there is no header i"),
         (Wanted(where=lambda _: False), "`where` refuses it"),

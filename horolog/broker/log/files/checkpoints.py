@@ -107,7 +107,7 @@ def unframe_lines(data: bytes) -> list[tuple[int, str]]:
     try:
         lines = data.decode().split("\n")
     except UnicodeDecodeError as error:
-        raise CheckpointError(f"byte {error.start} is no text") from error
+        raise CheckpointError(f"byte {error.start} is not text") from error
     if lines[0] != "0":
         raise CheckpointError(f"line 1: version {lines[0][:20]!r} is not 0")
     if lines[-1] != "":
@@ -130,7 +130,7 @@ def whole_numbers(text: str, count: int, line_number: int) -> list[int]:
 
 
 def encode_partition_metadata(topic_id: bytes) -> bytes:
-    assert len(topic_id) == TOPIC_ID_BYTES, f"{topic_id.hex()} is no topic id"
+    assert len(topic_id) == TOPIC_ID_BYTES, f"{topic_id.hex()} is not a topic id"
     return f"version: 0\ntopic_id: {show_uuid(topic_id)}".encode()
 
 
@@ -138,7 +138,7 @@ def decode_partition_metadata(data: bytes) -> bytes:
     """The topic id, 16 bytes; raises CheckpointError."""
     lines = data.split(b"\n")
     if len(lines) < 2 or lines[0] != b"version: 0" or not lines[1].startswith(b"topic_id: "):
-        raise CheckpointError(f"{data[:60]!r} is no partition metadata")
+        raise CheckpointError(f"{data[:60]!r} is not partition metadata")
     try:
         return parse_uuid(lines[1].removeprefix(b"topic_id: ").decode("latin-1").strip())
     except ValueError as error:

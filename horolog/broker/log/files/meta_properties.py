@@ -69,7 +69,7 @@ def decode(data: bytes) -> MetaProperties:
     if version.isascii() and version.isdigit() and version not in {"0", "1"}:
         raise CheckpointError(f"version {version!r} is neither 0 nor 1")
     if version not in {"0", "1"}:
-        raise MetaDamaged(f"version {version[:20]!r} is no version")
+        raise MetaDamaged(f"version {version[:20]!r} is not a version")
     meta = MetaProperties(
         int(version),
         _node_id(values.pop(NODE_KEY[int(version)], None)),
@@ -117,5 +117,5 @@ def _node_id(text: str | None) -> int | None:
     if text is None:
         return None
     if not (text.isascii() and text.isdigit() and len(text) <= 10 and int(text) <= LARGEST_NODE_ID):
-        raise MetaDamaged(f"{text[:40]!r} is no node id")
+        raise MetaDamaged(f"{text[:40]!r} is not a node id")
     return int(text)

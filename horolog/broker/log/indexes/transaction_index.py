@@ -48,7 +48,7 @@ def encode(entries: Iterable[AbortedTransaction]) -> bytes:
 def decode(data: bytes, base_offset: int) -> list[AbortedTransaction]:
     """The entries of the segment at `base_offset`; raises TransactionIndexError."""
     if len(data) % ENTRY_BYTES:
-        raise TransactionIndexError(f"{len(data)} bytes are no whole number of entries")
+        raise TransactionIndexError(f"{len(data)} bytes are not a whole number of entries")
     entries: list[AbortedTransaction] = []
     last_offset, last_stable_offset = base_offset - 1, -1
     for version, *numbers in _ENTRY.iter_unpack(data):

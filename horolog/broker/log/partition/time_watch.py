@@ -52,7 +52,7 @@ class TimeWatch:
     _told: dict[tuple[str, str], int] = field(default_factory=dict)
 
     def note(self, place: WatchedPartition, counters: LogCounters, largest: int, now_ms: int) -> None:
-        """Count an append whose largest time lies in the future, or is older than `kept_ms`; -1 is no time."""
+        """Count an append whose largest time lies in the future, or is older than `kept_ms`; -1 is not a time."""
         topic, partition, retention_ms = place.topic, place.index, place.config.retention_ms
         if largest > now_ms:
             counters.appends_from_future.value += 1

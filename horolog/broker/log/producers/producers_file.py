@@ -51,7 +51,7 @@ class Appended(NamedTuple):
 
     @property
     def place(self) -> tuple[int, int, int, int]:
-        """The batch's identity. Its time is no part of it: in a snapshot the last batch has the time of a marker behind it."""
+        """The batch's identity. Its time is not a part of it: in a snapshot the last batch has the time of a marker behind it."""
         return self[:4]
 
 

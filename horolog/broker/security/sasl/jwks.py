@@ -70,7 +70,7 @@ def parse(data: bytes, url: str = "the key set") -> Keys:
         content: Any = json.loads(data)
         found = dict(_readable(content["keys"]))
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
-        raise JwksFault(f"{url} is no JWKS: {error}") from error
+        raise JwksFault(f"{url} is not a JWKS: {error}") from error
     if not found:
         raise JwksFault(f"{url} has no public key that checks signatures")
     return found

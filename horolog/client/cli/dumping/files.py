@@ -44,7 +44,7 @@ def files_of(path: str) -> list[str]:
     if not place.exists():
         raise MissingFile(f"{path} does not exist")
     if kind_of(path) is None:
-        raise MissingFile(f"{path} is no file of a data folder, by its name")
+        raise MissingFile(f"{path} is not a file of a data folder, by its name")
     return [path]
 
 

@@ -38,7 +38,7 @@ def sanity_items(kind: str, data: bytes) -> Iterator[Item]:
     """The faults of an index in itself."""
     entries, _, left_over = split(data, ENTRY_OF[kind])
     if left_over:
-        yield problem(f"{len(data)} bytes are no whole number of entries: {left_over} are left over")
+        yield problem(f"{len(data)} bytes are not a whole number of entries: {left_over} are left over")
     names = ("offset", "position") if kind == "offset-index" else ("timestamp", "offset")
     for number, entry in enumerate(entries):
         before = entries[number - 1] if number else None

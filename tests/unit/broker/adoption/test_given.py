@@ -60,9 +60,9 @@ def test_what_a_topic_had_from_its_broker_is_told_apart():
         ("Configs for topic 'a' are b\n", "KEY=VALUE"),
         (OLD + OLD, "twice"),
         ("  retention.ms=1 sensitive=false synonyms={}\n", "line 1"),
-        ("{", "no JSON"),
+        ("{", "not JSON"),
         ('{"a": 5}', "topic a"),
-        ('{"a": {"retention.ms": [1]}}', "no text"),
+        ('{"a": {"retention.ms": [1]}}', "not text"),
         ('[{"topic": "a", "configs": {}}, {"topic": "a", "configs": {}}]', "twice"),
     ],
 )

@@ -104,7 +104,7 @@ def test_damaged_metadata_leaves_all_settings_unknown_and_keeps_what_is_proved(m
     taken = machine.plan()
     assert settings_of(taken)["a"] == ({"retention.ms": "9", **UNKNOWN}, Origin.UNKNOWN)
     assert settings_of(taken)["__consumer_offsets"][0]["cleanup.policy"] == "compact"
-    assert any("are no records" in note for note in taken.notes)
+    assert any("are not records" in note for note in taken.notes)
 
 
 def test_topics_of_other_nodes_are_not_made_and_those_of_this_one_are(machine):

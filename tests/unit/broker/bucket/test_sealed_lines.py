@@ -71,9 +71,9 @@ def test_fields():
     assert parse_nonce(NONCE.hex()) == NONCE
     assert number_in({"n": 2**63 - 1}, "n") == 2**63 - 1
     for value in (-1, 2**63, True, "1", None, 1.0):
-        with pytest.raises(FormatError, match="is no number"):
+        with pytest.raises(FormatError, match="is not a number"):
             number_in({"n": value}, "n")
     assert topic_id_in({"topic": "0f" * 16}) == b"\x0f" * 16
     for shown in (None, 5, "0f", "0F" * 16, "x" * 32):
-        with pytest.raises(FormatError, match="is no topic id"):
+        with pytest.raises(FormatError, match="is not a topic id"):
             topic_id_in({"topic": shown})

@@ -58,5 +58,5 @@ def test_the_first_rule_that_fits_counts(rules, name, principal):
     ],
 )
 def test_what_is_no_rule_is_refused(rules):
-    with pytest.raises(ValueError, match=r"is no |names a group"):
+    with pytest.raises(ValueError, match=r"is not a |names a group"):
         PrincipalMapping(rules)

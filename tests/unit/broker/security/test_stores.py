@@ -78,7 +78,7 @@ def test_what_cannot_be_read(certificates, tmp_path):
         (store(location=tmp_path / "missing"), "ssl.keystore.location", "No such file"),
         (store(location=large), "ssl.keystore.location", "too large"),
         (store(location=none), "ssl.keystore.location", "no private key"),
-        (store(location=broken), "ssl.keystore.location", "no PEM file"),
+        (store(location=broken), "ssl.keystore.location", "not a PEM file"),
         (store(location=p12), "ssl.keystore.location", "no private key"),
         (store(location=server, certificates=text), "ssl.keystore.certificate.chain", "not both"),
         (store(location=server, key=text), "ssl.keystore.key", "not both"),

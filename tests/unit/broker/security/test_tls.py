@@ -135,7 +135,7 @@ def test_what_cannot_be_served_is_one_clear_line(certificates, tmp_path):
         ({"ssl_client_auth": "required", "ssl_truststore_location": ""}, "needs the authorities"),
         ({"ssl_cipher_suites": "TLS_AES_128_GCM_SHA256"}, "all suites are named or none"),
         ({"ssl_cipher_suites": "NONE-SUCH"}, "ssl.cipher.suites='NONE-SUCH'"),
-        ({"ssl_cipher_suites": "no such"}, "is no cipher suite"),
+        ({"ssl_cipher_suites": "no such"}, "is not a cipher suite"),
         (
             {"ssl_cipher_suites": "TLS_RSA_WITH_AES_128_CBC_SHA", "ssl_enabled_protocols": "TLSv1.3"},
             "no version of ssl.enabled.protocols",

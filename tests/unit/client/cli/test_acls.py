@@ -82,11 +82,11 @@ def test_rules_are_made_before_the_first_start(
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (("add", "alice", "fly", "topic:t"), "is no operation"),
+        (("add", "alice", "fly", "topic:t"), "is not an operation"),
         (("add", "alice", "read", "t"), "names no resource"),
         (("add", "alice", "read", "topic:"), "names no resource"),
         (("add", "alice", "read", "planet:t"), "names no resource"),
-        (("check", "alice", "read", "topic:t*"), "no one resource"),
+        (("check", "alice", "read", "topic:t*"), "not a single resource"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
 )

@@ -134,7 +134,7 @@ def test_a_folder_is_read_as_its_broker_shows_it(run, capsys, folder, words):
 
 def test_a_folder_that_cannot_be_read_is_refused_with_a_sentence(capsys, run, folder, tmp_path):
     run("t", "10:05")
-    for topic, place, said in (("t", tmp_path / "gone", "is no folder"), ("u", folder, "no partition of topic u")):
+    for topic, place, said in (("t", tmp_path / "gone", "is not a folder"), ("u", folder, "no partition of topic u")):
         ended = run_typed(capsys, "at", topic, "10:05", "--dir", place)
         assert (ended.code, ended.out) == (4, "")
         assert said in ended.err
@@ -166,7 +166,7 @@ def test_nothing_found_is_said(run):
         (["t", "10:05", "--for", "5m", "--around", "5m"], "--for and --around both say where to end"),
         (["t", "10:05", "--for", "0s"], "--for: a range of no length"),
         (["t", "10:05..10:10", "--around", "5m"], "no other end"),
-        (["t", "10:05", "--grep", "("], "is no regular expression"),
+        (["t", "10:05", "--grep", "("], "is not a regular expression"),
         (["t", "10:05", "--look-ahead", "far"], "a duration (1h), a size (64MiB) or all is expected"),
     ],
 )

@@ -257,7 +257,7 @@ def test_text_says_it_in_sentences(data, horolog):
     flip(logs(data)[0], 400)
     shown = horolog("doctor", data, "--tz", "UTC").out
     assert (
-        "damage: 00000000000000000000.log: 113 bytes at 339 are no records (the checksum is wrong): offsets 3 to 3, "
+        "damage: 00000000000000000000.log: 113 bytes at 339 are not records (the checksum is wrong): offsets 3 to 3, "
         in shown
     )
     assert "written after 2020-09-13T12:26:40.020+00:00 and before 2020-09-13T12:26:40.040+00:00" in shown
@@ -313,7 +313,7 @@ def test_what_was_repaired_is_shown_with_what_it_was(data, horolog):
     flip(logs(data)[0], 400)
     min(partition(data).glob("*.timeindex")).unlink()
     shown = horolog("doctor", data, "--repair", "--tz", "UTC").out
-    assert "  was: damage: 00000000000000000000.log: 113 bytes at 339 are no records" in shown
+    assert "  was: damage: 00000000000000000000.log: 113 bytes at 339 are not records" in shown
     assert "  done: set 113 bytes aside in " in shown
     assert "known damage" in shown
 
@@ -344,7 +344,7 @@ def test_findings_without_an_end_or_a_time_are_sentences_too():
     console = Console(io.StringIO(), io.StringIO(), io.StringIO(), {"TZ": "UTC"})
     finding = {"kind": "damage", "file": "/t-0/x.log", "problem": "why", "position": 5, "size_bytes": 3}
     finding |= {"first_offset": 7, "last_offset": None, "time_before": None, "time_after": None}
-    assert finding_line(finding, console) == "damage: x.log: 3 bytes at 5 are no records (why): offsets 7 to the end"
+    assert finding_line(finding, console) == "damage: x.log: 3 bytes at 5 are not records (why): offsets 7 to the end"
 
 
 def test_small_files_of_a_partition_are_written_anew(data, horolog):

@@ -58,7 +58,7 @@ def test_a_refused_line_is_named_with_its_reason(run, tmp_path, on_error):
     ended = run("produce", name, path, "--format", "json", "--on-error", on_error, "-o", "json")
     assert ended.code == 1
     refused = {each["line"]: each["reason"] for each in ended.json["refused"]}
-    assert "no JSON" in refused[6]
+    assert "not JSON" in refused[6]
     assert ended.json["written"] == 4
     assert "timestamp" in refused[3].lower()
     assert values(run("consume", name, "-o", "json")) == ["0", "1", "3", "4"]
@@ -69,7 +69,7 @@ def test_stopping_at_a_bad_line_sends_nothing_behind_it(run, topic, tmp_path):
     path.write_text('{"value": "first"}\nbad\n{"value": "behind"}\n')
     ended = run("produce", topic, path, "--format", "json")
     assert ended.code == 1
-    assert f"{path}, line 2: it is no JSON" in ended.err
+    assert f"{path}, line 2: it is not JSON" in ended.err
     assert "later lines were not sent" in ended.err
     assert values(run("consume", topic, "-o", "json")) == ["first"]
 

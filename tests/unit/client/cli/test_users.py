@@ -69,7 +69,7 @@ def test_users_come_and_go(horolog, there, secret):
         (("add", "ann", "--iterations", "4095", "--password-file", "{full}", "--data", "{data}"), 2, "4096 to 16384"),
         (("add", "ann", "--mechanism", "PLAIN", "--data", "{data}"), 2, "is expected"),
         (("add", "ann", "--password", "x", "--data", "{data}"), 2, "there is no option --password"),
-        (("list", "--data", "{none}"), 4, "is no folder"),
+        (("list", "--data", "{none}"), 4, "is not a folder"),
         (("remove", "ann", "--data", "{kafka}"), 4, "there is no user 'ann'"),
         (("add", "ann", "--password-file", "{full}", "--data", "{kafka}"), 1, "horolog adopt DIR"),
     ],

@@ -182,7 +182,7 @@ def test_names_of_schemas():
         ("boolean", b"\2", "neither 0 nor 1"),
         ("string", b"\x01", "a length is negative"),
         ("string", b"\x10a", "ends too early"),
-        ("string", b"\x02\xff", "no UTF-8"),
+        ("string", b"\x02\xff", "not UTF-8"),
         ('{"type": "enum", "name": "E", "symbols": ["A"]}', b"\x02", "has no symbol 1"),
         ('["null"]', b"\x02", "a union has no branch 1"),
         ('{"type": "fixed", "name": "F", "size": 5}', b"\0", "ends too early"),
@@ -237,8 +237,8 @@ def test_records_of_nothing_do_not_multiply():
 @pytest.mark.parametrize(
     ("schema", "said"),
     [
-        ("{", "no JSON"),
-        ("no type", "no JSON"),
+        ("{", "not JSON"),
+        ("no type", "not JSON"),
         ("[" * 100_000, "cannot be read"),
         ("5", "where a type is expected"),
         ("{}", "where a type is expected"),

@@ -141,7 +141,7 @@ async def test_protobuf_of_files(schemas):
         ({"key_message": "Order"}, "a message of the key is named, and no schema file has it"),
         ({"schema_file": "order.avsc", "key_format": "avro"}, "the key's format avro needs a schema"),
         ({"key_schema_file": "order.proto"}, r"several messages \(First, Order\)"),
-        ({"schema_file": "bad.avsc"}, "no text in UTF-8"),
+        ({"schema_file": "bad.avsc"}, "not UTF-8 text"),
         ({"schema_file": "bad.bin"}, "read as a set of descriptors"),
         ({"schema_file": "away.proto"}, "x.y.Z, which nothing says"),
     ],

@@ -29,7 +29,7 @@ def test_documents(value):
         (b"", "no JSON: Expecting value at character 1"),
         (b"{", "no JSON"),
         (b"1 2", "Extra data at character 3"),
-        (b"NaN", "NaN is no JSON"),
+        (b"NaN", "NaN is not JSON"),
         (b'"\xff"', "byte 2 is not"),
         (b"[" * 100_000, "nests deeper"),
         (b"[" * 300 + b"]" * 300, "nests deeper than 200"),
@@ -65,5 +65,5 @@ def test_exact_numbers_keep_their_digits():
     data = b'{"a": 0.1000000000000000000001, "b": 1, "c": 1e2}'
     found = json_text.read(data, exact=True)
     assert (str(found["a"]), found["b"], found["c"]) == ("0.1000000000000000000001", 1, Decimal(100))
-    with pytest.raises(DecodingError, match="NaN is no JSON"):
+    with pytest.raises(DecodingError, match="NaN is not JSON"):
         json_text.read(b"NaN", exact=True)

@@ -31,7 +31,7 @@ def only_message(text):
         ("message A { int32 a = 1 [x = 1; }", "more is expected"),
         ("message A " * 1 + "{ message B " * 200, "a shallower nesting"),
         ("= 5;", "a statement such as"),
-        ("message A { § }", "is no part of a .proto file"),
+        ("message A { § }", "is not a part of a .proto file"),
         ("enum E { A = 1 }", "';' is expected"),
     ],
 )

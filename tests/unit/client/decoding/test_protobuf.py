@@ -397,9 +397,9 @@ def test_registries_may_have_descriptors_in_base64(files, classes):
     texts = {each.name: base64.b64encode(each.SerializeToString()).decode() for each in one}
     schema = ProtobufSchema.of_text(texts["shop.proto"], "shop.proto", texts.get)
     assert read(schema, order(classes))["kind"] == "ODD"
-    with pytest.raises(DecodingError, match=r"no \.proto file and no descriptor"):
+    with pytest.raises(DecodingError, match=r"neither a \.proto file nor a descriptor"):
         ProtobufSchema.of_text("AAAA", "x", lambda _: None)
-    with pytest.raises(DecodingError, match="no set of descriptors"):
+    with pytest.raises(DecodingError, match="not a set of descriptors"):
         ProtobufSchema.of_descriptors(b"", "x.desc")
 
 

@@ -124,7 +124,7 @@ async def test_it_is_a_full_read_and_sort(seed, isolation):
 
 
 async def write_raw(client, *times, key=None, codec=Codec.NONE):
-    """One batch as it is: -1 is no time."""
+    """One batch as it is: -1 is not a time."""
     records = [Record(n, time_ms, 0, key, b"v" * 200) for n, time_ms in enumerate(times)]
     data = PartitionProduceData(index=0, records=encode_batch(records, codec))
     await client.request(

@@ -200,7 +200,7 @@ OF_TLS = {"security.protocol": "SSL"}
         ),
         (
             sasl("OAUTHBEARER", **{"horolog.sasl.oauthbearer.token": "t", "sasl.oauthbearer.extensions": "auth=x"}),
-            "no extension",
+            "not an extension",
         ),
     ],
 )

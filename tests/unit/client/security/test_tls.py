@@ -135,7 +135,7 @@ def test_suites_decide_about_versions():
 @pytest.mark.parametrize(
     ("suites", "versions", "said"),
     [
-        ("TLS_NULL", "", r"ssl\.cipher\.suites: 'TLS_NULL' is no cipher suite"),
+        ("TLS_NULL", "", r"ssl\.cipher\.suites: 'TLS_NULL' is not a cipher suite"),
         ("TLS_AES_128_GCM_SHA256", "", "all suites are named or none"),
         (ONE_SUITE, "TLSv1.3", r"no version of ssl\.enabled\.protocols"),
     ],

@@ -48,7 +48,7 @@ def test_texts_that_are_no_duration(text):
         ("2 months", "a unit of fixed length (w, d, h, m, s, ms) is expected"),
         ("5m 1h", "a smaller unit than the one before is expected, but found '1h'"),
         ("5m later", "nothing more is expected, but found ' later'"),
-        ("0.5ms", "'0.5ms' is no whole number of milliseconds"),
+        ("0.5ms", "'0.5ms' is not a whole number of milliseconds"),
         ("1e9w", "is expected"),
         ("20000000000w", f"longer than any log may be: {MAX_TIMESTAMP_MS} ms is the most"),
         ("P1Y", "a unit of fixed length"),

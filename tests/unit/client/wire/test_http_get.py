@@ -61,5 +61,5 @@ async def test_tls(tmp_path):
         assert (await http.get(RegistryAccess(url, ca_file=str(tmp_path / "ca.pem")), "/a")).status == 200
         with pytest.raises(http.NoAnswer, match="could not be spoken to by TLS"):
             await http.get(RegistryAccess(url), "/a")
-        with pytest.raises(http.NoAnswer, match="is no file of certificates"):
+        with pytest.raises(http.NoAnswer, match="is not a file of certificates"):
             await http.get(RegistryAccess(url, ca_file=str(tmp_path / "gone.pem")), "/a")

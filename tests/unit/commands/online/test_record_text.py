@@ -72,18 +72,18 @@ def test_headers_and_times_have_short_forms():
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("", "no JSON"),
+        ("", "not JSON"),
         ("[1]", "no object"),
         ('{"valeu": "x"}', "'valeu'"),
-        ('{"value_base64": "?"}', "no base64"),
-        ('{"value_base64": 7}', "no base64"),
+        ('{"value_base64": "?"}', "not base64"),
+        ('{"value_base64": 7}', "not base64"),
         ('{"headers": 7}', "headers are"),
         ('{"headers": [{"value": "x"}]}', "a header is"),
         ('{"timestamp": true}', "timestamp is"),
-        ('{"timestamp": 1.5}', "timestamp 1.5 is no whole number"),
+        ('{"timestamp": 1.5}', "timestamp 1.5 is not a whole number"),
         ('{"timestamp": 1e999}', "timestamp is"),
         ('{"partition": -1}', "partition is"),
-        ("[" * 100_000, "no JSON"),
+        ("[" * 100_000, "not JSON"),
     ],
 )
 def test_what_is_no_record_is_said_to_be_none(text, said):

@@ -33,7 +33,7 @@ def test_a_value_is_the_number_that_a_broker_knows(key, text, value):
     [
         ("retention.ms", "soon", "retention.ms='soon'"),
         ("retention.ms", "1y", "a unit of fixed length"),
-        ("log.retention.hours", "90m", "is no multiple of 1h, the unit of this setting"),
+        ("log.retention.hours", "90m", "is not a multiple of 1h, the unit of this setting"),
         ("retention.bytes", "much", "retention.bytes='much' is not a size"),
         ("retention.bytes", "1.5GiB", "is not a size"),
     ],

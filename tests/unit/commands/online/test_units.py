@@ -61,7 +61,7 @@ def test_what_was_settled_once_holds_for_all_that_look_so():
 
 
 def test_a_fraction_is_no_number_of_milliseconds():
-    with pytest.raises(RecordTextError, match="no whole number of milliseconds"):
+    with pytest.raises(RecordTextError, match="not a whole number of milliseconds"):
         timestamps().number(1.5)
     assert timestamps("s").number(1.5) == 1500
 

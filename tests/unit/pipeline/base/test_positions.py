@@ -122,17 +122,17 @@ def test_numbers_are_plain_digits_of_64_bits(text, number):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ('{"t":{"0":9223372036854775808}}', "9223372036854775808 is no offset to use for t-0"),
+        ('{"t":{"0":9223372036854775808}}', "9223372036854775808 is not an offset to use for t-0"),
         ('{"t":{"2147483648":5}}', "does not look like"),
-        ('{"t":{"0":5,"0":6}}', "is no JSON: '0' is there twice"),
-        ('{"t":{"0":5},"t":{"1":6}}', "is no JSON: 't' is there twice"),
-        ("[" * 100_000, "is no JSON"),
-        ('{"t":{"0":"5"}}', "'5' is no offset for t-0"),
+        ('{"t":{"0":5,"0":6}}', "is not JSON: '0' is there twice"),
+        ('{"t":{"0":5},"t":{"1":6}}', "is not JSON: 't' is there twice"),
+        ("[" * 100_000, "is not JSON"),
+        ('{"t":{"0":"5"}}', "'5' is not an offset for t-0"),
         ('{"t":[0]}', "does not look like"),
         ("{}", "names no partition"),
-        ("[0]", "is no JSON object of topics"),
+        ("[0]", "is not a JSON object of topics"),
         ("latest", "'latest' would leave nothing to read"),
-        ('{"t":{"0":-1}}', "-1 is no offset to use for t-0"),
+        ('{"t":{"0":-1}}', "-1 is not an offset to use for t-0"),
     ],
 )
 def test_offsets_that_no_partition_can_have_are_refused(text, said):

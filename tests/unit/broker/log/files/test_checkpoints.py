@@ -149,5 +149,5 @@ def test_a_partition_that_cannot_be_is_neither_written_nor_read(partition, offse
 def test_a_line_is_one_line_and_a_topic_id_has_its_size():
     with pytest.raises(AssertionError, match="several"):
         checkpoints.frame_lines(["a 0 1\nb 0 2"])
-    with pytest.raises(AssertionError, match="no topic id"):
+    with pytest.raises(AssertionError, match="not a topic id"):
         checkpoints.encode_partition_metadata(bytes(15))

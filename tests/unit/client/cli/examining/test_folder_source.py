@@ -163,7 +163,7 @@ async def test_folders_of_kafkas_give_what_their_consumer_read(tmp_path_factory,
 def test_what_is_not_there_is_said(tmp_path):
     (tmp_path / "t-0").mkdir()
     for folder, topic, wanted, said in (
-        (tmp_path / "gone", "t", None, "is no folder"),
+        (tmp_path / "gone", "t", None, "is not a folder"),
         (tmp_path, "u", None, "no partition of topic u is in"),
         (tmp_path, "t", [0, 7], "no partition 7 of topic t"),
     ):

@@ -66,7 +66,7 @@ def test_options_of_kafkas_producer_are_those_of_ours():
         "batch_bytes": 100,
     }
     assert options_of(["--sync"], linger_ms="7") == {"acks": "all", "linger_ms": 0, "batch_bytes": 1}
-    with pytest.raises(UsageError, match=r"linger\.ms: 'soon' is no whole number"):
+    with pytest.raises(UsageError, match=r"linger\.ms: 'soon' is not a whole number"):
         options_of(linger_ms="soon")
 
 

@@ -105,7 +105,7 @@ def test_properties_of_the_client_win_over_its_file(tmp_path):
 
 
 def test_a_time_limit_that_is_no_number():
-    with pytest.raises(UsageError, match=r"request\.timeout\.ms=soon: 'soon' is no whole number"):
+    with pytest.raises(UsageError, match=r"request\.timeout\.ms=soon: 'soon' is not a whole number"):
         settled("--command-property", "request.timeout.ms=soon")
     with pytest.raises(UsageError, match="there is no ZooKeeper here; say --bootstrap-server"):
         settled("--zookeeper", "zk:2181")
