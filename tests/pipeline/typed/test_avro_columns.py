@@ -173,7 +173,7 @@ def test_schemas_that_do_not_go_together(writer, reader, said):
         (["null", "int"], "int", None, "null, which"),
         (["int", "string"], "int", "x", "string is no int"),
         (LARGE, SMALL | {"default": None}, "C", "'C' is no symbol of E"),
-        ("bytes", "string", b"\xff", "not UTF-8"),
+        ("bytes", "string", b"\xff", "no UTF-8"),
     ],
 )
 def test_a_branch_or_a_symbol_that_comes_decides(writer, reader, value, said):
