@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import socket
+import struct
 from types import SimpleNamespace
 
 import pytest
@@ -11,7 +12,7 @@ from horolog.base.clock import SystemClock
 from horolog.broker.base.answers import Answer, run
 from horolog.broker.base.store_figures import REQUESTS, TAKEOVERS
 from horolog.broker.bucket.bucket_entries import WalEnded
-from horolog.broker.bucket.names import Wal
+from horolog.broker.bucket.names import Wal, key
 from horolog.broker.bucket.registration import TwoOfOneNumber
 from horolog.broker.bucket.shipped_safety import ShippingLimits
 from horolog.broker.bucket.store_clock import StoreClock
@@ -19,11 +20,14 @@ from horolog.broker.cluster.new_topics import NewTopic
 from horolog.broker.config.settings import Layers, from_layers
 from horolog.broker.handlers import quorum
 from horolog.broker.log.storage import RealStorage
+from horolog.broker.prefix.findings import is_fault
+from horolog.broker.prefix.verifying import verify
 from horolog.broker.server import app, over_store
 from horolog.broker.server.over_store import OverStore, StoreUse, use_of
 from horolog.protocol.messages.quorum import DescribeQuorumRequest, PartitionData, TopicData
 from horolog.stores.memory_store import MemoryStore
 from horolog.stores.requests import ThreadedRequests
+from tests.support.log_model import NEW, NOW_MS, encode
 from tests.support.waiting import until
 
 SOON_S = 30
@@ -292,3 +296,40 @@ def test_steps_that_end_after_the_caller_gave_up_are_no_error(fault):
         return errors
 
     assert asyncio.run(begin_and_give_up()) == []
+
+
+def offsets_in(batches):
+    """The base offsets of batches that lie one behind the other."""
+    position, found = 0, []
+    while position < len(batches):
+        offset, length = struct.unpack_from(">qi", batches, position)
+        found.append(offset)
+        position += 12 + length
+    return found
+
+
+async def test_objects_that_a_lifecycle_rule_deletes_are_named_and_no_other_record_is_lost(tmp_path, caplog):
+    async with brokers(tmp_path, 1, 2) as made:
+        await made.create(partitions=2)
+        over, _ = made.running[1]
+        (partition,) = made[1].topics["t"].led_here
+        for number in range(3):
+            safe = asyncio.Event()
+            partition.append(encode(2, 0, [NOW_MS + number], [b"v"]), NOW_MS, produce_version=NEW)
+            partition.flush()
+            over._safety.make_safe([partition], lambda _, event=safe: event.set())
+            await asyncio.wait_for(safe.wait(), 30)
+        name = key(over.wal.folder, 1)
+        await until(lambda: partition.high_watermark == 3)
+        made.store.delete(name)  # behind the brokers
+        await made.stop(1)
+        await until(lambda: made.served() == {0: 2, 1: 2})
+        taken = next(one for one in made[2].topics["t"].led_here if one.index == partition.index)
+        assert (taken.log_start_offset, taken.high_watermark) == (0, 3)
+        assert offsets_in(taken.read(0, 1 << 20)) == [0, 2]
+        assert sum(name in line and "is lost" in line for line in caplog.messages) == 1
+    found = verify(made.store)
+    assert [(one.kind.value, one.name) for one in found.findings if is_fault(one)] == [
+        ("missing", name),
+        ("missing", f"t-{partition.index}"),
+    ]
