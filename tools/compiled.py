@@ -34,6 +34,7 @@ MODULES = (
     "horolog/broker/log/validation/plain_set.py",
     "horolog/broker/log/validation/validation_result.py",
     # Where it goes.
+    "horolog/broker/log/integrity/crc_combine.py",
     "horolog/broker/log/integrity/block_sums.py",
     "horolog/broker/log/partition/partition.py",
     "horolog/broker/log/partition/rolling.py",

@@ -8,10 +8,15 @@ from typing import Final
 
 from crc32c import crc32c
 
+from horolog.broker.log.integrity.crc_combine import COMBINES, combine, shift
 from horolog.broker.log.storage import Buffer, File
+from horolog.protocol.records.head import ATTRIBUTES_AT, CRC, CRC_AT, LENGTH, LENGTH_AT, LENGTH_ENDS_AT, MAGIC_AT
 
 BLOCK_BYTES = 1 << 20
+COMBINED_FROM_BYTES: Final = 64 * 1024
+"""A batch of this size takes longer to sum than to combine its own checksum with what is there."""
 _SUM_BYTES: Final = 4
+_BATCH_MAGIC: Final = 2
 
 
 class BlockSums:
@@ -58,6 +63,32 @@ class BlockSums:
             at += room
             room = BLOCK_BYTES
 
+    def extend_with(self, stored: Buffer) -> None:
+        """Add the bytes that follow, as they were appended: the checksum of a large v2 batch, which has been checked, is used again."""
+        if COMBINES and len(stored) >= COMBINED_FROM_BYTES and _is_one_batch(stored):
+            self.extend_by_batch(stored)
+        else:
+            self.extend(stored)
+
+    def extend_by_batch(self, batch: Buffer) -> None:
+        """Add a batch, whose bytes from the attributes on have the sum that is in its header. At most one block ends in it."""
+        size = len(batch)
+        room = BLOCK_BYTES - self.size_bytes % BLOCK_BYTES
+        if room <= ATTRIBUTES_AT or size - room >= BLOCK_BYTES:
+            self.extend(batch)
+            return
+        (covered,) = CRC.unpack_from(batch, CRC_AT)
+        view = memoryview(batch)
+        self._last = crc32c(view[:ATTRIBUTES_AT], self._last)
+        if size < room:
+            self._last = combine(self._last, covered, size - ATTRIBUTES_AT)
+        else:
+            up_to_end = crc32c(view[ATTRIBUTES_AT:room])
+            self._last = combine(self._last, up_to_end, room - ATTRIBUTES_AT)
+            self._complete += self._last.to_bytes(_SUM_BYTES, "big")
+            self._last = covered ^ shift(up_to_end, size - room)
+        self.size_bytes += size
+
     def sum_of(self, block: int) -> int:
         at = block * _SUM_BYTES
         return int.from_bytes(self._complete[at : at + _SUM_BYTES], "big") if at < len(self._complete) else self._last
@@ -66,6 +97,12 @@ class BlockSums:
         """Where a block begins and ends."""
         assert 0 <= block < blocks_in(self.size_bytes), f"{self!r} has no block {block}"
         return block * BLOCK_BYTES, min((block + 1) * BLOCK_BYTES, self.size_bytes)
+
+
+def _is_one_batch(stored: Buffer) -> bool:
+    return bool(
+        stored[MAGIC_AT] == _BATCH_MAGIC and LENGTH.unpack_from(stored, LENGTH_AT)[0] + LENGTH_ENDS_AT == len(stored)
+    )
 
 
 def blocks_in(size_bytes: int) -> int:

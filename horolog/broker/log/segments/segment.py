@@ -240,7 +240,7 @@ class Segment:
         if self._has_new_entries:
             self._growing.flush()
             self._has_new_entries = False
-        extend = self.sums.extend
+        extend = self.sums.extend_with
         for buffer in self.pending:
             extend(buffer)
         self.size_bytes = self.end_bytes

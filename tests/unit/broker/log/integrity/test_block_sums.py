@@ -7,6 +7,9 @@ from hypothesis import strategies as st
 
 from horolog.broker.log.integrity import BLOCK_BYTES, BlockSums, block_sums, blocks_in, extend_from
 from horolog.broker.log.storage import MemoryStorage
+from horolog.protocol.records.batch import encode_batch
+from horolog.protocol.records.head import CRC_AT
+from horolog.protocol.records.record import Record
 
 
 def summed(*parts):
@@ -65,3 +68,38 @@ def test_only_blocks_that_are_there_have_a_span_and_a_log_is_summed_to_its_end()
     sums.size_bytes += BLOCK_BYTES
     with pytest.raises(AssertionError, match="8 bytes of sums"):
         sums.encode()
+
+
+def batch_of(size_bytes):
+    """A batch of exactly this size."""
+    empty = len(encode_batch([Record(0, 5, 0, None, b"", ())]))
+    value = bytes(n % 251 for n in range(size_bytes - empty))
+    while len(batch := encode_batch([Record(0, 5, 0, None, value, ())])) > size_bytes:
+        value = value[:-1]
+    return bytes(batch)
+
+
+@pytest.mark.parametrize("before", [0, 1, 100, 900, 979, 980, 1000, 1003, 1023])
+@pytest.mark.parametrize("size", [90, 120, 500, 1024, 1900, 3000])
+def test_a_batch_is_added_by_its_own_checksum(monkeypatch, before, size):
+    monkeypatch.setattr(block_sums, "BLOCK_BYTES", 1024)
+    batch = batch_of(size)
+    sums = summed(bytes(before))
+    sums.extend_by_batch(batch)
+    sums.extend(b"more")
+    assert sums.encode() == summed(bytes(before) + batch + b"more").encode()
+
+
+@pytest.mark.parametrize("combines", [False, True])
+def test_only_one_whole_batch_is_added_by_its_checksum(monkeypatch, combines):
+    monkeypatch.setattr(block_sums, "COMBINES", combines)
+    monkeypatch.setattr(block_sums, "COMBINED_FROM_BYTES", 100)
+    batch, small = batch_of(500), batch_of(90)
+    wrong = batch[:CRC_AT] + b"wxyz" + batch[CRC_AT + 4 :]
+    for stored in (batch, small, batch + small, bytes(300)):
+        sums = BlockSums()
+        sums.extend_with(stored)
+        assert sums.encode() == summed(stored).encode()
+    sums = BlockSums()
+    sums.extend_with(wrong)
+    assert (sums.encode() == summed(wrong).encode()) is not combines, "the batch's own sum is used"

@@ -1,0 +1,25 @@
+"""Sums of two strings make the sum of both."""
+
+from crc32c import crc32c
+from hypothesis import given
+from hypothesis import strategies as st
+
+from horolog.broker.log.integrity.crc_combine import COMBINES, combine, shift
+
+
+@given(st.binary(max_size=300), st.binary(max_size=3000))
+def test_sums_are_combined(first: bytes, second: bytes) -> None:
+    assert combine(crc32c(first), crc32c(second), len(second)) == crc32c(first + second)
+
+
+@given(st.binary(min_size=1, max_size=30), st.integers(0, 5_000_000))
+def test_what_follows_may_be_long(first: bytes, size: int) -> None:
+    assert combine(crc32c(first), crc32c(bytes(size)), size) == crc32c(first + bytes(size))
+
+
+def test_nothing_behind_changes_nothing() -> None:
+    assert shift(0x12345678, 0) == 0x12345678
+
+
+def test_plain_python_sums_again() -> None:
+    assert not COMBINES
