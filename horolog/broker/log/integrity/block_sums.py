@@ -14,7 +14,7 @@ from horolog.protocol.records.head import ATTRIBUTES_AT, CRC, CRC_AT, LENGTH, LE
 
 BLOCK_BYTES = 1 << 20
 COMBINED_FROM_BYTES: Final = 64 * 1024
-"""A batch of this size takes longer to sum than to combine its own checksum with what is there."""
+"""A batch of this size takes longer to sum than its own checksum takes to combine."""
 _SUM_BYTES: Final = 4
 _BATCH_MAGIC: Final = 2
 
