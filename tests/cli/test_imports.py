@@ -22,6 +22,10 @@ print(json.dumps([code, sorted(sys.modules)]), file=sys.stderr)
 WITHOUT_A_BROKER = {"profiles": 18, "files": 21}
 TALKING = {
     "health": 66,
+    "cluster": 94,
+    "logdirs": 94,
+    "producers orders": 94,
+    "transactions list": 94,
     "topics list": 66,
     "topics describe orders": 108,
     "groups list": 94,
