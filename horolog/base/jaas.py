@@ -36,7 +36,7 @@ def parse(text: str) -> LoginModule:
     module = reader.word("the name of a login module")
     flag = reader.word("a control flag, such as required, behind the login module")
     if flag.lower() not in FLAGS:
-        raise JaasError(f"the control flag behind the login module is one of {', '.join(FLAGS)}")
+        raise JaasError(f"the control flag after the login module must be one of {', '.join(FLAGS)}")
     options: dict[str, str] = {}
     while not reader.takes(";"):
         key = reader.word("an option or a semicolon")

@@ -174,7 +174,7 @@ def options_of(arguments: argparse.Namespace, console: Console, host: str) -> "O
         raise UsageError("--tls-cert and --tls-key come together")
     login = Login(arguments.login or ("none" if is_loopback(host) else "token"))
     if login is Login.NONE and not is_loopback(host):
-        raise UsageError(f"--login none: others than this machine reach {host}", "leave it out, or take --login sasl")
+        raise UsageError(f"--login none: others than this machine reach {host}", "remove it, or use --login sasl")
     if login is not Login.NONE and arguments.tls_cert is None and not (is_loopback(host) or arguments.without_tls):
         raise UsageError(
             f"--login {login.value} without TLS: anyone who reads the network on the way to {host} can read tokens and passwords",
@@ -216,7 +216,7 @@ def with_http(
     given = console.environ.get(TOKEN_VARIABLE)
     if given:
         if len(names) > 1:
-            raise UsageError(f"{TOKEN_VARIABLE}: of which cluster?", "--http-token-file CLUSTER=FILE says it")
+            raise UsageError(f"{TOKEN_VARIABLE}: of which cluster?", "use --http-token-file CLUSTER=FILE")
         tokens.setdefault(names[0], given)
     try:
         return tuple(
@@ -233,7 +233,7 @@ def _by_cluster(option: str, texts: list[str], names: list[str]) -> dict[str, st
     for text in texts:
         name = next((one for one in names if text.startswith(f"{one}=")), None)
         if name is None and len(names) > 1:
-            raise UsageError(f"{option}: of which cluster?", f"CLUSTER=... says it; clusters are {', '.join(names)}")
+            raise UsageError(f"{option}: of which cluster?", f"use CLUSTER=...; the clusters are {', '.join(names)}")
         if (name or names[0]) in found:
             raise UsageError(f"{option}: {name or names[0]} is named twice")
         found[name or names[0]] = text if name is None else text.removeprefix(f"{name}=")

@@ -307,7 +307,7 @@ async def download(visit: Visit) -> Response:
 
     if not is_installed():
         raise Refused(
-            "Parquet needs pyarrow, which is not installed where the console runs; pip install pyarrow brings it", 501
+            "Parquet needs pyarrow, which is not installed where the console runs; run: pip install pyarrow", 501
         )
     return Response(await converted(lines), media_type="application/vnd.apache.parquet", headers=headers)
 

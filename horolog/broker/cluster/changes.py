@@ -30,7 +30,7 @@ Done = Callable[[Outcome], None]
 
 BEHIND = "%r is behind the topics; the next start sets it right"
 NO_FAILURES: Failures = {}
-TIMED_OUT = ClusterError(ErrorCode.REQUEST_TIMED_OUT, "the change is still under way, and may be made later")
+TIMED_OUT = ClusterError(ErrorCode.REQUEST_TIMED_OUT, "the change is still in progress and may be made later")
 NOT_WRITTEN = ClusterError(ErrorCode.KAFKA_STORAGE_ERROR, "the change could not be written to the disk")
 
 

@@ -96,7 +96,7 @@ class Planner:
             raise ClusterError(ErrorCode.INVALID_TOPIC_EXCEPTION, reason)
         self._check_no_foreign_folders(new.name)
         if self.is_leaving(new.name):
-            raise ClusterError(ErrorCode.REQUEST_TIMED_OUT, f"the topic {new.name} is still being deleted: ask again")
+            raise ClusterError(ErrorCode.REQUEST_TIMED_OUT, f"the topic {new.name} is still being deleted: try again")
         count = partition_count_of(new, self.settings, self.nodes)
         check_room(count, already_planned=already_planned, existing=state.partition_count)
         overrides = required_values(new.overrides)
@@ -246,6 +246,6 @@ def required_values(overrides: Mapping[str, str | None]) -> dict[str, str]:
     given: dict[str, str] = {}
     for name, value in overrides.items():
         if value is None:
-            raise ClusterError(ErrorCode.INVALID_CONFIG, f"{name} is given without a value")
+            raise ClusterError(ErrorCode.INVALID_CONFIG, f"{name} has no value")
         given[name] = value
     return given

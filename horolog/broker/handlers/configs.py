@@ -354,7 +354,7 @@ def _groups_changed(cluster: Cluster, edits: Mapping[str, Edit], rules: Rules) -
 
 def _required(key: str, value: str | None) -> str:
     if value is None:
-        raise _bad_request(f"{key} is given without a value")
+        raise _bad_request(f"{key} has no value")
     return value
 
 
@@ -411,7 +411,9 @@ def _with_words(key: str, described: Sequence[ConfigEntry], value: str, *, addin
         raise ClusterError(ErrorCode.INVALID_CONFIG, f"{key} is not a known setting")
     entry = described[0]
     if entry.type is not ConfigType.LIST:
-        raise ClusterError(ErrorCode.INVALID_CONFIG, f"{key} is not a list: nothing is appended to it or taken from it")
+        raise ClusterError(
+            ErrorCode.INVALID_CONFIG, f"{key} is not a list: it cannot be appended to or subtracted from"
+        )
     words = dict.fromkeys(_words(entry.value or ""))
     if adding:
         words |= dict.fromkeys(_words(value))

@@ -197,9 +197,9 @@ def _undeletable(
 ) -> ClusterError | None:
     """Why the topic that is meant may not be deleted. Errors that requests share are never raised: tracebacks would gather in them."""
     if asked.name is not None and asked.topic_id != NO_TOPIC_ID:
-        return ClusterError(ErrorCode.INVALID_REQUEST, "a topic is named by its name or by its id, not by both")
+        return ClusterError(ErrorCode.INVALID_REQUEST, "name a topic by its name or its id, not by both")
     if asked.name is None and asked.topic_id == NO_TOPIC_ID:
-        return ClusterError(ErrorCode.INVALID_REQUEST, "a topic is named by its name or by its id")
+        return ClusterError(ErrorCode.INVALID_REQUEST, "name a topic by its name or its id")
     if name in twice:
         return DUPLICATE
     if name not in broker.cluster.topics:

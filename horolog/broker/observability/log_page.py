@@ -64,7 +64,7 @@ def read_query(query: str) -> LogQuery:
     if unknown:
         raise ValueError(f"{unknown[0][:60]!r} is not known: at and partition are")
     if len(given) < len(words):
-        raise ValueError("at and partition may each be given once")
+        raise ValueError("at and partition can each be given once")
     partitions = None
     if "partition" in given:
         partitions = tuple(sorted(set(_numbers("partition", given["partition"], PARTITIONS_AT_MOST, 2**31 - 1))))

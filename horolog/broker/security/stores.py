@@ -150,9 +150,7 @@ def _pkcs12(prefix: str, store: StoreSettings, location: str, data: bytes) -> An
     key = f"{prefix}.location"
     if data.startswith(_JKS):
         convert = f"keytool -importkeystore -srckeystore {location} -destkeystore {location}.p12 -deststoretype PKCS12"
-        raise SettingsError(
-            key, location, f"is a JKS file, which only Java reads; this makes a PKCS12 file of it: {convert}"
-        )
+        raise SettingsError(key, location, f"is a JKS file, which only Java can read; convert it to PKCS12: {convert}")
     if data.lstrip().startswith(b"-----BEGIN"):
         raise SettingsError(f"{prefix}.type", store.type, f"{location} is a PEM file: {prefix}.type=PEM")
     try:

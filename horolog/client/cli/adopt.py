@@ -65,7 +65,7 @@ def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
     except RefusedSettings as error:
         raise UsageError(f"{arguments.settings}: {error}") from error
     except FolderInUse as error:
-        raise CommandError(f"a broker runs on {folders}: {error}", "stop it, or give --dry-run") from error
+        raise CommandError(f"a broker runs on {folders}: {error}", "stop it, or add --dry-run") from error
     except (DataFolderError, StorageFault, SettingsError) as error:
         raise CommandError(f"{', '.join(folders)}: {error}") from error
     document = {"dry_run": arguments.dry_run, **document}
@@ -89,7 +89,7 @@ def _check_folders(folders: list[str], console: Console, *, dry_run: bool) -> No
             raise NotFoundError(f"{folder} is the folder of one partition", "name the data folder above it")
         if is_in_use(folder):
             if not dry_run:
-                raise CommandError(f"{folder} is in use by a running broker", "stop it, or give --dry-run")
+                raise CommandError(f"{folder} is in use by a running broker", "stop it, or add --dry-run")
             console.note(f"a broker runs on {folder}: what it is writing just now may not be seen")
 
 

@@ -125,7 +125,7 @@ async def moment_of(
             async with merged(source, list(source.partitions)) as moment:
                 yield moment
         except KafkaError as error:
-            raise CommandError(f"{arguments.dir}: {error.message}", "`horolog doctor` says more") from error
+            raise CommandError(f"{arguments.dir}: {error.message}", "run `horolog doctor` for details") from error
         if source.damaged_bytes:
             console.warn(f"{source.damaged_bytes} bytes of {arguments.topic} are damaged and were passed over")
 
@@ -156,7 +156,7 @@ def times_of(arguments: argparse.Namespace, console: Console) -> "TimeRange":
     assert times.until is not None
     console.note(f"{arguments.time} is {times.since.understood} to {times.until.understood}")
     if (times.since_ms or 0) > console.now_ms():
-        console.note("that is in the future")
+        console.note("this time is in the future")
     return times
 
 
@@ -177,7 +177,7 @@ async def write(
             console.write_bytes(b"".join(lines))
             lines.clear()
         if shown == most:
-            console.note(f"ended after {shown} records, as --max says: there may be more")
+            console.note(f"stopped after {shown} records (--max); there may be more")
             break
     console.write_bytes(b"".join(lines))
     return shown

@@ -130,7 +130,7 @@ def plan(arguments: argparse.Namespace, console: Console) -> "Reading":
     times = console.range(arguments.since, arguments.until, length_ms=arguments.length, ends=True)
     if times.until_ms is None and (arguments.late or arguments.look_ahead is not None):
         option = "--late" if arguments.late else "--look-ahead"
-        raise UsageError(f"{option} is about records behind --until", "give --until, or leave it out")
+        raise UsageError(f"{option} is about records behind --until", "add --until, or remove it")
     return Reading(
         since_ms=times.since_ms,
         until_ms=times.until_ms,
@@ -211,7 +211,7 @@ def report(reading: "Reading", console: Console) -> None:
     """Report facts that are not visible in the records."""
     if reading.outside:
         console.note(
-            f"{reading.outside} records between the two offsets of the range have a time outside of it and were left out"
+            f"{reading.outside} records between the offsets of the range have a time outside it and were left out"
         )
     if reading.late_ones:
         console.warn(

@@ -40,7 +40,7 @@ def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
     if in_use and arguments.repair:
         raise CommandError(
             f"{folder} is in use by a running broker",
-            "stop it before --repair: it rescans damage that it finds by itself",
+            "stop it before --repair; a running broker repairs the damage that it finds by itself",
         )
     if in_use:
         console.note("a broker runs on this folder: it is only looked at, and batches just being written may look torn")

@@ -81,7 +81,7 @@ def _question(arguments: argparse.Namespace) -> "Question":
 
     chosen = [arguments.offsets_decoder, arguments.transaction_log_decoder, arguments.raw]
     if sum(chosen) > 1:
-        raise UsageError("only one of --offsets-decoder, --transaction-log-decoder and --raw can be meant")
+        raise UsageError("use only one of --offsets-decoder, --transaction-log-decoder and --raw")
     decoder = "offsets" if arguments.offsets_decoder else "transactions" if arguments.transaction_log_decoder else None
     return Question(
         deep=arguments.deep or arguments.print_data_log or decoder is not None,

@@ -245,7 +245,7 @@ async def _reset(arguments: argparse.Namespace, console: Console) -> ExitCode:
 
     given = [name for name in ("to", "to_offset", "by") if getattr(arguments, name) is not None]
     if len(given) != 1:
-        raise UsageError("a reset needs one new position", "give one of --to, --to-offset and --by")
+        raise UsageError("the new position is missing", "give one of --to, --to-offset and --by")
     moment = _moment_to_go_to(arguments, console)
     async with admin_of(arguments) as admin:
         group = await _group_to_reset(admin, arguments)
@@ -289,7 +289,8 @@ async def _group_to_reset(admin: "Admin", arguments: argparse.Namespace) -> "Gro
     group = (await admin.describe_groups([arguments.group]))[arguments.group]
     if group.state not in IDLE_STATES and not arguments.dry_run:
         raise CommandError(
-            f"group {arguments.group} is {group.state}: it has members", "stop them first, or look with --dry-run"
+            f"group {arguments.group} is {group.state}: it has members",
+            "stop them first, or preview the reset with --dry-run",
         )
     if group.state != DEAD:
         return group

@@ -47,7 +47,7 @@ def _pages(arguments: argparse.Namespace, environ: Mapping[str, str]) -> Iterato
     if not is_loopback(arguments.console.rpartition(":")[0].strip("[]")):
         raise UsageError(
             f"--console {arguments.console}: others than this machine reach it, and it would speak without TLS",
-            "`horolog console --tls-cert FILE --tls-key FILE` is for that",
+            "use `horolog console --tls-cert FILE --tls-key FILE`",
         )
     words = [sys.executable, "-m", "horolog", "console", "-b", address, "--listen", arguments.console, "--with-parent"]
     process = subprocess.Popen(words, stdin=subprocess.DEVNULL)  # noqa: S603 - our own command
@@ -75,7 +75,7 @@ def bootstrap(arguments: argparse.Namespace, environ: Mapping[str, str]) -> str:
     found = next((one for one in addresses if one.protocol == "PLAINTEXT"), None)
     if found is None:
         raise UsageError(
-            "--console needs a PLAINTEXT listener", "`horolog console --command-config FILE` takes credentials"
+            "--console needs a PLAINTEXT listener", "use `horolog console --command-config FILE` for credentials"
         )
     if found.port == 0:
         raise UsageError("--console needs a listener whose port is known before the start")

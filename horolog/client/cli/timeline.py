@@ -167,12 +167,12 @@ def _frame(
         since = times[0] if since is None else since
         until = max(times[1], since) + 1 if until is None else until
     if until <= since:
-        raise UsageError("--until is not later than --since", "turn them round")
+        raise UsageError("--until is not later than --since", "swap them")
     wanted = COLUMNS_OF_PICTURE if arguments.png is not None else ROWS
     try:
         return frame(since, until - 1, arguments.bucket or bucket_length(until - since, wanted - 1), console.zone)
     except ValueError as error:
-        raise UsageError(f"--bucket: {error}", "make the buckets longer or the range shorter") from error
+        raise UsageError(f"--bucket: {error}", "use a longer --bucket or a shorter range") from error
 
 
 def _document(topic: str, source: str, timeline: "Timeline | None", now_ms: int, future: int) -> dict[str, Any]:

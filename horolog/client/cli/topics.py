@@ -386,7 +386,7 @@ async def _trim(arguments: argparse.Namespace, console: Console) -> ExitCode:
     from horolog.commands.online.reading import at_times
 
     if (arguments.before is None) == (arguments.offset is None):
-        raise UsageError("where to cut is given by --before or by --offset", "give one of them")
+        raise UsageError("--before or --offset is needed", "give one of them")
     moment = None if arguments.before is None else console.time(arguments.before, "--before", ends=True)
     if moment is not None:
         console.note(f"--before is {moment.understood}")

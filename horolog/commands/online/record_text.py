@@ -178,7 +178,7 @@ def read_json(line: bytes, times: ReadTimes) -> Line:
         raise RecordTextError("it is JSON, but no object with key, value, headers and timestamp")
     unknown = found.keys() - _MEMBERS
     if unknown:
-        raise RecordTextError(f"nobody knows its member {min(unknown)!r}")
+        raise RecordTextError(f"it has the unknown member {min(unknown)!r}")
     return Line(
         _data(found, "value"),
         _data(found, "key"),

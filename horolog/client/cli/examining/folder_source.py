@@ -122,7 +122,7 @@ def opened(folder: str, topic: str, wanted: Sequence[int] | None) -> Iterator[Fo
     except FileMissing as error:
         raise CommandError(f"{folder}: {error}", "a broker has removed it meanwhile; try again") from error
     except (StorageFault, NewerClusterFile) as error:
-        raise CommandError(f"{folder}: {error}", "`horolog doctor` says more") from error
+        raise CommandError(f"{folder}: {error}", "run `horolog doctor` for details") from error
     finally:
         for partition in partitions.values():
             closing.close(partition)
