@@ -65,6 +65,8 @@ class Application:
         routes += [
             Route("/group/reset", self._get(_page("resets")), methods=["GET"]),
             Route("/group/reset", self._post(_apply_reset), methods=["POST"]),
+            Route("/change/{kind}", self._get(_page("changes")), methods=["GET"]),
+            Route("/change/{kind}", self._post(_change), methods=["POST"]),
             Route("/login", self._login, methods=["GET", "POST"]),
             Route("/logout", self._logout, methods=["POST"]),
             Route("/static/{name}", static),
@@ -206,6 +208,12 @@ async def _apply_reset(visit: Visit, form: dict[str, str]) -> Response:
     from horolog.console import resets
 
     return await resets.apply(visit, form)
+
+
+async def _change(visit: Visit, form: dict[str, str]) -> Response:
+    from horolog.console import changes
+
+    return await changes.send(visit, form)
 
 
 def safe_target(to: str) -> str:

@@ -194,7 +194,11 @@ def tools_of(visit: Visit, words: Mapping[str, str]) -> dict[str, Any]:
         address = here(visit, words, at=row.record.timestamp_ms, span="")
         return f"{address.removesuffix('#moment')}#{row.id}"
 
+    def again(record: ConsumerRecord) -> str:
+        return visit.link("/change/produce", topic=record.topic, again=f"{record.partition}:{record.offset}")
+
     return {
+        "again": again if visit.desk.options.allow_changes else None,
         "here": partial(here, visit, words),
         "when": Times(visit.zone, visit.now_ms).show,
         "link_to": one,

@@ -38,6 +38,10 @@ class Recent:
                 del self._kept[key]
             raise
 
+    def forget(self) -> None:
+        """Request everything again: a change was made."""
+        self._kept.clear()
+
 
 _OF: "WeakKeyDictionary[Client, Recent]" = WeakKeyDictionary()
 

@@ -26,6 +26,7 @@ PAGES = {
     "reset": "/group/reset?name=billing&topic=orders&to=30h",
     "compare": "/compare?a=orders&b=payments",
     "error": "/topic?name=order",
+    "change": "/change/topic-setting?name=orders&key=retention.ms",
     "wrong": "/moment?topic=orders&at=soonish&where=value.",
 }
 
@@ -317,6 +318,20 @@ def test_a_group_is_reset_by_a_click_on_the_timeline_once_that_is_confirmed(cons
     page.get_by_label("Type the name").fill("billing")
     page.get_by_role("button", name="Reset the group").click()
     page.wait_for_url("**/group?name=billing")
+
+
+def test_a_setting_is_changed_once_the_name_of_its_topic_is_typed(console, page):
+    page.goto(console.address + "/topic?name=payments")
+    page.locator("summary", has_text="defaults").click()
+    page.get_by_role("link", name="retention.ms", exact=True).click()
+    page.get_by_label("Value").fill("1d")
+    page.get_by_role("button", name="Show what this does").click()
+    expect(page.get_by_text("retention deletes")).to_contain_text("records")
+    assert faults_in(page) == []
+    page.get_by_label("Type payments").fill("payment")
+    page.get_by_role("button", name="Change the setting").click()
+    expect(page.get_by_role("alert")).to_contain_text("type payments")
+    expect(page.locator("#command")).to_contain_text("horolog configs set topic payments retention.ms=86400000")
 
 
 def test_two_topics_are_compared(console, page):
