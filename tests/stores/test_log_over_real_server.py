@@ -12,6 +12,7 @@ from horolog.base.clock import SystemClock
 from horolog.broker.base.answers import run
 from horolog.broker.base.metrics import Metrics
 from horolog.broker.bucket import wal_fencing, wal_merger
+from horolog.broker.bucket.led_segments import SegmentCare
 from horolog.broker.bucket.log_side import Around, BucketLog
 from horolog.broker.bucket.names import Wal
 from horolog.broker.bucket.seams import Opening, Stretch
@@ -20,7 +21,9 @@ from horolog.broker.bucket.shipped_safety import ShippedSafety, ShippingLimits
 from horolog.broker.bucket.store_access import StoreAccess
 from horolog.broker.commit.committer import Committer, InternalCommit
 from horolog.broker.log.manager import LogManager
-from horolog.broker.log.storage import RealStorage
+from horolog.broker.log.partition import lookups
+from horolog.broker.log.storage import NotHere, RealStorage
+from horolog.protocol.records.entries import iter_records
 from horolog.stores.opening import open_store
 from horolog.stores.requests import ThreadedRequests
 from tests.support import s3_server
@@ -42,12 +45,25 @@ class Broker:
         limits = ShippingLimits(flush_ms=10, flush_bytes=1 << 20, unsafe_bytes=1 << 24)
         safety = ShippedSafety(loop, lambda: limits, lambda _: None, clock.monotonic)
         self.committer = Committer(loop, safety, lambda _: None, Metrics(), clock.monotonic)
-        self.log = BucketLog(Around(loop, clock, lambda: secrets.token_bytes(16)), access, self.logs, safety, self)
+        care = SegmentCare(delete_delay_ms=lambda: 0, off_loop=partial(self._off_loop, loop))
+        around = Around(loop, clock, lambda: secrets.token_bytes(16), care=care)
+        self.log = BucketLog(around, access, self.logs, safety, self)
+
+    def _off_loop(self, loop, job, done):
+        loop.run_in_executor(None, job).add_done_callback(lambda ended: done(ended.result()))
 
     def lineages(self):
         return {(TOPIC_ID, 0): (Stretch(1, ONE),)}
 
     def proof_of_life(self, sent_s): ...
+
+    def tails_covered(self, epochs): ...
+
+    def spent(self, wals):
+        return ()
+
+    def gone(self, topic_ids):
+        return ()
 
     def fenced(self, fence): ...
 
@@ -102,7 +118,81 @@ async def test_what_was_answered_is_at_the_successor(s3_folder, monkeypatch):
         broker.end()
         successor = Broker(s3_folder / "two", access)
         taken_over = await successor.opened((1, ONE, end), (2, TWO))
-        assert [row[2] for row in read_all(taken_over)] == [b"%d" % number for number in range(COMMITS)]
+        rows = await read_through(taken_over)
+        assert [value for _, _, value in rows] == [b"%d" % number for number in range(COMMITS)]
+        successor.end()
+        access.close()
+        requests.close()
+
+
+async def here(read):
+    """The result of what may have to wait for the bucket."""
+    async with asyncio.timeout(60):
+        while True:
+            try:
+                return read()
+            except NotHere:
+                await asyncio.sleep(0.01)
+
+
+async def read_through(partition):
+    rows = []
+    while (offset := rows[-1][0] + 1 if rows else partition.log_start_offset) < partition.high_watermark:
+        data = await here(partial(partition.read, offset, 1 << 20))
+        rows += [(one.offset, one.timestamp, one.value) for one in iter_records(data) if one.offset >= offset]
+    return rows
+
+
+async def until(condition):
+    async with asyncio.timeout(60):
+        while not condition():  # noqa: ASYNC110 - nothing tells what lies in the bucket
+            await asyncio.sleep(0.02)
+
+
+def names_in(bucket, folder):
+    return sorted(one.name for one in (bucket / "log" / folder).rglob("*") if one.is_file())
+
+
+async def test_segments_are_uploaded_and_read_with_every_disk_empty_and_expire(s3_folder, monkeypatch):
+    monkeypatch.setattr("horolog.broker.bucket.log_side.LOOKS_EVERY_S", 0.05)
+    monkeypatch.setattr("horolog.broker.bucket.log_side.SEGMENTS_EVERY_LOOKS", 1)
+    loop = asyncio.get_running_loop()
+    with s3_server.running(s3_folder) as at:
+        store = open_store(at.url("log"), at.endpoint, at.environment | {"HOME": "/nonexistent"}, 5.0)
+        requests = ThreadedRequests(store, loop.call_soon_threadsafe, at_once=8)
+        access = StoreAccess(requests, lambda seconds, done: loop.call_later(seconds, done, None))
+        broker = Broker(s3_folder / "one", access)
+        broker.log.begin(ONE)
+        partition = await broker.opened((1, ONE))
+        for number in range(40):
+            partition.append(encode(2, 0, [10 * number], [b"%d" % number * 40]), number, produce_version=NEW)
+            if number in {9, 19, 29}:
+                partition.roll(number)
+        submit = partial(InternalCommit, [partition], durable=False)
+        assert not await answer(lambda done: broker.committer.submit(submit(done=done)))
+        wanted = read_all(partition)
+        ends = [one.next_offset for one in partition.segments[:-1]]
+        assert ends[-1] >= 30
+        await until(lambda: broker.log.of_bucket.manifests.covered_end(partition) == ends[-1])
+        end = await fenced(access)
+        broker.end()
+        successor = Broker(s3_folder / "two", access)
+        successor.log.begin(TWO)
+        taken_over = await successor.opened((1, ONE, end), (2, TWO))
+        assert taken_over.front.end_offset == ends[-1]
+        assert [one.name for one in (s3_folder / "two" / "t-0").glob("*.log")] == [f"{ends[-1]:020d}.log"]
+        assert await read_through(taken_over) == wanted
+        for time in range(0, 400, 7):
+            found = await here(partial(lookups.first_at_or_after, taken_over, time))
+            right = next(((offset, at_ms) for offset, at_ms, _ in wanted if at_ms >= time), None)
+            assert (None if found is None else (found.offset, found.timestamp)) == right
+        assert len(names_in(at.bucket, "data")) == 2 * len(ends)
+        assert await answer(partial(successor.log.move_start, taken_over, 25))
+        left = 2 * len([one for one in ends if one > 25])
+        await until(lambda: len(names_in(at.bucket, "data")) == left)
+        assert await read_through(taken_over) == wanted[25:]
+        kept = successor.log.of_bucket.manifests.named(taken_over)
+        assert {name.rpartition("/")[2] for name in kept} == set(names_in(at.bucket, "data"))
         successor.end()
         access.close()
         requests.close()

@@ -92,6 +92,23 @@ class HandedOver:
 
 
 @dataclass(frozen=True, slots=True)
+class TailsCovered:
+    """Segments in the bucket have all records of the leaders before the present one: no WAL is read for these any more."""
+
+    epochs: Mapping[Place, int]
+    """The epochs of the present leaders, who say so."""
+
+    def applied(self, state: ClusterState) -> ClusterState:
+        state = cast("BucketState", state)
+        lineages = dict(state.lineages)
+        for place, epoch in self.epochs.items():
+            line = lineages.get(place, ())
+            if line and line[-1].epoch == epoch and line[-1].end is None:
+                lineages[place] = line[-1:]
+        return replace(state, lineages=lineages)
+
+
+@dataclass(frozen=True, slots=True)
 class Suspected:
     """A broker takes a member for gone. What it says of itself is its answer: it lives, and reaches the store."""
 

@@ -7,6 +7,7 @@
     {"number": 10, "kind": "BrokerLeft", "wal": ..., "end": ..., "leads": {...}}
     {"number": 11, "kind": "Suspected", "node": 2, "by": 1}
     {"number": 12, "kind": "SuspicionEnded", "node": 2, "by": 1}
+    {"number": 13, "kind": "TailsCovered", "epochs": {"<topic id>": {"<partition>": <leader epoch>}}}
 
 Places have the forms of `LeadsChanged`. The line of a snapshot:
 
@@ -25,6 +26,7 @@ from horolog.broker.bucket.bucket_entries import (
     HandedOver,
     Suspected,
     SuspicionEnded,
+    TailsCovered,
     WalEnded,
 )
 from horolog.broker.bucket.bucket_state import BucketState, ClusterMember, MemberListener
@@ -134,6 +136,14 @@ def _read_pair(content: Content) -> tuple[int, int]:
     return int(content["node"]), int(content["by"])
 
 
+def _shown_tails(entry: TailsCovered) -> dict[str, Any]:
+    return {"epochs": show_places(dict(sorted(entry.epochs.items())))}
+
+
+def _read_tails(content: Content) -> TailsCovered:
+    return TailsCovered({place: int(epoch) for place, epoch in parse_places(content["epochs"]).items()})
+
+
 BUCKET_FORMS: dict[str, EntryForm] = {
     **FORMS,
     "BrokerRegistered": EntryForm(_shown_registered, _read_registered),
@@ -142,5 +152,6 @@ BUCKET_FORMS: dict[str, EntryForm] = {
     "BrokerLeft": EntryForm(_shown_end, lambda content: BrokerLeft(*_read_end(content), read_leads(content))),
     "Suspected": EntryForm(_shown_pair, lambda content: Suspected(*_read_pair(content))),
     "SuspicionEnded": EntryForm(_shown_pair, lambda content: SuspicionEnded(*_read_pair(content))),
+    "TailsCovered": EntryForm(_shown_tails, _read_tails),
 }
 """The kinds of entries that a journal in a store has."""

@@ -74,6 +74,11 @@ class BucketState(ClusterState):
         """Whether the broker that writes this WAL is a member: it has not ended."""
         return self.wal_of(wal.node) == wal
 
+    def spent(self, wals: Iterable[Wal]) -> list[Wal]:
+        """Those that no broker writes, and that no leader reads, now or later."""
+        named = {stretch.wal for line in self.lineages.values() for stretch in line}
+        return [one for one in wals if one.incarnation <= self.number and not self.is_member(one) and one not in named]
+
     def led_by(self, node: int) -> list[Place]:
         """The partitions that a member leads, or those without a leader."""
         return [place for place, lead in self.leads.items() if lead.node == node]

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import logging
+from collections import deque
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from horolog.base.clock import Clock
+from horolog.broker.base.answers import run
 from horolog.broker.bucket.bucket_segment import BucketSegment
+from horolog.broker.bucket.bucket_sweep import left_over, remove_all
 from horolog.broker.bucket.covered import Covered
 from horolog.broker.bucket.local_segments import LocalSegments
 from horolog.broker.bucket.manifest_keeper import ManifestEvents, ManifestKeeper, Moved
+from horolog.broker.bucket.names import segments
 from horolog.broker.bucket.object_removals import ObjectRemovals
 from horolog.broker.bucket.segment_uploader import OffLoop, SegmentUploader, Uploads, at_once
 from horolog.broker.bucket.shipped_partition import ShippedPartition
@@ -19,6 +23,9 @@ from horolog.broker.bucket.store_access import StoreAccess
 log = logging.getLogger(__name__)
 
 HOUR_MS = 3_600_000
+SWEEPS_EVERY_S = 86_400.0
+TRIES_AGAIN_S = 60.0
+"""After a sweep that had to wait for a manifest or an upload."""
 
 
 class SegmentCare(NamedTuple):
@@ -27,6 +34,13 @@ class SegmentCare(NamedTuple):
     close_after_ms: Callable[[], int] = lambda: HOUR_MS
     delete_delay_ms: Callable[[], int] = lambda: HOUR_MS
     off_loop: OffLoop = at_once
+
+
+class _Sweep(NamedTuple):
+    """When the folder of a partition is swept next."""
+
+    at_s: float
+    partition: ShippedPartition
 
 
 class LedSegments:
@@ -46,6 +60,11 @@ class LedSegments:
         uploads = Uploads(clock, new_nonce, care.off_loop, care.close_after_ms, self.manifests.name)
         self.uploader = SegmentUploader(store, uploads)
         self.local = LocalSegments(room_bytes, clock.wall_ms)
+        self._store = store
+        self._clock = clock
+        self._delay_ms = care.delete_delay_ms
+        self._sweeps: deque[_Sweep] = deque()
+        self._is_sweeping = False
 
     def __repr__(self) -> str:
         return f"<LedSegments: {self.manifests!r}, {self.uploader!r}, {self.removals!r}>"
@@ -54,6 +73,7 @@ class LedSegments:
         """A partition is led here from now on."""
         self.manifests.keep(partition, covered)
         self.uploader.keep(partition, covered)
+        self._sweeps.append(_Sweep(self._clock.monotonic() + self._delay_ms() / 1000, partition))
 
     def drop(self, partition: ShippedPartition) -> None:
         """It is not led here any more."""
@@ -73,8 +93,30 @@ class LedSegments:
         self.uploader.look()
         self.local.look()
         self.removals.look()
+        while self._sweeps and not self._is_sweeping and self._sweeps[0].at_s <= self._clock.monotonic():
+            partition = self._sweeps.popleft().partition
+            if self.manifests.leads(partition):
+                self._is_sweeping = True
+                run(self._sweep(partition))
 
-    def _named(self, partition: ShippedPartition, segments: Sequence[BucketSegment]) -> None:
-        log.info("%r: the bucket has its segments up to offset %s", partition, segments[-1].next_offset)
-        for one in segments:
+    async def _sweep(self, partition: ShippedPartition) -> None:
+        """Remove what nothing names in the folder of a partition."""
+        assert partition.topic_id is not None
+        listed = await self._store.list(segments(partition.topic_id, partition.index))
+        before_ms = self._clock.wall_ms() - self._delay_ms()
+        named = self.manifests.named(partition)
+        going = left_over(listed, named or (), partition.leader_epoch, before_ms)
+        again_s = SWEEPS_EVERY_S
+        if going and (named is None or self.uploader.is_uploading(partition)):
+            again_s = TRIES_AGAIN_S
+            self.manifests.claim(partition)
+        elif going:
+            log.info("%r: %d objects that nothing names are removed", partition, len(going))
+            await remove_all(self._store, going)
+        self._sweeps.append(_Sweep(self._clock.monotonic() + again_s, partition))
+        self._is_sweeping = False
+
+    def _named(self, partition: ShippedPartition, named: Sequence[BucketSegment]) -> None:
+        log.info("%r: the bucket has its segments up to offset %s", partition, named[-1].next_offset)
+        for one in named:
             self.local.add(partition, one)

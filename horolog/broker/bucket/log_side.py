@@ -29,6 +29,7 @@ from horolog.broker.bucket.seams import ClusterSide, Opened, Opening, SegmentsIn
 from horolog.broker.bucket.shipped_partition import ShippedPartition
 from horolog.broker.bucket.shipped_safety import ShippedSafety
 from horolog.broker.bucket.store_access import StoreAccess
+from horolog.broker.bucket.store_upkeep import StoreUpkeep
 from horolog.broker.bucket.wal_index import FoundRun, Gone
 from horolog.broker.bucket.wal_merger import WalMerger
 from horolog.broker.bucket.wal_object import NewRun
@@ -104,6 +105,9 @@ class BucketLog:
         self.of_bucket = LedSegments(store, self._clock, self._new_nonce, care, self._room_bytes)
         self.writer: WalWriter | None = None
         self.merger: WalMerger | None = None
+        self._upkeep = StoreUpkeep(store, self._clock, self._new_nonce, cluster, care.delete_delay_ms)
+        self._began: dict[Place, int] = {}
+        """Where the records of this broker begin, in the partitions that it leads."""
         self._looking: asyncio.Handle | None = None
         self._looked_count = 0
 
@@ -129,6 +133,7 @@ class BucketLog:
             self.merger.look()
             if self._looked_count % SEGMENTS_EVERY_LOOKS == 0:
                 self.of_bucket.look()
+                self._upkeep.look(self._covered_tails)
             self._looked_count += 1
 
     def merge_rest(self, within_s: float, done: Callable[[None], None]) -> None:
@@ -152,6 +157,15 @@ class BucketLog:
         led = self._led.get(place)
         covered_end = 0 if led is None else self.of_bucket.manifests.covered_end(led)
         return run.next_offset > covered_end and any((one.wal, one.epoch) == (wal, run.leader_epoch) for one in line)
+
+    def _covered_tails(self) -> dict[Place, int]:
+        """The partitions for which no WAL of an earlier leader is needed any more, and the epochs that they are led in."""
+        lineages, covered_end = self._cluster.lineages(), self.of_bucket.manifests.covered_end
+        return {
+            place: one.leader_epoch
+            for place, one in self._led.items()
+            if len(lineages.get(place, ())) > 1 and covered_end(one) >= self._began[place]
+        }
 
     def _stop_looking(self) -> None:
         if self._looking is not None:
@@ -181,6 +195,7 @@ class BucketLog:
 
     def give_up(self, place: Place) -> None:
         pending, partition = self._pending.pop(place, None), self._led.pop(place, None)
+        self._began.pop(place, None)
         if partition is not None:
             self.of_bucket.drop(partition)
             self._safety.drop(partition)
@@ -268,6 +283,7 @@ class BucketLog:
                 partition.front.wake = partial(self._safety.show, partition)
                 del self._pending[opening.place]
                 self._led[opening.place] = partition
+                self._began[opening.place] = partition.log_end_offset
                 self.of_bucket.keep(partition, covered)
                 partition.move_start_by(partial(self._expire, partition))
                 pending.opened(partition)

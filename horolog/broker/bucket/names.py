@@ -17,6 +17,7 @@ from typing import NamedTuple, Self
 NONCE_SIZE = 16
 LOG = "meta/log"
 SNAPSHOTS = "meta/snapshot"
+WALS, MERGED, MANIFESTS, DATA = "wal", "merged", "manifest", "data"
 
 _DIGITS = 20
 _MAX = 2**63 - 1
@@ -46,7 +47,7 @@ class Wal(NamedTuple):
 
     @property
     def folder(self) -> str:
-        return f"wal/{self}"
+        return f"{WALS}/{self}"
 
     @property
     def marks(self) -> str:
@@ -54,7 +55,7 @@ class Wal(NamedTuple):
 
     @property
     def merged_folder(self) -> str:
-        return f"merged/{self}"
+        return f"{MERGED}/{self}"
 
     def merged(self, nonce: bytes) -> str:
         """The key of a merged object."""
@@ -70,7 +71,7 @@ def key(folder: str, number: int) -> str:
 
 def manifests(topic_id: bytes, partition: int) -> str:
     """The folder with the manifests of a partition."""
-    return f"manifest/{topic_id.hex()}/{partition}"
+    return f"{MANIFESTS}/{topic_id.hex()}/{partition}"
 
 
 class SegmentName(NamedTuple):
@@ -91,6 +92,12 @@ class SegmentName(NamedTuple):
             return None
         return cls(int(found[1]), int(found[2]), bytes.fromhex(found[3]))
 
+    @classmethod
+    def of_key(cls, key: str) -> Self | None:
+        """The name in the key of an object; None if it is none of ours."""
+        stem, _, kind = key.rpartition("/")[2].rpartition(".")
+        return cls.parse(stem) if kind in {"log", "meta", "page"} else None
+
     def log_key(self, folder: str) -> str:
         return f"{folder}/{self}.log"
 
@@ -103,7 +110,7 @@ class SegmentName(NamedTuple):
 
 def segments(topic_id: bytes, partition: int) -> str:
     """The folder with the segments of a partition, and with the pages of its manifests."""
-    return f"data/{topic_id.hex()}/{partition}"
+    return f"{DATA}/{topic_id.hex()}/{partition}"
 
 
 def number_of(found: str) -> int | None:

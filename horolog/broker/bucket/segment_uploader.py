@@ -110,6 +110,10 @@ class SegmentUploader:
         """Whether the partition is still led here, in the same term."""
         return self._going.get(partition) is going
 
+    def is_uploading(self, partition: ShippedPartition) -> bool:
+        going = self._going.get(partition)
+        return going is not None and going.is_under_way
+
     def look(self) -> None:
         """Close old segments, and upload closed ones."""
         for partition, going in list(self._going.items()):

@@ -7,8 +7,9 @@ more are left out: those of deleted topics, and those whose records lie in segme
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
+from typing import NamedTuple, Self
 
 from horolog.broker.base.answers import run
 from horolog.broker.bucket import wal_object
@@ -17,7 +18,7 @@ from horolog.broker.bucket.names import key
 from horolog.broker.bucket.parallel import in_parallel
 from horolog.broker.bucket.sealed_lines import FormatError
 from horolog.broker.bucket.store_access import StoreAccess
-from horolog.broker.bucket.wal_merging import merge
+from horolog.broker.bucket.wal_merging import Merge, merge
 from horolog.broker.bucket.wal_object import NewRun
 from horolog.broker.bucket.wal_writer import WalWriter
 
@@ -32,6 +33,22 @@ AT_ONCE = 2
 """Producers wait for the same store: what runs in the background leaves room for their requests."""
 REST_AT_ONCE = 8
 """A broker that leaves has others waiting."""
+
+
+class _Merged(NamedTuple):
+    """An object that was merged here: its runs without their bytes, and how many these were."""
+
+    nonce: bytes
+    first: int
+    runs: Sequence[tuple[NewRun, int]]
+
+    @classmethod
+    def of(cls, nonce: bytes, first: int, runs: Iterable[NewRun]) -> Self:
+        return cls(nonce, first, [(one._replace(pieces=()), sum(map(len, one.pieces))) for one in runs])
+
+    @property
+    def size_bytes(self) -> int:
+        return sum(size for _, size in self.runs)
 
 
 class WalMerger:
@@ -52,7 +69,9 @@ class WalMerger:
         self._new_nonce = new_nonce
         self._now = now
         self._mark: WalMark | None = None
+        self._merged: list[_Merged] = []
         self._merged_bytes = 0
+        self._looked_s = now()
         self._since_s: float | None = None
         self._is_merging = False
 
@@ -75,7 +94,10 @@ class WalMerger:
 
     def look(self) -> None:
         """Merge if there is enough."""
-        if not self.unmerged_count or self._is_merging or self._writer.is_fenced:
+        if self._is_merging or self._writer.is_fenced:
+            return
+        if not self.unmerged_count:
+            self._look_at_merged()
             return
         if self._since_s is None:
             self._since_s = self._now()
@@ -88,25 +110,59 @@ class WalMerger:
         if self.unmerged_count >= LEAST_NUMBERS and not (self._is_merging or self._writer.is_fenced):
             await self._merge(REST_AT_ONCE)
 
+    def _look_at_merged(self) -> None:
+        """Without news, remove merged objects that are not needed any more."""
+        if self._now() - self._looked_s >= MOST_SECONDS:
+            self._looked_s = self._now()
+            if not all(map(self._needed_bytes, self._merged)):
+                run(self._merge(AT_ONCE))
+
     async def _merge(self, at_once: int) -> None:
         self._is_merging = True
         upto, safe_bytes = self._writer.safe_end, self._writer.safe_bytes
+        kept = [one for one in self._merged if 2 * self._needed_bytes(one) > one.size_bytes]
+        going = [one for one in self._merged if one not in kept]
         found = await in_parallel([partial(self._runs_of, number) for number in range(self._upto, upto)], at_once)
         runs = [one for several in found for one in several if self._is_needed(one)]
-        self._mark = await merge(self._store, self._writer, self._mark, upto, runs, self._new_nonce())
+        first = self._upto
+        for one in going:
+            data = await self._read(self._writer.wal.merged(one.nonce)) if self._needed_bytes(one) else b""
+            if data is None:
+                kept.append(one)  # which may be read in part by a leader
+            else:
+                first = min(first, one.first)
+                runs += [each for each in _new_runs(data) if self._is_needed(each)]
+        nonce = self._new_nonce()
+        self._mark = await merge(
+            self._store, self._writer, self._mark, Merge(upto, runs, first, [one.nonce for one in kept]), nonce
+        )
+        self._merged = [*kept, _Merged.of(nonce, first, runs)] if runs else kept
         self._merged_bytes, self._since_s, self._is_merging = safe_bytes, None, False
+        self._looked_s = self._now()
+
+    def _needed_bytes(self, merged: _Merged) -> int:
+        return sum(size for run, size in merged.runs if self._is_needed(run))
 
     async def _runs_of(self, number: int) -> Iterable[NewRun]:
         """The runs of a number; none if the store has lost or altered it, which is logged."""
-        name = key(self._writer.wal.folder, number)
+        data = await self._read(key(self._writer.wal.folder, number))
+        return () if data is None else _new_runs(data)
+
+    async def _read(self, name: str) -> bytes | None:
+        """An object whose every byte is right, else None, which is logged."""
         data = await self._store.read(name)
         if data is None:
             log.error("%s is lost: the store does not have it, and no mark records its removal", name)
-            return ()
+            return None
         try:
-            footer = wal_object.decode(data)
+            wal_object.decode(data)
         except FormatError as error:
             log.error("%s cannot be read, and its batches are lost: %s", name, error)
-            return ()
-        view = memoryview(data)
-        return [NewRun(*one[:8], [view[one.position : one.end]]) for one in footer.runs]
+            return None
+        return data
+
+
+def _new_runs(data: bytes) -> list[NewRun]:
+    view = memoryview(data)
+    runs = wal_object.decode_end(len(data), data).runs if data else ()
+    return [NewRun(*one[:8], [view[one.position : one.end]]) for one in runs]

@@ -1,4 +1,4 @@
-"""Merges small objects of a WAL into one, marks their numbers as gone, and removes them, in this order.
+"""Merges small objects of a WAL into one, marks their numbers as gone, and removes them and the mark before, in this order.
 
 The merged object holds what readers may still need of the numbers. The mark is made before the first removal: a fencer that finds a
 number free learns from it that the number was in use.
@@ -6,9 +6,10 @@ number free learns from it that the number was in use.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
+from typing import NamedTuple
 
 from horolog.broker.bucket.mark import WalMark, decode
 from horolog.broker.bucket.names import key
@@ -20,20 +21,35 @@ from horolog.broker.bucket.wal_writer import WalWriter
 DELETED_AT_ONCE = 2
 
 
-async def merge(
-    store: StoreAccess, writer: WalWriter, mark: WalMark | None, upto: int, runs: Iterable[NewRun], nonce: bytes
-) -> WalMark:
-    """Replace the numbers from the newest mark up to `upto`, which are safe, by one object of these runs; returns the new mark."""
+class Merge(NamedTuple):
+    """What is to become of the numbers from the newest mark up to `upto`, and of objects that were merged before."""
+
+    upto: int
+    runs: Sequence[NewRun]
+    """Those that a leader may still read, also of merged objects that go."""
+    first: int
+    """No run has a number below it."""
+    kept: Sequence[bytes]
+    """The nonces of merged objects that stay."""
+
+
+async def merge(store: StoreAccess, writer: WalWriter, mark: WalMark | None, wanted: Merge, nonce: bytes) -> WalMark:
+    """Replace safe numbers, and merged objects, by one object of those runs, or by none if there are none; returns the new mark."""
     wal = writer.wal
     before = WalMark(wal, -1, 0, (), nonce) if mark is None else mark
-    if not before.upto < upto <= writer.safe_end:
-        raise ValueError(f"{writer!r}: numbers {before.upto} up to {upto} cannot be merged")
-    merged = encode(Identity(wal, before.upto, upto, nonce, is_merged=True), runs)
-    await store.create(wal.merged(nonce), merged)
-    new = replace(before, number=before.number + 1, upto=upto, merged=(*before.merged, nonce), nonce=nonce)
+    if not before.upto <= wanted.upto <= writer.safe_end:
+        raise ValueError(f"{writer!r}: numbers {before.upto} up to {wanted.upto} cannot be merged")
+    merged = (*wanted.kept, nonce) if wanted.runs else tuple(wanted.kept)
+    if wanted.runs:
+        identity = Identity(wal, wanted.first, wanted.upto, nonce, is_merged=True)
+        await store.create(wal.merged(nonce), encode(identity, wanted.runs))
+    new = replace(before, number=before.number + 1, upto=wanted.upto, merged=merged, nonce=nonce)
     other = await store.create(key(wal.marks, new.number), new.encode())
     if other is not None:
         return decode(other)  # whose removal is another broker's
-    gone = [key(wal.folder, number) for number in range(before.upto, upto)]
+    gone = [key(wal.folder, number) for number in range(before.upto, wanted.upto)]
+    gone += [wal.merged(one) for one in before.merged if one not in merged]
+    if before.number >= 0:
+        gone.append(key(wal.marks, before.number))
     await in_parallel([partial(store.delete, one) for one in gone], DELETED_AT_ONCE)
     return new

@@ -12,13 +12,13 @@ import logging
 import os
 import socket
 import uuid
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from horolog.broker.base.answers import Answer, run
 from horolog.broker.bucket.balance import surplus
-from horolog.broker.bucket.bucket_entries import BrokerRegistered
+from horolog.broker.bucket.bucket_entries import BrokerRegistered, TailsCovered
 from horolog.broker.bucket.bucket_membership import BucketMembership
 from horolog.broker.bucket.bucket_state import ClusterMember, MemberListener
 from horolog.broker.bucket.handing import Handing
@@ -286,6 +286,21 @@ class OverStore:
 
     def lineages(self) -> Mapping[Place, Lineage]:
         return self._state.lineages
+
+    def tails_covered(self, epochs: Mapping[Place, int]) -> None:
+        self._cluster.changes.make(lambda _: TailsCovered(epochs), lambda _: None)
+
+    def spent(self, wals: Collection[Wal]) -> Collection[Wal]:
+        return self._state.spent(wals) if self._is_first else ()
+
+    def gone(self, topic_ids: Collection[bytes]) -> Collection[bytes]:
+        known = {one.id for one in self._state.topics.values()}
+        return [one for one in topic_ids if one not in known] if self._is_first else ()
+
+    @property
+    def _is_first(self) -> bool:
+        """Whether this broker has the lowest number: it looks after objects that belong to no leader."""
+        return min(self._state.members, default=None) == self._joined.wal.node
 
     # -- the others
 

@@ -6,6 +6,7 @@ from functools import partial
 
 from horolog.base.clock import ManualClock
 from horolog.broker.base.metrics import Metrics
+from horolog.broker.bucket.bucket_entries import TailsCovered
 from horolog.broker.bucket.log_side import Around, BucketLog
 from horolog.broker.bucket.seams import Opening
 from horolog.broker.bucket.shipped_partition import ShippedPartition
@@ -127,6 +128,16 @@ class RealLog:
 
     def lineages(self):
         return self.process.changes.state.lineages
+
+    def tails_covered(self, epochs):
+        self.process.changes.make(lambda _: TailsCovered(epochs), lambda _: None)
+
+    def spent(self, wals):
+        state = self.process.changes.state
+        return state.spent(wals) if min(state.members, default=None) == self.process.node else ()
+
+    def gone(self, topic_ids):
+        return ()
 
     # -- what the cluster's half asks
 

@@ -3,7 +3,7 @@
 from contextlib import ExitStack
 from unittest.mock import patch
 
-from horolog.broker.bucket import lineage_reader, log_side, wal_index, wal_merger
+from horolog.broker.bucket import lineage_reader, log_side, store_upkeep, wal_index, wal_merger
 from horolog.broker.bucket.lineage_reader import runs_of
 from horolog.broker.bucket.local_copy import LocalCopy
 from horolog.broker.bucket.shipped_partition import ShippedPartition
@@ -22,6 +22,8 @@ SMALL = (
     (wal_index, "END_BYTES", 400),
     (log_side, "LOOKS_EVERY_S", 0.5),
     (log_side, "SEGMENTS_EVERY_LOOKS", 1),
+    (store_upkeep, "TAILS_EVERY_S", 3),
+    (store_upkeep, "WALS_EVERY_S", 5),
 )
 """Bounds that let a minute have merges, and objects that are read in parts."""
 

@@ -7,6 +7,7 @@ from horolog.broker.bucket.bucket_entries import (
     HandedOver,
     Suspected,
     SuspicionEnded,
+    TailsCovered,
     WalEnded,
 )
 from horolog.broker.bucket.names import Wal
@@ -125,3 +126,21 @@ def test_a_broker_that_leaves_gives_what_it_leads_to_others():
 
 def test_topics_may_be_there_before_the_first_broker():
     assert set(led(after(created(), registered(1)))) == {1}
+
+
+def test_covered_tails_leave_the_stretch_of_the_leader_who_says_so():
+    state = of(1, 2).apply(registered(1, ended=5, is_dead=True))
+    place, other = state.led_by(1)[:2]
+    covered = state.apply(TailsCovered({place: 1, other: 0, (b"?" * 16, 0): 0}))
+    check(covered)
+    assert covered.lineages[place] == state.lineages[place][-1:]
+    assert covered.lineages[other] == state.lineages[other], "another epoch is led by now"
+    assert covered.leads == state.leads
+
+
+def test_a_wal_is_spent_once_it_has_ended_and_no_lineage_names_it():
+    state = of(1, 2).apply(registered(1, ended=5, is_dead=True))
+    old, new, unknown = Wal(1, 1), state.wal_of(1), Wal(3, 10_000)
+    assert state.spent([old, new, unknown]) == []
+    covered = state.apply(TailsCovered(dict.fromkeys(state.led_by(1), 1)))
+    assert covered.spent([old, new, unknown]) == [old]

@@ -7,6 +7,7 @@ from horolog.broker.bucket.bucket_entries import (
     HandedOver,
     Suspected,
     SuspicionEnded,
+    TailsCovered,
     WalEnded,
 )
 from horolog.broker.bucket.bucket_lines import BUCKET_FORMS, MembersLine, decode_members, encode_members
@@ -25,6 +26,7 @@ ENTRIES = [
     BrokerLeft(Wal(2, 17), 5, LEADS),
     Suspected(1, 2),
     SuspicionEnded(1, 2),
+    TailsCovered({(ID, 1): 6, (ID, 0): 5}),
     ProducerIdsReserved(7_000),
 ]
 

@@ -2,15 +2,17 @@
 
 import itertools
 import random
+from dataclasses import replace
 
 from horolog.base.clock import ManualClock
 from horolog.broker.bucket.covered import NOTHING
-from horolog.broker.bucket.led_segments import LedSegments, SegmentCare
+from horolog.broker.bucket.led_segments import SWEEPS_EVERY_S, TRIES_AGAIN_S, LedSegments, SegmentCare
 from horolog.broker.bucket.manifest import decode
+from horolog.broker.bucket.names import SegmentName, segments
 from horolog.broker.bucket.remote_front import RemoteFront
 from tests.support.bucket_segments import CountingStore, Reader, filled
 from tests.support.log_model import NOW_MS
-from tests.support.shipping import access_to
+from tests.support.shipping import TOPIC_ID, access_to
 
 
 class World:
@@ -54,3 +56,33 @@ def test_what_is_not_led_here_any_more_is_left_alone():
         world.led.look()
         assert world.store.objects == {}
         assert "0 partitions" in repr(world.led)
+
+
+def test_what_an_upload_that_died_has_left_is_swept_once_a_manifest_is_of_this_epoch():
+    world = World()
+    world.partition.configure(replace(world.partition.config, compact=True))  # so that nothing is uploaded
+    old = SegmentName(0, 0, b"x" * 16).log_key(segments(TOPIC_ID, 0))
+    later = SegmentName(9, 0, b"x" * 16).log_key(segments(TOPIC_ID, 0))
+    world.store.objects |= {old: b"", later: b""}
+    world.led.look()
+    assert world.keys("manifest") == []
+    world.clock.advance(1_000)
+    world.led.look()
+    assert (old in world.store.objects, len(world.keys("manifest"))) == (True, 1)
+    world.clock.advance(int(1_000 * TRIES_AGAIN_S))
+    world.led.look()
+    assert world.keys("data") == [later]
+    world.store.objects[old] = b""
+    world.clock.advance(int(1_000 * SWEEPS_EVERY_S))
+    world.led.drop(world.partition)
+    world.led.look()
+    assert old in world.store.objects, "it is not led here"
+
+
+def test_a_sweep_leaves_what_is_named():
+    world = World()
+    world.led.look()
+    before = dict(world.store.objects)
+    world.clock.advance(1_000)
+    world.led.look()
+    assert world.store.objects == before

@@ -45,13 +45,22 @@ LIMITS = ShippingLimits(flush_ms=20, flush_bytes=600, unsafe_bytes=1 << 20)
 
 class Cluster:
     def __init__(self):
-        self.fences = []
+        self.fences, self.covered = [], []
 
     def fenced(self, fence):
         self.fences.append(fence)
 
     def proof_of_life(self, sent_s):
         pass
+
+    def tails_covered(self, epochs):
+        self.covered.append(epochs)
+
+    def spent(self, wals):
+        return ()
+
+    def gone(self, topic_ids):
+        return ()
 
     def lineages(self):
         return {(TOPIC_ID, 0): tuple(Stretch(epoch, wal) for epoch in range(10) for wal in (ONE, TWO))}
@@ -532,6 +541,13 @@ def test_what_lies_in_segments_is_not_merged_and_its_successor_has_all_of_it(sto
     other.loop.advance()
     (later,) = other.opened
     assert (later.front.end_offset, later.high_watermark, later.log_start_offset) == (4, 6, 0)
+    assert other.log._covered_tails() == {}, "WALs have the rest"
+    append(later, 7)
+    later.roll(NOW_MS)
+    other.log.begin(TWO)
+    other.log.ship_all([later], lambda _: None)
+    other.loop.advance(60)
+    assert other.cluster.covered == [{(TOPIC_ID, 0): 2}]
 
 
 def test_segments_of_a_deleted_topic_go_after_its_manifests(store):

@@ -36,7 +36,15 @@ def test_names_of_segments():
     assert str(name) == "4-00000000000000000070-000102030405060708090a0b0c0d0e0f"
     for key_of, kind in ((name.log_key, "log"), (name.meta_key, "meta"), (name.page_key, "page")):
         assert key_of(folder) == f"{folder}/{name}.{kind}"
+        assert SegmentName.of_key(key_of(folder)) == name
     assert SegmentName.parse(str(name)) == name
+
+
+@pytest.mark.parametrize(
+    "key_of", ["data/t/3/notes", "data/t/3/notes.log", f"4-{'0' * 20}-{'0' * 32}.txt", f"04-{'0' * 20}-{'0' * 32}.log"]
+)
+def test_what_names_no_segment(key_of):
+    assert SegmentName.of_key(key_of) is None
 
 
 @pytest.mark.parametrize("text", [None, 4, f"4-{'9' * 20}-{'0' * 32}", f"4-{'0' * 20}-{'A' * 32}"])

@@ -149,3 +149,44 @@ def test_a_number_that_the_store_has_lost_or_altered_costs_its_own_batches(world
     world.merger.look()
     assert world.offsets() == [0, 2]
     assert name in caplog.text
+
+
+def test_merged_objects_that_are_not_needed_any_more_go_and_thin_ones_are_merged_again(monkeypatch):
+    monkeypatch.setattr(wal_merger, "MOST_NUMBERS", 4)
+    world = World()
+    world.ship(3)
+    world.ship(1, partition=1)
+    world.merger.look()
+    (first,) = world.keys("merged")
+    world.needed.remove(PLACE)
+    world.ship(4, partition=1)
+    world.merger.look()
+    (second,) = world.keys("merged")
+    assert first != second
+    assert (world.offsets(OTHER), world.offsets()) == ([3, 4, 5, 6, 7], [])
+    assert len(world.keys("mark")) == 1
+    world.needed.clear()
+    world.merger.look()
+    assert world.keys("merged") == [second]
+    world.now = MOST_SECONDS
+    world.merger.look()
+    assert (world.keys("merged"), len(world.keys("mark"))) == ([], 1)
+    world.now = 2 * MOST_SECONDS
+    world.merger.look()
+    assert key(WAL.marks, 2) in world.store.objects, "nothing has changed"
+
+
+def test_a_merged_object_that_cannot_be_read_stays(monkeypatch, caplog):
+    monkeypatch.setattr(wal_merger, "MOST_NUMBERS", 4)
+    world = World()
+    world.ship(3)
+    world.ship(1, partition=1)
+    world.merger.look()
+    (first,) = world.keys("merged")
+    world.store.objects[first] = world.store.objects[first][:-1]
+    world.needed.remove(PLACE)
+    world.ship(4, partition=1)
+    world.merger.look()
+    assert first in world.keys("merged")
+    assert len(world.keys("merged")) == 2
+    assert "cannot be read" in caplog.text

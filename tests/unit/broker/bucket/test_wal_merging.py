@@ -7,7 +7,7 @@ from horolog.broker.bucket import mark, wal_object
 from horolog.broker.bucket.mark import WalMark
 from horolog.broker.bucket.names import Wal, key
 from horolog.broker.bucket.store_access import StoreAccess
-from horolog.broker.bucket.wal_merging import merge
+from horolog.broker.bucket.wal_merging import Merge, merge
 from horolog.broker.bucket.wal_object import NewRun
 from horolog.broker.bucket.wal_writer import WalWriter
 from tests.support.simulated_store import CALM, Schedule, SimulatedStore
@@ -36,12 +36,12 @@ def setup():
     return store, access, writer
 
 
-def merged(setup, before, upto, nonce, runs):
+def merged(setup, before, upto, nonce, runs, kept=()):
     store, access, writer = setup
     found = []
 
     async def steps():
-        found.append(await merge(access, writer, before, upto, runs, nonce))
+        found.append(await merge(access, writer, before, Merge(upto, runs, 0, kept), nonce))
 
     run(steps())
     store.schedule.run()
@@ -55,7 +55,7 @@ def test_objects_are_merged_marked_and_removed_in_this_order(setup):
     first = merged(setup, None, 2, b"a" * 16, [new(1), new(0)])
     assert first == WalMark(WAL, 0, 2, (b"a" * 16,), b"a" * 16)
     assert changed == [WAL.merged(b"a" * 16), key(WAL.marks, 0), key(WAL.folder, 0), key(WAL.folder, 1)]
-    second = merged(setup, first, 4, b"b" * 16, [new(2), new(3)])
+    second = merged(setup, first, 4, b"b" * 16, [new(2), new(3)], first.merged)
     assert (second.number, second.upto, second.merged) == (1, 4, (b"a" * 16, b"b" * 16))
     assert [one for one in store.objects if one.startswith(WAL.folder)] == []
     footer = wal_object.decode(store.objects[WAL.merged(b"b" * 16)])
@@ -63,10 +63,19 @@ def test_objects_are_merged_marked_and_removed_in_this_order(setup):
     assert mark.decode(store.objects[key(WAL.marks, 1)]) == second
 
 
-@pytest.mark.parametrize("upto", [0, 5])
-def test_only_safe_numbers_are_merged(setup, upto):
-    with pytest.raises(ValueError, match=f"numbers 0 up to {upto} cannot be merged"):
-        merged(setup, None, upto, bytes(16), [])
+def test_only_safe_numbers_are_merged(setup):
+    with pytest.raises(ValueError, match="numbers 0 up to 5 cannot be merged"):
+        merged(setup, None, 5, bytes(16), [])
+
+
+def test_merged_objects_that_are_not_kept_go_with_the_mark_before(setup):
+    store, _, _ = setup
+    first = merged(setup, None, 2, b"a" * 16, [new(0), new(1)])
+    second = merged(setup, first, 4, b"b" * 16, [new(1), new(2), new(3)])
+    assert second.merged == (b"b" * 16,)
+    assert sorted(store.objects) == [key(WAL.marks, 1), WAL.merged(b"b" * 16)]
+    third = merged(setup, second, 4, b"c" * 16, [])
+    assert (third.upto, third.merged, list(store.objects)) == (4, (), [key(WAL.marks, 2)])
 
 
 def test_a_mark_of_another_broker_is_taken_up_and_nothing_removed(setup):

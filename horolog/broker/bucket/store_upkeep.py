@@ -1,0 +1,65 @@
+"""Has the cluster let go of objects in its store: lineages that segments cover, WALs that no leader reads, and topics that are deleted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from horolog.base.clock import Clock
+from horolog.broker.base.answers import run
+from horolog.broker.bucket.bucket_sweep import sweep_topics, sweep_wals
+from horolog.broker.bucket.seams import ClusterSide
+from horolog.broker.bucket.store_access import StoreAccess
+from horolog.broker.on_record.cluster_file import Place
+
+TAILS_EVERY_S = 60.0
+WALS_EVERY_S = 600.0
+TOPICS_EVERY_S = 86_400.0
+
+
+class StoreUpkeep:
+    """The upkeep by one broker. `look` is called now and then."""
+
+    def __init__(
+        self,
+        store: StoreAccess,
+        clock: Clock,
+        new_nonce: Callable[[], bytes],
+        cluster: ClusterSide,
+        delete_delay_ms: Callable[[], int],
+    ) -> None:
+        self._store = store
+        self._clock = clock
+        self._new_nonce = new_nonce
+        self._cluster = cluster
+        self._delete_delay_ms = delete_delay_ms
+        now = clock.monotonic()
+        self._tails_s, self._wals_s, self._topics_s = now, now, now
+        self._is_sweeping = False
+
+    def __repr__(self) -> str:
+        return f"<StoreUpkeep{': sweeping' if self._is_sweeping else ''}>"
+
+    def look(self, covered: Callable[[], Mapping[Place, int]]) -> None:
+        """`covered` finds the partitions whose earlier leaders' records all lie in segments, with the epochs that they are led in."""
+        now = self._clock.monotonic()
+        if now - self._tails_s >= TAILS_EVERY_S:
+            self._tails_s = now
+            epochs = covered()
+            if epochs:
+                self._cluster.tails_covered(epochs)
+        if not self._is_sweeping and now - self._wals_s >= WALS_EVERY_S:
+            self._wals_s, self._is_sweeping = now, True
+            run(self._sweep_wals())
+        if not self._is_sweeping and now - self._topics_s >= TOPICS_EVERY_S:
+            self._topics_s, self._is_sweeping = now, True
+            run(self._sweep_topics())
+
+    async def _sweep_wals(self) -> None:
+        await sweep_wals(self._store, self._cluster.spent, self._new_nonce)
+        self._is_sweeping = False
+
+    async def _sweep_topics(self) -> None:
+        """Objects of a topic that this broker does not know yet are young."""
+        before_ms = self._clock.wall_ms() - max(self._delete_delay_ms(), int(WALS_EVERY_S * 1000))
+        await sweep_topics(self._store, self._cluster.gone, before_ms)
+        self._is_sweeping = False

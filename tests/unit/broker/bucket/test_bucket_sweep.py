@@ -1,0 +1,89 @@
+"""Sweeps remove what nothing names, and leave fences, the newest mark, young objects and those of later leaders."""
+
+from horolog.broker.bucket.bucket_sweep import left_over, sweep_topics, sweep_wals
+from horolog.broker.bucket.fence import Fence
+from horolog.broker.bucket.mark import decode
+from horolog.broker.bucket.names import SegmentName, Wal, key, manifests, segments
+from horolog.stores.object_store import Stored
+from tests.support.shipping import TOPIC_ID, ReadyStore, access_to, in_full, put_merged, put_object, run_at
+
+FOLDER = segments(TOPIC_ID, 0)
+ONE, TWO = Wal(1, 10), Wal(2, 20)
+OTHER = b"o" * 16
+
+
+def stored(epoch, modified_ms, kind="log"):
+    name = SegmentName(epoch, 0, b"%16d" % modified_ms)
+    return Stored({"log": name.log_key, "page": name.page_key}[kind](FOLDER), 9, modified_ms)
+
+
+def test_what_is_named_young_foreign_or_of_a_later_leader_stays():
+    named, old, page, young, later = stored(1, 1), stored(3, 2), stored(2, 3, "page"), stored(1, 10), stored(4, 4)
+    notes = Stored(f"{FOLDER}/notes", 9, 0)
+    assert left_over([named, old, page, young, later, notes], {named.key}, 3, 10) == [old.key, page.key]
+
+
+def wals(store, *spent):
+    asked = []
+
+    def find(found):
+        asked.append(set(found))
+        return spent
+
+    in_full(sweep_wals(access_to(store), find, lambda: b"n" * 16))
+    return asked[0]
+
+
+def test_of_a_wal_that_is_spent_its_fences_and_a_mark_stay():
+    store = ReadyStore()
+    put_merged(store, ONE, 0, 3, run_at(0, 0))
+    for number in (3, 4):
+        put_object(store, ONE, number, run_at(number, number, size=5_000))
+    put_object(store, ONE, 5, run_at(5, 5))
+    fence = key(ONE.folder, 6)
+    store.objects[fence] = Fence(ONE, 6, 2, b"f" * 16).encode()
+    store.objects[f"{ONE.folder}/notes"] = store.objects["wal/notes"] = b"of an operator"
+    put_object(store, TWO, 0, run_at(0, 0))
+    kept = {one: data for one, data in store.objects.items() if "notes" in one or "2-20" in one}
+    assert wals(store, ONE) == {ONE, TWO}
+    mark = key(ONE.marks, 1)
+    assert store.objects.keys() == {fence, mark, *kept}
+    assert (decode(store.objects[mark]).upto, decode(store.objects[mark]).merged) == (6, ())
+    before = dict(store.objects)
+    wals(store, ONE)
+    assert store.objects == before, "nothing is left to do"
+
+
+def test_a_wal_without_a_mark_gets_one():
+    store = ReadyStore()
+    put_object(store, ONE, 0, run_at(0, 0))
+    wals(store, ONE)
+    assert list(store.objects) == [key(ONE.marks, 0)]
+
+
+def test_a_wal_that_another_broker_removes_is_left_to_it():
+    store = ReadyStore()
+    put_object(store, ONE, 0, run_at(0, 0))
+    create = store.create
+    other = b"not these bytes"
+    store.create = lambda name, data, done: (store.objects.setdefault(name, other), create(name, data, done))
+    wals(store, ONE)
+    assert key(ONE.folder, 0) in store.objects
+
+
+def test_topics_that_are_gone_lose_their_manifests_then_their_segments():
+    store, removed = ReadyStore(), []
+    delete = store.delete
+    store.delete = lambda name, done: (removed.append(name), delete(name, done))
+    gone = [f"{manifests(OTHER, 0)}/0", f"{segments(OTHER, 0)}/a.log"]
+    kept = [f"{segments(TOPIC_ID, 0)}/a.log", "data/notes/x", f"data/{'x' * 32}/0"]
+    store.objects = dict.fromkeys([*gone[::-1], *kept], b"")
+    found = in_full(sweep_topics(access_to(store), lambda ids: [one for one in ids if one != TOPIC_ID], 1))
+    assert found == removed == gone
+    assert sorted(store.objects) == sorted(kept)
+
+
+def test_young_objects_of_a_topic_that_is_not_known_yet_stay():
+    store = ReadyStore()
+    store.objects = {f"{segments(OTHER, 0)}/a.log": b""}
+    assert in_full(sweep_topics(access_to(store), lambda ids: ids, 0)) == []

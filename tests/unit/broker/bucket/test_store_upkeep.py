@@ -1,0 +1,70 @@
+"""Now and then one broker has the cluster let go of objects that no broker reads."""
+
+from horolog.base.clock import ManualClock
+from horolog.broker.bucket import store_upkeep
+from horolog.broker.bucket.names import Wal, key, segments
+from horolog.broker.bucket.store_upkeep import StoreUpkeep
+from tests.support.log_model import NOW_MS
+from tests.support.shipping import TOPIC_ID, ReadyStore, access_to, put_object, run_at
+
+PLACE, ONE = (TOPIC_ID, 0), Wal(1, 10)
+
+
+class Cluster:
+    def __init__(self):
+        self.covered, self.asked = [], []
+
+    def tails_covered(self, epochs):
+        self.covered.append(epochs)
+
+    def spent(self, wals):
+        self.asked.append(set(wals))
+        return wals
+
+    def gone(self, topic_ids):
+        self.asked.append(set(topic_ids))
+        return topic_ids
+
+
+class World:
+    def __init__(self):
+        self.store, self.clock, self.cluster, self.tails = ReadyStore(), ManualClock(NOW_MS), Cluster(), {}
+        self.upkeep = StoreUpkeep(access_to(self.store), self.clock, lambda: b"n" * 16, self.cluster, lambda: 3_600_000)
+
+    def look(self, after_s):
+        self.clock.advance(int(after_s * 1000))
+        self.upkeep.look(lambda: self.tails)
+
+
+def test_covered_tails_are_reported_at_most_once_a_minute():
+    world = World()
+    world.look(store_upkeep.TAILS_EVERY_S)
+    assert world.cluster.covered == []
+    world.tails = {PLACE: 3}
+    world.look(store_upkeep.TAILS_EVERY_S - 1)
+    assert world.cluster.covered == []
+    world.look(1)
+    assert world.cluster.covered == [{PLACE: 3}]
+
+
+def test_wals_are_swept_every_ten_minutes_and_topics_every_day():
+    world = World()
+    put_object(world.store, ONE, 0, run_at(0, 0))
+    world.store.objects[f"{segments(TOPIC_ID, 0)}/a.log"] = b""
+    world.look(store_upkeep.WALS_EVERY_S - 1)
+    assert world.cluster.asked == []
+    world.look(1)
+    assert (world.cluster.asked, key(ONE.marks, 0) in world.store.objects) == ([{ONE}], True)
+    world.look(store_upkeep.TOPICS_EVERY_S)
+    assert world.cluster.asked[1:] == [set(), set(), {TOPIC_ID}]
+    assert list(world.store.objects) == [key(ONE.marks, 0)]
+    assert "sweeping" not in repr(world.upkeep)
+
+
+def test_one_sweep_is_under_way_at_a_time():
+    world, waiting = World(), []
+    world.store.list = lambda prefix, done: waiting.append(prefix)
+    for _ in range(2):
+        world.look(store_upkeep.TOPICS_EVERY_S)
+    assert waiting == ["wal"]
+    assert "sweeping" in repr(world.upkeep)
