@@ -74,6 +74,10 @@ class BucketState(ClusterState):
         """Whether the broker that writes this WAL is a member: it has not ended."""
         return self.wal_of(wal.node) == wal
 
+    def is_first(self, node: int) -> bool:
+        """Whether a member has the lowest number: it looks after objects that belong to no leader."""
+        return min(self.members, default=None) == node
+
     def spent(self, wals: Iterable[Wal]) -> list[Wal]:
         """Those that no broker writes, and that no leader reads, now or later."""
         named = {stretch.wal for line in self.lineages.values() for stretch in line}

@@ -22,7 +22,7 @@ DELETED_AT_ONCE = 2
 
 
 class Merge(NamedTuple):
-    """What is to become of the numbers from the newest mark up to `upto`, and of objects that were merged before."""
+    """The next mark: it replaces the numbers from the newest one up to `upto`, and some objects that were merged before."""
 
     upto: int
     runs: Sequence[NewRun]

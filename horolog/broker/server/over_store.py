@@ -219,7 +219,9 @@ class OverStore:
     def attach(self, broker: app.Broker) -> None:
         """Give a broker that is built, and not started, the parts that stand between its own."""
         care = SegmentCare(
-            lambda: self._of_store.segment_ms, lambda: self._of_store.delete_delay_ms, partial(self._off_loop, broker)
+            lambda: self._of_store.segment_ms,
+            lambda: self._of_store.delete_delay_ms,
+            partial(_off_loop, self._loop, broker),
         )
         around = Around(self._loop, broker.clock, new_nonce, lambda: self._of_store.cache_bytes, care)
         self._log_side = BucketLog(around, self._access, broker.logs, self._safety, self)
@@ -242,11 +244,6 @@ class OverStore:
             segment_ms=now.segment_ms,
             delete_delay_ms=now.delete_delay_ms,
         )
-
-    def _off_loop(self, broker: app.Broker, job: Callable[[], Any], done: Callable[[Any], None]) -> None:
-        """Do work on the disk in a thread of the broker's."""
-        running = self._loop.run_in_executor(broker.workers, job)
-        running.add_done_callback(lambda ended: None if ended.cancelled() else done(ended.result()))
 
     def _balance(self) -> None:
         """Give away partitions beyond this broker's share, while all is quiet."""
@@ -291,16 +288,11 @@ class OverStore:
         self._cluster.changes.make(lambda _: TailsCovered(epochs), lambda _: None)
 
     def spent(self, wals: Collection[Wal]) -> Collection[Wal]:
-        return self._state.spent(wals) if self._is_first else ()
+        return self._state.spent(wals) if self._state.is_first(self._joined.wal.node) else ()
 
     def gone(self, topic_ids: Collection[bytes]) -> Collection[bytes]:
         known = {one.id for one in self._state.topics.values()}
-        return [one for one in topic_ids if one not in known] if self._is_first else ()
-
-    @property
-    def _is_first(self) -> bool:
-        """Whether this broker has the lowest number: it looks after objects that belong to no leader."""
-        return min(self._state.members, default=None) == self._joined.wal.node
+        return [one for one in topic_ids if one not in known] if self._state.is_first(self._joined.wal.node) else ()
 
     # -- the others
 
@@ -347,6 +339,14 @@ class OverStore:
 
 async def _merged(log_side: BucketLog) -> None:
     await Answer[None](partial(log_side.merge_rest, MERGES_WITHIN_S))
+
+
+def _off_loop(
+    loop: asyncio.AbstractEventLoop, broker: app.Broker, job: Callable[[], Any], done: Callable[[Any], None]
+) -> None:
+    """Do work on the disk in a thread of the broker's."""
+    running = loop.run_in_executor(broker.workers, job)
+    running.add_done_callback(lambda ended: None if ended.cancelled() else done(ended.result()))
 
 
 def new_nonce() -> bytes:
