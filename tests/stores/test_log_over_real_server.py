@@ -57,14 +57,6 @@ class Broker:
 
     def proof_of_life(self, sent_s): ...
 
-    def tails_covered(self, epochs): ...
-
-    def spent(self, wals):
-        return ()
-
-    def gone(self, topic_ids):
-        return ()
-
     def fenced(self, fence): ...
 
     async def opened(self, *lineage):

@@ -78,6 +78,11 @@ class BucketState(ClusterState):
         """Whether a member has the lowest number: it looks after objects that belong to no leader."""
         return min(self.members, default=None) == node
 
+    def gone(self, topic_ids: Iterable[bytes]) -> list[bytes]:
+        """Those that no topic has."""
+        known = {one.id for one in self.topics.values()}
+        return [one for one in topic_ids if one not in known]
+
     def spent(self, wals: Iterable[Wal]) -> list[Wal]:
         """Those that no broker writes, and that no leader reads, now or later."""
         named = {stretch.wal for line in self.lineages.values() for stretch in line}

@@ -29,7 +29,7 @@ from horolog.broker.bucket.seams import ClusterSide, Opened, Opening, SegmentsIn
 from horolog.broker.bucket.shipped_partition import ShippedPartition
 from horolog.broker.bucket.shipped_safety import ShippedSafety
 from horolog.broker.bucket.store_access import StoreAccess
-from horolog.broker.bucket.store_upkeep import StoreUpkeep
+from horolog.broker.bucket.store_upkeep import LetGo, StoreUpkeep
 from horolog.broker.bucket.wal_index import FoundRun, Gone
 from horolog.broker.bucket.wal_merger import WalMerger
 from horolog.broker.bucket.wal_object import NewRun
@@ -61,6 +61,7 @@ class Around(NamedTuple):
     new_nonce: Callable[[], bytes]
     cache_bytes: Callable[[], int] = lambda: CACHE_BYTES
     care: SegmentCare = SegmentCare()
+    let_go: LetGo = LetGo()
 
 
 class _Outdated(Exception):
@@ -92,7 +93,7 @@ class BucketLog:
         cluster: ClusterSide,
         in_bucket: SegmentsInBucket | None = None,
     ) -> None:
-        self._loop, self._clock, self._new_nonce, self._cache_bytes, care = around
+        self._loop, self._clock, self._new_nonce, self._cache_bytes, care, let_go = around
         self._segments: SegmentsInBucket = in_bucket or StoredManifests(store)
         self._metas: MetaReader | None = None
         self._store = store
@@ -105,7 +106,7 @@ class BucketLog:
         self.of_bucket = LedSegments(store, self._clock, self._new_nonce, care, self._room_bytes)
         self.writer: WalWriter | None = None
         self.merger: WalMerger | None = None
-        self._upkeep = StoreUpkeep(store, self._clock, self._new_nonce, cluster, care.delete_delay_ms)
+        self._upkeep = StoreUpkeep(store, self._clock, self._new_nonce, let_go, care.delete_delay_ms)
         self._began: dict[Place, int] = {}
         """Where the records of this broker begin, in the partitions that it leads."""
         self._looking: asyncio.Handle | None = None

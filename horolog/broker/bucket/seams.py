@@ -6,7 +6,7 @@ half writes the WAL of this broker and reads those of others. Both run on the ev
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 from horolog.broker.bucket.covered import NOTHING, Covered
@@ -109,18 +109,6 @@ class ClusterSide(Protocol):
 
     def lineages(self) -> Mapping[Place, Lineage]:
         """Where the records of all partitions lie, as far as the journal was read: a mark keeps the records that are named here."""
-        ...
-
-    def tails_covered(self, epochs: Mapping[Place, int]) -> None:
-        """Segments have all records of the leaders before this one, which leads these partitions in these epochs."""
-        ...
-
-    def spent(self, wals: Collection[Wal]) -> Collection[Wal]:
-        """Those WALs that no broker writes or reads any more, if it is this broker's turn to remove them."""
-        ...
-
-    def gone(self, topic_ids: Collection[bytes]) -> Collection[bytes]:
-        """Those topics that are deleted, if it is this broker's turn to remove their objects."""
         ...
 
 

@@ -2,18 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
+from typing import NamedTuple
 
 from horolog.base.clock import Clock
 from horolog.broker.base.answers import run
 from horolog.broker.bucket.bucket_sweep import sweep_topics, sweep_wals
-from horolog.broker.bucket.seams import ClusterSide
+from horolog.broker.bucket.names import Wal
 from horolog.broker.bucket.store_access import StoreAccess
 from horolog.broker.on_record.cluster_file import Place
 
 TAILS_EVERY_S = 60.0
 WALS_EVERY_S = 600.0
 TOPICS_EVERY_S = 86_400.0
+
+
+class LetGo(NamedTuple):
+    """What the upkeep reports to the cluster, and asks of it."""
+
+    tails_covered: Callable[[Mapping[Place, int]], object] = lambda _: None
+    """Segments have all records of earlier leaders, in partitions that this broker leads in these epochs."""
+    spent: Callable[[Collection[Wal]], Collection[Wal]] = lambda _: ()
+    """Finds the WALs that no broker writes or reads any more, if it is this broker's turn to remove them."""
+    gone: Callable[[Collection[bytes]], Collection[bytes]] = lambda _: ()
+    """Finds the ids of deleted topics, if it is this broker's turn to remove their objects."""
 
 
 class StoreUpkeep:
@@ -24,7 +36,7 @@ class StoreUpkeep:
         store: StoreAccess,
         clock: Clock,
         new_nonce: Callable[[], bytes],
-        cluster: ClusterSide,
+        cluster: LetGo,
         delete_delay_ms: Callable[[], int],
     ) -> None:
         self._store = store

@@ -12,7 +12,7 @@ import logging
 import os
 import socket
 import uuid
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -36,6 +36,7 @@ from horolog.broker.bucket.store_clock import StoreClock
 from horolog.broker.bucket.store_cluster import StoreCluster
 from horolog.broker.bucket.store_hand_overs import StoreHandOvers
 from horolog.broker.bucket.store_journal import StoreJournal
+from horolog.broker.bucket.store_upkeep import LetGo
 from horolog.broker.bucket.tcp_peers import PeerLinks, TcpPeers
 from horolog.broker.config.listeners import advertised_addresses
 from horolog.broker.handlers import HANDLERS
@@ -223,7 +224,7 @@ class OverStore:
             lambda: self._of_store.delete_delay_ms,
             partial(_off_loop, self._loop, broker),
         )
-        around = Around(self._loop, broker.clock, new_nonce, lambda: self._of_store.cache_bytes, care)
+        around = Around(self._loop, broker.clock, new_nonce, lambda: self._of_store.cache_bytes, care, self._let_go())
         self._log_side = BucketLog(around, self._access, broker.logs, self._safety, self)
         self._log_side.begin(self._joined.wal)
         self._cluster.lead_by(self._log_side, self._lease, self._loop.call_later, self.report.all_served)
@@ -284,15 +285,14 @@ class OverStore:
     def lineages(self) -> Mapping[Place, Lineage]:
         return self._state.lineages
 
-    def tails_covered(self, epochs: Mapping[Place, int]) -> None:
-        self._cluster.changes.make(lambda _: TailsCovered(epochs), lambda _: None)
-
-    def spent(self, wals: Collection[Wal]) -> Collection[Wal]:
-        return self._state.spent(wals) if self._state.is_first(self._joined.wal.node) else ()
-
-    def gone(self, topic_ids: Collection[bytes]) -> Collection[bytes]:
-        known = {one.id for one in self._state.topics.values()}
-        return [one for one in topic_ids if one not in known] if self._state.is_first(self._joined.wal.node) else ()
+    def _let_go(self) -> LetGo:
+        """How the log's half has the cluster let go of objects."""
+        me = self._joined.wal.node
+        return LetGo(
+            lambda epochs: self._cluster.changes.make(lambda _: TailsCovered(epochs), lambda _: None),
+            lambda wals: self._state.spent(wals) if self._state.is_first(me) else (),
+            lambda topic_ids: self._state.gone(topic_ids) if self._state.is_first(me) else (),
+        )
 
     # -- the others
 

@@ -11,6 +11,7 @@ from horolog.broker.bucket.log_side import Around, BucketLog
 from horolog.broker.bucket.seams import Opening
 from horolog.broker.bucket.shipped_partition import ShippedPartition
 from horolog.broker.bucket.shipped_safety import ShippedSafety, ShippingLimits
+from horolog.broker.bucket.store_upkeep import LetGo
 from horolog.broker.commit.committer import Committer, InternalCommit
 from horolog.broker.log.manager import LogManager
 from horolog.broker.log.segments import segment_for
@@ -112,7 +113,10 @@ class RealLog:
         self.logs = LogManager(["/data"], process.disk, clock, broker_settings(), kind=ShippedPartition)
         safety = ShippedSafety(loop, lambda: LIMITS, self.shown, process.now)
         self.committer = Committer(loop, safety, lambda _: None, Metrics(), process.now)
-        self.log = BucketLog(Around(loop, clock, process.world.nonce), process.access, self.logs, safety, self)
+        let_go = LetGo(self.tails_covered, self.spent)
+        self.log = BucketLog(
+            Around(loop, clock, process.world.nonce, let_go=let_go), process.access, self.logs, safety, self
+        )
         self.log.begin(wal)
 
     def shown(self, partitions):
@@ -135,9 +139,6 @@ class RealLog:
     def spent(self, wals):
         state = self.process.changes.state
         return state.spent(wals) if min(state.members, default=None) == self.process.node else ()
-
-    def gone(self, topic_ids):
-        return ()
 
     # -- what the cluster's half asks
 

@@ -144,4 +144,5 @@ def test_a_wal_is_spent_once_it_has_ended_and_no_lineage_names_it():
     assert state.spent([old, new, unknown]) == []
     covered = state.apply(TailsCovered(dict.fromkeys(state.led_by(1), 1)))
     assert covered.spent([old, new, unknown]) == [old]
+    assert covered.gone([b"?" * 16, covered.led_by(1)[0][0]]) == [b"?" * 16]
     assert [node for node in (1, 2, 3) if covered.is_first(node)] == [1]

@@ -20,6 +20,7 @@ from horolog.broker.bucket.seams import Opening, Stretch
 from horolog.broker.bucket.shipped_partition import ShippedPartition
 from horolog.broker.bucket.shipped_safety import ShippedSafety, ShippingLimits
 from horolog.broker.bucket.store_access import StoreAccess
+from horolog.broker.bucket.store_upkeep import LetGo
 from horolog.broker.log.manager import LogManager
 from horolog.broker.log.partition import log_start
 from horolog.broker.log.storage import NotHere
@@ -53,15 +54,6 @@ class Cluster:
     def proof_of_life(self, sent_s):
         pass
 
-    def tails_covered(self, epochs):
-        self.covered.append(epochs)
-
-    def spent(self, wals):
-        return ()
-
-    def gone(self, topic_ids):
-        return ()
-
     def lineages(self):
         return {(TOPIC_ID, 0): tuple(Stretch(epoch, wal) for epoch in range(10) for wal in (ONE, TWO))}
 
@@ -83,7 +75,8 @@ class Side:
         nonces = itertools.count()
         self.logs = LogManager(["/data"], new_storage(), ManualClock(NOW_MS), broker_settings(), kind=ShippedPartition)
         self.safety = ShippedSafety(loop, lambda: LIMITS, self.shown.extend, lambda: 0.0)
-        around = Around(loop, Clock(loop), lambda: b"%16d" % next(nonces))
+        let_go = LetGo(tails_covered=self.cluster.covered.append)
+        around = Around(loop, Clock(loop), lambda: b"%16d" % next(nonces), let_go=let_go)
         self.log = BucketLog(around, access, self.logs, self.safety, self.cluster, segments)
 
     def open(self, *lineage, partition=0):
