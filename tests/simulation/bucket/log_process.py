@@ -47,11 +47,12 @@ class RecordsOfLog(Sequence):
 
     def __getitem__(self, which):
         while len(self._read) < self.partition.high_watermark:
-            data = self._next()
+            data, before = self._next(), len(self._read)
             for one in iter_records(data[: self._whole(data)]):
                 if one.offset >= len(self._read):
                     assert one.offset == len(self._read), "records follow each other"
                     self._read.append(tuple(json.loads(one.value)))
+            assert len(self._read) > before, "all records below the high watermark are there"
         return self._read[which]
 
     def _next(self):
