@@ -20,10 +20,14 @@ BANNED = re.compile(
 rewrites (after a failed sync), retries and corrects, and `doctor` repairs.
 """
 HIDDEN_SUBJECT = re.compile(
-    r"\b(?:whoever|made anew|answered with nothing|who is over|where it has one|nobody|somebody|is told|tells|tell (?:it|nothing)|by whom|is said|of a Kafka|a horolog|he may|who he is|as ever)\b",
+    r"\b(?:whoever|made anew|answered with nothing|who is over|where it has one|nobody|somebody|is told|tells|tell (?:it|nothing)|by whom|is said|of a Kafka|a horolog|he may|who he is|as ever|put on record|counts as a crash|leapt ahead|was not let in)\b",
     re.IGNORECASE,
 )
 """In pages for users the broker reports, a client learns, and the reader is `you`."""
+NOT_A_THING = re.compile(
+    r"(?<!there )(?<!that )\b(?:is|are) no (?:whole number|JSON|text|UTF-8|base64|time zone|regular expression|address)\b"
+)
+"""In messages: `'x' is not a whole number`."""
 FOR_CONTRIBUTORS = {"design.md", "measurements.md", "CHANGELOG.md"}
 NAMES_OF_FORMATS = re.compile(r"segments_mended_total|`mended: \{findings, actions\}`|\"mended\"")
 """A metric, and a key of the document that `doctor --json` prints."""
@@ -119,6 +123,20 @@ def test_words_in_code_say_what_they_mean():
     found = [f"{path.relative_to(PROJECT)}: {one}" for path in paths for one in hidden_in(path.read_text("utf-8"))]
     assert not found, "\n" + "\n".join(found)
     assert len(paths) > 300
+
+
+def test_messages_say_that_something_is_not_a_number():
+    """`is no number` reads like a translation."""
+    paths = [path for path in python_files() if PROJECT / "horolog" in path.parents]
+    suspects = [(path, source) for path in paths if NOT_A_THING.search(source := path.read_text("utf-8"))]
+    found = [
+        f"{path.name}: line {n}: {one}"
+        for path, source in suspects
+        for n, one in texts(source)
+        if NOT_A_THING.search(one)
+    ]
+    assert found == []
+    assert len(paths) > 500
 
 
 @pytest.mark.parametrize("name", ["Makefile", "pyproject.toml", ".ci/run", "config/server.properties"])
