@@ -14,6 +14,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from benchmarks.process import free_ports
+from horolog.broker.prefix.findings import is_fault
+from horolog.broker.prefix.verifying import verify
+from horolog.stores.opening import open_store
 from tests.chaos.plan import Event
 from tests.support import s3_server, store_proxy
 from tests.support.store_proxy import AWAY, FINE, HELD, STORM, StoreProxy
@@ -149,6 +152,13 @@ class StoreBrokers(Brokers):
             self.proxy.weather = WEATHERS[event.kind]
             time.sleep(event.lasts_s)
             self.proxy.weather = FINE
+
+    def lost(self) -> list[str]:
+        """What the bucket lacks of what brokers, which may be running, were told that it has."""
+        store = open_store("s3://lake/cluster", environment=self.server.at.environment)
+        found = verify(store)
+        assert found is not None, "a cluster lies there"
+        return [f"{one.kind}: {one.name}: {one.reason}" for one in found.findings if is_fault(one)]
 
     def tracebacks(self) -> list[str]:
         """What the brokers logged of errors that nothing expected, each with its last line."""

@@ -38,6 +38,7 @@ def run(folder: Path, seconds: float, seed: int, events: list[Event] | None = No
     chosen = plan(seed, seconds, NODES) if events is None else events
     with over_a_store(folder, seed) as brokers:
         counts, problems = against(brokers, chosen, seed)
+        problems += brokers.lost()
         counts |= Counter({f"requests to the store: {one.value}": count for one, count in brokers.proxy.met.items()})
         if brokers.stops_s:
             print(
