@@ -2,6 +2,7 @@
 
 import socket
 import struct
+import time
 from collections import deque
 from collections.abc import Iterator
 
@@ -13,6 +14,10 @@ FIRST_TIMESTAMP = 1_600_000_000_000
 IN_FLIGHT = 4
 OLD_MESSAGE_OVERHEAD = 34
 RECORD_OVERHEAD = 12
+LEADING_SECONDS = 30.0
+LOOK_AGAIN_SECONDS = 0.02
+NOT_LED_YET = (3, 5, 6)
+"""Errors of a partition that is new: unknown, without a leader, not led by this broker."""
 
 
 def ensure(
@@ -30,6 +35,36 @@ def ensure(
     _send(address, topic, requests(topic, records, size_bytes, batch_bytes, old=old))
 
 
+def one_each(address: str, topic: str, partitions: int) -> None:
+    """Give every partition of a topic one record, of FIRST_TIMESTAMP; a real Kafka may not lead all of a new topic yet."""
+    record = frames.batch(frames.payloads(100, 1), FIRST_TIMESTAMP)
+    until = time.monotonic() + LEADING_SECONDS
+    with pump.connect(address) as link:
+        for number in range(partitions):
+            frame = frames.produce(3, topic, record, partition=number)
+            while _error_of(link, frame, topic) in NOT_LED_YET:
+                if time.monotonic() > until:
+                    raise BrokerError(f"{topic}-{number} is not led after {LEADING_SECONDS} s")
+                time.sleep(LOOK_AGAIN_SECONDS)
+
+
+def _error_of(link: socket.socket, frame: bytes, topic: str) -> int:
+    """What one Produce request was answered with, if that is an error that passes."""
+    link.sendall(frame)
+    reply = _reply(link)
+    error: int = struct.unpack_from(">h", reply, frames.produce_error_at(topic))[0]
+    if error not in NOT_LED_YET:
+        _check(reply, topic)
+    return error
+
+
+def ask(address: str, frame: bytes) -> bytes:
+    """The answer to one request."""
+    with pump.connect(address) as link:
+        link.sendall(frame)
+        return _reply(link)
+
+
 def requests(topic: str, records: int, size_bytes: int, batch_bytes: int, *, old: bool) -> Iterator[bytes]:
     """The Produce frames that fill a topic."""
     per_batch = max(1, batch_bytes // (size_bytes + (OLD_MESSAGE_OVERHEAD if old else RECORD_OVERHEAD)))
@@ -37,13 +72,13 @@ def requests(topic: str, records: int, size_bytes: int, batch_bytes: int, *, old
     values = (values * (per_batch // len(values) + 1))[:per_batch]
     template = b"" if old else frames.batch(values, FIRST_TIMESTAMP, 1)
     for first in range(0, records, per_batch):
-        count, time = min(per_batch, records - first), FIRST_TIMESTAMP + first
+        count, began = min(per_batch, records - first), FIRST_TIMESTAMP + first
         if old:
-            yield frames.produce(2, topic, frames.message_set(values[:count], time, 1))
+            yield frames.produce(2, topic, frames.message_set(values[:count], began, 1))
         elif count == per_batch:
-            yield frames.produce(3, topic, frames.retimed(template, count, time, 1))
+            yield frames.produce(3, topic, frames.retimed(template, count, began, 1))
         else:
-            yield frames.produce(3, topic, frames.batch(values[:count], time, 1))
+            yield frames.produce(3, topic, frames.batch(values[:count], began, 1))
 
 
 def _send(address: str, topic: str, produces: Iterator[bytes]) -> None:

@@ -213,6 +213,12 @@ def list_offsets(topic: str, timestamp: int, partition: int = 0) -> bytes:
     return request(Api.LIST_OFFSETS, 1, body)
 
 
+def list_all_offsets(topic: str, timestamp: int, partitions: int) -> bytes:
+    """ListOffsets v1 that names all partitions of a topic."""
+    asked = b"".join(struct.pack(">iq", partition, timestamp) for partition in range(partitions))
+    return request(Api.LIST_OFFSETS, 1, struct.pack(">ii", -1, 1) + text(topic) + struct.pack(">i", partitions) + asked)
+
+
 def first_offset_at(topic: str, timestamp: int, partition: int = 0) -> bytes:
     """ListOffsets v0, which asks for the segments before a time: one of them."""
     body = struct.pack(">ii", -1, 1) + text(topic) + struct.pack(">iiqi", 1, partition, timestamp, 1)
@@ -274,6 +280,24 @@ def lookup_error_at(topic: str) -> int:
 def lookup_reply_size(topic: str) -> int:
     """ListOffsets v1: error, timestamp, offset."""
     return lookup_error_at(topic) + 2 + 8 + 8
+
+
+ANSWERED_LOOKUP = struct.Struct(">ihqq")
+"""Of ListOffsets v1: partition, error, timestamp, offset."""
+
+
+def lookups_at(topic: str) -> int:
+    """Where the answers of ListOffsets v1 begin, one for each partition."""
+    return lookup_error_at(topic) - 4
+
+
+def lookups_reply_size(topic: str, partitions: int) -> int:
+    return lookups_at(topic) + partitions * ANSWERED_LOOKUP.size
+
+
+def answered_lookups(reply: bytes, topic: str) -> list[tuple[int, int, int, int]]:
+    """In the order of their partitions."""
+    return sorted(ANSWERED_LOOKUP.iter_unpack(reply[lookups_at(topic) :]))
 
 
 def first_offset_error_at(topic: str) -> int:

@@ -15,7 +15,7 @@ import struct
 import sys
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
 from confluent_kafka import KafkaException
 
@@ -166,12 +166,13 @@ def now_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
-def _closed_loop(options: Options, load: pump.Load, mode: str, unit: str) -> Result:
+def _closed_loop(options: Options, load: pump.Load, mode: str, unit: str, each: int = 1) -> Result:
+    """`each`: the number of look-ups in one request."""
     if options.warm_seconds:
         pump.run(options.address, load, options.connections, options.in_flight, options.warm_seconds)
     meter = Meter(options.pid)
     outcome = pump.run(options.address, load, options.connections, options.in_flight, options.seconds)
-    count = outcome.requests * (options.records if unit == "records" else 1)
+    count = outcome.requests * (options.records if unit == "records" else each)
     return meter.result(
         mode, unit, count, requests=outcome.requests, latencies=outcome.latencies, seconds=outcome.seconds
     )
@@ -271,6 +272,20 @@ def time_lookup(options: Options) -> Result:
     return _closed_loop(options, load, "timelookup", "lookups")
 
 
+def many_lookups(options: Options) -> Result:
+    """ListOffsets v1 for all partitions of a topic at once, each of which has one record; every answer is checked before the run."""
+    with RunTopic(replace(options, settings=(*options.settings, ("retention.ms", "-1"))), "manylookups") as topic:
+        count = options.partitions
+        fill.one_each(options.address, topic, count)
+        asked = frames.list_all_offsets(topic, fill.FIRST_TIMESTAMP, count)
+        found = frames.answered_lookups(fill.ask(options.address, asked), topic)
+        if found != [(partition, 0, fill.FIRST_TIMESTAMP, 0) for partition in range(count)]:
+            raise BrokerError(f"{count} partitions with a record each were answered with {found[:3]} ...")
+        at, size = frames.lookup_error_at(topic), frames.lookups_reply_size(topic, count)
+        load = pump.Load([asked], [NO_ERROR], at, size)
+        return _closed_loop(options, load, "manylookups", "lookups", options.partitions)
+
+
 def max_lookup(options: Options) -> Result:
     """ListOffsets v7 for the record with the largest time, of a filled topic."""
     topic, last = filled(options), options.fill_records - 1
@@ -323,6 +338,20 @@ def client_produce(options: Options) -> Result:
         return meter.result("clientproduce", "records", count, requests=count, seconds=took)
 
 
+def client_producers(options: Options) -> Result:
+    """As many idempotent librdkafka producers as `connections` says, each with linger.ms=1."""
+    with RunTopic(options, "producers") as topic:
+        if options.warm_seconds:
+            real_client.produce_by_many(
+                options.address, topic, options.size_bytes, options.warm_seconds, options.connections
+            )
+        meter = Meter(options.pid)
+        count, took = real_client.produce_by_many(
+            options.address, topic, options.size_bytes, options.seconds, options.connections
+        )
+        return meter.result("clientproducers", "records", count, requests=count, seconds=took)
+
+
 def client_consume(options: Options) -> Result:
     """A librdkafka consumer that reads a filled topic from start to end, and again."""
     topic = filled(options)
@@ -342,7 +371,9 @@ MODES: dict[str, Callable[[Options], Result]] = {
     "maxlookup": max_lookup,
     "oldlookup": old_lookup,
     "manyconn": many_connections,
+    "manylookups": many_lookups,
     "clientproduce": client_produce,
+    "clientproducers": client_producers,
     "clientconsume": client_consume,
 }
 

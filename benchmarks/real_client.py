@@ -9,6 +9,7 @@ from benchmarks import frames
 
 QUEUE_RECORDS = 200_000
 POLL_EVERY = 1000
+IN_TURN = 10
 CONSUME_BATCH = 5000
 CONSUME_LIMIT_SECONDS = 60.0
 CONSUMER_SETTINGS: dict[str, str | int | bool] = {
@@ -37,6 +38,30 @@ def produce(address: str, topic: str, size_bytes: int, seconds: float) -> tuple[
         count += POLL_EVERY
         producer.poll(0)
     left = producer.flush(60)
+    if failures or left:
+        raise KafkaException(f"{len(failures)} records refused, {left} not answered: {failures[:1]}")
+    return count, time.perf_counter() - began
+
+
+def produce_by_many(address: str, topic: str, size_bytes: int, seconds: float, producers: int) -> tuple[int, float]:
+    """The same by several idempotent producers in turn, each of which sends what it has after a millisecond."""
+    failures: list[str] = []
+
+    def delivered(error: KafkaError | None, _message: Message) -> None:
+        if error is not None:
+            failures.append(str(error))
+
+    settings = {"bootstrap.servers": address, "enable.idempotence": True, "linger.ms": 1}
+    made = [Producer(settings) for _ in range(producers)]
+    values = frames.payloads(size_bytes)
+    began, count = time.perf_counter(), 0
+    while time.perf_counter() < began + seconds:
+        for producer in made:
+            for number in range(IN_TURN):
+                _put(producer, topic, values[(count + number) % len(values)], delivered)
+            count += IN_TURN
+            producer.poll(0)
+    left = sum(producer.flush(60) for producer in made)
     if failures or left:
         raise KafkaException(f"{len(failures)} records refused, {left} not answered: {failures[:1]}")
     return count, time.perf_counter() - began

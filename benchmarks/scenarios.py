@@ -201,6 +201,20 @@ SCENARIOS: tuple[Scenario, ...] = (
         (Target("cpu_s_per_million", "small-1", 1.25, at_least=False),),
         quick=False,
     ),
+    Scenario(
+        "lookup-1000",
+        "look-ups by time of 1,000 partitions in one request, 1 connection",
+        ("manylookups", "--partitions", "1000"),
+        _beside(1.5, 0.5),
+        quick=False,
+    ),
+    Scenario(
+        "client-producers-50",
+        "50 idempotent confluent-kafka producers, linger.ms=1, 12 partitions",
+        ("clientproducers", "--connections", "50", "--partitions", "12"),
+        (Target("cpu_s_per_million", NEWEST, 0.5, at_least=False),),
+        quick=False,
+    ),
     Scenario("client-produce", "confluent-kafka producer, 100 B records", ("clientproduce",)),
     Scenario(
         "client-consume",

@@ -120,3 +120,18 @@ def test_records_of_a_batch_are_covered_by_its_checksum():
     assert stored == crc32c(bytes(data[21:]))
     data[-2] ^= 1
     assert stored != crc32c(bytes(data[21:]))
+
+
+def test_answers_to_many_look_ups_are_read_by_partition():
+    rows = [(1, 0, 500, 7), (0, 3, -1, -1)]
+    head = struct.pack(">iii", 0, 9, 1) + frames.text("topic") + struct.pack(">i", len(rows))
+    reply = head + b"".join(struct.pack(">ihqq", *row) for row in rows)
+    assert len(reply) == frames.lookups_reply_size("topic", 2)
+    assert frames.answered_lookups(reply, "topic") == sorted(rows)
+    assert struct.unpack_from(">h", reply, frames.lookup_error_at("topic")) == (0,)
+
+
+def test_many_look_ups_name_each_partition_once():
+    asked = frames.list_all_offsets("topic", 5, 3)
+    assert struct.unpack_from(">i", asked)[0] == len(asked) - 4
+    assert asked.endswith(struct.pack(">i" + "iq" * 3, 3, 0, 5, 1, 5, 2, 5))
