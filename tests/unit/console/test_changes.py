@@ -9,6 +9,8 @@ import pytest
 
 from horolog import Admin
 from horolog.client.cli.commands import COMMANDS
+from horolog.console import changes
+from horolog.console.visits import Refused
 from tests.support.change_forms import confirmed, sent
 from tests.support.console_browser import ORIGIN, shown, topic_with
 
@@ -124,3 +126,32 @@ async def test_the_command_is_one(kind, fields):
         command = next(one for one in COMMANDS if one.name == words[1])
         parsed = parser_of(command).parse_args(words[2:])
         assert broker.bootstrap in str(vars(parsed))
+
+
+async def test_a_refusal_stands_at_its_field_or_has_a_page():
+    async with shown(allow_changes=True) as (page, _client, _broker):
+        answer = await sent(page, "topic-create", name="", partitions="3")
+        assert (answer.status_code, 'id="name-wrong"' in answer.text) == (400, True)
+        assert 'name="partitions" value="3"' in answer.text
+
+
+async def test_a_refusal_without_a_field_is_a_page(monkeypatch):
+    async def making(_visit):
+        async def plan():
+            raise Refused("not today", 409)
+
+        return changes.Form("A form", (), plan, "Do it")
+
+    monkeypatch.setattr(changes, "form_of", making)
+    async with shown(allow_changes=True) as (page, _client, _broker):
+        answer = await sent(page, "topic-create")
+        assert (answer.status_code, "not today" in answer.text) == (409, True)
+
+
+async def test_a_confirmation_is_the_name():
+    async with shown(allow_changes=True) as (page, client, broker):
+        await topic_with(client, "t", [(broker.clock.wall_ms(), b"x")])
+        plan = await sent(page, "topic-delete", name="t")
+        wrong = await confirmed(page, "topic-delete", plan, "x")
+        assert (wrong.status_code, "type t to confirm" in wrong.text) == (400, True)
+        assert (await confirmed(page, "topic-delete", plan, "t")).status_code == 303

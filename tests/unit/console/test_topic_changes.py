@@ -108,3 +108,24 @@ def test_a_default_has_the_unit_of_its_setting():
     assert (default("a", "1", 1), default("a", "1", 5)) == (None, "1")
     assert (_typed("retention.ms", "604800000"), _typed("cleanup.policy", "delete")) == ("7 days", "delete")
     assert _typed("retention.ms", "-1") == "-1"
+
+
+async def test_a_topic_is_created_as_the_form_says():
+    async with shown(allow_changes=True) as (page, client, _broker), Admin(client) as admin:
+        plan = await sent(
+            page, "topic-create", name="new", partitions="2", replicas="1", settings="retention.ms=1d\n\nsegment.ms=1h"
+        )
+        assert "sets retention.ms to 1 day" in plan.text
+        assert (await confirmed(page, "topic-create", plan)).status_code == 303
+        assert len((await client.metadata()).topics["new"].partitions) == 2
+        assert (await admin.describe_configs("topic", "new"))["segment.ms"].value == str(HOUR)
+        plain = await sent(page, "topic-create", name="plain")
+        assert "with the broker&#39;s default number of partitions" in plain.text
+
+
+@pytest.mark.parametrize(("key", "value"), [("cleanup.policy", "compact"), ("retention.ms", "-1")])
+async def test_settings_that_delete_nothing_by_age(key, value):
+    async with shown(allow_changes=True) as (page, client, broker):
+        await old_records(client, broker)
+        plan = await sent(page, "topic-setting", name="t", key=key, value=value)
+        assert "retention deletes no record" in plan.text
