@@ -52,6 +52,7 @@ class RecordsOfLog(Sequence):
                 if one.offset >= len(self._read):
                     assert one.offset == len(self._read), "records follow each other"
                     self._read.append(tuple(json.loads(one.value)))
+            assert len(self._read) > before, f"a record at {before}"
             assert len(self._read) > before, "all records below the high watermark are there"
         return self._read[which]
 
