@@ -326,7 +326,7 @@ def test_a_setting_is_changed_once_the_name_of_its_topic_is_typed(console, page)
     page.get_by_role("link", name="retention.ms", exact=True).click()
     page.get_by_label("Value").fill("1d")
     page.get_by_role("button", name="Show what this does").click()
-    expect(page.get_by_text("retention deletes")).to_contain_text("records")
+    expect(page.locator(".does .warn")).to_contain_text("retention deletes up to")
     assert faults_in(page) == []
     page.get_by_label("Type payments").fill("payment")
     page.get_by_role("button", name="Change the setting").click()
