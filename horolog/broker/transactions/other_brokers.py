@@ -17,6 +17,12 @@ from horolog.broker.cluster.placement import NO_NODE, Placement
 from horolog.broker.coordination.keyed_queue import gather
 from horolog.broker.transactions.states import STATES_BY_TITLE, Producer, Transaction, TransactionState
 from horolog.protocol.errors import ErrorCode
+from horolog.protocol.messages.list_offsets import (
+    OffsetForLeaderEpochRequest,
+    OffsetForLeaderEpochResponse,
+    OffsetForLeaderPartition,
+    OffsetForLeaderTopic,
+)
 from horolog.protocol.messages.transactions import (
     AddPartitionsToTxnRequest,
     AddPartitionsToTxnResponse,
@@ -34,7 +40,7 @@ from horolog.protocol.messages.transactions import (
 from horolog.protocol.topic_partition import TopicPartition, by_topic
 from horolog.protocol.wire import Message
 
-ADD_VERSION, MARKERS_VERSION, LIST_VERSION, DESCRIBE_VERSION = 5, 2, 0, 0
+ADD_VERSION, MARKERS_VERSION, LIST_VERSION, DESCRIBE_VERSION, EPOCHS_VERSION = 5, 2, 0, 0, 4
 
 SOON_MS = 5_000
 """The timeout of requests that a client waits for: it gets a retriable error then."""
@@ -51,6 +57,8 @@ Codes = dict[TopicPartition, ErrorCode]
 Left = frozenset[TopicPartition]
 Found = list[tuple[int, Transaction]]
 """Transactions, each with the node of its coordinator."""
+Shards = dict[int, int]
+"""Partitions of the transactions' log, with their leader epochs."""
 
 
 class Question:
@@ -166,20 +174,58 @@ class OtherBrokers:
     # -- transactions of other coordinators
 
     def transactions_of(self, producer_ids: Iterable[int], done: Callable[[Found | None], None]) -> None:
-        """Every transaction of these producers that others coordinate, with its node; None if one does not answer or is still loading."""
-        wanted = sorted(producer_ids)
+        """Every transaction of these producers that others coordinate, with its node; None while that is not known for each shard.
+
+        A broker that answers may not have learned yet which shards it coordinates. So it has to serve each shard that it leads on record,
+        before and after it lists its transactions.
+        """
+        wanted, shards = sorted(producer_ids), self._shards()
+        others = self._placement.members.others
+        if not shards.keys() <= {self.me, *others}:
+            done(None)
+            return
 
         def merge(found: list[Found | None]) -> None:
             known = [one for one in found if one is not None]
-            done([one for each in known for one in each] if len(known) == len(found) else None)
+            is_whole = len(known) == len(found) and self._shards() == shards
+            done([one for each in known for one in each] if is_whole else None)
 
-        gather([partial(self._ask_for_transactions, node, wanted) for node in self._placement.members.others], merge)
+        gather([partial(self._ask_for_transactions, node, wanted, shards.get(node, {})) for node in others], merge)
 
-    def _ask_for_transactions(self, node: int, producer_ids: list[int], done: Callable[[Found | None], None]) -> None:
+    def _shards(self) -> dict[int, Shards]:
+        """The shards of the transactions' log that each broker leads on record."""
+        found: dict[int, Shards] = {}
+        topic = self._cluster.topics.get(TRANSACTION_STATE)
+        if topic is not None:
+            for index in range(topic.partition_count):
+                node = self._placement.keeper(topic.id, index)
+                found.setdefault(node, {})[index] = self._placement.recorded_epoch(topic.id, index)
+        return found
+
+    def _ask_for_transactions(
+        self, node: int, producer_ids: list[int], shards: Shards, done: Callable[[Found | None], None]
+    ) -> None:
         async def ask() -> None:
-            done(await self._transactions_at(node, producer_ids))
+            is_serving = await self._serves(node, shards)
+            found = await self._transactions_at(node, producer_ids) if is_serving else None
+            done(found if found is not None and await self._serves(node, shards) else None)
 
         run(ask())
+
+    async def _serves(self, node: int, shards: Shards) -> bool:
+        """Whether a broker serves the shards, each with its leader epoch on record."""
+        if not shards:
+            return True
+        asked = [
+            OffsetForLeaderPartition(partition=index, current_leader_epoch=epoch, leader_epoch=epoch)
+            for index, epoch in shards.items()
+        ]
+        request = OffsetForLeaderEpochRequest(topics=[OffsetForLeaderTopic(topic=TRANSACTION_STATE, partitions=asked)])
+        answer = await self._asked(node, request, EPOCHS_VERSION)
+        if not isinstance(answer, OffsetForLeaderEpochResponse):
+            return False
+        served = {one.partition for topic in answer.topics for one in topic.partitions if not one.error_code}
+        return served == shards.keys()
 
     async def _transactions_at(self, node: int, producer_ids: list[int]) -> Found | None:
         listed = await self._asked(node, ListTransactionsRequest(producer_id_filters=producer_ids), LIST_VERSION)

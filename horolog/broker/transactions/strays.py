@@ -6,8 +6,8 @@ been left by one that did not. Until such a transaction is ended, it holds back 
 - If this broker coordinates the producer, the partition joins the producer's transaction again: its records and the others end the same
   way. Until that is written, the producer's requests are refused with a retriable error: they would miss those records, or take them into
   the wrong transaction.
-- Else all other coordinators are asked for the producer's transactions. While one does not answer, or some ids here are not read yet, no
-  transaction counts as unknown. A transaction on record is left to its coordinator; if only its producer is known, the partition joins.
+- Else all other coordinators are asked for the producer's transactions. While one does not answer, or does not serve all that it leads on
+  record, or some ids here are not read yet, no transaction counts as unknown. A transaction on record is left to its coordinator; if only its producer is known, the partition joins.
 - A transaction that its producer's coordinator does not take, or that no coordinator knows, is aborted. Two rounds have to agree
   on that, because a coordinator may change between two responses.
 """

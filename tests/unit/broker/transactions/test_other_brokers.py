@@ -12,6 +12,11 @@ from horolog.broker.cluster.placement import NO_NODE, NOBODY
 from horolog.broker.transactions.other_brokers import OtherBrokers, Question
 from horolog.broker.transactions.states import VERSION_2, Producer, Transaction, TransactionState
 from horolog.protocol.errors import ErrorCode
+from horolog.protocol.messages.list_offsets import (
+    EpochEndOffset,
+    OffsetForLeaderEpochResponse,
+    OffsetForLeaderTopicResult,
+)
 from horolog.protocol.messages.transactions import (
     AddPartitionsToTxnPartitionResult,
     AddPartitionsToTxnResponse,
@@ -67,7 +72,16 @@ class World:
             return NOBODY if node == NO_NODE else Lead(node, 4)
 
         self.peers, members = Peers(), Members(ME, (ME, OTHER, THIRD), frozenset({ME}))
-        self.others = OtherBrokers(self.cluster, SimpleNamespace(me=ME, members=members, lead=lead), self.peers)
+        self.kept = {0: ME, 1: OTHER, 2: THIRD, 3: OTHER}
+        self.epochs = {1: 6}
+        placement = SimpleNamespace(
+            me=ME,
+            members=members,
+            lead=lead,
+            keeper=lambda _, index: self.kept[index],
+            recorded_epoch=lambda _, index: self.epochs.get(index, 4),
+        )
+        self.others = OtherBrokers(self.cluster, placement, self.peers)
 
 
 @pytest.fixture
@@ -221,9 +235,26 @@ class TestTransactionsOfProducers:
         )
 
     def ask(self, world):
+        """After both have said that they serve their shards."""
+        told = self.begin(world)
+        self.serve(world)
+        self.serve(world)
+        return told
+
+    def begin(self, world):
         told = []
         world.others.transactions_of({9, 7}, told.append)
         return told
+
+    def serve(self, world, failing=None, code=ErrorCode.NOT_LEADER_OR_FOLLOWER, which=0):
+        """Answer a question as a broker that serves all shards in it but one."""
+        (topic,) = world.peers.asked[which][1].topics
+        results = [
+            EpochEndOffset(error_code=code if one.partition == failing else 0, partition=one.partition)
+            for one in topic.partitions
+        ]
+        topics = [OffsetForLeaderTopicResult(topic=topic.topic, partitions=results)]
+        world.peers.answer(OffsetForLeaderEpochResponse(topics=topics), which)
 
     def test_are_gathered_from_all_brokers(self, world):
         told = self.ask(world)
@@ -233,11 +264,13 @@ class TestTransactionsOfProducers:
         assert request.producer_id_filters == [7, 9]
         world.peers.answer(self.listed("x"))
         world.peers.answer(self.listed())
-        assert told == []
-        ((node, request, _),) = world.peers.asked
+        (node, request, _), (again, _, _) = world.peers.asked
         assert isinstance(request, DescribeTransactionsRequest)
-        assert (node, request.transactional_ids) == (OTHER, ["x"])
+        assert (node, request.transactional_ids, again) == (OTHER, ["x"], THIRD)
         world.peers.answer(DescribeTransactionsResponse(transaction_states=[self.described("x")]))
+        self.serve(world)
+        assert told == []
+        self.serve(world)
         ((found,),) = told
         assert found == (OTHER, Transaction("x", 7, 3, 1000, TransactionState.PREPARE_COMMIT, frozenset({T0, T1})))
 
@@ -246,13 +279,72 @@ class TestTransactionsOfProducers:
         told = self.ask(world)
         world.peers.answer(None if code is None else self.listed(code=code))
         world.peers.answer(self.listed())
+        self.serve(world)
         assert told == [None]
+
+    def test_a_broker_is_asked_about_the_shards_that_it_leads_on_record(self, world):
+        self.begin(world)
+        (node, request, _), _ = world.peers.asked
+        (topic,) = request.topics
+        assert (node, topic.topic) == (OTHER, TRANSACTION_STATE)
+        assert [(one.partition, one.current_leader_epoch) for one in topic.partitions] == [(1, 6), (3, 4)]
+
+    @pytest.mark.parametrize("code", [ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.UNKNOWN_LEADER_EPOCH])
+    def test_are_not_known_while_a_broker_does_not_serve_a_shard_of_its_own(self, world, code):
+        """It may not know yet that the shard is its own, and would list no transaction of it."""
+        told = self.begin(world)
+        self.serve(world, failing=3, code=code)
+        self.serve(world)
+        world.peers.answer(self.listed())
+        self.serve(world)
+        assert (told, world.peers.asked) == ([None], [])
+
+    def test_are_not_known_of_a_broker_that_does_not_answer_about_its_shards(self, world):
+        told = self.begin(world)
+        world.peers.answer(None)
+        self.serve(world)
+        world.peers.answer(self.listed())
+        self.serve(world)
+        assert told == [None]
+
+    def test_are_not_known_where_a_shard_was_lost_meanwhile(self, world):
+        told = self.ask(world)
+        world.peers.answer(self.listed())
+        world.peers.answer(self.listed())
+        self.serve(world, failing=1)
+        self.serve(world)
+        assert told == [None]
+
+    def test_are_not_known_where_a_shard_has_moved_on_record_meanwhile(self, world):
+        told = self.ask(world)
+        world.peers.answer(self.listed())
+        world.peers.answer(self.listed())
+        world.epochs[0] = 5
+        self.serve(world)
+        self.serve(world)
+        assert told == [None]
+
+    @pytest.mark.parametrize("node", [NO_NODE, 9])
+    def test_are_not_known_while_a_shard_has_no_broker(self, world, node):
+        world.kept[2] = node
+        assert self.begin(world) == [None]
+        assert world.peers.asked == []
+
+    def test_a_broker_without_a_shard_is_asked_for_its_transactions_alone(self, world):
+        world.kept[2] = OTHER
+        told = self.begin(world)
+        self.serve(world)
+        world.peers.answer(self.listed())
+        world.peers.answer(self.listed())
+        self.serve(world)
+        assert told == [[]]
 
     @pytest.mark.parametrize("code", [None, ErrorCode.NOT_COORDINATOR])
     def test_are_not_known_where_one_is_gone_before_it_is_described(self, world, code):
         told = self.ask(world)
         world.peers.answer(self.listed("x"))
         world.peers.answer(self.listed())
+        self.serve(world, which=1)
         states = [self.described("x", code or 0)]
         world.peers.answer(None if code is None else DescribeTransactionsResponse(transaction_states=states))
         assert told == [None]
