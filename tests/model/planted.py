@@ -44,18 +44,18 @@ async def never_void(store, wal, number):
     return False
 
 
-async def merge_anything(store, writer, mark, upto, runs, nonce):
-    return await wal_merging.merge(store, SimpleNamespace(wal=writer.wal, safe_end=upto), mark, upto, runs, nonce)
+async def merge_anything(store, writer, mark, wanted, nonce):
+    return await wal_merging.merge(store, SimpleNamespace(wal=writer.wal, safe_end=wanted.upto), mark, wanted, nonce)
 
 
-async def remove_before_the_mark(store, writer, mark, upto, runs, nonce):
-    for number in range(0 if mark is None else mark.upto, upto):
+async def remove_before_the_mark(store, writer, mark, wanted, nonce):
+    for number in range(0 if mark is None else mark.upto, wanted.upto):
         await store.delete(f"{writer.wal.folder}/{number:020}")
-    return await wal_merging.merge(store, writer, mark, upto, runs, nonce)
+    return await wal_merging.merge(store, writer, mark, wanted, nonce)
 
 
-async def remove_without_merging(store, writer, mark, upto, runs, nonce):
-    return await wal_merging.merge(store, writer, mark, upto, runs[1:], nonce)
+async def remove_without_merging(store, writer, mark, wanted, nonce):
+    return await wal_merging.merge(store, writer, mark, wanted._replace(runs=wanted.runs[1:]), nonce)
 
 
 OF_MACHINES = {

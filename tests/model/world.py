@@ -16,7 +16,7 @@ from horolog.broker.bucket.fence import Fence
 from horolog.broker.bucket.names import LOG, Wal, key, number_of
 from horolog.broker.bucket.store_access import StoreAccess
 from horolog.broker.bucket.wal_fencing import fence, newest_mark
-from horolog.broker.bucket.wal_merging import merge
+from horolog.broker.bucket.wal_merging import Merge, merge
 from horolog.broker.bucket.wal_numbers import identify
 from horolog.broker.bucket.wal_object import NewRun
 from horolog.broker.bucket.wal_writer import WalWriter
@@ -224,7 +224,8 @@ class Broker:
             upto = self.writer.next_number
         if first < upto:
             runs = [self.shipped[number] for number in range(first, upto)]
-            self.mark = await self.world.merge(self.access, self.writer, self.mark, upto, runs, self.world.nonce())
+            wanted = Merge(upto, runs, first, () if self.mark is None else self.mark.merged)
+            self.mark = await self.world.merge(self.access, self.writer, self.mark, wanted, self.world.nonce())
         self.is_merging = False
 
     # -- the journal

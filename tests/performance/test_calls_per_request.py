@@ -17,7 +17,7 @@ PRODUCT = str(Path(horolog.__file__).parent)
 BOUNDS = {
     "newest": 52,
     "newest-16": 36,
-    "newest-8": 195,
+    "newest-8": 196,
     "idempotent": 59,
     "all": 70,
     "fetch": 56,

@@ -220,7 +220,10 @@ SECRET = "hush-hush"
         ({"value.format": "string", "key.message": "M"}, "key.message needs key.format"),
         ({"value.format": "avro", "value.schema": '"int"', "value.message": "M"}, "value.message is for protobuf"),
         ({"value.format": "avro", "value.schema": '"int"', "value.subject": "s"}, "value.subject is for a schema of a"),
-        ({"value.format": "avro", "registry": "http://r", "value.version": "newest"}, "no number of a version"),
+        (
+            {"value.format": "avro", "registry": "http://r", "value.version": "newest"},
+            "neither a version number nor latest",
+        ),
         ({"value.format": "string", "mode": "strict"}, "mode: 'strict' is none of permissive, dropmalformed, failfast"),
         ({"value.format": "string", "mode": "failfast", "dead.letter.topic": "d"}, "one of them"),
         ({"value.format": "string", "dead.letter.topic": " "}, "is no name of a topic"),

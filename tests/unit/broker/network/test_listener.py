@@ -331,6 +331,8 @@ async def test_all_interfaces_have_one_port(monkeypatch: pytest.MonkeyPatch) -> 
         if port:
             return await create(connect, ["127.0.0.1", "127.0.0.2"], port, **how)
         sockets = [socket.create_server((host, 0)) for host in ("127.0.0.1", "127.0.0.2")]
+        while len({one.getsockname()[1] for one in sockets}) == 1:
+            sockets.append(sockets.pop(1) and socket.create_server(("127.0.0.2", 0)))
         server = await create(connect, sock=sockets[0], **how)
         server._sockets.append(sockets[1])  # type: ignore[attr-defined]
         return server
