@@ -12,10 +12,11 @@ from horolog.protocol.primitives import Buffer
 LARGE_FRAME_BYTES: Final = 32 * 1024
 """A frame of at least this size gets a buffer of its own."""
 
+LARGEST_FRAME_BYTES: Final = 1024 * 1024
+"""One above this size does not: while its buffer was made larger by a copy, both would take memory."""
+
 GROWTH: Final = 16
 FIRST_BYTES: Final = 16 * 1024
-EARLY_GROWTH_BYTES: Final = 1024 * 1024
-"""Once `FIRST_BYTES` have arrived, a buffer grows quickly up to this size."""
 SMALLEST_BUFFER_BYTES: Final = 4 * 1024
 STEP_BYTES: Final = 64 * 1024
 """Buffers above this size are multiples of it, so that they fit frames that differ a little."""
@@ -106,9 +107,8 @@ class LargeFrame:
 
     def _room_for(self, start: Buffer) -> bytearray:
         """A buffer with these bytes at its start, and room for as much more as they justify."""
-        arrived_bytes = self.arrived_bytes
-        early_bytes = min(GROWTH * arrived_bytes, EARLY_GROWTH_BYTES) if arrived_bytes >= FIRST_BYTES else 0
-        size_bytes = min(self._wanted_bytes, max(2 * arrived_bytes, early_bytes, SMALLEST_BUFFER_BYTES))
+        growth = GROWTH if self.arrived_bytes >= FIRST_BYTES else 2
+        size_bytes = min(self._wanted_bytes, max(growth * self.arrived_bytes, SMALLEST_BUFFER_BYTES))
         buffer = self._buffers.take(size_bytes)
         buffer[: self.arrived_bytes] = memoryview(start)[: self.arrived_bytes]
         return buffer

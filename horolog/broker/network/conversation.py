@@ -438,6 +438,9 @@ class Conversation:
         self._backlog = None
         self._output.clear()
         self.carrier = NOBODY
+        self.on_large_request = (
+            None  # which knows the carrier: a circle would keep all this until the garbage collector comes
+        )
         if self.unfinished_bytes or self._put_back_bytes:
             self._memory.unfinished.changed(self, 0)
         self._memory.answers.changed(self, 0)

@@ -1,10 +1,10 @@
 """Buffers of large frames: used again once nothing looks at them, never larger than what has arrived justifies."""
 
 from horolog.protocol.frame_buffers import (
-    EARLY_GROWTH_BYTES,
     FIRST_BYTES,
     GROWTH,
     KEPT_BYTES,
+    LARGEST_FRAME_BYTES,
     SMALLEST_BUFFER_BYTES,
     STEP_BYTES,
     FrameBuffers,
@@ -33,7 +33,7 @@ def test_a_frame_is_complete_when_all_its_bytes_have_arrived() -> None:
 
 
 def test_a_buffer_follows_what_has_arrived() -> None:
-    wanted = 10_000_000
+    wanted = LARGEST_FRAME_BYTES
     frame = LargeFrame(FrameBuffers(), b"abc", wanted)
     assert frame.held_bytes == SMALLEST_BUFFER_BYTES
     arrived, held = 3, []
@@ -42,9 +42,8 @@ def test_a_buffer_follows_what_has_arrived() -> None:
         arrived += count
         frame.advance(count)
         held.append(frame.held_bytes)
-        early = min(GROWTH * arrived, EARLY_GROWTH_BYTES) if arrived >= FIRST_BYTES else 0
-        assert frame.held_bytes <= max(2 * arrived, early) + STEP_BYTES
-    assert len(held) == 9, "it grows in few steps"
+        assert frame.held_bytes <= (GROWTH if arrived >= FIRST_BYTES else 2) * arrived + STEP_BYTES
+    assert len(held) == 5, "it grows in few steps"
 
 
 def test_growing_keeps_what_has_arrived() -> None:

@@ -5,6 +5,7 @@ import errno
 import logging
 import struct
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -408,11 +409,14 @@ def test_who_is_cut_off_gets_nothing_more() -> None:
 
 
 def test_a_connection_that_is_lost_leaves_no_cycle() -> None:
-    """What it held goes at once."""
+    """What it held goes at once, without the garbage collector."""
     connection, _, _ = connect()
-    assert connection.conversation.carrier is connection
+    conversation = connection.conversation
+    assert conversation.carrier is connection
+    conversation.on_large_request = partial(int, connection)
     connection.connection_lost(None)
-    assert connection.conversation.carrier is NOBODY
+    assert conversation.carrier is NOBODY
+    assert conversation.on_large_request is None
 
 
 async def test_who_is_muted_is_read_from_after_the_longest_of_several_times() -> None:

@@ -4,7 +4,7 @@ from crc32c import crc32c
 from hypothesis import given
 from hypothesis import strategies as st
 
-from horolog.broker.log.integrity.crc_combine import COMBINES, combine, shift
+from horolog.broker.log.integrity.crc_combine import _POWERS, COMBINES, _powers, combine, shift
 
 
 @given(st.binary(max_size=300), st.binary(max_size=3000))
@@ -19,6 +19,11 @@ def test_what_follows_may_be_long(first: bytes, size: int) -> None:
 
 def test_nothing_behind_changes_nothing() -> None:
     assert shift(0x12345678, 0) == 0x12345678
+
+
+def test_a_power_shifts_by_twice_as_many_bits_as_the_one_before() -> None:
+    assert _powers() == _POWERS
+    assert shift(1 << 31, 1) == _POWERS[3], "1, shifted by one byte, is x to the power of 8"
 
 
 def test_plain_python_sums_again() -> None:
