@@ -17,7 +17,7 @@ from horolog.broker.log.partition import (
     lookups,
     rewrite,
 )
-from horolog.broker.log.partition import partition as partition_module
+from horolog.broker.log.partition.partition import WRITE_AT_BYTES
 from horolog.broker.log.recovery import Circumstances, PartitionFolder, open_log
 from horolog.broker.log.segments import Allowance, LogReader
 from horolog.broker.log.storage import StorageFault
@@ -244,22 +244,22 @@ def test_a_roll_that_fails_leaves_the_log_as_it_was(model, operation):
     assert read_all(model.partition)[:count] == before
 
 
-def test_much_that_is_queued_is_written_before_the_flush(model, monkeypatch):
-    monkeypatch.setattr(partition_module, "WRITE_AT_BYTES", 250)
+def test_much_that_is_queued_is_written_before_the_flush():
+    model = Model(small_config(segment_bytes=1 << 20))
     append(model)
     assert model.partition.written_end == 0
-    append(model, size=100)
+    append(model, size=WRITE_AT_BYTES)
     assert model.partition.written_end == 2
     append(model)
     model.flush()
     assert model.partition.written_end == model.partition.high_watermark == 3
 
 
-def test_an_early_write_that_fails_fails_the_flush(model, monkeypatch):
-    monkeypatch.setattr(partition_module, "WRITE_AT_BYTES", 250)
+def test_an_early_write_that_fails_fails_the_flush():
+    model = Model(small_config(segment_bytes=1 << 20))
     append(model)
     model.storage.fail("write", ".log")
-    append(model, size=100)
+    append(model, size=WRITE_AT_BYTES)
     with pytest.raises(StorageFault):
         append(model)
     with pytest.raises(StorageFault):
