@@ -1,4 +1,4 @@
-"""Programs whose standard streams were closed before their start run and end as ever: daemons and cron jobs start them so."""
+"""A program runs and ends normally when its standard streams were closed before it started, as daemons and cron jobs do."""
 
 import os
 import signal

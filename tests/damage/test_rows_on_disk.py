@@ -135,7 +135,7 @@ def take(folders: Mapping[str, Path], tmp_path: Path) -> Take:
 
 @pytest.fixture
 def start(start_broker: BrokerStarter) -> Iterator[Callable[..., BrokerProcess]]:
-    """A broker over a folder; it has to end as ever."""
+    """A broker over a folder; it has to end normally."""
     started: list[BrokerProcess] = []
 
     def start(data: Path, **settings: str) -> BrokerProcess:

@@ -437,17 +437,16 @@ class Conversation:
         self.wants_to_read = self.wants_turn = False
         self._backlog = None
         self._output.clear()
+        # Both actions know this connection: a circle would keep all of it until the garbage collector comes.
+        on_lost, self.on_lost, self.on_large_request = self.on_lost, None, None
         self.carrier = NOBODY
-        self.on_large_request = (
-            None  # which knows the carrier: a circle would keep all this until the garbage collector comes
-        )
         if self.unfinished_bytes or self._put_back_bytes:
             self._memory.unfinished.changed(self, 0)
         self._memory.answers.changed(self, 0)
         self._requests.held_bytes -= self.unanswered.abandon()
         self._requests.resume()
-        if self.on_lost is not None:
-            self.on_lost()
+        if on_lost is not None:
+            on_lost()
 
     @property
     def idle(self) -> bool:

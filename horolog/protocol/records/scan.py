@@ -10,6 +10,7 @@ are not alike are walked, one varint after the other. A compiled walk is faster 
 from typing import Final, NamedTuple
 
 from horolog.protocol.errors import DecodeError
+from horolog.protocol.primitives import Buffer
 from horolog.protocol.records.scan_columns import expected_offsets, extremes, same_bytes, same_width, until_next_width
 from horolog.protocol.records.scan_kin import take_heads
 from horolog.protocol.records.scan_shape import Bytes, Shape, shape_at
@@ -49,9 +50,10 @@ class _State:
         self.has_null_key = False
 
 
-def scan_records(data: Bytes, start: int, count: int) -> Scan:
+def scan_records(data: Buffer, start: int, count: int) -> Scan:
     """Check that `data` holds exactly `count` records from `start` to its end; DecodeError if not."""
-    content: bytes = bytes(data) if IS_COMPILED else data  # type: ignore[assignment]  # plain code reads both alike
+    # A compiled walk reads `bytes` only. Plain code reads a bytearray alike, and its columns are no views.
+    content: bytes = data if not IS_COMPILED and type(data) is bytearray else bytes(data)  # type: ignore[assignment]
     try:
         if IS_COMPILED or count < _SMALLEST_RUN:
             end, lowest, highest, in_order, has_null_key = walk(content, start, 0, count)

@@ -102,7 +102,7 @@ def check_batch(
             scan = scan_records(content, 0, count)
         else:
             check_count(count, size_bytes - HEADER_BYTES)
-            scan = scan_records(bytes(batch), HEADER_BYTES, count)
+            scan = scan_records(batch, HEADER_BYTES, count)
     except DecodeError as error:
         raise refuse_bytes(error, ErrorCode.INVALID_RECORD) from error
     if config.log_append_time:

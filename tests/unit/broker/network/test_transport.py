@@ -413,10 +413,14 @@ def test_a_connection_that_is_lost_leaves_no_cycle() -> None:
     connection, _, _ = connect()
     conversation = connection.conversation
     assert conversation.carrier is connection
+    lost: list[object] = []
     conversation.on_large_request = partial(int, connection)
+    conversation.on_lost = partial(lost.append, connection)
     connection.connection_lost(None)
+    assert lost == [connection]
     assert conversation.carrier is NOBODY
     assert conversation.on_large_request is None
+    assert conversation.on_lost is None
 
 
 async def test_who_is_muted_is_read_from_after_the_longest_of_several_times() -> None:
