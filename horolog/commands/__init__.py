@@ -15,4 +15,5 @@ __all__ = [
     "running",
     "suggestions",
     "tables",
+    "usage",
 ]

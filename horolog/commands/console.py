@@ -43,6 +43,8 @@ class Console:
         """The running command's words, before every message on standard error."""
         self.as_json = False
         """`-o json`: the result is to be written only with `json` or `json_line`."""
+        self.usage: Callable[[], str] | None = None
+        """Makes the line below an error of usage: the form that the running command expects."""
         self.zone_name: str | None = None
         self._zone: tzinfo | None = None
 
@@ -92,6 +94,13 @@ class Console:
 
     def error(self, text: str) -> None:
         self._say(f"{self.style('red', 'error', self.err)}: {text}")
+
+    def usage_error(self, text: str) -> None:
+        """Two lines, as for arguments that the parser refuses: the fault, and the expected form."""
+        self.error(text)
+        if self.usage is not None:
+            self.err.write(self.usage() + "\n")
+            self.err.flush()
 
     def _say(self, text: str) -> None:
         self.out.flush()  # keeps the order if both streams are the same terminal

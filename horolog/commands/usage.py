@@ -18,7 +18,12 @@ _NO_VALUE = re.compile(r"expected (?:one|at least one|\d+) arguments?")
 
 def two_lines(parser: argparse.ArgumentParser, message: str) -> str:
     """What a parser prints for argparse's message."""
-    return f"{parser.prog}: error: {plain(parser, message)}\nusage: {form(parser)}   (more: {parser.prog} --help)\n"
+    return f"{parser.prog}: error: {plain(parser, message)}\n{second_line(parser)}\n"
+
+
+def second_line(parser: argparse.ArgumentParser) -> str:
+    """The line below every error of usage."""
+    return f"usage: {form(parser)}   (more: {parser.prog} --help)"
 
 
 def plain(parser: argparse.ArgumentParser, message: str) -> str:

@@ -74,5 +74,6 @@ def test_a_port_that_is_taken_is_named(tmp_path):
         out, errors = process.communicate(timeout=SECONDS)
     assert (process.returncode, out) == (1, "")
     assert f"127.0.0.1:{port}" in errors
+    assert "--port N chooses another port" in errors
     assert errors.count("\n") == 1
     assert list(tmp_path.iterdir()) == []

@@ -32,11 +32,20 @@ async def at_one_port(listen: Callable[[int], Awaitable[asyncio.Server]], port: 
     return server
 
 
-def cannot_listen(error: OSError, host: str, port: int, names: str) -> OSError:
+class CannotListen(OSError):
+    """Nothing can listen there: `fault` is the address and the reason, `names` is what names another address."""
+
+    def __init__(self, fault: str, names: str) -> None:
+        super().__init__(f"{fault}; {names} names another address")
+        self.fault = fault
+        self.names = names
+
+
+def cannot_listen(error: OSError, host: str, port: int, names: str) -> CannotListen:
     """The error with its address, the reason, and what `names` another one."""
     reason = os.strerror(error.errno).lower() if error.errno and error.errno > 0 else str(error)
     shown = f"[{host}]" if ":" in host else host or "*"
-    found = OSError(f"cannot listen on {shown}:{port}: {reason}; {names} names another address")
+    found = CannotListen(f"cannot listen on {shown}:{port}: {reason}", names)
     found.errno = error.errno
     return found
 

@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 from horolog.client.cli.commands import BY_NAME, COMMANDS, Command
 from horolog.commands.arguments import Parser
 from horolog.commands.console import Console
-from horolog.commands.errors import CommandError
+from horolog.commands.errors import CommandError, UsageError
 from horolog.commands.exit_codes import ExitCode
 
 DESCRIPTION = "The log that knows the hour: a Kafka-protocol broker with time as the way to find data."
@@ -41,7 +41,9 @@ def _run(words: list[str], console: Console) -> ExitCode:
     if command is None:
         _no_command(words)
     console.command = f"horolog {command.name}"
-    arguments = parser_of(command).parse_args(words[1:])
+    parser = parser_of(command)
+    arguments = parser.parse_args(words[1:])
+    console.usage = partial(_expected, parser, arguments)
     console.command = _spoken(command, arguments)
     console.as_json = getattr(arguments, "output", "") == "json"
     console.zone_name = getattr(arguments, "tz", None)
@@ -79,6 +81,13 @@ def _spoken(command: Command, arguments: argparse.Namespace) -> str:
     """`horolog groups lag`: the words before a message on standard error."""
     action = getattr(arguments, "action", None)
     return f"horolog {command.name} {action}" if isinstance(action, str) else f"horolog {command.name}"
+
+
+def _expected(parser: argparse.ArgumentParser, arguments: argparse.Namespace) -> str:
+    """The form of the command and its action."""
+    from horolog.commands import usage
+
+    return usage.second_line(usage.chosen(parser, arguments))
 
 
 def _no_command(words: list[str]) -> NoReturn:
@@ -126,12 +135,18 @@ def build_parser() -> argparse.ArgumentParser:
 
 
 def guarded(run: Callable[[], ExitCode], console: Console) -> ExitCode:
-    """Run a command; every error that is not a bug of ours becomes one sentence and an exit code."""
+    """Run a command; every error that is not a bug of ours becomes one sentence and an exit code.
+
+    Below an error of usage stands the form that the command expects.
+    """
     try:
         try:
             return run()
         finally:
             console.out.flush()  # while a broken pipe can still be distinguished from a bug
+    except UsageError as error:
+        console.usage_error(str(error))
+        return error.code
     except CommandError as error:
         console.error(str(error))
         return error.code

@@ -50,6 +50,7 @@ def port(text: str) -> int:
 
 def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
     interrupts.end_at_once()  # until the session handles signals itself
+    from horolog.broker.base.one_port import LISTEN, CannotListen
     from horolog.broker.config.setting_types import SettingsError
     from horolog.broker.log.storage import DataFolderError, StorageFault
     from horolog.client.cli.starting import pages, session
@@ -58,6 +59,9 @@ def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
 
     if arguments.no_console and arguments.console_port is not None:
         raise UsageError("--console-port and --no-console are both given", "leave one of them out")
+    if arguments.console_port and not pages.free(arguments.console_port):
+        fault = f"cannot listen on {pages.HOST}:{arguments.console_port}: address already in use"
+        raise CommandError(fault, "--console-port N chooses another port, --console-port 0 any free one")
     ports = [
         pages.free(default) if given is None else given
         for given, default in ((arguments.port, BROKER_PORT), (arguments.console_port, CONSOLE_PORT))
@@ -73,6 +77,10 @@ def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
         session.run(options, console)
     except SettingsError as error:
         raise UsageError(str(error)) from error
+    except CannotListen as error:
+        if error.names != LISTEN:
+            raise
+        raise CommandError(error.fault, "--port N chooses another port, --port 0 any free one") from error
     except (DataFolderError, StorageFault) as error:
         raise CommandError(str(error)) from error
     except KafkaError as error:

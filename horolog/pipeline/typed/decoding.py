@@ -104,7 +104,7 @@ class EventTime:
             try:
                 micros = None if value is None else read(value)
                 if micros is not None and abs(micros) > _LARGEST:
-                    raise fitting.no_fit(value, "time")
+                    raise fitting.no_fit(value, "a time")
             except DecodingError as error:
                 micros, problems[row] = None, f"{TIME_FIELD}: {error}"
             found.append(micros)

@@ -97,7 +97,7 @@ def _fitter(kind: pa.DataType) -> Fit:
 
 
 def no_fit(value: Any, wanted: str) -> DecodingError:
-    return DecodingError(f"{plain_text(value)[:_SHOWN]!r} is no {wanted}")
+    return DecodingError(f"{plain_text(value)[:_SHOWN]!r} is not {wanted}")
 
 
 def _struct(fields: Iterable[tuple[str, Fit]]) -> Fit:
@@ -105,7 +105,7 @@ def _struct(fields: Iterable[tuple[str, Fit]]) -> Fit:
 
     def fit(value: Any) -> Any:
         if not isinstance(value, dict):
-            raise no_fit(value, "object with fields")
+            raise no_fit(value, "an object with fields")
         found = {}
         for name, each in known:
             try:
@@ -127,7 +127,7 @@ def in_field(name: str, error: DecodingError) -> str:
 def _map(item: Fit) -> Fit:
     def fit(value: Any) -> Any:
         if not isinstance(value, dict):
-            raise no_fit(value, "map")
+            raise no_fit(value, "a map")
         return [(_text(key), item(each)) for key, each in value.items()]
 
     return fit
@@ -136,7 +136,7 @@ def _map(item: Fit) -> Fit:
 def _list(item: Fit) -> Fit:
     def fit(value: Any) -> Any:
         if not isinstance(value, list):
-            raise no_fit(value, "array")
+            raise no_fit(value, "an array")
         return [item(each) for each in value]
 
     return fit
@@ -152,7 +152,7 @@ def _text(value: Any) -> Any:
 def _boolean(value: Any) -> Any:
     if isinstance(value, bool):
         return value
-    raise no_fit(value, "boolean")
+    raise no_fit(value, "a boolean")
 
 
 def _whole(kind: pa.DataType) -> Fit:
@@ -160,7 +160,7 @@ def _whole(kind: pa.DataType) -> Fit:
 
     def fit(value: Any) -> Any:
         if type(value) is not int:
-            raise no_fit(value, "whole number")
+            raise no_fit(value, "a whole number")
         if not -highest <= value < highest:
             raise DecodingError(f"{str(value)[:_SHOWN]} is too large for {kind.bit_width} bits")
         return value
@@ -180,7 +180,7 @@ def _float(value: Any) -> Any:
             return found
     if isinstance(value, str) and value in _NOT_FINITE:
         return _NOT_FINITE[value]
-    raise no_fit(value, "number")
+    raise no_fit(value, "a number")
 
 
 def _decimal(precision: int, scale: int) -> Fit:
@@ -189,7 +189,7 @@ def _decimal(precision: int, scale: int) -> Fit:
 
     def fit(value: Any) -> Any:
         if isinstance(value, bool) or not isinstance(value, (int, float, Decimal, str)):
-            raise no_fit(value, "decimal number")
+            raise no_fit(value, "a decimal number")
         try:
             found = Decimal(str(value)) if isinstance(value, (float, str)) else Decimal(value)
             if found.is_finite() and abs(found) < limit:
@@ -198,7 +198,7 @@ def _decimal(precision: int, scale: int) -> Fit:
                     return found
         except (InvalidOperation, ValueError):
             pass
-        raise no_fit(value, f"decimal of {precision} digits, {scale} of them behind the point")
+        raise no_fit(value, f"a decimal of {precision} digits, {scale} of them behind the point")
 
     return fit
 
@@ -220,7 +220,7 @@ def _date(value: Any) -> Any:
             return date.fromisoformat(value)
         except ValueError:
             pass
-    raise no_fit(value, "date (2026-11-17)")
+    raise no_fit(value, "a date (2026-11-17)")
 
 
 def instant(value: Any) -> Any:
@@ -233,7 +233,7 @@ def instant(value: Any) -> Any:
     elif isinstance(value, int) and not isinstance(value, bool):
         micros = of_number(value)
     if micros is None or abs(micros) > _LARGEST_MICROS:
-        raise no_fit(value, "time (2026-11-17T10:00:00Z, or a number of seconds or smaller)")
+        raise no_fit(value, "a time (2026-11-17T10:00:00Z, or a number of seconds or smaller)")
     return micros
 
 
@@ -260,5 +260,5 @@ def _parsed(text: str, *, zoned: bool) -> int | None:
 def _local(value: Any) -> Any:
     micros = _parsed(value, zoned=False) if isinstance(value, str) else None
     if micros is None:
-        raise no_fit(value, "time without a zone (2026-11-17T10:00:00)")
+        raise no_fit(value, "a time without a zone (2026-11-17T10:00:00)")
     return micros

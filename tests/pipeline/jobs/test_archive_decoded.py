@@ -78,7 +78,7 @@ def test_columns_come_beside_the_bytes_and_grow_in_the_same_table(spark, run, pr
         (2, "k2", "1.25"),
     ]
     broken = before.where("_corrupt is not null").selectExpr("string(value)", "value_decoded", "_corrupt").collect()
-    assert {tuple(row) for row in broken} == {(BROKEN, None, "value: field id: 'seven' is no whole number")}
+    assert {tuple(row) for row in broken} == {(BROKEN, None, "value: field id: 'seven' is not a whole number")}
     produce(topic, list(documents(40, 40, place={"x": 1 << 40, "name": "there"}, more={"m": 1})), partitions=2)
     second = run(*json_words(topic, folder, LATER, "--format", kind, "--compact"))
     assert (second.code, second.json["records"]) == (0, 40), second.err
@@ -151,7 +151,7 @@ def test_broken_records_go_to_a_topic_or_end_the_job(run, produce, tmp_path, spa
     produce(topic, list(documents(40)), partitions=2)
     produce(dead, [])
     strict = run(*json_words(topic, tmp_path / "strict", FIRST, "--mode", "failFast"))
-    assert (strict.code, "'seven' is no whole number (mode failfast" in strict.err) == (1, True), strict.err
+    assert (strict.code, "'seven' is not a whole number (mode failfast" in strict.err) == (1, True), strict.err
     assert not list((tmp_path / "strict").glob("date=*"))
     sent = run(*json_words(topic, tmp_path / "table", FIRST, "--dead-letter-topic", dead))
     assert (sent.code, sent.json["records"], sent.json["broken"]) == (0, 36, 0), sent.err

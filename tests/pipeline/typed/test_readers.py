@@ -56,7 +56,7 @@ def test_json_that_cannot_be_read_has_its_reason_and_its_neighbours_are_there():
     documents[150] = b"{"
     column = JsonReader(QUICK).read(pa.array(documents))
     assert column.problems.keys() == {77, 150}
-    assert column.problems[77] == "field id: 'x' is no whole number"
+    assert column.problems[77] == "field id: 'x' is not a whole number"
     assert [row["id"] for row in column.values.to_pylist() if row] == [n for n in range(200) if n not in {77, 150}]
 
 
@@ -131,7 +131,7 @@ def test_numbers_are_times_by_their_size(ticks):
 
 def test_times_that_are_none():
     for value in (True, 1.5, 2**100, "soon", [], Instant(2**80)):
-        with pytest.raises(ValueError, match="is no time"):
+        with pytest.raises(ValueError, match="is not a time"):
             one(ddl.TIMESTAMP, value)
 
 

@@ -94,6 +94,14 @@ def test_errors_name_the_command():
     assert one.err.getvalue() == "horolog: error: no such thing\n"
 
 
+def test_an_error_of_usage_shows_the_expected_form_if_there_is_one():
+    ours = console()
+    ours.usage_error("no time")
+    ours.usage = lambda: "usage: horolog at TOPIC TIME"
+    ours.usage_error("no time")
+    assert ours.err.getvalue() == "horolog: error: no time\n" * 2 + "usage: horolog at TOPIC TIME\n"
+
+
 def test_raw_bytes_come_in_the_order_of_the_lines_around_them():
     binary = io.BytesIO()
     one = console(io.TextIOWrapper(binary, write_through=False))

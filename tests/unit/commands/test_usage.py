@@ -82,6 +82,10 @@ def test_two_lines(capsys, words, fault, form):
     assert capsys.readouterr().err.splitlines() == [fault, f"usage: {form}   (more: {command} --help)"]
 
 
+def test_the_second_line_names_the_help():
+    assert usage.second_line(Parser(prog="horolog trial")) == "usage: horolog trial   (more: horolog trial --help)"
+
+
 def test_what_argparse_says_otherwise_stays():
     assert usage.plain(trial(), "not allowed with argument -a") == "not allowed with argument -a"
 

@@ -17,6 +17,7 @@ from horolog.commands.arguments import Parser
 from horolog.commands.console import Console
 from horolog.commands.errors import UsageError
 from horolog.commands.exit_codes import ExitCode
+from horolog.commands.usage import second_line
 
 REFUSALS = frozenset({ExitCode.USAGE, ExitCode.NOT_FOUND, ExitCode.UNREACHABLE})
 
@@ -43,6 +44,7 @@ def _run(words: list[str], console: Console) -> ExitCode:
     add_version(parser)
     script.configure(parser)
     arguments = parser.parse_args(words[1:])
+    console.usage = partial(second_line, parser)
     check_connection(arguments, console)
     return run_until_done(script.run(arguments, console))
 

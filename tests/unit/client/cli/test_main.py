@@ -157,7 +157,11 @@ def raising(error):
     ("error", "code", "said"),
     [
         (CommandError("it broke", "try this"), 1, "horolog trial: error: it broke; try this\n"),
-        (UsageError("neither nor"), 2, "horolog trial: error: neither nor\n"),
+        (
+            UsageError("neither nor"),
+            2,
+            "horolog trial: error: neither nor\nusage: horolog trial [OPTIONS]   (more: horolog trial --help)\n",
+        ),
         (CommandError("the lag is 7 m", code=ExitCode.ALERT), 3, "horolog trial: error: the lag is 7 m\n"),
         (NotFoundError("no topic x"), 4, "horolog trial: error: no topic x\n"),
         (
@@ -172,6 +176,13 @@ def raising(error):
 )
 def test_every_end_is_an_exit_code_and_one_sentence(monkeypatch, error, code, said):
     assert run_module(monkeypatch, raising(error)) == (code, "", said)
+
+
+def test_an_error_of_usage_shows_the_form_of_its_action():
+    words = ("topics", "alter", "orders", "-b", "127.0.0.1:1")
+    said = "horolog topics alter: error: nothing to alter; give --partitions, --config or --delete-config\n"
+    form = "usage: horolog topics alter TOPIC [OPTIONS]   (more: horolog topics alter --help)\n"
+    assert run_here(*words) == (2, "", said + form)
 
 
 def test_a_command_whose_packages_are_missing_says_how_to_get_them(monkeypatch):

@@ -1,7 +1,10 @@
 """`horolog up` takes free ports, and turns what can go wrong into one sentence."""
 
+import errno
+
 import pytest
 
+from horolog.broker.base import one_port
 from horolog.broker.config.setting_types import SettingsError
 from horolog.broker.log.storage import DataFolderError
 from horolog.client.cli.starting import pages, session
@@ -55,17 +58,37 @@ def test_wrong_usage(horolog, runs, words, said):
 
 
 @pytest.mark.parametrize(
+    ("names", "advice"),
+    [
+        (one_port.LISTEN, "--port N chooses another port, --port 0 any free one"),
+        (one_port.HTTP_LISTEN, "the setting horolog.http.listen names another address"),
+    ],
+)
+def test_a_port_that_is_taken_names_the_option_of_this_command(horolog, runs, names, advice):
+    runs[1].append(one_port.cannot_listen(OSError(errno.EADDRINUSE, ""), "127.0.0.1", 9092, names))
+    ended = horolog("up")
+    said = "horolog up: error: cannot listen on 127.0.0.1:9092: address already in use; "
+    assert (ended.code, ended.err) == (1, f"{said}{advice}\n")
+
+
+def test_the_port_of_the_console_is_looked_at_before_anything_starts(horolog, runs):
+    ended = horolog("up", "--console-port", "8080")
+    assert (ended.code, runs[0]) == (1, [])
+    assert "127.0.0.1:8080: address already in use; --console-port N chooses another port" in ended.err
+
+
+@pytest.mark.parametrize(
     ("error", "code", "said"),
     [
         (SettingsError("num.partitions", "x", "a number is expected"), 2, "num.partitions"),
         (DataFolderError("d is in use"), 1, "d is in use"),
-        (OSError(98, "cannot listen on 127.0.0.1:9092"), 1, "cannot listen"),
+        (OSError(13, "Permission denied"), 1, "Permission denied"),
         (error_of(ErrorCode.KAFKA_STORAGE_ERROR), 1, "the sample data was not written"),
     ],
 )
 def test_errors_are_one_sentence(horolog, runs, error, code, said):
     runs[1].append(error)
     ended = horolog("up")
-    assert (ended.code, ended.err.count("\n")) == (code, 1)
+    assert (ended.code, ended.err.count("\n")) == (code, 2 if code == 2 else 1)
     assert said in ended.err
     assert isinstance(error, KafkaError | SettingsError | OSError | DataFolderError)
