@@ -57,6 +57,7 @@ __all__ = [
     "store_journal",
     "store_upkeep",
     "tcp_peers",
+    "unread_pages",
     "unshipped_runs",
     "wal_fencing",
     "wal_index",

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import partial
+from typing import NamedTuple
 
 from horolog.broker.bucket import wal_object
 from horolog.broker.bucket.mark import WalMark
@@ -24,15 +25,26 @@ FENCE_BYTES = 1_024
 """Larger objects of a WAL are no fences."""
 
 
-def left_over(objects: Iterable[Stored], named: Collection[str], epoch: int, before_ms: int) -> list[str]:
+class Named(NamedTuple):
+    """What stays in the folder of a partition."""
+
+    keys: Collection[str] = ()
+    unread: Sequence[range] = ()
+    """The offsets of pages that cannot be read: any object of a segment that begins there may be named by them."""
+
+    def keeps(self, key: str, name: SegmentName) -> bool:
+        return key in self.keys or any(name.base_offset in offsets for offsets in self.unread)
+
+
+def left_over(objects: Iterable[Stored], named: Named, epoch: int, before_ms: int) -> list[str]:
     """The keys of a partition's objects that nothing names, and that no later leader than the one of this epoch may be about to name."""
     return [
         one.key
         for one in objects
-        if one.key not in named
-        and one.last_modified_ms < before_ms
+        if one.last_modified_ms < before_ms
         and (name := SegmentName.of_key(one.key)) is not None
         and name.epoch <= epoch
+        and not named.keeps(one.key, name)
     ]
 
 

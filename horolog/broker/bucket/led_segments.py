@@ -10,7 +10,7 @@ from typing import NamedTuple
 from horolog.base.clock import Clock
 from horolog.broker.base.answers import run
 from horolog.broker.bucket.bucket_segment import BucketSegment
-from horolog.broker.bucket.bucket_sweep import left_over, remove_all
+from horolog.broker.bucket.bucket_sweep import Named, left_over, remove_all
 from horolog.broker.bucket.covered import Covered
 from horolog.broker.bucket.local_segments import LocalSegments
 from horolog.broker.bucket.manifest_keeper import ManifestEvents, ManifestKeeper, Moved
@@ -105,7 +105,7 @@ class LedSegments:
         listed = await self._store.list(segments(partition.topic_id, partition.index))
         before_ms = self._clock.wall_ms() - self._delay_ms()
         named = self.manifests.named(partition)
-        going = left_over(listed, named or (), partition.leader_epoch, before_ms)
+        going = left_over(listed, named or Named(), partition.leader_epoch, before_ms)
         again_s = SWEEPS_EVERY_S
         if going and (named is None or self.uploader.is_uploading(partition)):
             again_s = TRIES_AGAIN_S

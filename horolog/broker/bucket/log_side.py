@@ -20,11 +20,12 @@ from horolog.broker.bucket.covered import Covered
 from horolog.broker.bucket.led_segments import LedSegments, SegmentCare
 from horolog.broker.bucket.lineage_reader import Indexes, feed, read_indexes, runs_of
 from horolog.broker.bucket.local_copy import LocalCopy
-from horolog.broker.bucket.manifest_reader import StoredManifests, remove_manifests
+from horolog.broker.bucket.manifest_reader import StoredManifests, readable, remove_manifests
 from horolog.broker.bucket.names import Wal, segments
 from horolog.broker.bucket.parallel import in_parallel
 from horolog.broker.bucket.remote_front import RemoteFront
 from horolog.broker.bucket.remote_segment import MetaReader
+from horolog.broker.bucket.sealed_lines import FormatError
 from horolog.broker.bucket.seams import ClusterSide, Opened, Opening, SegmentsInBucket
 from horolog.broker.bucket.shipped_partition import ShippedPartition
 from horolog.broker.bucket.shipped_safety import ShippedSafety
@@ -47,6 +48,7 @@ log = logging.getLogger(__name__)
 
 OPENINGS_AT_ONCE = 8
 RETRY_S = 1.0
+MANIFEST_RETRY_S = 30.0
 LOOKS_EVERY_S = 1.0
 SEGMENTS_EVERY_LOOKS = 5
 """Looking at all partitions takes a while."""
@@ -237,29 +239,34 @@ class BucketLog:
         return self._pending.get(pending.opening.place) is pending
 
     async def _open_all(self, several: Sequence[_Pending]) -> None:
-        newest = [partial(self._segments.newest, one.opening) for one in several]
+        newest = [partial(readable, self._segments, one.opening) for one in several]
         covered = await in_parallel(newest, OPENINGS_AT_ONCE)
         indexes = await read_indexes(self._store, [one.opening for one in several])
         tasks = [partial(self._open, one, each, indexes) for one, each in zip(several, covered, strict=True)]
         await in_parallel(tasks, OPENINGS_AT_ONCE)
 
-    async def _open(self, pending: _Pending, covered: Covered, indexes: Indexes) -> None:
+    async def _open(self, pending: _Pending, covered: Covered | None, indexes: Indexes) -> None:
         lost: set[str] = set()
         while self._is_wanted(pending):
+            if covered is None:
+                await Answer(partial(self._pause, MANIFEST_RETRY_S))
+                covered = await readable(self._segments, pending.opening)
+                indexes = await read_indexes(self._store, [pending.opening])
+                continue
             try:
                 await self._copy(pending, covered, indexes, lost)
             except Gone as gone:
                 lost.add(gone.missing)
                 indexes = await read_indexes(self._store, [pending.opening])
-            except _Outdated:
-                covered = await self._segments.newest(pending.opening)
+            except (_Outdated, FormatError):
+                covered = await readable(self._segments, pending.opening)
                 indexes = await read_indexes(self._store, [pending.opening])
             except StorageFault as fault:
                 log.error("%s-%s cannot be opened yet: %s", pending.opening.topic, pending.opening.partition, fault)
-                await Answer(self._pause)
+                await Answer(partial(self._pause, RETRY_S))
 
-    def _pause(self, done: Callable[[None], None]) -> None:
-        self._loop.call_later(RETRY_S, done, None)
+    def _pause(self, seconds: float, done: Callable[[None], None]) -> None:
+        self._loop.call_later(seconds, done, None)
 
     async def _copy(self, pending: _Pending, covered: Covered, indexes: Indexes, lost: set[str]) -> None:
         """Make the local log and open it, unless that is given up meanwhile. Raises Gone, _Outdated or StorageFault."""

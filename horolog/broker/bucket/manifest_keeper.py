@@ -14,11 +14,13 @@ from typing import NamedTuple
 from horolog.broker.base.answers import run
 from horolog.broker.bucket import manifest, manifest_pages
 from horolog.broker.bucket.bucket_segment import BucketSegment
+from horolog.broker.bucket.bucket_sweep import Named
 from horolog.broker.bucket.covered import Covered
 from horolog.broker.bucket.manifest import Manifest, ManifestChange, Page
 from horolog.broker.bucket.sealed_lines import FormatError
 from horolog.broker.bucket.shipped_partition import ShippedPartition
 from horolog.broker.bucket.store_access import StoreAccess
+from horolog.broker.bucket.unread_pages import unread_offsets
 from horolog.broker.log.partition import log_start
 from horolog.broker.log.storage import StorageFault
 
@@ -107,12 +109,13 @@ class ManifestKeeper:
         known = None if kept is None else kept.known
         return 0 if known is None else max(known.end_offset, known.start_offset)
 
-    def named(self, partition: ShippedPartition) -> set[str] | None:
-        """The keys that must stay; None as long as the newest manifest is not one of this epoch, or a later one is being made."""
+    def named(self, partition: ShippedPartition) -> Named | None:
+        """What must stay; None as long as the newest manifest is not one of this epoch, or a later one is being made."""
         kept = self._kept.get(partition)
         if kept is None or kept.first_number is None or kept.is_making:
             return None
-        return {*manifest.named_by(kept.known), *_keys(kept.paged), *_keys(kept.added)}
+        keys = {*manifest.named_by(kept.known), *_keys(kept.paged), *_keys(kept.added)}
+        return Named(keys, unread_offsets(kept.paged))
 
     # -- the next manifest
 
@@ -196,7 +199,7 @@ class ManifestKeeper:
         turned = wanted.segments[: len(wanted.segments) - len(new.segments)]
         kept.paged = (*(one for one in kept.paged if one in kept_segments), *turned)
         if gone:
-            self._events.gone(gone)
+            self._events.gone(dict.fromkeys(gone))
 
     def _take_up(self, partition: ShippedPartition, kept: _Kept, data: bytes) -> bool:
         """A number is taken: whether this broker goes on."""

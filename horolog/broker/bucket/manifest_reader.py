@@ -6,7 +6,7 @@ import logging
 from functools import partial
 from typing import TYPE_CHECKING
 
-from horolog.broker.bucket import manifest_pages, segment_meta
+from horolog.broker.bucket import manifest_pages, segment_meta, unread_pages
 from horolog.broker.bucket.bucket_segment import BucketSegment
 from horolog.broker.bucket.covered import NOTHING, Covered
 from horolog.broker.bucket.manifest import Manifest, decode
@@ -19,7 +19,7 @@ from horolog.broker.on_record.cluster_file import Place
 
 if TYPE_CHECKING:
     from horolog.broker.bucket.remote_segment import Parts
-    from horolog.broker.bucket.seams import Opening
+    from horolog.broker.bucket.seams import Opening, SegmentsInBucket
 
 log = logging.getLogger(__name__)
 
@@ -47,7 +47,7 @@ class StoredManifests:
         return NOTHING
 
     async def _covered(self, found: Manifest) -> Covered:
-        segments = [*await paged(self._store, found), *found.segments]
+        segments = unread_pages.aged([*await paged(self._store, found), *found.segments])
         kept = tuple(one for one in segments if one.next_offset > found.start_offset)
         meta = await self._meta_of(kept[-1]) if kept else None
         if meta is None:
@@ -68,8 +68,18 @@ class StoredManifests:
         return segment_meta.decode(data)
 
 
+async def readable(segments: SegmentsInBucket, opening: Opening) -> Covered | None:
+    """None if the newest manifest cannot be read, which is logged: without it the start of the log is not known."""
+    try:
+        return await segments.newest(opening)
+    except FormatError as error:
+        name = f"{opening.topic}-{opening.partition}"
+        log.error("%s is not opened, since its newest manifest cannot be read: %s", name, error)
+        return None
+
+
 async def paged(store: StoreAccess, found: Manifest) -> list[BucketSegment]:
-    """The segments in the pages of a manifest. Those of a page that is lost or damaged are left out, which is logged."""
+    """The segments in the pages of a manifest. Of a page that is lost or damaged, which is logged, there is one that stands in for them."""
     keys = [one.name.page_key(found.folder) for one in found.pages]
     pages = await in_parallel([partial(store.read, key) for key in keys], PAGES_AT_ONCE)
     segments: list[BucketSegment] = []
@@ -79,7 +89,14 @@ async def paged(store: StoreAccess, found: Manifest) -> list[BucketSegment]:
                 raise FormatError("the store does not have it")
             segments += manifest_pages.check(page, data)
         except FormatError as error:
-            log.error("%s: segments up to offset %s are lost: %s", found.key, page.next_offset, error)
+            key, offsets = page.name.page_key(found.folder), (page.name.base_offset, page.next_offset)
+            log.error(
+                "%s cannot be read: offsets %s up to %s are not served (restore it, then restart this broker): %s",
+                key,
+                *offsets,
+                error,
+            )
+            segments.append(unread_pages.stand_in(page, found.folder))
     return segments
 
 

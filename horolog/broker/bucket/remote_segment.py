@@ -15,12 +15,14 @@ from horolog.broker.bucket.block_ledger import WHOLE, Block
 from horolog.broker.bucket.bucket_segment import BucketSegment
 from horolog.broker.bucket.remote_log import RemoteLog
 from horolog.broker.bucket.sealed_lines import FormatError
+from horolog.broker.bucket.unread_pages import is_unread
 from horolog.broker.config.topic_settings import TopicConfig
 from horolog.broker.log.indexes import offset_index, transaction_index
 from horolog.broker.log.integrity import BLOCK_BYTES, BlockSums, IndexSum, Seal, blocks_in
 from horolog.broker.log.partition import DecidedHere
 from horolog.broker.log.producers import snapshot_file
 from horolog.broker.log.segments import Segment, SegmentFolder
+from horolog.broker.log.storage import StorageFault
 
 NOT_KNOWN = IndexSum(1 << 62, 0)
 """No index file fits this."""
@@ -94,8 +96,10 @@ class RemoteSegment:
         return segment
 
     def parts(self) -> Parts:
-        """Everything but the log. Raises NotHere."""
+        """Everything but the log. Raises NotHere; StorageFault if the page that names the segment cannot be read."""
         key = self.described.meta_key
+        if is_unread(self.described):
+            raise StorageFault(f"{key}, which names the segments that have these offsets, cannot be read", path=key)
         parts = self._metas.read(key)
         if parts is not None and self.log.sums is None:  # another opening of the segment has asked for it
             self._believe(parts)

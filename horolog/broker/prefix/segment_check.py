@@ -31,12 +31,21 @@ class CheckedSegments(NamedTuple):
 
     names: frozenset[str]
     findings: tuple[Finding, ...]
+    unread: Mapping[str, Sequence[range]] = {}
+    """The offsets of pages that cannot be read, by the folder of their partition: they may name any object of a segment that begins there."""
+
+    def may_name(self, key: str) -> bool:
+        folder, segment = key.rpartition("/")[0], SegmentName.of_key(key)
+        return key in self.names or (
+            segment is not None and any(segment.base_offset in one for one in self.unread.get(folder, ()))
+        )
 
 
 def check_segments(reader: PrefixReader, manifests: Iterable[Manifest]) -> CheckedSegments:
     """Check all that the newest manifests of partitions name. Segments before the start of a log have expired, and may be gone."""
     names: set[str] = set()
     findings: list[Finding] = []
+    unread: dict[str, list[range]] = {}
     tasks: list[tuple[Place, BucketSegment]] = []
     for one in manifests:
         names |= named_by(one)
@@ -45,6 +54,7 @@ def check_segments(reader: PrefixReader, manifests: Iterable[Manifest]) -> Check
             found = _page(reader, one, page)
             if isinstance(found, Finding):
                 findings.append(found)
+                unread.setdefault(one.folder, []).append(range(page.name.base_offset, page.next_offset))
             else:
                 names |= {name for each in found for name in (each.log_key, each.meta_key)}
                 segments += found
@@ -52,12 +62,12 @@ def check_segments(reader: PrefixReader, manifests: Iterable[Manifest]) -> Check
         tasks += [(place, each) for each in segments if each.next_offset > one.start_offset]
     for several in reader.each(partial(_segment, reader), tasks):
         findings += several
-    return CheckedSegments(frozenset(names), tuple(findings))
+    return CheckedSegments(frozenset(names), tuple(findings), unread)
 
 
-def unnamed(listed: Mapping[str, int], names: frozenset[str]) -> Iterator[Finding]:
+def unnamed(listed: Mapping[str, int], may_be_named: Callable[[str], bool]) -> Iterator[Finding]:
     """The objects beside segments that no manifest names."""
-    others = {name: size for name, size in listed.items() if name.startswith(f"{FOLDER}/") and name not in names}
+    others = {name: size for name, size in listed.items() if name.startswith(f"{FOLDER}/") and not may_be_named(name)}
     reason = "no manifest names them; they are being uploaded, wait for their removal, or a broker ended before it removed them"
     yield from left_over(FOLDER, others, reason)
 

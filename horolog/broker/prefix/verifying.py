@@ -79,7 +79,7 @@ def _verify(reader: PrefixReader) -> Verified | None:
             found = gaps(place, state.lineages.get(place, ()), extents, start)
             findings += check_partition(f"{topic.name}-{index}", found)
     segments = check_segments(reader, manifests.newest.values())
-    findings += [*segments.findings, *unnamed(listed, segments.names), *_strangers(listed)]
+    findings += [*segments.findings, *unnamed(listed, segments.may_name), *_strangers(listed)]
     return Verified(
         journal.cluster_id,
         state.number,

@@ -1,6 +1,6 @@
 """Sweeps remove what nothing names, and leave fences, the newest mark, young objects and those of later leaders."""
 
-from horolog.broker.bucket.bucket_sweep import left_over, sweep_topics, sweep_wals
+from horolog.broker.bucket.bucket_sweep import Named, left_over, sweep_topics, sweep_wals
 from horolog.broker.bucket.fence import Fence
 from horolog.broker.bucket.mark import decode
 from horolog.broker.bucket.names import SegmentName, Wal, key, manifests, segments
@@ -20,7 +20,13 @@ def stored(epoch, modified_ms, kind="log"):
 def test_what_is_named_young_foreign_or_of_a_later_leader_stays():
     named, old, page, young, later = stored(1, 1), stored(3, 2), stored(2, 3, "page"), stored(1, 10), stored(4, 4)
     notes = Stored(f"{FOLDER}/notes", 9, 0)
-    assert left_over([named, old, page, young, later, notes], {named.key}, 3, 10) == [old.key, page.key]
+    assert left_over([named, old, page, young, later, notes], Named({named.key}), 3, 10) == [old.key, page.key]
+
+
+def test_what_a_page_may_name_that_cannot_be_read_stays():
+    inside, behind = (SegmentName(1, base, b"x" * 16).log_key(FOLDER) for base in (7, 8))
+    objects = [Stored(key, 9, 0) for key in (inside, behind)]
+    assert left_over(objects, Named(unread=[range(8)]), 1, 10) == [behind]
 
 
 def wals(store, *spent):

@@ -4,15 +4,20 @@ import itertools
 import random
 from dataclasses import replace
 
+import pytest
+
 from horolog.base.clock import ManualClock
+from horolog.broker.bucket import manifest_pages
 from horolog.broker.bucket.covered import NOTHING
 from horolog.broker.bucket.led_segments import SWEEPS_EVERY_S, TRIES_AGAIN_S, LedSegments, SegmentCare
 from horolog.broker.bucket.manifest import decode
-from horolog.broker.bucket.names import SegmentName, segments
+from horolog.broker.bucket.manifest_reader import StoredManifests
+from horolog.broker.bucket.names import SegmentName, Wal, segments
 from horolog.broker.bucket.remote_front import RemoteFront
+from horolog.broker.bucket.seams import Opening, Stretch
 from tests.support.bucket_segments import CountingStore, Reader, filled
 from tests.support.log_model import NOW_MS
-from tests.support.shipping import TOPIC_ID, access_to
+from tests.support.shipping import TOPIC_ID, access_to, in_full
 
 
 class World:
@@ -77,6 +82,32 @@ def test_what_an_upload_that_died_has_left_is_swept_once_a_manifest_is_of_this_e
     world.led.drop(world.partition)
     world.led.look()
     assert old in world.store.objects, "it is not led here"
+
+
+@pytest.mark.parametrize("leave", ["missing", "damaged"])
+def test_what_a_page_names_that_the_next_leader_cannot_read_is_not_swept(leave, monkeypatch):
+    monkeypatch.setattr(manifest_pages, "MOST_SEGMENTS", 1)
+    monkeypatch.setattr(manifest_pages, "PAGE_SEGMENTS", 1)
+    world = World()
+    world.led.look()
+    (page,) = [one for one in world.keys("data") if one.endswith(".page")][:1]
+    if leave == "missing":
+        del world.store.objects[page]
+    else:
+        world.store.objects[page] = b"damage"
+    before = dict(world.store.objects)
+    lineage = Stretch(0, Wal(1, 1), 5), Stretch(1, Wal(2, 2))
+    opening = Opening("t", TOPIC_ID, 0, None, lineage)
+    covered = in_full(StoredManifests(access_to(world.store)).newest(opening))
+    world.led.drop(world.partition)
+    world.partition.lead(1)
+    world.led.keep(world.partition, covered)
+    for seconds in (2, TRIES_AGAIN_S, SWEEPS_EVERY_S):
+        world.clock.advance(int(1_000 * seconds))
+        world.led.look()
+    assert set(before) - set(world.store.objects) == set()
+    newest = decode(world.store.objects[max(world.keys("manifest"))])
+    assert (newest.epoch, newest.pages[0].name.page_key(newest.folder)) == (1, page)
 
 
 def test_a_sweep_leaves_what_is_named():

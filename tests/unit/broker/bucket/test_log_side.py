@@ -13,7 +13,7 @@ from horolog.broker.bucket.block_files import FOLDER
 from horolog.broker.bucket.covered import NOTHING, Covered
 from horolog.broker.bucket.fence import Fence
 from horolog.broker.bucket.led_segments import HOUR_MS
-from horolog.broker.bucket.log_side import RETRY_S, Around, BucketLog
+from horolog.broker.bucket.log_side import MANIFEST_RETRY_S, RETRY_S, Around, BucketLog
 from horolog.broker.bucket.manifest import Manifest
 from horolog.broker.bucket.names import Wal, key
 from horolog.broker.bucket.seams import Opening, Stretch
@@ -562,3 +562,18 @@ def test_segments_of_a_deleted_topic_go_after_its_manifests(store):
     clock.advance(HOUR_MS)
     side.log.of_bucket.look()
     assert [one for one in store.objects if not one.startswith("wal/")] == []
+
+
+def test_a_manifest_that_cannot_be_read_holds_up_its_partition_alone_until_it_is_back(store, side, caplog):
+    for partition in (0, 1):
+        put_object(store, ONE, partition, run_at(0, partition, partition=partition))
+    known = Manifest(TOPIC_ID, 0, 0, 0, 0, b"n" * 16)
+    store.objects[known.key] = b"damage"
+    for partition in (0, 1):
+        side.open((0, ONE, 2), (1, TWO, None), partition=partition)
+    side.loop.advance()
+    assert [one.index for one in side.opened] == [1]
+    assert "t-0 is not opened, since its newest manifest cannot be read" in caplog.text
+    store.objects[known.key] = known.encode()
+    side.loop.advance(MANIFEST_RETRY_S)
+    assert [one.index for one in side.opened] == [1, 0]

@@ -10,6 +10,7 @@ from horolog.broker.bucket.covered import NOTHING, Covered
 from horolog.broker.bucket.manifest import Manifest, decode
 from horolog.broker.bucket.manifest_keeper import ManifestEvents, ManifestKeeper
 from horolog.broker.bucket.names import SegmentName, segments
+from horolog.broker.bucket.unread_pages import stand_in
 from horolog.broker.log.integrity import Contents
 from tests.support.shipping import MADE, TAKEN, TOPIC_ID, HeldStore, ReadyStore, access_to, append, new_partition
 
@@ -160,7 +161,7 @@ def test_segments_are_named_and_expire_with_the_start(world):
     assert world.newest.segments == (first, second)
     assert (world.named, world.gone) == ([[first], [second]], [])
     assert world.keeper.covered_end(world.partition) == 12
-    assert world.keeper.named(world.partition) == keys(first, second)
+    assert world.keeper.named(world.partition).keys == keys(first, second)
     world.move(7)
     assert (world.newest.segments, set(world.gone)) == ((second,), keys(first))
     world.move(15)
@@ -202,7 +203,7 @@ def test_a_claim_makes_one_manifest_of_the_epoch(world):
     for _ in range(2):
         world.keeper.claim(world.partition)
     assert (world.newest.number, world.newest.epoch, world.newest.segments) == (4, EPOCH, known.segments)
-    assert world.keeper.named(world.partition) == keys(*known.segments)
+    assert world.keeper.named(world.partition).keys == keys(*known.segments)
 
 
 def test_old_segments_of_a_long_log_go_into_pages_and_leave_with_them(world, monkeypatch):
@@ -213,12 +214,30 @@ def test_old_segments_of_a_long_log_go_into_pages_and_leave_with_them(world, mon
     assert [page.segment_count for page in world.newest.pages] == [2, 2]
     pages = {page.name.page_key(world.newest.folder) for page in world.newest.pages}
     assert pages <= world.store.objects.keys()
-    assert world.keeper.named(world.partition) == keys(*several) | pages
+    assert world.keeper.named(world.partition).keys == keys(*several) | pages
     world.keeper.keep(world.partition, Covered(0, tuple(several), manifest=world.newest))
     first = world.newest.pages[0].name.page_key(world.newest.folder)
     world.move(3)
     assert set(world.gone) == keys(*several[:3]) | {first}
-    assert world.keeper.named(world.partition) == keys(*several[3:]) | (pages - set(world.gone))
+    assert world.keeper.named(world.partition).keys == keys(*several[3:]) | (pages - set(world.gone))
+
+
+def test_a_page_that_cannot_be_read_stays_with_all_that_it_may_name_until_it_expires(world, monkeypatch):
+    monkeypatch.setattr(manifest_pages, "MOST_SEGMENTS", 2)
+    monkeypatch.setattr(manifest_pages, "PAGE_SEGMENTS", 2)
+    several = [segment(base, base + 3) for base in range(0, 9, 3)]
+    world.name(*several)
+    known = world.newest
+    (page,) = known.pages
+    unread = stand_in(page, known.folder)
+    world.keeper.keep(world.partition, Covered(segments=(unread, *several[2:]), manifest=known))
+    world.name(segment(9, 12))
+    named = world.keeper.named(world.partition)
+    page_key = page.name.page_key(known.folder)
+    assert (world.newest.pages, page_key in named.keys, named.unread) == ((page,), True, [range(6)])
+    assert world.gone == []
+    world.move(6)
+    assert (world.gone, world.newest.pages, world.keeper.named(world.partition).unread) == ([page_key], (), [])
 
 
 def test_what_is_not_led_here_names_nothing(world):

@@ -8,7 +8,7 @@ from horolog.broker.bucket import manifest_pages
 from horolog.broker.bucket.covered import NOTHING, Covered
 from horolog.broker.bucket.manifest import Manifest
 from horolog.broker.bucket.manifest_pages import turned
-from horolog.broker.bucket.manifest_reader import StoredManifests, newest_manifest, remove_manifests
+from horolog.broker.bucket.manifest_reader import StoredManifests, newest_manifest, readable, remove_manifests
 from horolog.broker.bucket.names import Wal
 from horolog.broker.bucket.seams import Opening, Stretch
 from tests.support.bucket_segments import filled, upload
@@ -113,15 +113,17 @@ def described_end(number):
 
 
 @pytest.mark.usefixtures("short_manifests")
-def test_a_page_or_a_meta_object_that_is_lost_costs_what_it_had(caplog):
+def test_segments_of_a_page_that_is_lost_are_kept_and_producers_of_a_meta_object_are_not_known(caplog):
     store = ReadyStore()
     _, described, made = with_segments(store)
     store.objects[described[-1].meta_key] = b"damaged"
     del store.objects[made.pages[0].name.page_key(made.folder)]
     covered = in_full(StoredManifests(access_to(store)).newest(OPENING))
-    assert (covered.segments, covered.producers) == (tuple(described[2:]), b"")
-    assert "are lost: the store does not have it" in caplog.text
-    assert "cannot be read" in caplog.text
+    first, *rest = covered.segments
+    assert (rest, covered.producers) == (described[2:], b"")
+    assert (first.base_offset, first.next_offset) == (described[0].base_offset, described[1].next_offset)
+    assert "(restore it, then restart this broker): the store does not have it" in caplog.text
+    assert f"{described[-1].meta_key} cannot be read" in caplog.text
     del store.objects[described[-1].meta_key]
     assert in_full(StoredManifests(access_to(store)).newest(OPENING)).producers == b""
 
@@ -150,3 +152,13 @@ def test_those_of_a_partition_are_removed():
     other = put(store, 0, 5, partition=1)
     in_full(remove_manifests(access_to(store), PLACE))
     assert list(store.objects) == [other.key]
+
+
+def test_a_manifest_that_cannot_be_read_is_logged_and_leaves_nothing_known(caplog):
+    store = ReadyStore()
+    made = put(store, 0, 5)
+    found = StoredManifests(access_to(store))
+    assert in_full(readable(found, OPENING)) == Covered(5, manifest=made)
+    store.objects[made.key] = b"damage"
+    assert in_full(readable(found, OPENING)) is None
+    assert "t-0 is not opened, since its newest manifest cannot be read" in caplog.text
