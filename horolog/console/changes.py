@@ -6,6 +6,7 @@ if the plan has another basis by then, the page shows the new plan and does noth
 
 import hashlib
 import logging
+import shlex
 from collections.abc import Awaitable, Callable, Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING, NamedTuple
@@ -23,8 +24,8 @@ KINDS = {
     "topic-create": ("topic_changes", "creation"),
     "topic-partitions": ("topic_changes", "growth"),
     "topic-setting": ("topic_changes", "setting"),
-    "topic-delete": ("topic_changes", "deletion"),
-    "group-delete": ("topic_changes", "group_deletion"),
+    "topic-delete": ("deletions", "of_topic"),
+    "group-delete": ("deletions", "of_group"),
     "produce": ("producing", "sending"),
 }
 """Each kind with its module and function."""
@@ -65,6 +66,11 @@ class Plan(NamedTuple):
     @property
     def digest(self) -> str:
         return hashlib.sha256(f"{self.command}\n{self.basis}".encode()).hexdigest()[:32]
+
+
+def command_line(bootstrap: str, *words: str) -> str:
+    """The command that does the same as a page, on the same cluster."""
+    return shlex.join(["horolog", *words, "-b", bootstrap])
 
 
 class Form(NamedTuple):
@@ -122,11 +128,9 @@ async def send(visit: Visit, sent: Mapping[str, str]) -> Response:
 
 
 async def _applied(visit: Visit, plan: Plan) -> Response:
-    from horolog.client.admin.admin import Admin
-
     user, said = visit.session.user or "-", plan.logged or plan.command
     try:
-        await plan.apply(Admin(visit.client))
+        await plan.apply(visit.admin)
     except KafkaError as error:
         _log.warning("%s failed on %s: %s (%s)", user, visit.cluster.name, said, error.code.name)
         raise

@@ -83,12 +83,10 @@ async def page(visit: Visit) -> Response:
 
 async def data_of(visit: Visit) -> dict[str, Any]:
     """The values of the page of one group; adds its lag to its history."""
-    from horolog.client.admin.admin import Admin
-
     name = visit.text("name")
     if not name:
         raise Refused("which group? The address names none")
-    described = (await Admin(visit.client).describe_groups([name]))[name]
+    described = (await visit.admin.describe_groups([name]))[name]
     lags = await lags_of(visit.client, name, visit.now_ms)
     if described.state == DEAD and not lags:
         raise Refused(f"there is no group {name!r}", 404)

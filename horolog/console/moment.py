@@ -1,6 +1,5 @@
 """The page of a moment: the records around a time, merged by time, decoded and filtered; one key's records before and after; downloads."""
 
-import shlex
 from collections.abc import AsyncIterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -11,7 +10,8 @@ from horolog.base.readable import exact_time
 from horolog.client.charting.lookups import offsets_at
 from horolog.client.values.times import TimeTextError, format_duration, parse_duration
 from horolog.client.values.types import ConsumerRecord, TopicPartition
-from horolog.console.now import leaders_of
+from horolog.console.changes import command_line
+from horolog.console.now import served_places
 from horolog.console.reading import FILTERED_SECONDS_AT_MOST, Reader, Shown
 from horolog.console.record_rows import (
     RecordRow,
@@ -247,14 +247,13 @@ def spans(at_ms: int, start_ms: int, end_ms: int) -> tuple[int, int]:
 async def places_of(visit: Visit, name: str) -> list[TopicPartition]:
     """The wanted partitions, or all with a leader."""
     topic = await visit.topic(name)
-    leaders = leaders_of(visit.client.view)
-    wanted = visit.text("partition")
-    numbers = topic.numbers
-    if wanted:
-        numbers = [visit.number("partition", 0)]
-        if numbers[0] not in topic.partitions:
-            raise Refused(f"topic {name} has no partition {numbers[0]}", 404, "partition")
-    return [place for index in numbers if (place := TopicPartition(name, index)) in leaders]
+    served = await served_places(visit, name)
+    if not visit.text("partition"):
+        return served
+    number = visit.number("partition", 0)
+    if number not in topic.partitions:
+        raise Refused(f"topic {name} has no partition {number}", 404, "partition")
+    return [place for place in served if place.partition == number]
 
 
 def within_of(visit: Visit) -> int:
@@ -270,7 +269,7 @@ def within_of(visit: Visit) -> int:
 
 def command_of(visit: Visit, topic: str, since_ms: int, until_ms: int, wish: Wish) -> str:
     """The page as a command line, for a script or a ticket."""
-    words = ["horolog", "consume", topic, "-b", visit.cluster.bootstrap]
+    words = ["consume", topic]
     words += ["--since", exact_time(max(0, since_ms), visit.zone), "--until", exact_time(max(0, until_ms), visit.zone)]
     if visit.text("partition"):
         words += ["--partition", visit.text("partition")]
@@ -279,7 +278,7 @@ def command_of(visit: Visit, topic: str, since_ms: int, until_ms: int, wish: Wis
         tests.append("key = '" + wish.key.replace("\\", "\\\\").replace("'", "\\'") + "'")
     if tests:
         words += ["--where", " and ".join(tests)]
-    return shlex.join([*words, "-o", "json"])
+    return command_line(visit.cluster.bootstrap, *words, "-o", "json")
 
 
 # -- downloads

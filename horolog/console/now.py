@@ -107,6 +107,13 @@ def leaders_of(view: "ClusterView") -> dict[TopicPartition, int]:
     }
 
 
+async def served_places(visit: Visit, name: str) -> list[TopicPartition]:
+    """The partitions of a topic that have a leader."""
+    topic = await visit.topic(name)
+    leaders = leaders_of(visit.client.view)
+    return [place for index in topic.numbers if (place := TopicPartition(name, index)) in leaders]
+
+
 def by_topic(sizes: dict[TopicPartition, int] | None) -> dict[str, int]:
     found: dict[str, int] = {}
     for place, bytes_there in (sizes or {}).items():

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 from horolog.base.readable import exact_time
 from horolog.client.values.types import TopicPartition
-from horolog.console.changes import Form, Input, Plan
-from horolog.console.topic_changes import command
+from horolog.console.changes import Form, Input, Plan, command_line
 from horolog.console.visits import Refused, Visit
 
 if TYPE_CHECKING:
@@ -67,14 +66,15 @@ async def sending(visit: Visit) -> Form:
             f"writes one record to topic {topic}, {'a partition by its key' if partition is None else f'partition {partition}'}",
             f"its value is {_said(text)}, its key is {key or 'none'}, its time is {when}",
         )
+        bootstrap = visit.cluster.bootstrap
         words = ["produce", topic, "--format", "json"]
         words += ["-p", str(partition)] if partition is not None else []
         words += ["--timestamp", when] if at_ms is not None else []
         words += [word for one, content in pairs for word in ("-H", f"{one}={content}")]
         document = json.dumps({"key": key or None, "value": text or None}, ensure_ascii=False)
-        line = f"printf '%s\\n' {shlex.quote(document)} | {command(visit, *words)}"
+        line = f"printf '%s\\n' {shlex.quote(document)} | {command_line(bootstrap, *words)}"
         then = visit.link("/moment", topic=topic, at=at_ms if at_ms is not None else visit.now_ms)
-        logged = f"{command(visit, *words[:2])}: {len(text.encode(errors='replace'))} bytes"
+        logged = f"{command_line(bootstrap, *words[:2])}: {len(text.encode(errors='replace'))} bytes"
         return Plan(does, line, send, then, logged=logged, settled={} if at_ms is None else {"at": when})
 
     return Form("Produce a record", inputs, plan, "Write the record")

@@ -3,11 +3,11 @@
 A late record stands at its own time. An ordinary consumer reads it after a record of a later time: there a mark stands for it.
 """
 
-import shlex
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from horolog.client.values.types import ConsumerRecord
+from horolog.console.changes import command_line
 from horolog.console.reading import Shown
 from horolog.console.rendering import short
 from horolog.console.trees import tree_of
@@ -120,5 +120,5 @@ def key_dots(rows: Sequence[RecordRow], at_ms: int) -> tuple[float, list[KeyDot]
 
 def command_of_record(record: ConsumerRecord, bootstrap: str) -> str:
     """The command line that shows one record."""
-    words = ["horolog", "consume", record.topic, "-b", bootstrap, "--partition", str(record.partition)]
-    return shlex.join([*words, "--offset", str(record.offset), "-n", "1", "-o", "json"])
+    words = ["consume", record.topic, "--partition", str(record.partition), "--offset", str(record.offset)]
+    return command_line(bootstrap, *words, "-n", "1", "-o", "json")

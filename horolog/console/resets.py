@@ -6,7 +6,6 @@ the group has moved or has members by then.
 
 import asyncio
 import logging
-import shlex
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -16,6 +15,7 @@ from horolog.base.readable import exact_time
 from horolog.client.moments.lagging import next_timestamps, targets
 from horolog.client.values.types import EARLIEST, LATEST, TopicPartition
 from horolog.client.wire.offsets import ends
+from horolog.console.changes import command_line
 from horolog.console.groups import DEAD
 from horolog.console.moment import places_of
 from horolog.console.timelines import chart_of
@@ -87,7 +87,9 @@ async def _page(visit: Visit, said: str = "", confirm: str = "") -> Response:
         position=min(times, default=None),
         chart=chart,
         is_idle=group.state in IDLE,
-        command=shlex.join(["horolog", "groups", "reset", name, "--topic", topic, "--to", exactly]) if to else "",
+        command=command_line(visit.cluster.bootstrap, "groups", "reset", name, "--topic", topic, "--to", exactly)
+        if to
+        else "",
         said=said,
         confirm=confirm,
     )
@@ -97,9 +99,7 @@ async def plan(
     visit: Visit, name: str, places: list[TopicPartition], to_ms: int | None
 ) -> "tuple[GroupDescription, list[Step], list[int]]":
     """The group, what a reset to a time does to each partition, and the times of the records that the group would read next now."""
-    from horolog.client.admin.admin import Admin
-
-    admin = Admin(visit.client)
+    admin = visit.admin
     described = (await admin.describe_groups([name]))[name]
     positions, first, last = await asyncio.gather(
         admin.positions_of(described),
@@ -137,8 +137,6 @@ async def apply(visit: Visit, form: Mapping[str, str]) -> Response:
 
 
 async def _applied(visit: Visit, form: Mapping[str, str]) -> Response:
-    from horolog.client.admin.admin import Admin
-
     name, topic = form.get("name", ""), form.get("topic", "")
     if form.get("confirm") != name:
         raise Refused("the name of the group has to be typed to confirm the reset", field="confirm")
@@ -149,7 +147,7 @@ async def _applied(visit: Visit, form: Mapping[str, str]) -> Response:
         raise Refused("the form is not one of ours") from error
     if not wanted or any(len(pair) != 2 for pair in wanted.values()):
         raise Refused("the form has no offsets")
-    admin = Admin(visit.client)
+    admin = visit.admin
     described = (await admin.describe_groups([name]))[name]
     if described.state not in IDLE:
         raise Refused(f"group {name} is {described.state}: it has members; stop them first", 409)

@@ -1,18 +1,16 @@
-"""Changes of topics and groups: create, add partitions, set, delete. Each plan asks the broker first, which changes nothing."""
+"""Changes of topics: create, add partitions, set. Each plan asks the broker first, which changes nothing."""
 
-import shlex
 from typing import TYPE_CHECKING
 
 from horolog.base.readable import setting_text
 from horolog.client.segments.retention import KEYS, PartitionFacts, Rules, left_by_lookup
-from horolog.client.values.types import EARLIEST, LATEST, TopicPartition
+from horolog.client.values.types import EARLIEST, LATEST
 from horolog.client.wire.offsets import ends, list_offsets
 from horolog.commands.errors import UsageError
 from horolog.commands.online.setting_values import settings_of, value_of
-from horolog.console.changes import Form, Input, Plan
+from horolog.console.changes import Form, Input, Plan, command_line
 from horolog.console.facts import log_dirs_of, sizes_in
-from horolog.console.groups import DEAD
-from horolog.console.now import leaders_of
+from horolog.console.now import leaders_of, served_places
 from horolog.console.rendering import size
 from horolog.console.visits import Refused, Visit
 
@@ -21,7 +19,7 @@ if TYPE_CHECKING:
 
     from horolog.client.admin.admin import Admin
     from horolog.client.admin.admin_configs import Config
-    from horolog.client.values.types import Found
+    from horolog.client.values.types import Found, TopicPartition
 
 PARTITIONS_AT_MOST = 10_000
 RETAINING = ("cleanup.policy", "retention.ms", "retention.bytes")
@@ -29,10 +27,6 @@ RETAINING = ("cleanup.policy", "retention.ms", "retention.bytes")
 OWN = 1
 """The source of a topic's own settings."""
 UNITS_MS = {".hours": 3_600_000, ".minutes": 60_000}
-
-
-def command(visit: Visit, *words: str) -> str:
-    return shlex.join(["horolog", *words, "-b", visit.cluster.bootstrap])
 
 
 # -- create
@@ -66,7 +60,7 @@ async def creation(visit: Visit) -> Form:
             if not validate_only:
                 await admin.client.topic(name)
 
-        await make(_admin(visit), validate_only=True)
+        await make(visit.admin, validate_only=True)
         words = ["topics", "create", name]
         words += ["-p", str(partitions)] if partitions > 0 else []
         words += ["-r", str(replicas)] if replicas > 0 else []
@@ -74,7 +68,7 @@ async def creation(visit: Visit) -> Form:
         said = "the broker's default number of" if partitions < 0 else str(partitions)
         does = [f"creates topic {name} with {said} partitions"]
         does += [f"sets {key} to {setting_text(key, value)}" for key, value in configs.items()]
-        return Plan(tuple(does), command(visit, *words), make, visit.link("/topic", name=name))
+        return Plan(tuple(does), command_line(visit.cluster.bootstrap, *words), make, visit.link("/topic", name=name))
 
     return Form("Create a topic", inputs, plan, "Create the topic")
 
@@ -99,10 +93,10 @@ async def growth(visit: Visit) -> Form:
         async def grow(admin: "Admin", *, validate_only: bool = False) -> None:
             await admin.create_partitions({name: total}, validate_only=validate_only)
 
-        await grow(_admin(visit), validate_only=True)
+        await grow(visit.admin, validate_only=True)
         return Plan(
             (f"adds {total - now} partitions to topic {name}, which then has {total}",),
-            command(visit, "topics", "alter", name, "-p", str(total)),
+            command_line(visit.cluster.bootstrap, "topics", "alter", name, "-p", str(total)),
             grow,
             visit.link("/topic", name=name),
             ("new records of a key may go to another partition than its old ones; partitions cannot be removed",),
@@ -118,7 +112,7 @@ async def growth(visit: Visit) -> Form:
 async def setting(visit: Visit) -> Form:
     name, key = visit.text("name"), visit.text("key")
     await visit.topic(name)
-    found = (await _admin(visit).describe_configs("topic", name, [key], documentation=True)).get(key)
+    found = (await visit.admin.describe_configs("topic", name, [key], documentation=True)).get(key)
     if found is None:
         raise Refused(f"a topic has no setting {key!r}", 404)
     held = found.value or ""
@@ -140,14 +134,14 @@ async def setting(visit: Visit) -> Form:
         async def change(admin: "Admin", *, validate_only: bool = False) -> None:
             await admin.alter_configs("topic", name, {key: wanted}, validate_only=validate_only)
 
-        await change(_admin(visit), validate_only=True)
+        await change(visit.admin, validate_only=True)
         after = wanted if wanted is not None else _default_of(found)
         shown = "its default" if after is None else setting_text(key, after)
         words = ["unset", "topic", name, key] if wanted is None else ["set", "topic", name, f"{key}={wanted}"]
         effects, warns = await _effects(visit, name, key, after)
         return Plan(
             (f"changes {key} of topic {name} from {setting_text(key, held) or 'nothing'} to {shown}", *effects),
-            command(visit, "configs", *words),
+            command_line(visit.cluster.bootstrap, "configs", *words),
             change,
             visit.link("/topic", name=name),
             warns,
@@ -185,9 +179,9 @@ async def _effects(visit: Visit, name: str, key: str, value: str | None) -> tupl
     """What retention would delete at its next check, in sentences about the effect and warnings."""
     if key not in RETAINING or value is None:
         return (), ()
-    described = await _admin(visit).describe_configs("topic", name, KEYS)
+    described = await visit.admin.describe_configs("topic", name, KEYS)
     rules = Rules.of({**{one: config.value for one, config in described.items()}, key: value})
-    places = await _places(visit, name)
+    places = await served_places(visit, name)
     first = await ends(visit.client, dict.fromkeys(places, EARLIEST))
     last = await ends(visit.client, dict.fromkeys(places, LATEST))
     sizes = sizes_in(await log_dirs_of(visit.client), leaders_of(visit.client.view)) or {}
@@ -204,73 +198,3 @@ async def _effects(visit: Visit, name: str, key: str, value: str | None) -> tupl
     if not fewer:
         return ("retention deletes no record at its next check",), ()
     return (), (f"retention deletes up to {fewer:,} records ({size(bytes_fewer)}) at its next check",)
-
-
-# -- delete
-
-
-async def deletion(visit: Visit) -> Form:
-    name = visit.text("name")
-    await visit.topic(name)
-
-    async def plan() -> Plan:
-        places = await _places(visit, name)
-        first = await ends(visit.client, dict.fromkeys(places, EARLIEST))
-        last = await ends(visit.client, dict.fromkeys(places, LATEST))
-        records = sum(last[place] - first[place] for place in places)
-
-        async def delete(admin: "Admin") -> None:
-            await admin.delete_topics([name])
-
-        return Plan(
-            (f"deletes topic {name} with its {len(places)} partitions",),
-            command(visit, "topics", "delete", name, "--yes"),
-            delete,
-            visit.link("/"),
-            (f"{records:,} records are lost; this cannot be undone",),
-            confirm=name,
-        )
-
-    return Form("Delete a topic", (Input("name", "Topic", name, is_fixed=True),), plan, "Delete the topic")
-
-
-async def group_deletion(visit: Visit) -> Form:
-    name = visit.text("name")
-    admin = _admin(visit)
-    described = (await admin.describe_groups([name]))[name]
-    if described.state == DEAD:
-        raise Refused(f"there is no group {name!r}", 404)
-
-    async def plan() -> Plan:
-        from horolog.console.resets import IDLE
-
-        if described.state not in IDLE:
-            raise Refused(f"name: group {name} is {described.state}: it has members; stop them first", 409, "name")
-        positions = await admin.positions_of(described)
-
-        async def delete(admin: "Admin") -> None:
-            await admin.delete_groups([name])
-
-        return Plan(
-            (f"deletes group {name} with its offsets in {len(positions)} partitions",),
-            command(visit, "groups", "delete", name, "--yes"),
-            delete,
-            visit.link("/groups"),
-            ("a consumer of this group begins where its auto.offset.reset says",),
-            confirm=name,
-        )
-
-    return Form("Delete a group", (Input("name", "Group", name, is_fixed=True),), plan, "Delete the group")
-
-
-def _admin(visit: Visit) -> "Admin":
-    from horolog.client.admin.admin import Admin
-
-    return Admin(visit.client)
-
-
-async def _places(visit: Visit, name: str) -> list[TopicPartition]:
-    """The partitions that have a leader."""
-    topic = await visit.topic(name)
-    leaders = leaders_of(visit.client.view)
-    return [place for index in topic.numbers if (place := TopicPartition(name, index)) in leaders]

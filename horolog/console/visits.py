@@ -21,6 +21,7 @@ from horolog.console.sessions import Session, Sessions
 
 if TYPE_CHECKING:
     from horolog.base.clock import Clock
+    from horolog.client.admin.admin import Admin
     from horolog.client.decoding import Decoder
     from horolog.client.values.time_ranges import TimeRange
     from horolog.client.wire.client import Client
@@ -103,6 +104,12 @@ class Visit:
     @property
     def client(self) -> "Client":
         return self.client_of(self.cluster)
+
+    @property
+    def admin(self) -> "Admin":
+        from horolog.client.admin.admin import Admin
+
+        return Admin(self.client)
 
     def client_of(self, cluster: Cluster) -> "Client":
         return self.desk.sessions.client(self.session, cluster)

@@ -101,13 +101,7 @@ def test_now_leads_to_a_topic_and_filters(console, page):
 
 def test_the_timeline_zooms_by_drag_and_by_keys_and_leads_to_the_moment(console, page):
     page.goto(console.address + PAGES["topic"])
-    over = page.locator(".u-over")
-    over.wait_for()
-    box = over.bounding_box()
-    page.mouse.move(box["x"] + box["width"] * 0.4, box["y"] + 40)
-    page.mouse.down()
-    page.mouse.move(box["x"] + box["width"] * 0.6, box["y"] + 40, steps=5)
-    page.mouse.up()
+    drag(page, 0.4, 0.6)
     page.wait_for_url("**from=*")
     narrow, said = records_said(page), page.locator("#timeline + .note").inner_text()
     assert 60 < narrow < 240
@@ -124,6 +118,17 @@ def test_the_timeline_zooms_by_drag_and_by_keys_and_leads_to_the_moment(console,
     page.keyboard.press("Enter")
     page.wait_for_url("**/moment?**")
     assert page.locator("tr[data-row]").count() > 0
+
+
+def drag(page, start, end):
+    """Over a timeline, between two parts of its width."""
+    over = page.locator(".u-over")
+    over.scroll_into_view_if_needed()
+    box = over.bounding_box()
+    page.mouse.move(box["x"] + box["width"] * start, box["y"] + 40)
+    page.mouse.down()
+    page.mouse.move(box["x"] + box["width"] * end, box["y"] + 40, steps=5)
+    page.mouse.up()
 
 
 def test_segments_lie_below_the_timeline_and_a_partition_is_picked(console, page):
@@ -223,13 +228,7 @@ def test_a_value_is_folded_open(console, page):
 
 def test_a_range_is_dragged_on_the_timeline_of_a_moment(console, page):
     page.goto(console.address + PAGES["moment"])
-    over = page.locator(".u-over")
-    over.scroll_into_view_if_needed()
-    box = over.bounding_box()
-    page.mouse.move(box["x"] + box["width"] * 0.4, box["y"] + 40)
-    page.mouse.down()
-    page.mouse.move(box["x"] + box["width"] * 0.6, box["y"] + 40, steps=4)
-    page.mouse.up()
+    drag(page, 0.4, 0.6)
     page.wait_for_url("**until=*")
     assert page.get_by_label("Until").input_value().endswith("Z")
     assert 0 < page.locator("tr[data-row]").count() < 40
@@ -306,13 +305,7 @@ def test_records_appear_as_they_are_written_and_pausing_ends_the_fetches(console
 def test_a_group_is_reset_by_a_click_on_the_timeline_once_that_is_confirmed(console, page):
     page.goto(console.address + "/group?name=billing")
     page.get_by_role("link", name="Reset orders").click()
-    over = page.locator(".u-over")
-    over.wait_for()
-    box = over.bounding_box()
-    page.mouse.move(box["x"] + box["width"] * 0.5, box["y"] + 40)
-    page.mouse.down()
-    page.mouse.move(box["x"] + box["width"] * 0.25, box["y"] + 40, steps=4)
-    page.mouse.up()
+    drag(page, 0.5, 0.25)
     page.wait_for_url("**to=*")
     assert "nothing was changed" in page.locator("main").inner_text()
     page.get_by_label("Type the name").fill("billing")

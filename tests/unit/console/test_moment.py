@@ -73,7 +73,7 @@ async def test_records_of_a_range():
         assert few.count("<tr data-row ") == 2
         rest = re.findall(r'href="([^"]+)" data-key="\]"', few)[0]
         assert f"%40{now - 3 * MINUTE}ms..%40{now - MINUTE}ms" in rest
-        assert shlex.split(unescape(few.partition('<code id="command">')[2].partition("</code>")[0]))[5:9] == [
+        assert shlex.split(unescape(few.partition('<code id="command">')[2].partition("</code>")[0]))[3:7] == [
             *("--since", f"{begin:%Y-%m-%dT%H:%M:%S}Z"),
             *("--until", f"{end:%Y-%m-%dT%H:%M:%S}Z"),
         ]

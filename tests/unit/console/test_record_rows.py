@@ -68,4 +68,4 @@ def test_the_timeline_of_a_key():
 def test_the_command_of_one_record():
     words = shlex.split(command_of_record(record(1, offset=9), "host:9092"))
     assert words[:3] == ["horolog", "consume", "t"]
-    assert words[5:11] == ["--partition", "3", "--offset", "9", "-n", "1"]
+    assert words[3:9] == ["--partition", "3", "--offset", "9", "-n", "1"]

@@ -49,6 +49,7 @@ async def test_a_dry_run_changes_nothing():
         text = (await page.get(f"/group/reset?name=g&topic=t&to={now - 4 * HOUR}")).text
         assert "Read again</dt><dd>2" in text
         assert "horolog groups reset g --topic t --to" in text
+        assert f" -b {broker.bootstrap}</code>" in text
         assert 'name="confirm"' not in text
         assert (
             'Skipped, never read</dt><dd class="warn">2'

@@ -1,14 +1,12 @@
-"""Topics are created, grown, set and deleted, and groups deleted, each after its plan has said what goes."""
+"""Topics are created, grown and set, each after its plan has said what happens."""
 
 import pytest
 
-from horolog import Admin, Consumer
-from horolog.client.values.types import TopicPartition
+from horolog import Admin
 from tests.support.change_forms import confirmed, sent
 from tests.support.console_browser import shown, topic_with
 
 HOUR = 3_600_000
-PLACE = TopicPartition("t", 0)
 
 
 async def old_records(client, broker):
@@ -25,8 +23,6 @@ async def old_records(client, broker):
         ("topic-partitions", {"name": "t", "partitions": "1"}, 400, "partitions"),
         ("topic-setting", {"name": "t", "key": "retention.ms", "value": "soon"}, 400, "value"),
         ("topic-setting", {"name": "t", "key": "colour", "value": "red"}, 404, ""),
-        ("topic-delete", {"name": "tt"}, 404, ""),
-        ("group-delete", {"name": "nobody"}, 404, ""),
     ],
 )
 async def test_what_cannot_be_done(kind, fields, status, field):
@@ -67,32 +63,6 @@ async def test_partitions_are_added():
         assert "another partition than its old ones" in plan.text
         assert (await confirmed(page, "topic-partitions", plan)).status_code == 303
         assert len((await client.metadata()).topics["t"].partitions) == 3
-
-
-async def test_a_topic_is_deleted_once_its_name_is_typed():
-    async with shown(allow_changes=True) as (page, client, broker):
-        await old_records(client, broker)
-        plan = await sent(page, "topic-delete", name="t")
-        assert "4 records are lost" in plan.text
-        unsure = await confirmed(page, "topic-delete", plan, "")
-        assert (unsure.status_code, 'id="confirm-wrong"' in unsure.text) == (400, True)
-        assert (await confirmed(page, "topic-delete", plan, "t")).status_code == 303
-        assert "t" not in (await client.metadata()).topics
-
-
-async def test_a_group_is_deleted_once_it_has_no_members():
-    async with shown(allow_changes=True) as (page, client, broker), Admin(client) as admin:
-        await old_records(client, broker)
-        async with Consumer(client, group="g") as consumer:
-            await consumer.subscribe(["t"])
-            await consumer.poll(5000)
-            await consumer.commit()
-            refused = await sent(page, "group-delete", name="g")
-            assert (refused.status_code, "it has members" in refused.text) == (409, True)
-        plan = await sent(page, "group-delete", name="g")
-        assert "deletes group g with its offsets in 1 partitions" in plan.text
-        assert (await confirmed(page, "group-delete", plan, "g")).status_code == 303
-        assert "g" not in [one.group for one in await admin.list_groups()]
 
 
 def test_a_default_has_the_unit_of_its_setting():
