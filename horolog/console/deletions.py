@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Loss(NamedTuple):
-    """What is deleted with a thing, and what that leads to."""
+    """The content that goes with a topic or group, and the consequence."""
 
     content: str
     warning: str

@@ -39,10 +39,28 @@ def test_axe_finds_no_fault_and_nothing_is_wider_than_a_phone(console, page, pat
     found = faults_in(page)
     assert found == []
     page.set_viewport_size({"width": 390, "height": 800})
-    page.wait_for_timeout(250)
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    drawn_again(page)
     if scheme == "light":
         assert faults_in(page) == []
+
+
+def test_charts_and_tables_follow_the_window_at_once(console, page):
+    page.goto(console.address + PAGES["topic"])
+    page.locator(".u-over").wait_for()
+    page.get_by_text("Segments: 3 segments").click()
+    table = page.locator("details[open] .scroll")
+    for width, does_scroll in ((390, True), (1280, False), (390, True)):
+        page.set_viewport_size({"width": width, "height": 800})
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        drawn_again(page)
+        assert page.locator(".u-wrap").bounding_box()["width"] == page.locator(".chart").bounding_box()["width"]
+        assert table.evaluate("(box) => [box.scrollWidth > box.clientWidth, box.tabIndex === 0]") == [does_scroll] * 2
+
+
+def drawn_again(page):
+    """Charts and tables follow the window in its next frame; the second one comes after that."""
+    page.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
 
 
 def faults_in(page):

@@ -111,7 +111,7 @@
     let picked = -1;
     let dragged = false;
     const plot = new uPlot({
-      width: box.clientWidth, height: box.clientHeight - 26,
+      width: box.clientWidth, height: box.clientHeight - LEGEND,
       ms: 1, padding: [8, 8, 0, 0],
       scales: { x: { time: false, range: () => [data.start, end] }, y: { range: (_, low, high) => [0, Math.max(1, high)] } },
       axes: axes(data.bucket),
@@ -159,7 +159,7 @@
     const line = (label, scale, name) => ({ label, scale, stroke: colour(name), width: 2, points: { show: data.times.length < 3 } });
     const [times, records] = axes(1000);
     return new uPlot({
-      width: box.clientWidth, height: box.clientHeight - 26, ms: 1, padding: [8, 8, 0, 0],
+      width: box.clientWidth, height: box.clientHeight - LEGEND, ms: 1, padding: [8, 8, 0, 0],
       scales: { x: { time: false, range: () => [Math.min(data.times[0] ?? 0, (data.times.at(-1) ?? 0) - 60000), data.times.at(-1) ?? 60000] }, records: { range: (_, low, high) => [0, Math.max(1, high)] }, seconds: { range: (_, low, high) => [0, Math.max(1, high)] } },
       axes: [times, { ...records, scale: "records" }, { ...records, scale: "seconds", side: 1, grid: { show: false }, values: (_, ticks) => ticks.map(spanSpoken) }],
       series: [{ label: "At", value: (_, value) => (value == null ? "–" : spoken(value, 1000)) }, line("Records behind", "records", "--bar"), { ...line("Time behind", "seconds", "--bar-late"), value: (_, value) => (value == null ? "–" : spanSpoken(value)) }],
@@ -173,7 +173,7 @@
     const end = data.start + data.one.length * data.bucket;
     const line = (label, name, dash) => ({ label, stroke: colour(name), width: 2, dash, paths: uPlot.paths.stepped({ align: 0 }), points: { show: false }, value: (_, value) => (value == null ? "–" : value.toLocaleString("en")) });
     return new uPlot({
-      width: box.clientWidth, height: box.clientHeight - 26, ms: 1, padding: [8, 8, 0, 0],
+      width: box.clientWidth, height: box.clientHeight - LEGEND, ms: 1, padding: [8, 8, 0, 0],
       scales: { x: { time: false, range: () => [data.start, end] }, y: { range: (_, low, high) => [0, Math.max(1, high)] } },
       axes: axes(data.bucket),
       cursor: { y: false, points: { show: false }, drag: { x: true, y: false, setScale: false } },
@@ -195,16 +195,27 @@
   };
 
   const drawn = new Map();
-  const draw = () => {
-    for (const box of document.querySelectorAll(".scroll")) {
-      // Whoever has no mouse scrolls what does not fit by keys.
-      if (box.scrollWidth > box.clientWidth) { box.tabIndex = 0; box.setAttribute("role", "region"); box.setAttribute("aria-label", "Table"); }
-      else { box.removeAttribute("tabindex"); box.removeAttribute("role"); box.removeAttribute("aria-label"); }
+  // Without a mouse, you scroll a table that does not fit by keys.
+  const scrolled = (box) => {
+    if (box.scrollWidth > box.clientWidth) { box.tabIndex = 0; box.setAttribute("role", "region"); box.setAttribute("aria-label", "Table"); }
+    else { box.removeAttribute("tabindex"); box.removeAttribute("role"); box.removeAttribute("aria-label"); }
+  };
+  const LEGEND = 26;
+  // In the frame of the new size: a page is never wider than its window, not even for a moment.
+  const sizes = new ResizeObserver((changes) => {
+    for (const { target: box } of changes) {
+      const plot = drawn.get(box);
+      if (!plot) scrolled(box);
+      else if (box.clientWidth && box.clientWidth !== plot.width) plot.setSize({ width: box.clientWidth, height: box.clientHeight - LEGEND });
     }
-    for (const [box, plot] of drawn) if (!box.isConnected) { plot.destroy(); drawn.delete(box); }
+  });
+  const draw = () => {
+    for (const box of document.querySelectorAll(".scroll")) { scrolled(box); sizes.observe(box); }
+    for (const [box, plot] of drawn) if (!box.isConnected) { plot.destroy(); drawn.delete(box); sizes.unobserve(box); }
     for (const box of document.querySelectorAll("[data-chart], [data-lag], [data-compare]")) {
       if (drawn.has(box)) continue;
       drawn.set(box, box.dataset.chart ? drawTimeline(box) : box.dataset.lag ? drawLag(box) : drawCompare(box));
+      sizes.observe(box);
     }
   };
   const redraw = () => {
@@ -424,7 +435,5 @@
     const searched = document.getElementById("search");
     if (searched) search(searched);
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
-    let waiting = 0;
-    addEventListener("resize", () => { clearTimeout(waiting); waiting = setTimeout(redraw, 150); });
   });
 })();

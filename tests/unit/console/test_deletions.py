@@ -1,4 +1,4 @@
-"""A topic or a group is deleted once its name is typed, and the plan has said what is lost."""
+"""A topic or a group is deleted once its name is typed, and the plan has shown the loss."""
 
 import pytest
 
