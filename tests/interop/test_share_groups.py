@@ -26,6 +26,7 @@ SETTINGS = {
     "group.share.min.heartbeat.interval.ms": "100",
     "group.share.min.record.lock.duration.ms": "1000",
     "offsets.topic.num.partitions": "1",
+    "share.coordinator.state.topic.num.partitions": "1",
 }
 """Members hear of their partitions soon, and locks run out soon."""
 OURS_ALONE = {"offsets without a group"}
