@@ -12,6 +12,7 @@ from inspect import cleandoc
 from horolog.broker.handlers import HANDLERS
 from horolog.broker.handlers.authorization.table import NEEDS
 from horolog.protocol.apis import API
+from tools.kafka_apis import RELEASE, VERSIONS
 
 NOT_SERVED = {
     "one broker: no other to take out (Kafka takes out a live one, even the last)": ("UnregisterBroker",),
@@ -32,11 +33,16 @@ def not_done(function: Callable[..., object]) -> str:
     return ""
 
 
+def span(oldest: int, newest: int) -> str:
+    """A range of versions; an API whose only version is 0 has no range."""
+    return f"{oldest}-{newest}" if newest else "0"
+
+
 def served() -> str:
-    rows = ["| API | key | versions | not done |", "|---|---|---|---|"]
+    rows = [f"| API | key | versions | Kafka {RELEASE} | not done |", "|---|---|---|---|---|"]
     for key, handler in sorted(HANDLERS.items()):
-        versions = f"{handler.min_version}-{handler.max_version}" if handler.max_version else "0"
-        rows.append(f"| {API[key].name} | {key:d} | {versions} | {not_done(handler.function)} |")
+        versions = span(handler.min_version, handler.max_version)
+        rows.append(f"| {API[key].name} | {key:d} | {versions} | {VERSIONS[key]} | {not_done(handler.function)} |")
     return "\n".join(rows) + "\n"
 
 
@@ -48,6 +54,7 @@ def needed() -> str:
 
 
 def not_served() -> str:
-    rows = ["| APIs | why |", "|---|---|"]
-    rows += [f"| {', '.join(names)} | {why} |" for why, names in NOT_SERVED.items()]
+    kafkas = {key.api_name: versions for key, versions in VERSIONS.items()}
+    rows = [f"| API | Kafka {RELEASE} | why |", "|---|---|---|"]
+    rows += [f"| {name} | {kafkas.get(name, '-')} | {why} |" for why, names in NOT_SERVED.items() for name in names]
     return "\n".join(rows) + "\n"
