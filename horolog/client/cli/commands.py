@@ -36,6 +36,7 @@ COMMANDS = (
     Command("cluster", "horolog.client.cli.cluster", "show the brokers, what each leads, and the store they share"),
     Command("logdirs", "horolog.client.cli.logdirs", "show the data folders of all brokers, and their sizes"),
     Command("acls", "horolog.client.cli.acls", "show and change access rules, and explain decisions"),
+    Command("quotas", "horolog.client.cli.quotas", "show and change quotas of users, client ids and addresses"),
     Command("users", "horolog.client.cli.users", "add, list and remove SASL/SCRAM users"),
     Command("bench", "horolog.client.cli.bench", "measure a broker: produce, consume, latency, look-ups"),
     Command("health", "horolog.client.cli.health", "check a broker; the result is the exit code"),

@@ -33,7 +33,7 @@ def value_of(key: str, text: str) -> str:
     unit_ms = _MS_BY_SUFFIX.get(key[key.rfind(".") :])
     if unit_ms is not None:
         return str(_duration(key, text, unit_ms))
-    return str(_size(key, text)) if key.endswith(".bytes") else text
+    return str(_size(key, text)) if key.endswith((".bytes", "_byte_rate")) else text
 
 
 def _duration(key: str, text: str, unit_ms: int) -> int:
