@@ -15,10 +15,10 @@ from horolog.protocol.apis import API
 from tools.kafka_apis import RELEASE, VERSIONS
 
 NOT_SERVED = {
-    "one broker: no other to take out (Kafka takes out a live one, even the last)": ("UnregisterBroker",),
-    "one broker: no quorum to change": ("AddRaftVoter", "RemoveRaftVoter"),
-    "one broker over a store asks another, and no client": ("BrokerHeartbeat",),
-    "clients' own metrics are not collected": ("GetTelemetrySubscriptions", "PushTelemetry"),
+    "a broker that stops or fails is no longer a member, so none has to be unregistered": ("UnregisterBroker",),
+    "there is no Raft quorum to change": ("AddRaftVoter", "RemoveRaftVoter"),
+    "for brokers over a store only, not for clients": ("BrokerHeartbeat",),
+    "the broker does not collect metrics of clients": ("GetTelemetrySubscriptions", "PushTelemetry"),
 }
 """The APIs that clients and tools may ask for, by the reason why they are not served."""
 
@@ -39,7 +39,7 @@ def span(oldest: int, newest: int) -> str:
 
 
 def served() -> str:
-    rows = [f"| API | key | versions | Kafka {RELEASE} | not done |", "|---|---|---|---|---|"]
+    rows = [f"| API | key | versions | Kafka {RELEASE} | not supported |", "|---|---|---|---|---|"]
     for key, handler in sorted(HANDLERS.items()):
         versions = span(handler.min_version, handler.max_version)
         rows.append(f"| {API[key].name} | {key:d} | {versions} | {VERSIONS[key]} | {not_done(handler.function)} |")

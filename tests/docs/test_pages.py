@@ -40,7 +40,7 @@ GUARDED = "needs a broker with an authorizer: tests/unit/client/cli/test_acls.py
 MADE_OF_SETTINGS = "settings, read by tests/unit/docs/test_security.py"
 OVER_A_STORE = "needs a store that serves three brokers: tests/stores/test_serve_over_store.py"
 BETWEEN_BROKERS = "settings of three brokers over a store: tests/unit/broker/server/test_secured_peers.py"
-ON_KUBERNETES = "needs a cluster of Kubernetes; tests/container/test_cluster_files.py reads the file"
+ON_KUBERNETES = "needs a cluster of Kubernetes; tests/container/test_cluster_files.py reads the files"
 KAFKAS_TOOL = "needs a tool of Kafka's: tests/interop/test_kafka_tools.py"
 
 NOT_RUN: dict[tuple[str, str], str] = {
@@ -62,7 +62,7 @@ NOT_RUN: dict[tuple[str, str], str] = {
     ("docs/cluster.md", "broker 2 is suspected here"): SHAPE,
     ("docs/cluster.md", "kubectl apply -f config/kubernetes/cluster.yml"): ON_KUBERNETES,
     ("docs/deployment.md", "docker compose up --build -d"): DOCKER,
-    ("docs/deployment.md", "env:"): DOCKER,
+    ("docs/deployment.md", "kubectl apply ..."): ON_KUBERNETES,
     ("docs/design.md", "record -> Decoder.decode..."): SHAPE,
     ("docs/design.md", "broker -> BrokerSource..."): SHAPE,
     ("docs/design.md", "EventSource --> stream --+"): SHAPE,

@@ -37,17 +37,17 @@ FILES = (
 )
 COLUMNS: dict[str, list[str]] = {
     "codecs": [check for check in CHECKS if check.startswith("codec_")],
-    "look-ups by time": ["offsets_by_time"],
-    "largest time": ["max_timestamp"],
+    "lookup by time": ["offsets_by_time"],
+    "latest timestamp": ["max_timestamp"],
     "LogAppendTime": ["log_append_time"],
-    "own error for a time out of bounds": ["too_old_refused"],
+    "error for a refused timestamp": ["too_old_refused"],
     "group: rebalance": ["group_rebalance"],
     "group: resume": ["group_resume"],
     "group: KIP-848": ["group_protocol_consumer", "resume_protocol_consumer"],
     "idempotence": ["idempotent"],
     "transactions": ["transactions"],
     "offsets in transactions": ["transaction_offsets"],
-    "admin: topics, configurations": ["admin_topics"],
+    "admin: topics, settings": ["admin_topics"],
     "admin: groups": ["admin_groups"],
 }
 OLD_FORMATS = "old formats: "
@@ -71,33 +71,44 @@ CHECKS_OF_TEST: tuple[tuple[str, tuple[str, ...]], ...] = (
     (r"test_\w+_share_leave_and_resume", ("group_rebalance", "group_resume")),
     (r"test_\w+_(administers|looks_at_resets_and_removes)_groups", ("admin_groups",)),
 )
-HEAD = """# Which clients run on horolog
+HEAD = """# Tested clients
 
-Unmodified clients run against a broker process. `python -m tests.interop.table` writes this page
-from a run of `tests/interop`. "yes": every test passed; a number: how many of the client's codecs
-passed; "no": a test failed, or is expected to fail until the broker is corrected; "not run": the
-toolchain was missing; "-": the client cannot do it, or it was not tested. The high-level consumer
-of 0.8 keeps its groups in ZooKeeper and cannot run on a broker alone, so the tests of 0.8 cover its
-producer and its SimpleConsumer.
+These are the results of unmodified clients against a broker of this version:
+
+- **yes**: every test passed.
+- **A number**: that many of the client's codecs passed.
+- **no**: a test failed.
+- **not run**: the client's toolchain was missing.
+- **-**: the client does not have the feature, or no test covers it.
+
+Kafka 0.8 is tested with its producer and its SimpleConsumer. Its high-level consumer keeps groups
+in ZooKeeper and cannot run on a broker alone.
 
 """
 TOOLS_HEAD = """
 ## Kafka's own tools, 4.3.1
 
-| what | passes |
+| area | passed |
 |---|---|
 """
 
 
 OLD_FORMATS_HEAD = """
-## Who reads what older producers wrote
+## Reading messages of older producers
 
-Rows are readers by release. Columns are writers by message format and, if it differs, the format in
-which the topic keeps the messages; each with the codecs none, gzip, snappy and lz4, or those of
-them that are tested. The tests compare offset, time, timestamp type (if the client reports them),
-key and value of every record.
+Each row is a reader. Each column is the message format of the writer and, if it differs, the format
+in which the topic stores the messages. Each combination is tested with the codecs none, gzip,
+snappy and lz4, or with those of them that the reader supports. The tests compare the offset, key
+and value of every record, and its timestamp and timestamp type if the client reports them.
 
 """
+AREAS = {
+    "configurations": "settings",
+    "groups go back in time": "groups: reset by time",
+    "offsets by time and deleted records": "deleted records, and offsets by time",
+    "what the broker says of itself": "brokers and log folders",
+}
+"""Names of rows for readers, by the test behind the row; other rows have the name of their test."""
 WRITERS = {
     "v0": "v0 (0.8, 0.9)",
     "v1": "v1 (0.10)",
@@ -129,7 +140,8 @@ def outcomes(cases: Iterable[ET.Element]) -> Iterator[Outcome]:
         file, name = str(case.get("classname")).rpartition(".")[2], str(case.get("name"))
         result = result_of(case)
         if file == "test_kafka_tools":
-            yield Outcome("tools", name.removeprefix("test_").replace("_", " "), result)
+            area = name.removeprefix("test_").replace("_", " ")
+            yield Outcome("tools", AREAS.get(area, area), result)
         elif file == "test_kafka_streams":
             for check in CHECKS_OF_STREAMS:
                 yield Outcome(f"kafka-streams-{STREAMS}", check, result)

@@ -11,7 +11,7 @@
 - `horolog.http.listen` shows the port in use if the setting leaves its choice to the system.
 - v0's `is_default` is false.
 - Groups: the keys of `broker.groups.group_settings`, whether the group exists or not; they take effect with its members' next heartbeats.
-Not done: configurations of client metrics and broker loggers (INVALID_REQUEST).
+Not done: settings of client metrics and broker loggers (INVALID_REQUEST).
 """
 
 from __future__ import annotations

@@ -36,7 +36,7 @@ PROTOCOL = "consumer"
 def heartbeat(
     broker: BrokerView, request: ConsumerGroupHeartbeatRequest, context: RequestContext
 ) -> ConsumerGroupHeartbeatResponse | Generator[None, None, None] | None:
-    """Not done: assignment by rack, where the broker assigns."""
+    """Not done: rack-aware assignment by the broker."""
     if not _is_served(broker):
         return ConsumerGroupHeartbeatResponse(error_code=ErrorCode.UNSUPPORTED_VERSION)
     if context.version <= LAST_WITHOUT_OWN_ID and request.member_epoch == 0 and not request.member_id:

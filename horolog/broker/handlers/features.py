@@ -3,7 +3,7 @@
 - An update to the present level succeeds and changes nothing. Any other is INVALID_UPDATE_VERSION at the top, as is the whole request:
   Kafka's messages name the reason. Before v2 a response also names each feature, with the message `NONE`, as real brokers do.
 - v0 cannot ask for a downgrade: its `allow_downgrade` counts for nothing, as in Kafka.
-Not done: lower levels, which Kafka allows for some features.
+Not done: downgrades, which Kafka allows for some features.
 """
 
 from __future__ import annotations

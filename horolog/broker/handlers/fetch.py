@@ -7,7 +7,7 @@
 - v7+: incremental sessions (KIP-227); v12+: diverging epochs are pointed out; v13+ names topics by id.
 - Bytes that are on their way here from a store are waited for like records that are not written yet.
 - A topic or partition that is unknown, or may not be read, ends a wait in v0-v3 only, as each era's brokers do; other errors always end it.
-Not done: fetching as a follower (any replica id is refused), preferred read replicas.
+Not done: fetches by followers (any replica id is refused), preferred read replicas.
 
 Requests and answers are flat: tuples of the fields that `protocol.messages.fetch` declares, in their order. The names of the types
 below stand for them.

@@ -104,7 +104,7 @@ def alter(
     request: AlterReplicaLogDirsRequest,
     context: RequestContext,  # noqa: ARG001
 ) -> AlterReplicaLogDirsResponse:
-    """Not done: moving a partition to another folder of this broker (INVALID_REPLICA_ASSIGNMENT)."""
+    """Not done: moving a partition to another data folder (INVALID_REPLICA_ASSIGNMENT)."""
     folders = {shown_path(one): one for one in reversed(broker.logs.folders)}
     codes = each_topic_once(
         (

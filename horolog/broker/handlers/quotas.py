@@ -6,7 +6,7 @@
 - Each entity is changed or refused by itself; all changes are on the disk together before the answer, and take effect then.
 - An entity named twice is refused where it is named again, and a value named twice refuses its entity, as on real brokers.
 
-Not done: names of hosts as `ip`.
+Not done: host names as `ip`.
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ from horolog.protocol.messages.streams_groups import (
 def heartbeat(
     broker: BrokerView, request: StreamsGroupHeartbeatRequest, context: RequestContext
 ) -> StreamsGroupHeartbeatResponse | None:
-    """Not done: static members, regular expressions of source topics and warm-up tasks, as in Kafka 4.3."""
+    """Not done: static members, source topics by regular expression, and warm-up tasks, as in Kafka 4.3."""
     fault = None if request.topology is None else _wrong_names(request.topology)
     if fault is not None:
         return StreamsGroupHeartbeatResponse(error_code=ErrorCode.STREAMS_INVALID_TOPOLOGY, error_message=fault)

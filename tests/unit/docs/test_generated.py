@@ -45,7 +45,7 @@ def test_a_handler_says_what_it_does_not_do():
     assert api_table.not_done(without) == ""
     shown = api_table.served().splitlines()
     assert (
-        "| Fetch | 1 | 0-18 | 4-18 | fetching as a follower (any replica id is refused), preferred read replicas |"
+        "| Fetch | 1 | 0-18 | 4-18 | fetches by followers (any replica id is refused), preferred read replicas |"
         in shown
     )
     assert len(shown) == len(HANDLERS) + 2
