@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import logging
+import sys
 import threading
 import time
+import traceback
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -22,6 +24,7 @@ from tests.soak.workload import Soak, threads_of
 PARTITIONS = 3
 HEALS_WITHIN_S = 90.0
 LOOKS_EVERY_S = 0.5
+CALLS_SHOWN = 4
 
 
 class Report(NamedTuple):
@@ -68,8 +71,15 @@ def under(brokers: Brokers, events: list[Event], chaos: Chaos) -> tuple[Counter[
         chaos.soak.stop.set()
         for thread in threads:
             thread.join(WAIT_SECONDS)
-    stuck += [f"stuck: {thread.name} did not end" for thread in threads if thread.is_alive()]
+    stuck += [f"stuck: {thread.name} did not end: {whereabouts(thread)}" for thread in threads if thread.is_alive()]
     return clients.progress(chaos) + Counter(chaos.soak.counts), [*stuck, *wrongs(brokers, chaos)]
+
+
+def whereabouts(thread: threading.Thread) -> str:
+    """The calls that a thread is in, the innermost last."""
+    frame = sys._current_frames().get(thread.ident or 0)
+    calls = traceback.extract_stack(frame) if frame is not None else []
+    return " > ".join(f"{Path(call.filename).name}:{call.lineno} {call.line}" for call in calls[-CALLS_SHOWN:])
 
 
 @contextmanager

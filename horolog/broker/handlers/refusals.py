@@ -35,7 +35,7 @@ from horolog.protocol.messages.topics import (
     DeleteRecordsTopicResult,
 )
 from horolog.protocol.messages.transactions import TransactionState, TxnOffsetCommitResponseTopic
-from horolog.protocol.wire import NO_THROTTLING_MS, ArrayType, Field, Message, Struct, StructType
+from horolog.protocol.wire import NO_THROTTLING_MS, ArrayType, Field, Message, Struct, StructType, record_set
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -232,6 +232,8 @@ class _Refusal:
             setattr(answer, name, NO_NUMBER)
         for name in recipe.notes:
             setattr(answer, name, "")
+        for name in recipe.records:
+            setattr(answer, name, b"")  # librdkafka does not read an answer with null
         for name in recipe.echoed:
             setattr(answer, name, getattr(asked, name))
         for name, source in recipe.names:
@@ -294,6 +296,7 @@ class _Recipe(NamedTuple):
     tells_why: bool
     numbers: tuple[str, ...]
     notes: tuple[str, ...]
+    records: tuple[str, ...]
     echoed: tuple[str, ...]
     names: tuple[tuple[str, str | None], ...]
     """A field of the answer and one of the request; None: the element of the request is the name."""
@@ -327,6 +330,7 @@ def _recipe(answer: type[Struct], asked: type[Struct] | None, version: int, at_t
         place is not None and "error_message" in fields,
         tuple(numbers),
         tuple(name for name in fields if name in NOTES),
+        tuple(name for name, declared in fields.items() if declared.type is record_set),
         tuple(name for name in fields if name in ECHOED and name != place),
         _names(named, asked, version),
         frozenset(name for name in named if version in fields[name].nullable),

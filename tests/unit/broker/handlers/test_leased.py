@@ -79,7 +79,8 @@ def test_a_fetch_is_refused_by_partition_and_not_as_a_whole():
     request = FetchRequest(topics=[FetchTopic(topic="t", partitions=[FetchPartition(partition=1)])])
     refused = held.gate(ApiKey.FETCH, None)(None, request, context)
     assert refused.error_code == ErrorCode.NONE
-    assert refused.responses[0].partitions[0].error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+    (partition,) = refused.responses[0].partitions
+    assert (partition.error_code, partition.records) == (ErrorCode.NOT_LEADER_OR_FOLLOWER, b"")
 
 
 @pytest.mark.parametrize("key", [*AS_LEADER, *AS_COORDINATOR], ids=lambda key: key.name)

@@ -88,6 +88,17 @@ def test_the_parts_of_a_request_are_refused_one_by_one(key: ApiKey) -> None:
     assert set(error_finder(API[key].response)(told) or ()) == {DENIED}
 
 
+@pytest.mark.parametrize("version", range(HANDLERS[ApiKey.FETCH].max_version + 1))
+def test_a_refused_fetch_has_empty_records_which_every_client_can_read(version: int) -> None:
+    answer = refused(ApiKey.FETCH, asked(ApiKey.FETCH, version, random.Random(1)), version)
+    request = asked(ApiKey.FETCH, 4, random.Random(1))
+    parts: Any = refused_parts(ApiKey.FETCH, flat_of(request), 4, DENIED)
+    for each in (answer, struct_of(API[ApiKey.FETCH].response, parts)):
+        found = [partition.records for topic in each.responses for partition in topic.partitions]
+        assert set(found) <= {b""}
+    assert any(topic.partitions for topic in struct_of(API[ApiKey.FETCH].response, parts).responses)
+
+
 def test_a_level_without_elements_reaches_none() -> None:
     assert refusals._source(MetadataRequestTopic, "topics", 1) == ()
     assert list(refusals._reached(MetadataRequestTopic(name="t"), ())) == []
