@@ -45,6 +45,9 @@ class EmptyLogs:
         self.opened[opening.place] = partition
         opened(partition)
 
+    def settle_start(self, opening, settled):
+        settled()
+
     def give_up(self, place):
         self.wanted.pop(place, None)
         self._drop(place)

@@ -1,7 +1,7 @@
 """Partitions that a broker is to lead, from the entry that says so until clients are served.
 
 They are loaded at once. If the leader before was fenced, it may not know of it while its lease lasts: until then its successor serves no
-client, so that no client sees less than it has seen.
+client, so that no client sees less than it has seen. Nor does it serve any before it has learned where that leader has moved the start.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Leading:
         if not self._wanted:
             self._began_s, self._served_count = self._lease.now(), 0
         self._wanted[opening.place] = opening
-        from_s = self._lease.now() + (self._lease.serves_after_s() if waits else 0)
+        from_s = self._lease.now() + self._lease.serves_after_s() if waits else None
         self._log_side.open_from(opening, partial(self._opened, opening, from_s))
 
     def end(self) -> None:
@@ -78,12 +78,16 @@ class Leading:
         self._wanted.pop(place, None)
         self._log_side.remove(place)
 
-    def _opened(self, opening: Opening, from_s: float, partition: Partition) -> None:
-        if self._wanted.get(opening.place) is not opening:
-            return
-        left_s = from_s - self._lease.now()
-        if left_s > 0:
+    def _opened(self, opening: Opening, from_s: float | None, partition: Partition) -> None:
+        if from_s is None:
+            self._settled(opening, partition)
+        elif (left_s := from_s - self._lease.now()) > 0:
             self._later(left_s, partial(self._opened, opening, from_s, partition))
+        elif self._wanted.get(opening.place) is opening:
+            self._log_side.settle_start(opening, partial(self._settled, opening, partition))
+
+    def _settled(self, opening: Opening, partition: Partition) -> None:
+        if self._wanted.get(opening.place) is not opening:
             return
         del self._wanted[opening.place]
         self._serve(opening, partition)

@@ -2,7 +2,8 @@
 
 Partitions that are to be opened in one tick read each WAL once, for all of them. An opening goes on until it is done or given up: an
 object that is gone sends it to the newest mark, and a fault of the local disk is tried again. Segments in the bucket stay there. If their
-manifest changes during the reading, the reading begins again: the WALs may lack what the newer one covers.
+manifest changes during the reading, the reading begins again: the WALs may lack what the newer one covers. A partition whose newest manifest
+is damaged stays closed until it can be read: an older one does not name all segments, and the WALs need not have what it lacks.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from horolog.base.clock import Clock
 from horolog.broker.base.answers import Answer, run
 from horolog.broker.bucket.block_fetcher import BlockFetcher
 from horolog.broker.bucket.block_files import BlockFiles
-from horolog.broker.bucket.covered import Covered
+from horolog.broker.bucket.covered import NOTHING, Covered
 from horolog.broker.bucket.led_segments import LedSegments, SegmentCare
 from horolog.broker.bucket.lineage_reader import Indexes, feed, read_indexes, runs_of
 from horolog.broker.bucket.local_copy import LocalCopy
@@ -68,6 +69,10 @@ class Around(NamedTuple):
 
 class _Outdated(Exception):
     """The newest manifest of a partition is not the one that its reading began with."""
+
+
+def _pause(loop: asyncio.AbstractEventLoop, seconds: float) -> Answer[None]:
+    return Answer(lambda done: loop.call_later(seconds, done, None))
 
 
 async def _then(steps: Coroutine[Any, Any, None], *actions: Callable[[], None]) -> None:
@@ -196,6 +201,21 @@ class BucketLog:
             self._loop.call_soon(self._open_queued)
         self._queued.append(pending)
 
+    def settle_start(self, opening: Opening, settled: Callable[[], None]) -> None:
+        run(self._settle_start(opening, settled))
+
+    async def _settle_start(self, opening: Opening, settled: Callable[[], None]) -> None:
+        led = self._led.get(opening.place)
+        while led is not None and self._led.get(opening.place) is led:
+            known = NOTHING._replace(manifest=self.of_bucket.manifests.newest(led))
+            covered = await readable(self._segments, opening, known)
+            if covered is not None:
+                if covered.manifest is not None:
+                    self.of_bucket.manifests.learn(led, covered.manifest)
+                settled()
+                return
+            await _pause(self._loop, MANIFEST_RETRY_S)
+
     def give_up(self, place: Place) -> None:
         pending, partition = self._pending.pop(place, None), self._led.pop(place, None)
         self._began.pop(place, None)
@@ -242,14 +262,19 @@ class BucketLog:
         newest = [partial(readable, self._segments, one.opening) for one in several]
         covered = await in_parallel(newest, OPENINGS_AT_ONCE)
         indexes = await read_indexes(self._store, [one.opening for one in several])
-        tasks = [partial(self._open, one, each, indexes) for one, each in zip(several, covered, strict=True)]
+        tasks = []
+        for one, each in zip(several, covered, strict=True):
+            if each is None:
+                run(self._open(one, None, indexes))  # the others do not wait for it
+            else:
+                tasks.append(partial(self._open, one, each, indexes))
         await in_parallel(tasks, OPENINGS_AT_ONCE)
 
     async def _open(self, pending: _Pending, covered: Covered | None, indexes: Indexes) -> None:
         lost: set[str] = set()
         while self._is_wanted(pending):
             if covered is None:
-                await Answer(partial(self._pause, MANIFEST_RETRY_S))
+                await _pause(self._loop, MANIFEST_RETRY_S)
                 covered = await readable(self._segments, pending.opening)
                 indexes = await read_indexes(self._store, [pending.opening])
                 continue
@@ -263,10 +288,7 @@ class BucketLog:
                 indexes = await read_indexes(self._store, [pending.opening])
             except StorageFault as fault:
                 log.error("%s-%s cannot be opened yet: %s", pending.opening.topic, pending.opening.partition, fault)
-                await Answer(partial(self._pause, RETRY_S))
-
-    def _pause(self, seconds: float, done: Callable[[None], None]) -> None:
-        self._loop.call_later(seconds, done, None)
+                await _pause(self._loop, RETRY_S)
 
     async def _copy(self, pending: _Pending, covered: Covered, indexes: Indexes, lost: set[str]) -> None:
         """Make the local log and open it, unless that is given up meanwhile. Raises Gone, _Outdated or StorageFault."""
@@ -293,14 +315,10 @@ class BucketLog:
                 self._led[opening.place] = partition
                 self._began[opening.place] = partition.log_end_offset
                 self.of_bucket.keep(partition, covered)
-                partition.move_start_by(partial(self._expire, partition))
+                partition.move_start_by(partial(self.of_bucket.move_start, partition, moved=lambda _: None))
                 pending.opened(partition)
         finally:
             copy.close()
-
-    def _expire(self, partition: ShippedPartition, offset: int) -> None:
-        """Records before this offset have expired."""
-        self.of_bucket.move_start(partition, offset, lambda _: None)
 
     def _room_bytes(self) -> int:
         """How much of the cache the blocks from the bucket leave."""

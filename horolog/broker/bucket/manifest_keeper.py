@@ -117,6 +117,18 @@ class ManifestKeeper:
         keys = {*manifest.named_by(kept.known), *_keys(kept.paged), *_keys(kept.added)}
         return Named(keys, unread_offsets(kept.paged))
 
+    def newest(self, partition: ShippedPartition) -> Manifest | None:
+        """The newest manifest of a partition that is led here, as far as this broker knows."""
+        kept = self._kept.get(partition)
+        return None if kept is None else kept.known
+
+    def learn(self, partition: ShippedPartition, found: Manifest) -> None:
+        """Go on from a manifest of an earlier leader, unless a newer one is known."""
+        kept = self._kept.get(partition)
+        if kept is not None and (kept.known is None or found.number > kept.known.number):
+            kept.known = found
+            self._reach(partition, kept)
+
     # -- the next manifest
 
     def move(self, partition: ShippedPartition, offset: int, moved: Moved) -> None:

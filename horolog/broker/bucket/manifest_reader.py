@@ -38,12 +38,13 @@ class StoredManifests:
 
     async def newest(self, opening: Opening, known: Covered = NOTHING) -> Covered:
         """Raises FormatError. A partition without an earlier leader has no manifest."""
-        found = await newest_manifest(self._store, opening.place) if len(opening.lineage) > 1 else None
+        place = opening.place
+        found = await newest_manifest(self._store, place, known.manifest) if len(opening.lineage) > 1 else None
         while found is not None:
             if found == known.manifest:
                 return known
             known = await self._covered(found)
-            found = await newest_manifest(self._store, opening.place)  # of an older one, objects may be gone
+            found = await newest_manifest(self._store, place, found)  # of an older one, objects may be gone
         return NOTHING
 
     async def _covered(self, found: Manifest) -> Covered:
@@ -68,10 +69,10 @@ class StoredManifests:
         return segment_meta.decode(data)
 
 
-async def readable(segments: SegmentsInBucket, opening: Opening) -> Covered | None:
+async def readable(segments: SegmentsInBucket, opening: Opening, known: Covered = NOTHING) -> Covered | None:
     """None if the newest manifest cannot be read, which is logged: without it the start of the log is not known."""
     try:
-        return await segments.newest(opening)
+        return await segments.newest(opening, known)
     except FormatError as error:
         name = f"{opening.topic}-{opening.partition}"
         log.error("%s is not opened, since its newest manifest cannot be read: %s", name, error)
@@ -100,17 +101,26 @@ async def paged(store: StoreAccess, found: Manifest) -> list[BucketSegment]:
     return segments
 
 
-async def newest_manifest(store: StoreAccess, place: Place) -> Manifest | None:
-    """None if there is none; raises FormatError."""
+async def newest_manifest(store: StoreAccess, place: Place, known: Manifest | None = None) -> Manifest | None:
+    """None if there is none; raises FormatError. One that is known already is not read again."""
     folder = manifests(*place)
     while True:
         numbers = [number_of(one.key) for one in await store.list(folder)]
         number = max((one for one in numbers if one is not None), default=None)
         if number is None:
             return None
+        if known is not None and known.number == number:
+            return known
         data = await store.read(key(folder, number))
         if data is not None:  # else it has been superseded and removed, or the topic is deleted
-            return decode(data)
+            return _decoded(key(folder, number), data)
+
+
+def _decoded(name: str, data: bytes) -> Manifest:
+    try:
+        return decode(data)
+    except FormatError as error:
+        raise FormatError(f"{name}: {error}") from None
 
 
 async def remove_manifests(store: StoreAccess, place: Place) -> None:

@@ -65,6 +65,13 @@ class LogSide(Protocol):
         """Build a partition anew from what the store holds of its lineage. It is tried until it is done or given up."""
         ...
 
+    def settle_start(self, opening: Opening, settled: Callable[[], None]) -> None:
+        """Learn where earlier leaders have moved the start of a partition that is open here, which none of them does any more.
+
+        `settled` is not called if the partition is given up meanwhile.
+        """
+        ...
+
     def give_up(self, place: Place) -> None:
         """Drop a partition that is being opened or is open, with its files, and ship nothing more of it. `opened` is not called."""
         ...
@@ -116,7 +123,10 @@ class SegmentsInBucket(Protocol):
     """The segments that the bucket has of partitions, as their newest manifests name them."""
 
     async def newest(self, opening: Opening, known: Covered = NOTHING) -> Covered:
-        """What lies in the bucket of a partition now: the WALs may lack it. `known` is what lay there before, and may be the answer."""
+        """What lies in the bucket of a partition now: the WALs may lack it. `known` is what lay there before, and may be the answer.
+
+        Raises FormatError.
+        """
         ...
 
     def decode_meta(self, data: bytes) -> Parts:

@@ -1,7 +1,8 @@
 """A broker over a store answers as a leader or coordinator only while its lease holds, which is asked before each request and its answer.
 
 A request may wait for records, and the process may stand still meanwhile: what it read then may be less than others have shown since.
-Requests that append need no lease: they are answered once the store has their records.
+Requests that append need no lease: they are answered once the store has their records. DeleteRecords needs it: the next leader looks for the
+start of a partition when this lease has ended.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ AS_LEADER = (
     ApiKey.LIST_OFFSETS,
     ApiKey.OFFSET_FOR_LEADER_EPOCH,
     ApiKey.DESCRIBE_PRODUCERS,
+    ApiKey.DELETE_RECORDS,
     ApiKey.SHARE_FETCH,
     ApiKey.SHARE_ACKNOWLEDGE,
 )

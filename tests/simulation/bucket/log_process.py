@@ -147,6 +147,9 @@ class RealLog:
     def open_from(self, opening, opened):
         self.log.open_from(opening, lambda partition: opened(LedLog(self.process, partition)))
 
+    def settle_start(self, opening, settled):
+        self.log.settle_start(opening, settled)
+
     def give_up(self, place):
         self.log.give_up(place)
 

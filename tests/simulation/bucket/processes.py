@@ -129,6 +129,9 @@ class Records:
     def open_from(self, opening, opened):
         run(self._open(opening, opened))
 
+    def settle_start(self, opening, settled):
+        settled()
+
     async def _open(self, opening, opened):
         while (records := await self._read(opening)) is None:
             await Answer(partial(self.process.pause, 0.1))

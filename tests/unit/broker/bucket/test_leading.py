@@ -14,10 +14,13 @@ class Log:
     """The log's half: opens when it is let."""
 
     def __init__(self):
-        self.opening, self.given_up = {}, []
+        self.opening, self.settling, self.given_up = {}, [], []
 
     def open_from(self, opening, opened):
         self.opening[opening.place] = lambda: opened("partition")
+
+    def settle_start(self, opening, settled):
+        self.settling.append((opening.place, settled))
 
     def give_up(self, place):
         self.given_up.append(place)
@@ -73,7 +76,19 @@ def test_the_successor_of_a_fenced_broker_loads_and_waits_for_the_end_of_its_lea
     led.schedule.run(until=2.1)
     assert led.served == []
     led.schedule.run(until=2.3)
-    assert led.served == [(new, "partition")]
+    assert led.served == []
+    ((place, settled),) = led.log.settling
+    settled()
+    assert (place, led.served) == (new.place, [(new, "partition")])
+
+
+def test_what_another_leads_while_it_waits_for_the_lease_is_not_served():
+    led, (_, new) = Led(), opening(1)
+    led.leading.open(new, waits=True)
+    led.log.opening[new.place]()
+    led.leading.close(new.place)
+    led.schedule.run(until=3)
+    assert (led.served, led.log.settling) == ([], [])
 
 
 def test_only_a_fenced_broker_may_go_on_answering():

@@ -442,6 +442,39 @@ def test_a_start_that_was_moved_is_that_of_every_later_leader(store, side):
     assert moved == [True, True, False], "a leader that was is refused"
 
 
+def test_a_start_that_the_leader_before_has_moved_since_is_learned_before_clients_are_served(store, side):
+    put_object(store, ONE, 0, run_at(0, 0, count=5))
+    opening = Opening("t", TOPIC_ID, 0, small_config(), (Stretch(0, ONE, 1), Stretch(1, TWO)))
+    side.log.open_from(opening, side.opened.append)
+    side.loop.advance()
+    (partition,), settled = side.opened, []
+    side.log.settle_start(opening, lambda: settled.append(partition.log_start_offset))
+    put_manifest(store, 0, 0, 3)
+    side.log.settle_start(opening, lambda: settled.append(partition.log_start_offset))
+    asked = len(store.asked)
+    side.log.settle_start(opening, lambda: settled.append(partition.log_start_offset))
+    assert settled == [0, 3, 3]
+    assert len(store.asked) == asked, "a manifest that is known is not read"
+
+
+def test_a_manifest_that_is_damaged_before_clients_are_served_holds_that_up(store, side, caplog):
+    put_object(store, ONE, 0, run_at(0, 0, count=5))
+    opening = Opening("t", TOPIC_ID, 0, small_config(), (Stretch(0, ONE, 1), Stretch(1, TWO)))
+    side.log.open_from(opening, side.opened.append)
+    side.loop.advance()
+    name, settled = put_manifest(store, 0, 0, 3), []
+    whole, store.objects[name] = store.objects[name], b"damaged"
+    side.log.settle_start(opening, lambda: settled.append("first"))
+    side.loop.advance(MANIFEST_RETRY_S)
+    assert (settled, len(caplog.messages)) == ([], 2)
+    store.objects[name] = whole
+    side.loop.advance(MANIFEST_RETRY_S)
+    assert settled == ["first"]
+    side.log.give_up(opening.place)
+    side.log.settle_start(opening, lambda: settled.append("second"))
+    assert settled == ["first"]
+
+
 def test_runs_before_the_start_are_not_read_and_the_log_ends_where_they_end(store, side, monkeypatch):
     monkeypatch.setattr("horolog.broker.bucket.wal_index.WHOLE_BYTES", 10)
     put_manifest(store, 0, 0, 5)

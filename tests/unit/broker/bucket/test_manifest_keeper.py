@@ -88,6 +88,20 @@ def test_it_goes_on_from_the_newest_manifest(world):
     assert {number: one.epoch for number, one in world.manifests().items()} == {4: EPOCH - 1, 5: EPOCH}
 
 
+def test_a_new_leader_learns_what_an_earlier_one_has_made_meanwhile(world):
+    assert world.keeper.newest(world.partition) is None
+    found = put(world.store, 1, EPOCH - 1, 6)
+    world.keeper.learn(world.partition, found)
+    assert (world.start, world.keeper.newest(world.partition)) == (6, found)
+    world.keeper.learn(world.partition, put(world.store, 0, EPOCH - 2, 3))
+    assert world.keeper.newest(world.partition) == found
+    world.move(8)
+    assert world.manifests()[2].start_offset == 8
+    world.keeper.drop(world.partition)
+    world.keeper.learn(world.partition, put(world.store, 9, EPOCH - 1, 9))
+    assert (world.start, world.keeper.newest(world.partition)) == (8, None)
+
+
 def test_the_start_waits_for_the_store_and_requests_share_a_manifest():
     world = World(HeldStore())
     world.keeper.keep(world.partition, NOTHING)
