@@ -84,6 +84,13 @@ def test_only_the_module_right_before_counts(conftest, chain):
     assert (closed, again.closed) == (conftest.COLLECTIONS, [])
 
 
+def test_what_has_survived_is_not_looked_at_again(conftest, chain):
+    survivors = [[] for _ in range(1000)]
+    before = gc.get_freeze_count()
+    run(conftest, OTHERS, OURS)
+    assert gc.get_freeze_count() - before >= len(survivors)
+
+
 def test_our_own_tests_still_hear_of_theirs(conftest, chain):
     run(conftest, OTHERS, OURS)
     Chain(1)
