@@ -82,9 +82,14 @@ class OffsetRun:
 
     def tail(self, first: int) -> OffsetRun:
         """Its part from an offset on."""
-        made = OffsetRun(first, self.last, self.state, self.count, self.batch, member=self.member)
+        last = first if first == self.last else self.last
+        made = OffsetRun(first, last, self.state, self.count, self.batch, member=self.member)
         made.deadline, made.before = self.deadline, self.before
         return made
+
+    def end_before(self, offset: int) -> None:
+        """Lose the part from an offset on. A run of one record keeps one object for both of its ends: there may be many."""
+        self.last = self.first if offset == self.first + 1 else offset - 1
 
     def is_like(self, other: OffsetRun) -> bool:
         """Runs in change are not: each may be part of a change of its own."""
@@ -152,7 +157,7 @@ class OffsetRuns:
             while point is not None and point <= parts[-1].last:
                 if point > parts[-1].first:
                     parts.append(parts[-1].tail(point))
-                    parts[-2].last = point - 1
+                    parts[-2].end_before(point)
                 point = next(wanted, None)
         self._runs[start:end] = parts
 

@@ -66,7 +66,8 @@ def _swept(ordered: list[StateBatch]) -> Iterator[StateBatch]:
             continue
         if next_up < len(ordered):
             last_offset = min(last_offset, ordered[next_up].first_offset - 1)
-        yield StateBatch(offset, last_offset, -state, -delivery_count)
+        # one object for both ends of a single record: there may be many
+        yield StateBatch(offset, offset if last_offset == offset else last_offset, -state, -delivery_count)
         offset = last_offset + 1
 
 

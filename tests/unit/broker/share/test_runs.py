@@ -32,6 +32,14 @@ def test_a_run_is_divided_at_several_points_at_once():
     assert len(runs) == 5
 
 
+def test_a_run_of_one_record_keeps_one_object_for_both_ends():
+    runs = runs_of(run(1_000_000, 1_000_002))
+    runs.divide((1_000_001, 1_000_002))
+    assert [one.first for one in runs.all] == [1_000_000, 1_000_001, 1_000_002]
+    assert all(one.first is one.last for one in runs.all[:2])
+    assert runs.all[2].first == runs.all[2].last
+
+
 def test_nothing_is_divided_where_there_is_nothing():
     runs = OffsetRuns()
     runs.divide((3,))

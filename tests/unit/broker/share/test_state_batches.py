@@ -35,6 +35,12 @@ def test_each_offset_has_the_state_that_is_furthest_in_its_life(seed):
         assert before.last_offset + 1 < after.first_offset or before[2:] != after[2:], "neighbours are merged"
 
 
+def test_a_batch_of_one_record_keeps_one_object_for_both_ends():
+    (one,) = combine([StateBatch(int("1000000"), int("1000000"), 2, 1)], 0)
+    assert one == (1_000_000, 1_000_000, 2, 1)
+    assert one.first_offset is one.last_offset
+
+
 def test_nothing_combines_to_nothing():
     assert combine([], 0) == []
 
