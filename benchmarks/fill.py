@@ -36,12 +36,17 @@ def ensure(
 
 
 def one_each(address: str, topic: str, partitions: int) -> None:
-    """Give every partition of a topic one record, of FIRST_TIMESTAMP; a real Kafka may not lead all of a new topic yet."""
-    record = frames.batch(frames.payloads(100, 1), FIRST_TIMESTAMP)
+    """Give every partition of a topic one record, of FIRST_TIMESTAMP."""
+    in_each(address, topic, partitions, 1)
+
+
+def in_each(address: str, topic: str, partitions: int, records: int) -> None:
+    """Give every partition of a topic one batch of records; a real Kafka may not lead all of a new topic yet."""
+    made = frames.batch(frames.payloads(100, records), FIRST_TIMESTAMP)
     until = time.monotonic() + LEADING_SECONDS
     with pump.connect(address) as link:
         for number in range(partitions):
-            frame = frames.produce(3, topic, record, partition=number)
+            frame = frames.produce(3, topic, made, partition=number)
             while _error_of(link, frame, topic) in NOT_LED_YET:
                 if time.monotonic() > until:
                     raise BrokerError(f"{topic}-{number} is not led after {LEADING_SECONDS} s")

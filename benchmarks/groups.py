@@ -1,4 +1,4 @@
-"""Groups and transactions beside a real Kafka, alternately in one run: rebalances, commits, transactions, and what many groups cost.
+"""Groups and transactions beside a real Kafka, alternately in one run: rebalances, commits, transactions, and the memory of many groups.
 
     python -m benchmarks.groups                  # four minutes; prints the table
     python -m benchmarks.groups --write-docs     # and puts it into the performance page
@@ -23,7 +23,7 @@ from pathlib import Path
 
 from confluent_kafka import Consumer, Producer
 
-from benchmarks import brokers, process, pump, report
+from benchmarks import brokers, fill, process, pump, report, share
 from benchmarks.brokers import HOROLOG, Running
 from benchmarks.group_frames import become_member, commit_error_at, commit_reply_size, offset_commit
 from benchmarks.peer import Peer, fresh_name
@@ -43,6 +43,7 @@ KAFKA_ONLY = {"group.consumer.min.heartbeat.interval.ms": str(HEARTBEAT_MS)}
 WAIT_SECONDS = 60.0
 REBALANCES = 5
 MANY = 10_000
+IN_FLIGHT, HELD_OF_EACH = 100_000, 1_000
 KIB_PER_MIB = 1024
 
 
@@ -230,6 +231,18 @@ def many_members(broker: Running) -> float:
     return (process.resident_kib(broker.pid) - before) / KIB_PER_MIB
 
 
+def in_flight(broker: Running) -> float:
+    """MiB that so many records add that a member of a share group holds, each beside one that is accepted."""
+    topic = fresh_name("flight")
+    with Peer(broker.address) as peer:
+        peer.create_topics([topic], IN_FLIGHT // HELD_OF_EACH, {"retention.ms": "-1"})
+    fill.in_each(broker.address, topic, IN_FLIGHT // HELD_OF_EACH, 2 * HELD_OF_EACH)
+    with share.Group(broker.address, topic, IN_FLIGHT // HELD_OF_EACH, 1, 2 * HELD_OF_EACH) as group:
+        before = process.resident_kib(broker.pid)
+        group.hold(IN_FLIGHT)
+        return (process.resident_kib(broker.pid) - before) / KIB_PER_MIB
+
+
 MEASURES = (
     Measure("second member's join until both consume, classic, s", lambda one: rebalance(one, "classic"), False),
     Measure("second member's join until both consume, KIP-848, s", lambda one: rebalance(one, "consumer"), False),
@@ -242,6 +255,7 @@ MEASURES = (
 ONCE = (
     Measure("10,000 groups with one offset add, MiB", many_groups, False),
     Measure("10,000 idle members add, MiB", many_members, False),
+    Measure("100,000 records of a share group in flight add, MiB", in_flight, False),
     Measure("resident with all of them, MiB", lambda one: process.resident_kib(one.pid) / KIB_PER_MIB, False),
 )
 

@@ -19,7 +19,7 @@ from dataclasses import asdict, dataclass, replace
 
 from confluent_kafka import KafkaException
 
-from benchmarks import consume, fill, frames, paced, peer, process, pump, real_client
+from benchmarks import consume, fill, frames, paced, peer, process, pump, real_client, share
 from benchmarks.frames import Api
 from benchmarks.peer import BrokerError, Peer
 
@@ -360,6 +360,20 @@ def client_consume(options: Options) -> Result:
     return meter.result("clientconsume", "records", count, requests=count, seconds=took)
 
 
+def share_consume(options: Options) -> Result:
+    """As many members of a share group as `connections` says read a filled topic; each asks for `records` at a time."""
+    topic, end = filled(options), options.fill_records
+    if options.warm_seconds:
+        with share.Group(options.address, topic, 1, options.connections, options.records) as group:
+            group.run(options.warm_seconds, end)
+    with share.Group(options.address, topic, 1, options.connections, options.records) as group:
+        meter = Meter(options.pid)
+        done = group.run(options.seconds, end)
+        return meter.result(
+            "share", "records", done.records, requests=done.requests, latencies=done.latencies, seconds=done.seconds
+        )
+
+
 MODES: dict[str, Callable[[Options], Result]] = {
     "raw": produce,
     "smallreq": one_record_requests,
@@ -372,6 +386,7 @@ MODES: dict[str, Callable[[Options], Result]] = {
     "oldlookup": old_lookup,
     "manyconn": many_connections,
     "manylookups": many_lookups,
+    "share": share_consume,
     "clientproduce": client_produce,
     "clientproducers": client_producers,
     "clientconsume": client_consume,

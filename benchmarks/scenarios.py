@@ -7,6 +7,7 @@ OLD_KAFKA = ("3.9.2", "0.10.2.2")  # Kafka 4 no longer serves Produce v2
 NEWEST = "4.3.1"
 LARGE_BATCH_BYTES = 1_000_000
 CONSUMED_RECORDS = 3_000_000
+STORED_BYTES = 112  # of a record of 100 bytes in a batch that fills a topic
 GROWTH = (250_000, 1_000_000, 4_000_000)
 
 
@@ -102,6 +103,15 @@ def _consume(mode: str, batch_bytes: int) -> tuple[str, ...]:
     return (mode, "--fill-records", str(CONSUMED_RECORDS), "--batch-bytes", str(batch_bytes))
 
 
+def _share(members: int, records: int) -> Scenario:
+    """The topic's batches have as many records as a member asks for, and a member holds one of them at a time."""
+    readers = f"{members} members" if members > 1 else "1 member"
+    asked = ("--connections", str(members), "--records", str(records))
+    filled = ("--fill-records", str(CONSUMED_RECORDS), "--batch-bytes", str(records * STORED_BYTES))
+    title = f"share group, {records:,} records acquired and accepted at a time, {readers} of 1 partition"
+    return Scenario(f"share-{members}", title, ("share", *asked, *filled), _beside(1.5, 0.5), quick=False)
+
+
 def _growing() -> list[Scenario]:
     made = []
     for records in GROWTH:
@@ -169,6 +179,8 @@ SCENARIOS: tuple[Scenario, ...] = (
         _beside(1.0, 0.8),
     ),
     Scenario("consume-16kb", "consume 100 B records, 16 KB batches", _consume("consume", 16384), _beside(1.0, 0.8)),
+    _share(1, 1000),
+    _share(16, 100),
     Scenario(
         *_lookup("lookup-16kb", "look-up by time, 16 KB batches, 1 connection", 1_000_000, 16384), _beside(1.5, 0.5)
     ),
