@@ -135,7 +135,7 @@ def collect_what_others_left(item: pytest.Item) -> None:
             warnings.simplefilter("ignore", ResourceWarning)
             for _ in range(COLLECTIONS):
                 gc.collect()
-        gc.freeze()  # what is alive now stays, and would make the next collections take seconds
+        gc.freeze()  # objects alive now stay, and would make the next collections take seconds
 
 
 def share_of(config: pytest.Config) -> Share:
