@@ -4,6 +4,7 @@ import argparse
 import os
 import re
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, NoReturn
 
 DEFAULT_BOOTSTRAP = "localhost:9092"
@@ -69,6 +70,19 @@ def describe(parser: argparse.ArgumentParser, description: str, *examples: str) 
 
 def add_output(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-o", "--output", choices=OUTPUTS, default="text", help="the output format (default: text)")
+
+
+def add_broker_settings(parser: argparse.ArgumentParser) -> None:
+    """--config and --set: the settings that a broker on these folders would have."""
+    parser.add_argument("--config", type=Path, metavar="FILE", help="the broker's settings, as for serve")
+    parser.add_argument(
+        "--set",
+        dest="assigned",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="a setting of the broker; repeatable",
+    )
 
 
 def add_zone(parser: argparse.ArgumentParser) -> None:

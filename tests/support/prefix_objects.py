@@ -6,7 +6,13 @@ from horolog.base.clock import ManualClock
 from horolog.broker.bucket.bucket_entries import BrokerRegistered, HandedOver, WalEnded
 from horolog.broker.bucket.bucket_state import BucketState
 from horolog.broker.bucket.fence import Fence
-from horolog.broker.bucket.journal_objects import NumberedEntry, encode_founding, encode_log_entry, encode_snapshot
+from horolog.broker.bucket.journal_objects import (
+    Founding,
+    NumberedEntry,
+    encode_founding,
+    encode_log_entry,
+    encode_snapshot,
+)
 from horolog.broker.bucket.manifest import Manifest
 from horolog.broker.bucket.names import LOG, SNAPSHOTS, Wal, key
 from horolog.broker.cluster.cluster_state import Lead, TopicsCreated
@@ -30,7 +36,7 @@ def append(store, state, entry):
 def new_prefix():
     """Broker 1 has shipped numbers 0 to 3, of which 0 and 1 are merged, and is fenced at 4; broker 2 has shipped 0 to 2 and goes on."""
     store, state = MemoryStore(ManualClock(1_000)), BucketState()
-    store.create(key(LOG, 0), encode_founding("c1", NONCE))
+    store.create(key(LOG, 0), encode_founding(Founding("c1", NONCE)))
     for node in (1, 2):
         state = append(store, state, BrokerRegistered(node, f"host{node}", ()))
     leads = ((FIRST, Lead(1, 0)), (SECOND, Lead(1, 0)))

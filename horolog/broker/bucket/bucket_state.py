@@ -160,7 +160,7 @@ def _of(lineages: Mapping[Place, Lineage], ids: Collection[bytes]) -> dict[Place
 
 
 def _with_new_partitions(state: BucketState, topics: Iterable[StoredTopic]) -> BucketState:
-    """Partitions that are new begin in epoch 0, with the leader that was requested, or the one that `spread` gives."""
+    """Partitions that are new begin in epoch 0, or the one that was requested, with the leader that was requested, or the one that `spread` gives."""
     leads: dict[Place, Lead] = {}
     for topic in topics:
         for index in range(topic.partition_count):
@@ -175,5 +175,5 @@ def _with_new_partitions(state: BucketState, topics: Iterable[StoredTopic]) -> B
 def _first_lead(state: BucketState, topic_id: bytes, index: int) -> Lead:
     wanted = state.leads.get((topic_id, index))
     if wanted is not None and wanted.node in state.members:
-        return Lead(wanted.node, 0)
+        return wanted
     return Lead(spread.leader(state.nodes, topic_id, index), 0) if state.nodes else Lead(NO_NODE, NO_EPOCH)

@@ -1,15 +1,19 @@
 """Entries and snapshots of the journal that brokers share, as objects (`sealed_lines`).
 
-    meta/log/0          {"format": 1, "kind": "cluster", "nonce": ..., "cluster": <cluster id>}
+    meta/log/0          {"format": 1 or 2, "kind": "cluster", "nonce": ..., "cluster": <cluster id>,
+                         "entries": <n>, "source": <text>}
     meta/log/<n>        {"format": 1, "kind": "entry", "nonce": ..., "number": <n>}, then the entry as a line (`bucket_lines`)
     meta/snapshot/<n>   {"format": 1, "kind": "snapshot", "nonce": <zeros>, "number": <n>}, then the state after entry n: the line of
                         `bucket_lines`, and the form of `horolog-cluster` (`on_record.cluster_file`)
+
+`entries` and `source` are in format 2 alone: the cluster was imported or restored, its first n entries come from there, and no broker
+starts before all of them are there. `source` says what it was made of, so that an import that was interrupted goes on with the same.
 
 The nonce of an entry says who wrote it: two brokers may want the same change. A snapshot follows from the entries alone, so all
 brokers write the same bytes, and its nonce is zero.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from horolog.broker.bucket import sealed_lines
 from horolog.broker.bucket.bucket_lines import BUCKET_FORMS, decode_members, encode_members
@@ -22,6 +26,19 @@ from horolog.broker.on_record import cluster_file
 from horolog.broker.on_record.cluster_file import Standing
 
 CLUSTER, ENTRY, SNAPSHOT = "cluster", "entry", "snapshot"
+MADE_FROM_OTHERS = 2
+"""The format of the founding of a cluster that was imported or restored."""
+
+
+class Founding(NamedTuple):
+    """How a cluster began."""
+
+    cluster_id: str
+    nonce: bytes
+    entries: int = 0
+    """No broker starts before the journal has so many."""
+    source: str = ""
+    """What an import or a restore made it of; empty if a broker founded it."""
 
 
 class NumberedEntry(NamedTuple):
@@ -32,17 +49,23 @@ class NumberedEntry(NamedTuple):
     nonce: bytes
 
 
-def encode_founding(cluster_id: str, nonce: bytes) -> bytes:
-    return sealed_lines.encode(Sealed(CLUSTER, nonce, {"cluster": cluster_id}))
+def encode_founding(founding: Founding) -> bytes:
+    fields: dict[str, Any] = {"cluster": founding.cluster_id}
+    if not founding.entries:
+        return sealed_lines.encode(Sealed(CLUSTER, founding.nonce, fields))
+    fields |= {"entries": founding.entries, "source": founding.source}
+    return sealed_lines.encode(Sealed(CLUSTER, founding.nonce, fields, format=MADE_FROM_OTHERS))
 
 
-def decode_founding(data: bytes) -> str:
-    """The id of the cluster; raises FormatError."""
-    sealed = sealed_lines.decode(data, CLUSTER)
+def decode_founding(data: bytes) -> Founding:
+    """Raises FormatError."""
+    sealed = sealed_lines.decode(data, CLUSTER, MADE_FROM_OTHERS)
     cluster_id = sealed.fields.get("cluster")
     if sealed.body or not isinstance(cluster_id, str) or not cluster_id:
         raise FormatError("no cluster id")
-    return cluster_id
+    if sealed.format != MADE_FROM_OTHERS:
+        return Founding(cluster_id, sealed.nonce)
+    return Founding(cluster_id, sealed.nonce, number_in(sealed.fields, "entries"), str(sealed.fields.get("source", "")))
 
 
 def encode_log_entry(found: NumberedEntry) -> bytes:

@@ -2,7 +2,7 @@
 
 What lies in the bucket as segments stays there: the local log begins where they end.
 Whatever lay here before is dropped: it may hold records that were never shipped. The opening builds indexes, the states of producers and
-the index of aborted transactions from the batches; the leader epochs are those of the runs.
+the index of aborted transactions from the batches; the leader epochs are those of the runs, or of the leaders that wrote them before.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from horolog.broker.log.manager import LogManager, made_elsewhere
 from horolog.broker.log.producers import producers_file, snapshot_file
 from horolog.broker.log.segments import LOG_SUFFIX, segment_path
 from horolog.broker.log.storage import File, Storage
+from horolog.protocol.records.head import heads_in
 
 
 class LocalCopy:
@@ -46,8 +47,9 @@ class LocalCopy:
         run = found.run
         if run.base_offset < self.end_offset:
             return  # a segment in the bucket has it; or it was shipped twice, which no broker does: the first one counts
-        if not self._epochs or run.leader_epoch > self._epochs[-1][0]:
-            self._epochs.append((run.leader_epoch, run.base_offset))
+        epoch = _epoch_in(data, run.leader_epoch)
+        if not self._epochs or epoch > self._epochs[-1][0]:
+            self._epochs.append((epoch, run.base_offset))
         if self._file is None or not self._fits(run.next_offset, len(data)):
             self._begin_segment(run.base_offset)
         assert self._file is not None
@@ -100,3 +102,9 @@ class LocalCopy:
             partition.have_front(front)
         partition.lead(opening.epoch)
         return partition
+
+
+def _epoch_in(data: bytes | memoryview, epoch: int) -> int:
+    """The epoch of the leader that wrote a run: an import has put runs of earlier ones into the WAL of the epoch that it began in."""
+    head = next(heads_in(data), None)
+    return epoch if head is None or not 0 <= head.leader_epoch < epoch else head.leader_epoch

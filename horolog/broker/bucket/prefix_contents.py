@@ -58,7 +58,7 @@ def found_in(store: ObjectStore) -> FoundCluster | None:
     state = next(_snapshots(store), BucketState())
     while (data := _read(store, key(LOG, state.number + 1))) is not None:
         state = state.apply(decode_log_entry(data, state.number + 1).entry)
-    return FoundCluster(decode_founding(founding), state)
+    return FoundCluster(decode_founding(founding).cluster_id, state)
 
 
 def _snapshots(store: ObjectStore) -> Iterator[BucketState]:

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from horolog.broker.base.answers import Answer
 from horolog.broker.bucket.bucket_entries import BrokerRegistered
 from horolog.broker.bucket.bucket_state import BucketState, ClusterMember
-from horolog.broker.bucket.journal_objects import decode_founding, encode_founding
+from horolog.broker.bucket.journal_objects import Founding, decode_founding, encode_founding
 from horolog.broker.bucket.names import LOG, Wal, key
 from horolog.broker.bucket.store_access import StoreAccess
 from horolog.broker.bucket.store_journal import StoreJournal
@@ -30,6 +30,10 @@ Probe = Callable[[ClusterMember, Callable[[bool], None]], object]
 
 class TwoOfOneNumber(DataFolderError):
     """Another process runs as a broker of the same number."""
+
+
+class ImportUnfinished(DataFolderError):
+    """An import into the prefix has not ended."""
 
 
 class Joined(NamedTuple):
@@ -49,10 +53,18 @@ class Registration:
     probe: Probe
 
     async def found(self, new_cluster_id: str) -> str:
-        """The id of the cluster, which the first broker gives it; raises FormatError."""
-        data = encode_founding(new_cluster_id, self.new_nonce())
+        """The id of the cluster, which the first broker gives it; raises FormatError and ImportUnfinished."""
+        data = encode_founding(Founding(new_cluster_id, self.new_nonce()))
         other = await self.store.create(key(LOG, 0), data)
-        return new_cluster_id if other is None else decode_founding(other)
+        if other is None:
+            return new_cluster_id
+        founding = decode_founding(other)
+        if founding.entries and await self.store.read(key(LOG, founding.entries)) is None:
+            raise ImportUnfinished(
+                f"an import of {founding.source} into this store has not ended: run the same `horolog store` command"
+                " again, or name an empty prefix"
+            )
+        return founding.cluster_id
 
     async def register(self, me: BrokerRegistered, known_dead: Wal | None) -> Joined:
         """Register; `known_dead` is the WAL of a process that has ended for certain. Raises TwoOfOneNumber and FormatError."""

@@ -25,6 +25,7 @@ from horolog.broker.bucket.names import SegmentName, segments
 from horolog.broker.bucket.producers_behind import ProducersAt
 from horolog.broker.bucket.shipped_partition import ShippedPartition
 from horolog.broker.bucket.store_access import StoreAccess
+from horolog.broker.log.partition import Partition
 from horolog.broker.log.producers import RowFileError, producers_file, snapshot_file
 from horolog.broker.log.segments import Segment
 from horolog.broker.log.storage import StorageFault
@@ -81,7 +82,7 @@ def _producers_of(covered: Covered) -> ProducersAt:
     return ProducersAt(covered.end_offset, entries, remembered)
 
 
-def goes_into_bucket(partition: ShippedPartition) -> bool:
+def goes_into_bucket(partition: Partition) -> bool:
     return not partition.config.compact and partition.topic not in INTERNAL_TOPICS
 
 

@@ -59,7 +59,7 @@ class _Replay:
             self._findings.append(missing(name, "the id of the cluster; no broker starts without it"))
             return ""
         try:
-            return decode_founding(data)
+            return decode_founding(data).cluster_id
         except FormatError as error:
             self._findings.append(damaged(name, error))
             return ""

@@ -19,7 +19,7 @@ from horolog.base import interrupts
 from horolog.base.clock import Clock, SystemClock
 from horolog.broker.bucket import store_folder
 from horolog.broker.bucket.names import LOG, key
-from horolog.broker.bucket.registration import TwoOfOneNumber
+from horolog.broker.bucket.registration import ImportUnfinished, TwoOfOneNumber
 from horolog.broker.bucket.sealed_lines import FormatError
 from horolog.broker.bucket.store_clock import StoreClock
 from horolog.broker.bucket.store_folder import FolderOfAnother
@@ -109,7 +109,7 @@ def run(
     loop = app.new_event_loop()
     try:
         return loop.run_until_complete(_run(settings, store, of_store, logs, teller))
-    except (StoreRefused, TwoOfOneNumber, FolderOfAnother, FormatError) as error:
+    except (StoreRefused, TwoOfOneNumber, ImportUnfinished, FolderOfAnother, FormatError) as error:
         return _ended(error, EXIT_REFUSED)
     except (DataFolderError, StorageFault, OSError) as error:
         return _ended(error, app.EXIT_CANNOT_START)

@@ -5,7 +5,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from horolog.commands.arguments import add_output, add_zone, describe
+from horolog.commands.arguments import add_broker_settings, add_output, add_zone, describe
 from horolog.commands.console import Console
 from horolog.commands.errors import CommandError, NotFoundError, UsageError
 from horolog.commands.exit_codes import ExitCode
@@ -32,15 +32,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="settings of topics: output of kafka-configs.sh --describe, or JSON",
     )
-    parser.add_argument("--config", type=Path, metavar="FILE", help="the broker's settings, as for serve")
-    parser.add_argument(
-        "--set",
-        dest="assigned",
-        action="append",
-        default=[],
-        metavar="KEY=VALUE",
-        help="a setting of the broker; repeatable",
-    )
+    add_broker_settings(parser)
     add_output(parser)
     add_zone(parser)
 
@@ -53,7 +45,7 @@ def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
 
     folders = [one.rstrip("/") or "/" for one in arguments.data_folders]
     _check_folders(folders, console, dry_run=arguments.dry_run)
-    settings = _broker_settings(arguments, folders[0], console)
+    settings = broker_settings(arguments, folders[0], console)
     given = _given(arguments.settings) if arguments.settings is not None else {}
     try:
         stored, taken = adopting.plan(OverlayStorage(ReadOnlyStorage()), folders, given, settings)
@@ -93,7 +85,7 @@ def _check_folders(folders: list[str], console: Console, *, dry_run: bool) -> No
             console.note(f"a broker runs on {folder}: what it is writing just now may not be seen")
 
 
-def _broker_settings(arguments: argparse.Namespace, folder: str, console: Console) -> "Settings":
+def broker_settings(arguments: argparse.Namespace, folder: str, console: Console) -> "Settings":
     """The settings that `serve` would have; the broker's id comes from the folder unless an argument gives it."""
     from horolog.broker.config.setting_types import SettingsError
     from horolog.broker.config.settings import load

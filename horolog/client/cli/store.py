@@ -1,11 +1,14 @@
-"""`horolog store`: object stores that brokers share. `check` tests whether one keeps two brokers apart, `ls`, `du` and `verify` show its content."""
+"""`horolog store`: object stores that brokers share.
+
+`check` tests whether one keeps two brokers apart, `ls`, `du` and `verify` show its content, and `import` brings data folders into it.
+"""
 
 from __future__ import annotations
 
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from horolog.commands.arguments import Parser, add_output, describe, positive_number
+from horolog.commands.arguments import Parser, add_broker_settings, add_output, describe, positive_number
 from horolog.commands.console import Console
 from horolog.commands.errors import UsageError
 from horolog.commands.exit_codes import ExitCode
@@ -68,6 +71,31 @@ def _configure_contents(actions: Any) -> None:
     for one in (ls, du, policy, verify):
         _add_place(one)
         add_output(one)
+    _configure_import(actions)
+
+
+def _configure_import(actions: Any) -> None:
+    bring = actions.add_parser("import", help="bring the data folders of a broker into an empty prefix")
+    text = (
+        "Bring data folders, ours or Kafka's, into the empty prefix at URL. The broker must have stopped, and no broker may"
+        " use the prefix. Topics with their ids and settings, records with their offsets and times, positions of groups,"
+        " transactions, users, ACLs and quotas are kept; the folders stay as they are. At the end all objects are read and"
+        " verified.\n\n"
+        "An import that was interrupted goes on when you run the same command again; until it has ended, no broker starts there."
+        " Give --config and --set as to `horolog serve`.\n\n"
+        "exit codes: 0 all of it is there, 3 the verification found a fault, 1 the import could not be done"
+    )
+    describe(
+        bring,
+        text,
+        "horolog store import /var/lib/kafka/data s3://bucket/prefix --dry-run",
+        "horolog store import /var/lib/kafka/data s3://bucket/prefix",
+    )
+    bring.add_argument("data_folders", metavar="DIR", nargs="+", help="all folders of log.dirs")
+    bring.add_argument("-n", "--dry-run", action="store_true", help="read everything, and write nothing")
+    _add_place(bring)
+    add_broker_settings(bring)
+    add_output(bring)
 
 
 def _add_place(parser: argparse.ArgumentParser) -> None:
@@ -76,7 +104,8 @@ def _add_place(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
-    from horolog.client.cli.storing import verify
+    from horolog.client.cli.adopt import broker_settings
+    from horolog.client.cli.storing import importing, verify
     from horolog.stores import opening
     from horolog.stores.faults import StoreError
 
@@ -90,6 +119,8 @@ def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
         return _print_policy(store, console)
     if arguments.action == "verify":
         return verify.run(store, arguments.at_once, console)
+    if arguments.action == "import":
+        return importing.run(store, arguments, broker_settings(arguments, arguments.data_folders[0], console), console)
     return _show_contents(store, arguments.action, console)
 
 

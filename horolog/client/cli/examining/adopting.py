@@ -3,7 +3,7 @@
 Planning changes nothing: partitions are opened on an overlay, whose changes stay in memory.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Any
@@ -53,13 +53,17 @@ def node_id_of(storage: Storage, data_dir: str) -> int | None:
 
 
 def plan(
-    storage: Storage, data_dirs: Sequence[str], given: Mapping[str, Given], settings: Settings
+    storage: Storage,
+    data_dirs: Sequence[str],
+    given: Mapping[str, Given],
+    settings: Settings,
+    new_topic_id: Callable[[], bytes] = random_topic_id,
 ) -> tuple[StoredCluster, Takeover]:
     """The adoption record, and its settings. Raises RefusedSettings, StorageFault."""
     storage = as_left(storage, data_dirs)
     stored = load_record(ClusterFile(storage, data_dirs[0], lambda: data_dirs), storage, data_dirs)
     stored = decoded(stored, PasswordEncoder.of(settings))
-    taken = takeover.plan(storage, data_dirs, stored, settings, random_topic_id)
+    taken = takeover.plan(storage, data_dirs, stored, settings, new_topic_id)
     if given:
         taken.notes += giving.give(taken, given, settings)
     return stored, taken

@@ -9,6 +9,7 @@ from horolog.broker.bucket.bucket_entries import BrokerRegistered, Suspected, Wa
 from horolog.broker.bucket.bucket_lines import encode_members
 from horolog.broker.bucket.bucket_state import BucketState, MemberListener
 from horolog.broker.bucket.journal_objects import (
+    Founding,
     NumberedEntry,
     decode_founding,
     decode_log_entry,
@@ -38,7 +39,7 @@ LISTENERS = (MemberListener("PLAINTEXT", "PLAINTEXT", "localhost", 9092),)
 ENTRIES = [
     BrokerRegistered(1, "first", LISTENERS),
     BrokerRegistered(2, "second", LISTENERS, "rack"),
-    TopicsCreated(tuple(TOPICS), ((((IDS[0], 1)), Lead(2, 5)),)),
+    TopicsCreated(tuple(TOPICS), ((((IDS[0], 1)), Lead(2, 0)),)),
     BrokerConfigsChanged("1", {"log.retention.ms": "5", "num.partitions": "3"}),
     ProducerIdsReserved(1_000),
     BrokerRegistered(3, "third", LISTENERS),
@@ -122,12 +123,22 @@ def test_a_damaged_state_in_a_whole_object_is_refused(body, fault):
 
 
 def test_the_founding_of_a_cluster_has_its_id():
-    data = encode_founding("abc", NONCE)
-    assert decode_founding(data) == "abc"
+    data = encode_founding(Founding("abc", NONCE))
+    assert decode_founding(data) == Founding("abc", NONCE)
     assert data == golden_objects.read("cluster-1")
     for hurt in (*cuts(data), *flips(data)):
         with pytest.raises(FormatError):
             decode_founding(hurt)
+
+
+def test_a_cluster_that_was_imported_says_so_in_a_format_that_earlier_releases_refuse():
+    founding = Founding("abc", NONCE, 5, "the folder of cluster abc")
+    data = encode_founding(founding)
+    assert decode_founding(data) == founding
+    with pytest.raises(FormatError, match="format 2"):
+        sealed_lines.decode(data, "cluster")
+    with pytest.raises(FormatError, match="entries"):
+        decode_founding(sealed_lines.encode(Sealed("cluster", NONCE, {"cluster": "abc"}, format=2)))
 
 
 @pytest.mark.parametrize(

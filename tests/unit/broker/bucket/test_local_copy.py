@@ -67,6 +67,12 @@ def test_all_that_the_runs_have_counts_at_once(logs):
     assert lookups.end_offset_for_epoch(partition, 1) == (1, 2)
 
 
+def test_runs_of_an_import_keep_the_epochs_of_their_leaders(logs):
+    first = run_at(0, 0, count=2, epoch=1)._replace(leader_epoch=4)
+    partition = copied(logs, first, run_at(2, 1, epoch=4))
+    assert [lookups.epoch_at(partition, offset) for offset in range(4)] == [1, 1, 4, 9]
+
+
 def test_segments_are_as_long_as_the_topic_allows(logs):
     partition = copied(logs, *(run_at(n, n, size=300) for n in range(8)))
     assert len(partition.segments) > 2

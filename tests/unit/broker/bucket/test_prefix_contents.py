@@ -5,7 +5,13 @@ import pytest
 from horolog.base.clock import SystemClock
 from horolog.broker.bucket.bucket_entries import BrokerRegistered
 from horolog.broker.bucket.bucket_state import BucketState
-from horolog.broker.bucket.journal_objects import NumberedEntry, encode_founding, encode_log_entry, encode_snapshot
+from horolog.broker.bucket.journal_objects import (
+    Founding,
+    NumberedEntry,
+    encode_founding,
+    encode_log_entry,
+    encode_snapshot,
+)
 from horolog.broker.bucket.names import LOG, SNAPSHOTS, key
 from horolog.broker.bucket.prefix_contents import OTHER, Amount, amounts, found_in, kind_of
 from horolog.stores.memory_store import MemoryStore
@@ -17,7 +23,7 @@ NONCE = b"n" * 16
 @pytest.fixture
 def store():
     made, state = MemoryStore(SystemClock()), BucketState()
-    made.create(key(LOG, 0), encode_founding("c1", NONCE))
+    made.create(key(LOG, 0), encode_founding(Founding("c1", NONCE)))
     for node in (1, 2, 3):
         entry = BrokerRegistered(node, f"host{node}", ())
         made.create(key(LOG, node), encode_log_entry(NumberedEntry(node, entry, NONCE)))

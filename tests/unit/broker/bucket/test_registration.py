@@ -3,8 +3,9 @@
 import pytest
 
 from horolog.broker.base.answers import run
+from horolog.broker.bucket.journal_objects import Founding, encode_founding
 from horolog.broker.bucket.names import LOG, Wal, key
-from horolog.broker.bucket.registration import Registration, TwoOfOneNumber
+from horolog.broker.bucket.registration import ImportUnfinished, Registration, TwoOfOneNumber
 from horolog.broker.bucket.sealed_lines import FormatError
 from horolog.broker.bucket.store_access import StoreAccess
 from horolog.broker.bucket.store_journal import StoreJournal
@@ -48,6 +49,27 @@ class Store:
             run(register(node))
         self.schedule.run()
         return joined
+
+
+def test_no_broker_starts_on_a_part_of_an_import():
+    store, ids = Store(), []
+    founding = Founding("c", b"n" * 16, 2, "the folder of cluster c")
+    store.store.objects[key(LOG, 0)] = encode_founding(founding)
+    store.store.objects[key(LOG, 1)] = b"entry"
+
+    async def found():
+        try:
+            ids.append(await store.registration().found("b"))
+        except ImportUnfinished as error:
+            store.errors.append(str(error))
+
+    run(found())
+    store.schedule.run()
+    assert "an import of the folder of cluster c into this store has not ended" in store.errors[0]
+    store.store.objects[key(LOG, 2)] = b"entry"
+    run(found())
+    store.schedule.run()
+    assert ids == ["c"]
 
 
 def test_the_first_broker_founds_the_cluster():

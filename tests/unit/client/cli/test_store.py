@@ -8,7 +8,7 @@ pytest.importorskip("obstore")
 
 from horolog.broker.bucket.bucket_entries import BrokerRegistered
 from horolog.broker.bucket.bucket_state import MemberListener
-from horolog.broker.bucket.journal_objects import NumberedEntry, encode_founding, encode_log_entry
+from horolog.broker.bucket.journal_objects import Founding, NumberedEntry, encode_founding, encode_log_entry
 from horolog.broker.bucket.names import LOG, key
 from horolog.broker.cluster.cluster_state import TopicsCreated
 from horolog.broker.on_record.cluster_file import StoredTopic
@@ -73,7 +73,7 @@ def shared(tmp_path):
     listener = (MemberListener("PLAINTEXT", "PLAINTEXT", "h", 9092),)
     entries = [BrokerRegistered(1, "machine1", listener, "r1"), BrokerRegistered(2, "machine2", listener)]
     entries.append(TopicsCreated((StoredTopic("t", bytes(16), 2, {}, {}),)))
-    place.create(key(LOG, 0), encode_founding("c1", NONCE))
+    place.create(key(LOG, 0), encode_founding(Founding("c1", NONCE)))
     for number, entry in enumerate(entries, 1):
         place.create(key(LOG, number), encode_log_entry(NumberedEntry(number, entry, NONCE)))
     return f"file://{tmp_path}"
