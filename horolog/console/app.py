@@ -15,6 +15,7 @@ from horolog.client.decoding import Options as Decoding
 from horolog.client.values.errors import AuthenticationFailed, KafkaError
 from horolog.console.guard import COOKIE, CSRF_FIELD, Guard, is_token_of, read_form, set_cookie
 from horolog.console.options import ANSWER_SECONDS, PAGES_AT_ONCE, Login, Options
+from horolog.console.pulse import Pulses
 from horolog.console.rendering import FOLDER
 from horolog.console.sessions import Session, Sessions
 from horolog.console.visits import FAULT, Desk, Refused, Visit, sentence_of
@@ -41,7 +42,7 @@ class Application:
 
     def __init__(self, options: Options, clock: "Clock") -> None:
         self.sessions = Sessions(options, clock)
-        self.desk = Desk(options, self.sessions, clock, Decoder(Decoding(registry=options.registry)))
+        self.desk = Desk(options, self.sessions, clock, Decoder(Decoding(registry=options.registry)), Pulses())
         self._followers: Followers | None = None
         self._searchers: Followers | None = None
         self._live: Live | None = None
@@ -77,6 +78,7 @@ class Application:
         await self._app(scope, receive, send)
 
     async def close(self) -> None:
+        await self.desk.pulses.close()
         await self.sessions.close()
 
     # -- pages

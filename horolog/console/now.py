@@ -6,35 +6,36 @@ for the topics of one page.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from starlette.responses import Response
 
 from horolog.client.values.types import TopicPartition
 from horolog.console.blocked import blocked_of
-from horolog.console.facts import TopicFacts, facts_of, log_dirs_of, sizes_in
+from horolog.console.brokers import brokers_of, hour_of
+from horolog.console.facts import facts_of, log_dirs_of, sizes_in
 from horolog.console.recent import view_of
-from horolog.console.rendering import size, span
+from horolog.console.sparklines import lines_of
+from horolog.console.troubles import (
+    BAD,
+    of_blocked,
+    of_brokers,
+    of_certificates,
+    of_folders,
+    of_partitions,
+    of_times,
+    unchecked,
+    worst_first,
+)
 from horolog.console.visits import Visit
 
 if TYPE_CHECKING:
-    from horolog.client.admin.admin_cluster import LogDir
     from horolog.client.wire.cluster_view import ClusterView, TopicView
 
 ROWS = 50
 PLACES_AT_MOST = 1000
 """How many partitions are examined for one page."""
-FREE_AT_LEAST = 0.1
-NAMED = 5
 SORTS = ("name", "size", "partitions")
-
-
-class Trouble(NamedTuple):
-    """A trouble: its severity ("bad", "warn"), what it is, and where to look."""
-
-    kind: str
-    sentence: str
-    topic: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,19 +76,29 @@ async def data_of(visit: Visit) -> dict[str, Any]:
     ]
     facts = await facts_of(visit.client, places[:PLACES_AT_MOST], sizes, visit.now_ms)
     blocked = await blocked_of(visit.client, list(facts.values()), visit.now_ms)
+    hour = await hour_of(visit)
+    is_heard = bool(hour.answers) and all(one.ready is not None for one in hour.answers)
+    # Brokers that report their readiness warn about disks and certificates themselves.
+    seen_by_client = of_folders(folders) + of_certificates(visit.client.channels.certificates(), visit.now_ms / 1000)
     troubles = [
+        *of_brokers(hour.answers),
         *of_partitions(view),
-        *of_folders(folders),
-        *of_certificates(visit.client.channels.certificates(), visit.now_ms / 1000),
-        *(Trouble("warn", sentence, name) for name, sentence in blocked),
+        *(one for one in seen_by_client if one.kind == BAD or not is_heard),
+        *of_blocked(blocked),
         *of_times([one for one in facts.values() if one.name not in dict(blocked)], visit.now_ms),
     ]
+    left_out = max(0, len(places) - PLACES_AT_MOST)
     return {
         "view": view,
         "listing": listing,
         "facts": facts,
-        "left_out": max(0, len(places) - PLACES_AT_MOST),
-        "troubles": troubles,
+        "left_out": left_out,
+        "troubles": worst_first(troubles),
+        "unchecked": unchecked(
+            folders, hour.answers, hour.why, left_out=left_out > 0 or len(listing.topics) < listing.all
+        ),
+        "lines": lines_of(hour.samples, visit.now_ms),
+        "brokers": brokers_of(view, leaders, hour.answers),
         "folders": folders,
         "total_bytes": None if sizes is None else sum(sizes.values()),
         "partitions": len(leaders),
@@ -133,64 +144,3 @@ def choose(topics: "Sequence[TopicView]", text: str, sort: str, number: int, siz
     pages = max(1, -(-len(found) // ROWS))
     number = min(number, pages)
     return Listing(tuple(found[(number - 1) * ROWS : number * ROWS]), number, pages, len(found), len(topics))
-
-
-# -- troubles
-
-
-def of_partitions(view: "ClusterView") -> list[Trouble]:
-    from horolog.client.wire.troubles import offline_partitions
-
-    found = []
-    offline = offline_partitions(view)
-    if offline:
-        found.append(Trouble("bad", f"{len(offline)} partitions are offline: {_named(offline)}"))
-    behind = [
-        f"{name}-{index}"
-        for name, topic in view.topics.items()
-        for index, one in topic.partitions.items()
-        if len(one.in_sync) < len(one.replicas) and not one.error_code
-    ]
-    if behind:
-        found.append(Trouble("warn", f"{len(behind)} partitions have replicas that are not in sync: {_named(behind)}"))
-    return found
-
-
-def of_folders(folders: "Sequence[LogDir] | None") -> list[Trouble]:
-    found = []
-    for one in folders or ():
-        where = f"{one.path} of broker {one.node_id}"
-        if one.error_code:
-            found.append(Trouble("bad", f"{where} is offline"))
-        elif one.total_bytes > 0 and 0 <= one.usable_bytes < one.total_bytes * FREE_AT_LEAST:
-            share = 100 * one.usable_bytes / one.total_bytes
-            found.append(
-                Trouble("warn", f"the disk of {where} is nearly full: {size(one.usable_bytes)} ({share:.0f} %) left")
-            )
-    return found
-
-
-def of_certificates(certificates: dict[str, bytes], now_s: float) -> list[Trouble]:
-    if not certificates:
-        return []
-    from horolog.client.wire.troubles import expiry_warnings
-
-    return [Trouble("warn", warning) for warning in expiry_warnings(certificates, now_s)]
-
-
-def of_times(topics: Sequence[TopicFacts], now_ms: int) -> list[Trouble]:
-    """Troubles with times: a record from the future keeps its segment, and all after it, from expiring."""
-    return [
-        Trouble(
-            "warn",
-            f"{one.name} has a record {span(one.last_ms - now_ms)} ahead of now: retention by time waits for it",
-            one.name,
-        )
-        for one in topics
-        if one.last_ms is not None and one.last_ms > now_ms + 60_000
-    ]
-
-
-def _named(names: Sequence[str]) -> str:
-    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
-    return ", ".join(names[:NAMED]) + more

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from horolog.client.values.time_ranges import TimeRange
     from horolog.client.wire.client import Client
     from horolog.client.wire.cluster_view import TopicView
+    from horolog.console.pulse import Pulses
 
 LONGEST_WORD = 500
 _NUMBERED_TIME = re.compile(r"@(-?[0-9]{1,18})ms|(?<![@0-9])-?[0-9]{6,18}(?![0-9])")
@@ -57,6 +58,7 @@ class Desk:
     sessions: Sessions
     clock: "Clock"
     decoder: "Decoder"
+    pulses: "Pulses"
 
     def now_ms(self) -> int:
         return self.clock.wall_ms()

@@ -29,10 +29,12 @@ async def browser(*clusters: str, clock: Any = None, **options: Any) -> AsyncIte
 
 
 @asynccontextmanager
-async def shown(**options: Any) -> AsyncIterator[tuple[httpx.AsyncClient, Client, Any]]:
+async def shown(
+    *, broker_settings: dict[str, Any] | None = None, **options: Any
+) -> AsyncIterator[tuple[httpx.AsyncClient, Client, Any]]:
     """A broker in memory, a client of it, and a console that shows it."""
     async with (
-        horolog_broker() as broker,
+        horolog_broker(**broker_settings or {}) as broker,
         Client(broker.bootstrap) as client,
         browser(broker.bootstrap, **options) as page,
     ):

@@ -21,6 +21,9 @@ DEFAULT_TIMEOUT_MS = 5000
 TIMES_AT_ONCE = 1000
 MOST_BYTES = 32 << 20
 ANY_HOST = frozenset({"", "0.0.0.0", "::"})  # noqa: S104 - compared with, not bound
+KAFKA = "Kafka does not expose its segments"
+NO_PORT = f"the broker has no HTTP port that lists its segments ({LISTEN})"
+HIDDEN = "the broker does not show this user where its HTTP port is"
 _SEEN, _REFUSED, _MISSING = 200, 401, 404
 
 
@@ -76,26 +79,47 @@ class HttpAccess:
 
 
 async def find(admin: "Admin", given: HttpAccess) -> HttpAccess:
-    """The access to use. Raises NoSegments."""
+    """The access to use: the first broker's, unless an address is given. Raises NoSegments."""
+    if given.url is not None:
+        return given
+    nodes = await _nodes(admin)
+    return await _of_node(admin, nodes[min(nodes)], given)
+
+
+async def find_all(admin: "Admin", given: HttpAccess) -> list[HttpAccess]:
+    """The access of each broker; workers share one. Raises NoSegments if that of one broker is not known."""
+    if given.url is not None:
+        return [given]
+    nodes = await _nodes(admin)
+    return list(dict.fromkeys([await _of_node(admin, nodes[number], given) for number in sorted(nodes)]))
+
+
+async def _nodes(admin: "Admin") -> "dict[int, Node]":
+    """The brokers, if they may have such a port. Raises NoSegments."""
     from horolog.client.values.errors import KafkaError
     from horolog.protocol.apis import ApiKey
 
-    if given.url is not None:
-        return given
     client = admin.client
     try:
         if not (await client.versions()).serves(ApiKey.DESCRIBE_CONFIGS, 0):
             raise NoSegments("this broker does not expose its segments")
-        nodes = client.view.nodes or (await client.metadata([])).nodes
-        node = nodes[min(nodes)]
+        return client.view.nodes or (await client.metadata([])).nodes
+    except KafkaError as error:
+        raise NoSegments(HIDDEN) from error
+
+
+async def _of_node(admin: "Admin", node: "Node", given: HttpAccess) -> HttpAccess:
+    from horolog.client.values.errors import KafkaError
+
+    try:
         settings = await admin.describe_configs("broker", str(node.id), (LISTEN, PROTOCOL))
     except (KafkaError, ValueError) as error:
-        raise NoSegments("the broker does not show this user where its HTTP port is") from error
+        raise NoSegments(HIDDEN) from error
     if LISTEN not in settings:
-        raise NoSegments("Kafka does not expose its segments")
+        raise NoSegments(KAFKA)
     listen = settings[LISTEN].value
     if not listen:
-        raise NoSegments(f"the broker has no HTTP port that lists its segments ({LISTEN})")
+        raise NoSegments(NO_PORT)
     scheme = "https" if PROTOCOL in settings and settings[PROTOCOL].value == "HTTPS" else "http"
     return _found(listen, scheme, node, given)
 

@@ -195,9 +195,15 @@
   };
 
   const drawn = new Map();
+  // Regions have names of their own: the heading above, and a number from the second table of a card on.
+  const named = (box) => {
+    const card = box.closest("section"), heading = card && card.querySelector("h2");
+    const number = card ? [...card.querySelectorAll(".scroll")].indexOf(box) : 0;
+    return `Table: ${heading ? heading.textContent.trim() : document.title}${number ? ` ${number + 1}` : ""}`;
+  };
   // Without a mouse, you scroll a table that does not fit by keys.
   const scrolled = (box) => {
-    if (box.scrollWidth > box.clientWidth) { box.tabIndex = 0; box.setAttribute("role", "region"); box.setAttribute("aria-label", "Table"); }
+    if (box.scrollWidth > box.clientWidth) { box.tabIndex = 0; box.setAttribute("role", "region"); box.setAttribute("aria-label", named(box)); }
     else { box.removeAttribute("tabindex"); box.removeAttribute("role"); box.removeAttribute("aria-label"); }
   };
   const LEGEND = 26;

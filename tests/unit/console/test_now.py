@@ -1,23 +1,15 @@
 """The page Now shows what there is, and troubles; ten thousand topics are paged, filtered and sorted."""
 
-from horolog.client.admin.admin_cluster import LogDir
 from horolog.client.values.types import TopicPartition
 from horolog.client.wire.cluster_view import ClusterView, Node, PartitionView, TopicView
-from horolog.console.facts import PartitionFacts, TopicFacts
-from horolog.console.now import (
-    NAMED,
-    ROWS,
-    by_topic,
-    choose,
-    leaders_of,
-    of_certificates,
-    of_folders,
-    of_partitions,
-    of_times,
-)
+from horolog.console import now, pulse
+from horolog.console.now import ROWS, by_topic, choose, leaders_of
+from horolog.console.pulse import BrokerAnswer
+from horolog.console.scrapes import Ready, Scrape, Totals
 from tests.support.console_browser import shown, topic_with
 
 HOUR = 3_600_000
+HTTP = {"horolog_http_listen": "127.0.0.1:0"}
 
 
 def topic(name, *partitions, error=0):
@@ -34,10 +26,10 @@ def view(*topics):
 
 async def test_topics_are_shown_with_their_facts_and_linked():
     async with shown() as (page, client, broker):
-        now = broker.clock.wall_ms()
-        await topic_with(client, "orders", [(now - HOUR, b"a"), (now, b"b")], 2)
-        await topic_with(client, "ahead", [(now + 5 * HOUR, b"x")], message_timestamp_after_max_ms="999999999")
-        await topic_with(client, "late", [(now, b"a"), (now - HOUR, b"b")])
+        time_ms = broker.clock.wall_ms()
+        await topic_with(client, "orders", [(time_ms - HOUR, b"a"), (time_ms, b"b")], 2)
+        await topic_with(client, "ahead", [(time_ms + 5 * HOUR, b"x")], message_timestamp_after_max_ms="999999999")
+        await topic_with(client, "late", [(time_ms, b"a"), (time_ms - HOUR, b"b")])
         text = (await page.get("/")).text
         assert 'href="/topic?name=orders"' in text
         assert "in order" in text
@@ -56,7 +48,41 @@ async def test_an_empty_cluster():
     async with shown() as (page, _, _):
         text = (await page.get("/")).text
         assert "There are no topics" in text
-        assert "Nothing is wrong" in text
+        assert "Nothing is wrong" not in text
+        assert (
+            "No trouble is known. Not checked: the readiness of the brokers: the broker has no HTTP port (horolog.http.listen)."
+            in text
+        )
+
+
+async def test_nothing_is_wrong_if_the_broker_says_so_too():
+    async with shown(broker_settings=HTTP) as (page, _, _):
+        text = (await page.get("/")).text
+        assert "Nothing is wrong." in text
+        assert "Not checked" not in text
+        assert '<span class="tag good">ready</span>' in text
+        assert '<dl class="figures hour"' in text
+
+
+async def test_topics_of_other_pages_are_not_checked(monkeypatch):
+    monkeypatch.setattr(now, "ROWS", 1)
+    async with shown(broker_settings=HTTP) as (page, client, broker):
+        for name in ("t", "u"):
+            await topic_with(client, name, [(broker.clock.wall_ms(), b"x")])
+        assert "Not checked: the times of topics that this page does not list." in (await page.get("/")).text
+
+
+async def test_what_the_broker_reports_comes_first(monkeypatch):
+    async def answer(door):
+        return BrokerAnswer(door, Ready(False, ("the disk is full",), ("a copy is damaged",)), Scrape(Totals(), None))
+
+    monkeypatch.setattr(pulse, "answer_of", answer)
+    async with shown(broker_settings=HTTP) as (page, client, broker):
+        ahead = broker.clock.wall_ms() + 9 * HOUR
+        await topic_with(client, "ahead", [(ahead, b"x")], message_timestamp_after_max_ms="999999999")
+        text = (await page.get("/")).text.partition('class="troubles"')[2]
+        assert text.index("the disk is full") < text.index("a copy is damaged") < text.index("retention of ahead")
+        assert "Set horolog.future.timestamp.max.ms" in text
 
 
 def test_ten_thousand_topics_are_paged():
@@ -72,45 +98,12 @@ def test_ten_thousand_topics_are_paged():
     assert choose(topics, "nothing", "name", 3, {}).topics == ()
 
 
-def test_partitions_that_nobody_leads_are_named():
-    several = topic("t", *([partition(leader=7)] * (NAMED + 2)))
-    said = of_partitions(view(several, topic("u", partition(in_sync=())), topic("v", error=3)))
-    assert [one.kind for one in said] == ["bad", "warn"]
-    assert said[0].sentence.startswith(f"{NAMED + 3} partitions are offline: t-0, t-1")
-    assert said[0].sentence.endswith("and 3 more")
-    assert "u-0" in said[1].sentence
-    assert of_partitions(view(topic("t", partition()))) == []
+def test_leaders_are_brokers_that_are_there():
+    several = topic("t", *([partition(leader=7)] * 2))
     assert leaders_of(view(several, topic("u", partition()))) == {TopicPartition("u", 0): 1}
-
-
-def test_disks():
-    folders = [
-        LogDir(1, "/a", 100, 5, {}),
-        LogDir(1, "/b", 100, 50, {}),
-        LogDir(2, "/c", -1, -1, {}, 56),
-        LogDir(2, "/d", -1, -1, {}),
-    ]
-    said = [one.sentence for one in of_folders(folders)]
-    assert len(said) == 2
-    assert "/a of broker 1 is nearly full: 5 B (5 %) left" in said[0]
-    assert "/c of broker 2 is offline" in said[1]
-    assert of_folders(None) == []
-
-
-def test_certificates_that_cannot_be_read_are_passed_over():
-    assert of_certificates({}, 0.0) == []
-    assert of_certificates({"a:1": b"\x30\x00"}, 0.0) == []
 
 
 def test_sizes_are_summed_by_topic():
     sizes = {TopicPartition("t", 0): 5, TopicPartition("t", 1): 6, TopicPartition("u", 0): 1}
     assert by_topic(sizes) == {"t": 11, "u": 1}
     assert by_topic(None) == {}
-
-
-def test_a_minute_ahead_is_a_clock_and_no_trouble():
-    def facts(last):
-        return TopicFacts("t", (PartitionFacts(TopicPartition("t", 0), 0, 1, 0, last),))
-
-    assert of_times([facts(60_000), facts(None)], 0) == []
-    assert of_times([facts(HOUR)], 0)[0].topic == "t"

@@ -19,7 +19,7 @@ class Clock:
 
 def visit(query="", clusters=("a:1", "b:2")):
     scope = {"type": "http", "method": "GET", "path": "/", "query_string": query.encode(), "headers": [], "state": {}}
-    return Visit(Desk(Options(clusters_of(list(clusters), None)), None, Clock(), None), Request(scope))
+    return Visit(Desk(Options(clusters_of(list(clusters), None)), None, Clock(), None, None), Request(scope))
 
 
 def test_the_first_cluster_is_meant_unless_another_is_named():
@@ -131,7 +131,7 @@ class Sessions:
 
 def in_session(query=""):
     found = visit(query)
-    found.desk = Desk(found.desk.options, Sessions(), Clock(), None)
+    found.desk = Desk(found.desk.options, Sessions(), Clock(), None, None)
     found.request.scope["state"]["session"] = "of alice"
     return found
 

@@ -1,0 +1,40 @@
+"""The brokers of a cluster: where they are, what they lead, and what their HTTP ports report."""
+
+from horolog.client.segments.segments_look import HttpAccess
+from horolog.client.values.types import TopicPartition
+from horolog.client.wire.cluster_view import ClusterView, Node
+from horolog.console import brokers
+from horolog.console.brokers import BrokerRow, brokers_of
+from horolog.console.pulse import BrokerAnswer
+from horolog.console.scrapes import Scrape, Totals
+from tests.support.console_browser import shown, topic_with
+
+
+def view(count):
+    return ClusterView("c", 2, {number: Node(number, "host", number, "r1") for number in range(1, count + 1)}, {})
+
+
+def test_what_each_leads(monkeypatch):
+    leaders = {TopicPartition("t", index): 1 + index // 2 for index in range(3)}
+    door = HttpAccess("http://host:1")
+    heard = BrokerAnswer(door, None, Scrape(Totals(), None))
+    found = brokers_of(view(2), leaders, [heard, BrokerAnswer(door, why="is closed")])
+    assert found.rows == [BrokerRow(1, "host:1", "r1", False, 2), BrokerRow(2, "host:2", "r1", True, 1)]
+    assert (found.answers, found.left_out) == ([heard], 0)
+    monkeypatch.setattr(brokers, "SHOWN_AT_MOST", 1)
+    assert brokers_of(view(3), {}, []).left_out == 2
+
+
+async def test_the_page_has_them():
+    async with shown(broker_settings={"horolog_http_listen": "127.0.0.1:0"}) as (page, client, broker):
+        await topic_with(client, "t", [(broker.clock.wall_ms(), b"x")], 3)
+        text = (await page.get("/")).text.partition("<h2>Brokers</h2>")[2]
+        assert f'{broker.bootstrap} <span class="tag">controller</span></td><td></td><td class="num">3</td>' in text
+        assert broker.http.removeprefix("http://") in text
+
+
+async def test_without_an_http_port_the_reason_is_shown():
+    async with shown() as (page, _client, _broker):
+        text = (await page.get("/")).text
+        assert "the broker has no HTTP port (horolog.http.listen)" in text
+        assert "<th>Process</th>" not in text
