@@ -75,10 +75,31 @@ def _pause(loop: asyncio.AbstractEventLoop, seconds: float) -> Answer[None]:
     return Answer(lambda done: loop.call_later(seconds, done, None))
 
 
+def _run_within(
+    loop: asyncio.AbstractEventLoop, seconds: float, steps: Coroutine[Any, Any, None], done: Callable[[None], None]
+) -> None:
+    """`done` is called once the steps are done, or so many seconds later."""
+    left = [done]
+
+    def finish() -> None:
+        if left:
+            left.pop()(None)
+
+    timer = loop.call_later(seconds, finish)
+    run(_then(steps, timer.cancel, finish))
+
+
 async def _then(steps: Coroutine[Any, Any, None], *actions: Callable[[], None]) -> None:
     await steps
     for action in actions:
         action()
+
+
+def _clear(logs: LogManager, topic: str, index: int, config: TopicConfig) -> None:
+    try:
+        made_elsewhere.clear(logs, topic, index, config)
+    except StorageFault as fault:
+        log.error("the local files of %s-%s are removed when this broker leads it again: %s", topic, index, fault)
 
 
 class _Pending(NamedTuple):
@@ -149,14 +170,14 @@ class BucketLog:
         if self.merger is None:
             done(None)
             return
-        left = [done]
+        _run_within(self._loop, within_s, self.merger.merge_rest(), done)
 
-        def finish() -> None:
-            if left:
-                left.pop()(None)
-
-        timer = self._loop.call_later(within_s, finish)
-        run(_then(self.merger.merge_rest(), timer.cancel, finish))
+    def remove_rest(self, within_s: float, done: Callable[[None], None]) -> None:
+        """Remove the small objects that `merge_rest` has left; `done` is called when that is done, or so many seconds later."""
+        if self.merger is None:
+            done(None)
+            return
+        _run_within(self._loop, within_s, self.merger.remove_rest(), done)
 
     def _is_needed(self, wal: Wal, run: NewRun) -> bool:
         """Whether a leader may still read a run of this WAL: a lineage names it, and no segment has its records."""
@@ -222,9 +243,9 @@ class BucketLog:
         if partition is not None:
             self.of_bucket.drop(partition)
             self._safety.drop(partition)
-            self._clear(partition.topic, partition.index, partition.config)
+            _clear(self._logs, partition.topic, partition.index, partition.config)
         elif pending is not None:
-            self._clear(pending.opening.topic, pending.opening.partition, pending.opening.config)
+            _clear(self._logs, pending.opening.topic, pending.opening.partition, pending.opening.config)
 
     def remove(self, place: Place) -> None:
         is_mine, partition = place in self._pending, self._led.get(place)
@@ -242,12 +263,6 @@ class BucketLog:
     def move_start(self, partition: Partition, offset: int, moved: Callable[[bool], None]) -> None:
         assert isinstance(partition, ShippedPartition)
         self.of_bucket.move_start(partition, offset, moved)
-
-    def _clear(self, topic: str, index: int, config: TopicConfig) -> None:
-        try:
-            made_elsewhere.clear(self._logs, topic, index, config)
-        except StorageFault as fault:
-            log.error("the local files of %s-%s are removed when this broker leads it again: %s", topic, index, fault)
 
     def _open_queued(self) -> None:
         queued, self._queued = self._queued, []

@@ -85,7 +85,7 @@ async def _index_of(store: StoreAccess, wal: Wal, end: int, wanted: Wanted, lost
 
 async def _sizes(store: StoreAccess, wal: Wal) -> Mapping[str, int]:
     """The sizes of all objects of a WAL by their keys."""
-    numbers, merged = await store.list(wal.folder), await store.list(wal.merged_folder)
+    numbers, merged = await in_parallel([partial(store.list, one) for one in (wal.folder, wal.merged_folder)], AT_ONCE)
     of_numbers = {one.key: one.size_bytes for one in numbers if number_of(one.key) is not None}
     return of_numbers | {one.key: one.size_bytes for one in merged}
 

@@ -1,7 +1,7 @@
 """Merges the safe numbers of this broker's WAL in the background, so that a take-over reads few objects and none of them is tiny.
 
-Their runs are read from the store again: the local log may be compacted by then, and memory has better uses. Runs that no leader reads any
-more are left out: those of deleted topics, and those whose records lie in segments.
+A few MiB of them are still in memory; the others are read from the store again, since the local log may be compacted by then. Runs that no
+leader reads any more are left out: those of deleted topics, and those whose records lie in segments.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import NamedTuple, Self
 
-from horolog.broker.base.answers import run
+from horolog.broker.base.answers import Answer, run
 from horolog.broker.bucket import wal_object
 from horolog.broker.bucket.mark import WalMark
 from horolog.broker.bucket.names import key
 from horolog.broker.bucket.parallel import in_parallel
 from horolog.broker.bucket.sealed_lines import FormatError
 from horolog.broker.bucket.store_access import StoreAccess
-from horolog.broker.bucket.wal_merging import Merge, merge
+from horolog.broker.bucket.wal_merging import DELETED_AT_ONCE, Merge, marked, remove
 from horolog.broker.bucket.wal_object import NewRun
 from horolog.broker.bucket.wal_writer import WalWriter
 
@@ -33,6 +33,10 @@ AT_ONCE = 2
 """Producers wait for the same store: what runs in the background leaves room for their requests."""
 REST_AT_ONCE = 8
 """A broker that leaves has others waiting."""
+MOST_GONE = 64
+"""So many are removed before it is seen whether there are more."""
+REST_ROUNDS = 3
+"""Clients write on while it merges; each round finds fewer numbers than the one before."""
 
 
 class _Merged(NamedTuple):
@@ -74,6 +78,11 @@ class WalMerger:
         self._looked_s = now()
         self._since_s: float | None = None
         self._is_merging = False
+        self._waiting: list[Callable[[None], None]] = []
+        """For the end of the merge that is under way."""
+        self._gone: list[str] = []
+        """The keys that merges have left to remove."""
+        self._is_removing = False
 
     def __repr__(self) -> str:
         return (
@@ -93,7 +102,9 @@ class WalMerger:
         return self._writer.safe_bytes - self._merged_bytes
 
     def look(self) -> None:
-        """Merge if there is enough."""
+        """Merge if there is enough, and remove what was merged."""
+        if self._gone and not self._is_removing:
+            run(self._remove(DELETED_AT_ONCE))
         if self._is_merging or self._writer.is_fenced:
             return
         if not self.unmerged_count:
@@ -103,19 +114,38 @@ class WalMerger:
             self._since_s = self._now()
         is_old = self._now() - self._since_s >= MOST_SECONDS and self.unmerged_count >= LEAST_NUMBERS
         if is_old or self.unmerged_count >= MOST_NUMBERS or self.unmerged_bytes >= MOST_BYTES:
-            run(self._merge(AT_ONCE))
+            run(self._merge_and_remove())
 
     async def merge_rest(self) -> None:
-        """Merge what there is, so that the next leaders read few objects."""
-        if self.unmerged_count >= LEAST_NUMBERS and not (self._is_merging or self._writer.is_fenced):
-            await self._merge(REST_AT_ONCE)
+        """Merge all numbers, also those that are written meanwhile, so that the next leaders read few objects."""
+        for _ in range(REST_ROUNDS):
+            if self._is_merging:
+                await Answer(self._waiting.append)
+            if self.unmerged_count >= LEAST_NUMBERS and not (self._is_merging or self._writer.is_fenced):
+                await self._merge(REST_AT_ONCE)
 
     def _look_at_merged(self) -> None:
         """Without news, remove merged objects that are not needed any more."""
         if self._now() - self._looked_s >= MOST_SECONDS:
             self._looked_s = self._now()
             if not all(map(self._needed_bytes, self._merged)):
-                run(self._merge(AT_ONCE))
+                run(self._merge_and_remove())
+
+    async def remove_rest(self) -> None:
+        """Remove all that was merged."""
+        await self._remove(REST_AT_ONCE)
+
+    async def _merge_and_remove(self) -> None:
+        await self._merge(AT_ONCE)
+        if not self._is_removing:
+            await self._remove(DELETED_AT_ONCE)
+
+    async def _remove(self, at_once: int) -> None:
+        self._is_removing = True
+        while self._gone:
+            gone, self._gone = self._gone[:MOST_GONE], self._gone[MOST_GONE:]
+            await remove(self._store, gone, at_once)
+        self._is_removing = False
 
     async def _merge(self, at_once: int) -> None:
         self._is_merging = True
@@ -133,19 +163,26 @@ class WalMerger:
                 first = min(first, one.first)
                 runs += [each for each in _new_runs(data) if self._is_needed(each)]
         nonce = self._new_nonce()
-        self._mark = await merge(
+        self._mark, gone = await marked(
             self._store, self._writer, self._mark, Merge(upto, runs, first, [one.nonce for one in kept]), nonce
         )
+        self._gone += gone
+        self._writer.forget(upto)
         self._merged = [*kept, _Merged.of(nonce, first, runs)] if runs else kept
         self._merged_bytes, self._since_s, self._is_merging = safe_bytes, None, False
         self._looked_s = self._now()
+        waiting, self._waiting = self._waiting, []
+        for done in waiting:
+            done(None)
 
     def _needed_bytes(self, merged: _Merged) -> int:
         return sum(size for run, size in merged.runs if self._is_needed(run))
 
     async def _runs_of(self, number: int) -> Iterable[NewRun]:
         """The runs of a number; none if the store has lost or altered it, which is logged."""
-        data = await self._read(key(self._writer.wal.folder, number))
+        data = self._writer.kept(number)
+        if data is None:
+            data = await self._read(key(self._writer.wal.folder, number))
         return () if data is None else _new_runs(data)
 
     async def _read(self, name: str) -> bytes | None:

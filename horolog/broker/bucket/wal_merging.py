@@ -33,8 +33,24 @@ class Merge(NamedTuple):
     """The nonces of merged objects that stay."""
 
 
+class MarkedMerge(NamedTuple):
+    """A merge whose mark is made: the keys that it has left to remove."""
+
+    mark: WalMark
+    gone: Sequence[str]
+
+
 async def merge(store: StoreAccess, writer: WalWriter, mark: WalMark | None, wanted: Merge, nonce: bytes) -> WalMark:
     """Replace safe numbers, and merged objects, by one object of those runs, or by none if there are none; returns the new mark."""
+    new, gone = await marked(store, writer, mark, wanted, nonce)
+    await remove(store, gone, DELETED_AT_ONCE)
+    return new
+
+
+async def marked(
+    store: StoreAccess, writer: WalWriter, mark: WalMark | None, wanted: Merge, nonce: bytes
+) -> MarkedMerge:
+    """The same without the removals, for which readers need not wait."""
     wal = writer.wal
     before = WalMark(wal, -1, 0, (), nonce) if mark is None else mark
     if not before.upto <= wanted.upto <= writer.safe_end:
@@ -46,10 +62,13 @@ async def merge(store: StoreAccess, writer: WalWriter, mark: WalMark | None, wan
     new = replace(before, number=before.number + 1, upto=wanted.upto, merged=merged, nonce=nonce)
     other = await store.create(key(wal.marks, new.number), new.encode())
     if other is not None:
-        return decode(other)  # whose removal is another broker's
+        return MarkedMerge(decode(other), ())  # whose removal is another broker's
     gone = [key(wal.folder, number) for number in range(before.upto, wanted.upto)]
     gone += [wal.merged(one) for one in before.merged if one not in merged]
     if before.number >= 0:
         gone.append(key(wal.marks, before.number))
-    await in_parallel([partial(store.delete, one) for one in gone], DELETED_AT_ONCE)
-    return new
+    return MarkedMerge(new, gone)
+
+
+async def remove(store: StoreAccess, gone: Sequence[str], at_once: int) -> None:
+    await in_parallel([partial(store.delete, one) for one in gone], at_once)

@@ -25,6 +25,10 @@ MAX_UNSAFE = 4
 """So many numbers are under way at a time; a fencer looks no further behind the last safe one."""
 
 
+MOST_KEPT_BYTES = 4 << 20
+"""Of small objects, which are merged soon: without them each would be read again."""
+
+
 class WalEvents(Protocol):
     """The events of a WAL that its broker handles."""
 
@@ -50,6 +54,8 @@ class WalWriter:
         self.safe_bytes = 0
         """Of all objects whose numbers are safe."""
         self.is_fenced = False
+        self._kept: dict[int, bytes] = {}
+        self._kept_bytes = 0
 
     def __repr__(self) -> str:
         state = "fenced" if self.is_fenced else f"safe up to {self.safe_end} of {self.next_number}"
@@ -71,8 +77,20 @@ class WalWriter:
         data = encode(Identity(self.wal, number, number + 1, self._new_nonce()), runs)
         self.next_number += 1
         self._sizes[number] = len(data)
+        if self._kept_bytes + len(data) <= MOST_KEPT_BYTES:
+            self._kept[number] = data
+            self._kept_bytes += len(data)
         run(self._create(number, data))
         return number
+
+    def kept(self, number: int) -> bytes | None:
+        """The object of a number, if it is still in memory."""
+        return self._kept.get(number)
+
+    def forget(self, upto: int) -> None:
+        """The objects of the numbers below are not asked for any more."""
+        for number in [one for one in self._kept if one < upto]:
+            self._kept_bytes -= len(self._kept.pop(number))
 
     async def _create(self, number: int, data: bytes) -> None:
         other = await self._store.create(key(self.wal.folder, number), data)

@@ -73,6 +73,8 @@ BALANCES_EVERY_S = 5.0
 MOVES_AT_ONCE = 50
 MERGES_WITHIN_S = 3.0
 """How long partitions wait for their move until small objects are merged, which the next leader would read while clients wait."""
+REMOVES_WITHIN_S = 3.0
+"""How long a broker that has left removes the small objects that it has merged."""
 
 
 class StoreUse(NamedTuple):
@@ -271,6 +273,7 @@ class OverStore:
             if not self.is_fenced:
                 await _awaited(self._handing.leave)
                 self._has_left = True
+                await _awaited(partial(_removed, self._log_side))
         finally:
             self._log_side.stop(is_fenced=self.is_fenced)
 
@@ -339,6 +342,10 @@ class OverStore:
 
 async def _merged(log_side: BucketLog) -> None:
     await Answer[None](partial(log_side.merge_rest, MERGES_WITHIN_S))
+
+
+async def _removed(log_side: BucketLog) -> None:
+    await Answer[None](partial(log_side.remove_rest, REMOVES_WITHIN_S))
 
 
 def _off_loop(

@@ -121,6 +121,8 @@ def test_the_rest_is_merged_before_partitions_move_unless_that_takes_too_long(si
         async def merge_rest(self):
             await Answer(waiting.append)
 
+        remove_rest = merge_rest
+
     waiting = []
     side.log.merger = Slow()
     side.log.merge_rest(3.0, done.append)
@@ -133,6 +135,13 @@ def test_the_rest_is_merged_before_partitions_move_unless_that_takes_too_long(si
     waiting.pop()(None)
     side.loop.advance(3.0)
     assert done == [None] * 4
+    side.log.remove_rest(3.0, done.append)
+    assert done == [None] * 4
+    waiting.pop()(None)
+    assert done == [None] * 5
+    side.log.merger = None
+    side.log.remove_rest(3.0, done.append)
+    assert done == [None] * 6
 
 
 def test_what_an_opened_partition_takes_is_shipped_in_its_epoch(store, side):

@@ -2,6 +2,7 @@
 
 import pytest
 
+from horolog.broker.base.answers import run
 from horolog.broker.bucket import wal_merger
 from horolog.broker.bucket.names import key
 from horolog.broker.bucket.wal_index import index_of
@@ -111,12 +112,62 @@ def test_a_broker_that_leaves_merges_the_rest(world):
     assert world.keys("merged") == []
     world.ship(1)
     in_full(world.merger.merge_rest())
-    assert (len(world.keys("merged")), world.keys("wal"), world.merger.unmerged_count) == (1, [], 0)
+    assert (len(world.keys("merged")), len(world.keys("mark")), world.merger.unmerged_count) == (1, 1, 0)
+    assert len(world.keys("wal")) == LEAST_NUMBERS, "the next leaders do not wait for removals"
+    assert world.offsets() == list(range(LEAST_NUMBERS))
+    in_full(world.merger.remove_rest())
+    assert world.keys("wal") == []
     assert world.offsets() == list(range(LEAST_NUMBERS))
     world.ship(LEAST_NUMBERS)
     world.writer.is_fenced = True
     in_full(world.merger.merge_rest())
     assert len(world.keys("merged")) == 1
+
+
+def during_a_merge(world, act):
+    """Have something happen once, while a merge reads."""
+    world.writer.forget(world.writer.safe_end)
+
+    def once(_):
+        world.store.before_read = lambda _: None
+        act()
+
+    world.store.before_read = once
+
+
+def test_what_is_written_while_the_rest_is_merged_is_merged_too(world):
+    world.ship(LEAST_NUMBERS)
+    during_a_merge(world, lambda: world.ship(LEAST_NUMBERS))
+    in_full(world.merger.merge_rest())
+    assert world.merger.unmerged_count == 0
+    assert world.offsets() == list(range(2 * LEAST_NUMBERS))
+    world.merger.look()
+    assert world.keys("wal") == [], "a broker that stays removes them when it looks again"
+
+
+def test_the_rest_waits_for_a_merge_that_is_under_way(world, monkeypatch):
+    monkeypatch.setattr(wal_merger, "MOST_NUMBERS", LEAST_NUMBERS)
+    ended = []
+
+    async def leave():
+        world.ship(LEAST_NUMBERS)
+        await world.merger.merge_rest()
+        ended.append(world.merger.unmerged_count)
+
+    world.ship(LEAST_NUMBERS)
+    during_a_merge(world, lambda: run(leave()))
+    world.merger.look()
+    world.merger.look()
+    assert (ended, world.keys("wal")) == ([0], [])
+
+
+def test_what_is_in_memory_is_not_read_again(world, monkeypatch):
+    monkeypatch.setattr(wal_merger, "MOST_NUMBERS", 3)
+    world.ship(3)
+    world.merger.look()
+    assert [one for one in world.store.asked if one.startswith("wal/")] == []
+    assert [world.writer.kept(number) for number in range(3)] == [None] * 3
+    assert world.offsets() == [0, 1, 2]
 
 
 def test_one_merge_is_made_at_a_time_and_none_after_a_fence(monkeypatch):
@@ -141,6 +192,7 @@ def test_one_merge_is_made_at_a_time_and_none_after_a_fence(monkeypatch):
 def test_a_number_that_the_store_has_lost_or_altered_costs_its_own_batches(world, monkeypatch, caplog, is_missing):
     monkeypatch.setattr(wal_merger, "MOST_NUMBERS", 3)
     world.ship(3)
+    world.writer.forget(3)
     name = key(WAL.folder, 1)
     if is_missing:
         del world.store.objects[name]

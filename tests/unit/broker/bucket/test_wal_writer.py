@@ -53,6 +53,19 @@ def setup():
     return store, log, WalWriter(WAL, access, lambda: b"%16d" % next(nonces), log)
 
 
+def test_small_objects_stay_in_memory_until_they_are_merged(setup, monkeypatch):
+    store, _, writer = setup
+    shipped(writer)
+    ((_, data),) = store.sent
+    monkeypatch.setattr("horolog.broker.bucket.wal_writer.MOST_KEPT_BYTES", 2 * len(data))
+    shipped(writer)
+    shipped(writer)
+    assert [writer.kept(number) for number in range(3)] == [store.sent[0][1], store.sent[1][1], None]
+    writer.forget(1)
+    shipped(writer)
+    assert [writer.kept(number) is not None for number in range(4)] == [False, True, False, True]
+
+
 def shipped(writer):
     number = writer.next_number
     return writer.ship([NewRun(b"t" * 16, 0, 1, number, number, number + 1, 0, 0, [b"batch"])])
