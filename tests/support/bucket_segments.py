@@ -12,6 +12,7 @@ from horolog.broker.bucket.remote_segment import MetaReader
 from horolog.broker.bucket.segment_meta import decode
 from horolog.broker.bucket.shipped_partition import ShippedPartition
 from horolog.broker.bucket.store_access import StoreAccess
+from horolog.broker.bucket.upload_plan import Due
 from horolog.broker.log.partition import Resources
 from horolog.broker.log.recovery import Circumstances, PartitionFolder, open_readable
 from horolog.broker.log.storage import NotHere
@@ -59,7 +60,7 @@ def upload(partition, store):
     folder = names.segments(partition.topic_id, partition.index)
     for number, segment in enumerate(partition.segments[:-1]):
         nonce = b"%16d" % number
-        closed = closed_segment.found(partition, segment, None)
+        closed = closed_segment.found(partition, Due(segment, segment.next_offset), None)
         content = closed_segment.read(closed, before, nonce)
         name = SegmentName(partition.leader_epoch, segment.base_offset, nonce)
         store.objects[name.log_key(folder)], store.objects[name.meta_key(folder)] = content[:2]

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import NamedTuple
 
 from crc32c import crc32c
@@ -12,11 +13,12 @@ from crc32c import crc32c
 from horolog.broker.bucket import producers_behind
 from horolog.broker.bucket.producers_behind import ProducersAt
 from horolog.broker.bucket.segment_meta import SegmentMeta
+from horolog.broker.bucket.upload_plan import Due
 from horolog.broker.log.files import leader_epochs
 from horolog.broker.log.indexes import transaction_index
 from horolog.broker.log.integrity import Seal, blocks_in
 from horolog.broker.log.partition import Partition
-from horolog.broker.log.segments import LOG_SUFFIX, Segment, indexes_of
+from horolog.broker.log.segments import LOG_SUFFIX, indexes_of
 from horolog.broker.log.storage import Storage, StorageFault
 from horolog.broker.on_record.cluster_file import Place
 
@@ -48,11 +50,14 @@ class Content(NamedTuple):
     producers: ProducersAt
 
 
-def found(partition: Partition, segment: Segment, producers: ProducersAt | None) -> ClosedSegment:
+def found(partition: Partition, due: Due, producers: ProducersAt | None) -> ClosedSegment:
     """A segment of a partition, and the producers behind it if they are known. Raises StorageFault if its indexes are not here now."""
+    segment = due.segment
     indexes, seal = indexes_of(segment), segment.seal
     assert seal is not None, f"{segment!r} takes appends"
     assert partition.topic_id is not None, partition
+    if seal.contents.next_offset != due.end_offset:  # its last records were compacted away
+        seal = replace(seal, contents=replace(seal.contents, next_offset=due.end_offset))
     epochs = [one for one in partition.epochs.entries if one[1] < seal.contents.next_offset]
     return ClosedSegment(
         (partition.topic_id, partition.index),

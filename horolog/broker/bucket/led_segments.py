@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import NamedTuple
 
 from horolog.base.clock import Clock
@@ -19,6 +19,7 @@ from horolog.broker.bucket.object_removals import ObjectRemovals
 from horolog.broker.bucket.segment_uploader import OffLoop, SegmentUploader, Uploads, at_once
 from horolog.broker.bucket.shipped_partition import ShippedPartition
 from horolog.broker.bucket.store_access import StoreAccess
+from horolog.broker.bucket.upload_plan import is_whole
 
 log = logging.getLogger(__name__)
 
@@ -56,8 +57,12 @@ class LedSegments:
     ) -> None:
         """`room_bytes` is how much of the cache is left for local copies."""
         self.removals = ObjectRemovals(store, clock.monotonic, care.delete_delay_ms)
-        self.manifests = ManifestKeeper(store, new_nonce, ManifestEvents(self._named, self.removals.later))
-        uploads = Uploads(clock, new_nonce, care.off_loop, care.close_after_ms, self.manifests.name)
+        self.manifests = ManifestKeeper(
+            store, new_nonce, ManifestEvents(self._named, self.removals.later, self._taken_up)
+        )
+        uploads = Uploads(
+            clock, new_nonce, care.off_loop, care.close_after_ms, self.manifests.name, self.manifests.ends
+        )
         self.uploader = SegmentUploader(store, uploads)
         self.local = LocalSegments(room_bytes, clock.wall_ms)
         self._store = store
@@ -118,5 +123,9 @@ class LedSegments:
 
     def _named(self, partition: ShippedPartition, named: Sequence[BucketSegment]) -> None:
         log.info("%r: the bucket has its segments up to offset %s", partition, named[-1].next_offset)
-        for one in named:
-            self.local.add(partition, one)
+        if not is_whole(partition.topic, partition.config):
+            for one in named:
+                self.local.add(partition, one)
+
+    def _taken_up(self, partition: ShippedPartition, log_keys: Collection[str]) -> None:
+        self.uploader.left(partition, log_keys)

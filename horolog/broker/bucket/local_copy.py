@@ -1,6 +1,7 @@
 """Makes the local log of a partition from the runs that the store has of it, and opens it as any other folder.
 
-What lies in the bucket as segments stays there: the local log begins where they end.
+What lies in the bucket as segments stays there: the local log begins where they end. A log that has to be whole gets them first
+(`segment_bringing`).
 Whatever lay here before is dropped: it may hold records that were never shipped. The opening builds indexes, the states of producers and
 the index of aborted transactions from the batches; the leader epochs are those of the runs, or of the leaders that wrote them before.
 """
@@ -13,9 +14,10 @@ from horolog.broker.bucket.covered import NOTHING, Covered
 from horolog.broker.bucket.remote_front import RemoteFront
 from horolog.broker.bucket.seams import Opening
 from horolog.broker.bucket.shipped_partition import MOST_BYTES, ShippedPartition
+from horolog.broker.bucket.upload_plan import is_whole
 from horolog.broker.bucket.wal_index import FoundRun
 from horolog.broker.log.files import checkpoints, leader_epochs
-from horolog.broker.log.indexes import LARGEST_RELATIVE_OFFSET
+from horolog.broker.log.indexes import LARGEST_RELATIVE_OFFSET, transaction_index
 from horolog.broker.log.manager import LogManager, made_elsewhere
 from horolog.broker.log.producers import producers_file, snapshot_file
 from horolog.broker.log.segments import LOG_SUFFIX, segment_path
@@ -34,13 +36,42 @@ class LocalCopy:
         self._covered = covered
         self._epochs: list[tuple[int, int]] = list(covered.epochs)
         self._file: File | None = None
+        self._has_runs = False
         self._base_offset = self._size_bytes = 0
+        self._whole: File | None = None
+        self._unread: list[int] = []
+        self.is_whole = is_whole(opening.topic, opening.config)
+        """Whether all segments are to lie here."""
         self.end_offset = covered.end_offset
         self._place = made_elsewhere.clear(logs, opening.topic, opening.partition, opening.config)
         self._storage.make_dir(self._place.directory)
 
     def __repr__(self) -> str:
         return f"<LocalCopy of {self._opening.topic}-{self._opening.partition} up to {self.end_offset}>"
+
+    def begin_whole(self, base_offset: int, transactions: bytes) -> None:
+        """Begin a segment of the bucket, which comes in pieces; these are its aborted transactions."""
+        self.close()
+        self._whole = self._storage.create(self._path(base_offset, LOG_SUFFIX))
+        if transactions:
+            file = self._storage.create(self._path(base_offset, transaction_index.SUFFIX))
+            file.pwritev([transactions], 0)
+            file.close()
+
+    def write_whole(self, data: bytes, position: int) -> None:
+        assert self._whole is not None
+        self._whole.pwritev([data], position)
+
+    def leave_out(self, base_offset: int) -> None:
+        """A segment cannot be brought here as it was."""
+        self.close()
+        self._unread.append(base_offset)
+        for kind in (LOG_SUFFIX, transaction_index.SUFFIX):
+            if self._storage.exists(path := self._path(base_offset, kind)):
+                self._storage.remove(path)
+
+    def _path(self, base_offset: int, kind: str) -> str:
+        return segment_path(self._place.directory, base_offset, kind)
 
     def add(self, found: FoundRun, data: bytes | memoryview) -> None:
         """Write the next run, into a new segment if this one is full."""
@@ -65,13 +96,15 @@ class LocalCopy:
 
     def _begin_segment(self, base_offset: int) -> None:
         self.close()
-        self._file = self._storage.create(segment_path(self._place.directory, base_offset, LOG_SUFFIX))
+        self._file = self._storage.create(self._path(base_offset, LOG_SUFFIX))
+        self._has_runs = True
         self._base_offset, self._size_bytes = base_offset, 0
 
     def close(self) -> None:
-        if self._file is not None:
-            self._file.close()
-            self._file = None
+        for file in (self._file, self._whole):
+            if file is not None:
+                file.close()
+        self._file = self._whole = None
 
     def open(self, end_offset: int, front: RemoteFront | None = None) -> ShippedPartition:
         """Open the partition, which goes on at this offset even if the runs before it are lost, and lead it.
@@ -94,10 +127,15 @@ class LocalCopy:
             file.pwritev([data], 0)
             file.close()
         start = covered.log_start_offset
-        held = made_elsewhere.Held(max(start, covered.end_offset), max(end_offset, covered.end_offset, start))
+        begin = start if self.is_whole else max(start, covered.end_offset)
+        held = made_elsewhere.Held(begin, max(end_offset, covered.end_offset, start))
+        if covered.segments and self.is_whole and not self._has_runs:
+            self._begin_segment(held.end_offset)  # those of the bucket take no appends
+            self.close()
         complete = made_elsewhere.as_it_is if front is None else partial(front.put_before, log_start_offset=start)
         partition = made_elsewhere.open_made(self._logs, self._place, opening.config, held, self._now_ms, complete)
         assert isinstance(partition, ShippedPartition)
+        partition.unread_bases = tuple(self._unread)
         if front is not None:
             partition.have_front(front)
         partition.lead(opening.epoch)

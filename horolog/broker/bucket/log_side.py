@@ -28,6 +28,7 @@ from horolog.broker.bucket.remote_front import RemoteFront
 from horolog.broker.bucket.remote_segment import MetaReader
 from horolog.broker.bucket.sealed_lines import FormatError
 from horolog.broker.bucket.seams import ClusterSide, Opened, Opening, SegmentsInBucket
+from horolog.broker.bucket.segment_bringing import bring
 from horolog.broker.bucket.shipped_partition import ShippedPartition
 from horolog.broker.bucket.shipped_safety import ShippedSafety
 from horolog.broker.bucket.store_access import StoreAccess
@@ -318,12 +319,16 @@ class BucketLog:
                 copy.add(found, data)
 
         try:
+            if copy.is_whole:
+                await bring(self._store, copy, covered.segments, partial(self._is_wanted, pending))
             await feed(self._store, runs, take, lost)
             if await self._segments.newest(opening, covered) != covered:
                 raise _Outdated
             if self._is_wanted(pending):
                 end_offset = max((one.run.next_offset for one in everything), default=0)
-                partition = copy.open(end_offset, RemoteFront(self._meta_reader(), covered.segments))
+                partition = copy.open(
+                    end_offset, RemoteFront(self._meta_reader(), () if copy.is_whole else covered.segments)
+                )
                 assert partition.front is not None
                 partition.front.wake = partial(self._safety.show, partition)
                 del self._pending[opening.place]

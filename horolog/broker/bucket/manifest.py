@@ -126,14 +126,14 @@ class ManifestChange(NamedTuple):
 
     start_offset: int = 0
     added: Sequence[BucketSegment] = ()
-    """Segments that it has uploaded in this epoch, one behind the other."""
+    """Segments that it has uploaded in this epoch, and that do not overlap."""
 
 
 def following(known: Manifest | None, place: Place, epoch: int, change: ManifestChange, nonce: bytes) -> Manifest:
     """The next manifest: its start is never before that of the one before, and neither is its end.
 
-    Segments that end before the start are left out, and so are those of an earlier leader for which there are others now. Segments of
-    the change that do not reach as far as the known ones wait: they are left out.
+    Segments that end before the start are left out, and so are those in whose place there are others now: of an earlier leader, or
+    before they were compacted. Segments of the change that cover only a part of a known one wait: they are left out.
     """
     if known is None:
         known = Manifest(*place, -1, epoch, 0, nonce)
@@ -149,25 +149,38 @@ def following(known: Manifest | None, place: Place, epoch: int, change: Manifest
     )
 
 
-def _joined(known: Manifest, added: Sequence[BucketSegment]) -> Sequence[BucketSegment]:
-    return (*kept_before(known, added), *added) if takes(known, added) else known.segments
-
-
-def kept_before(known: Manifest, added: Sequence[BucketSegment]) -> Sequence[BucketSegment]:
-    return [one for one in known.segments if one.next_offset <= added[0].base_offset]
-
-
 def takes(known: Manifest | None, added: Sequence[BucketSegment]) -> bool:
-    """Whether a manifest that follows this one may name segments: together with those before they have all that it has."""
-    if not added:
-        return False
-    if known is None or not (known.segments or known.pages):
-        return True
-    first = added[0].base_offset
-    replaced = [one for one in known.segments if one.next_offset > first]
-    reaches = added[-1].next_offset >= known.end_offset
-    after_pages = not known.pages or known.pages[-1].next_offset <= first
-    return after_pages and reaches and all(one.base_offset >= first for one in replaced)
+    """Whether a manifest that follows this one names any of these segments: together with the others they have all that it has."""
+    return any(known is None or _fits(known, known.segments, chain) for chain in _chains(added))
+
+
+def _joined(known: Manifest, added: Sequence[BucketSegment]) -> Sequence[BucketSegment]:
+    found: Sequence[BucketSegment] = known.segments
+    for chain in _chains(added):
+        if _fits(known, found, chain):
+            start, end = chain[0].base_offset, chain[-1].next_offset
+            before = [one for one in found if one.next_offset <= start]
+            found = [*before, *chain, *(one for one in found if one.base_offset >= end)]
+    return found
+
+
+def _chains(added: Sequence[BucketSegment]) -> list[list[BucketSegment]]:
+    """The segments by their offsets: those that lie one behind the other are one chain."""
+    chains: list[list[BucketSegment]] = []
+    for one in sorted(added, key=lambda each: each.base_offset):
+        if chains and chains[-1][-1].next_offset == one.base_offset:
+            chains[-1].append(one)
+        else:
+            chains.append([one])
+    return chains
+
+
+def _fits(known: Manifest, segments: Sequence[BucketSegment], chain: Sequence[BucketSegment]) -> bool:
+    """Whether the segments that overlap with a chain lie within it, and no page does."""
+    start, end = chain[0].base_offset, chain[-1].next_offset
+    after_pages = not known.pages or known.pages[-1].next_offset <= start
+    cut = any(one.base_offset < at < one.next_offset for one in segments for at in (start, end))
+    return after_pages and not cut
 
 
 def named_by(manifest: Manifest | None) -> set[str]:

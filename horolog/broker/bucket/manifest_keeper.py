@@ -8,7 +8,7 @@ partition any more. Segments are named only in the epoch in which they were uplo
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import NamedTuple
 
 from horolog.broker.base.answers import run
@@ -37,6 +37,8 @@ class ManifestEvents(NamedTuple):
     """The newest manifest names these segments, which were uploaded here."""
     gone: Callable[[Iterable[str]], None] = lambda _keys: None
     """No later manifest names these objects."""
+    taken_up: Callable[[ShippedPartition, Collection[str]], None] = lambda _partition, _keys: None
+    """The newest manifest is an earlier leader's: the logs under these keys lie in the bucket, and no others."""
 
 
 class _Wait(NamedTuple):
@@ -109,6 +111,14 @@ class ManifestKeeper:
         known = None if kept is None else kept.known
         return 0 if known is None else max(known.end_offset, known.start_offset)
 
+    def ends(self, partition: ShippedPartition) -> tuple[int, int]:
+        """Records before the first offset lie in segments that pages name, those before the second one in any segments."""
+        kept = self._kept.get(partition)
+        known = None if kept is None else kept.known
+        if known is None:
+            return 0, 0
+        return known.pages[-1].next_offset if known.pages else 0, known.end_offset
+
     def named(self, partition: ShippedPartition) -> Named | None:
         """What must stay; None as long as the newest manifest is not one of this epoch, or a later one is being made."""
         kept = self._kept.get(partition)
@@ -141,10 +151,10 @@ class ManifestKeeper:
         self._go_on(partition, kept)
 
     def name(self, partition: ShippedPartition, segment: BucketSegment) -> None:
-        """Name the next segment, which is in the bucket."""
+        """Name a segment that is in the bucket, in the place of those that it was compacted from."""
         kept = self._kept.get(partition)
         if kept is not None:
-            kept.added.append(segment)
+            kept.added = [*(one for one in kept.added if not _is_within(one, segment)), segment]
             self._go_on(partition, kept)
 
     def claim(self, partition: ShippedPartition) -> None:
@@ -196,7 +206,7 @@ class ManifestKeeper:
             run(self._store.delete(before.key))
         there = {one.log_key for one in wanted.segments}
         named = [one for one in kept.added if one.log_key in there]
-        kept.added = [one for one in kept.added if one.next_offset > max(new.end_offset, new.start_offset)]
+        kept.added = [one for one in kept.added if one.log_key not in there and one.next_offset > new.start_offset]
         self._forget(kept, before, wanted, new)
         if named:
             self._events.named(partition, named)
@@ -224,6 +234,7 @@ class ManifestKeeper:
             log.warning("%r is led elsewhere, in epoch %s", partition, other.epoch)
             return False
         kept.known = other
+        self._events.taken_up(partition, {one.log_key for one in (*kept.paged, *other.segments, *kept.added)})
         return True
 
     def _reach(self, partition: ShippedPartition, kept: _Kept) -> None:
@@ -239,6 +250,10 @@ class ManifestKeeper:
         kept.waits = [one for one in kept.waits if one.offset > start]
         for one in ready:
             one.moved(True)
+
+
+def _is_within(one: BucketSegment, other: BucketSegment) -> bool:
+    return other.base_offset <= one.base_offset and one.next_offset <= other.next_offset
 
 
 def _keys(segments: Iterable[BucketSegment]) -> Iterable[str]:

@@ -1,33 +1,31 @@
 """Uploads the closed segments of the partitions that a broker leads: the log, then its `.meta`, then a manifest that names them.
 
-Only segments below the high watermark go, one after the other in each partition, a few at a time in all. Their files are read and verified
-in another thread. Objects of one term are never named in another one: a broker that stops leading forgets them, and the sweep finds
-them. A segment that takes appends is closed here once it is old and large enough.
-
-Compacted and internal topics stay in WALs: their segments are written again and again, and coordinators read them without waiting.
+Only segments below the high watermark go, one after the other in each partition, a few at a time in all (`upload_plan`). Their files are
+read and verified in another thread. Objects of one term are never named in another one: a broker that stops leading forgets them, and the
+sweep finds them. A segment that takes appends is closed here once it is old and large enough. One that was compacted goes again.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Collection
+from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
 from horolog.base.clock import Clock
 from horolog.broker.base.answers import Answer, run
-from horolog.broker.base.topic_names import INTERNAL_TOPICS
-from horolog.broker.bucket import closed_segment
+from horolog.broker.bucket import closed_segment, segment_meta, upload_plan
 from horolog.broker.bucket.bucket_segment import BucketSegment, described
 from horolog.broker.bucket.closed_segment import ClosedSegment, Content
 from horolog.broker.bucket.covered import Covered
 from horolog.broker.bucket.names import SegmentName, segments
 from horolog.broker.bucket.producers_behind import ProducersAt
+from horolog.broker.bucket.sealed_lines import FormatError
 from horolog.broker.bucket.shipped_partition import ShippedPartition
 from horolog.broker.bucket.store_access import StoreAccess
-from horolog.broker.log.partition import Partition
+from horolog.broker.bucket.upload_plan import Due, InBucket
 from horolog.broker.log.producers import RowFileError, producers_file, snapshot_file
-from horolog.broker.log.segments import Segment
 from horolog.broker.log.storage import StorageFault
 
 log = logging.getLogger(__name__)
@@ -56,34 +54,33 @@ class Uploads(NamedTuple):
     """The age at which a segment is closed."""
     uploaded: Callable[[ShippedPartition, BucketSegment], None]
     """The objects of a segment are in the bucket, and no manifest names them yet."""
+    ends: Callable[[ShippedPartition], tuple[int, int]] = lambda _: (0, 0)
+    """Where the pages of the newest manifest end, and where all that it covers does."""
 
 
 class _Going:
     """How far the uploads of one partition are, in one term of its leader."""
 
-    def __init__(self, covered: Covered) -> None:
-        self.before = _producers_of(covered)
-        self.upto = covered.end_offset
-        """The first local segment that is not in the bucket begins here, or behind it."""
+    def __init__(self, partition: ShippedPartition, covered: Covered) -> None:
+        self.before = _producers_at(covered.end_offset, covered.producers, covered.batches)
+        """At the place that was found out last."""
+        self.sent = upload_plan.sent_of(partition, covered)
+        self.unread = tuple(partition.unread_bases)
         self.is_under_way = False
         self.fault = ""
 
     def __repr__(self) -> str:
-        return f"<_Going up to {self.upto}>"
+        return f"<_Going, {len(self.sent)} local segments lie in the bucket>"
 
 
-def _producers_of(covered: Covered) -> ProducersAt:
+def _producers_at(offset: int, snapshot: bytes, batches: bytes) -> ProducersAt:
     try:
-        entries = snapshot_file.decode(covered.producers) if covered.producers else []
-        remembered = producers_file.decode(covered.batches) if covered.batches else []
+        entries = snapshot_file.decode(snapshot) if snapshot else []
+        remembered = producers_file.decode(batches) if batches else []
     except RowFileError as error:
-        log.error("producers before offset %s are not known: %s", covered.end_offset, error)
-        return ProducersAt(covered.end_offset)
-    return ProducersAt(covered.end_offset, entries, remembered)
-
-
-def goes_into_bucket(partition: Partition) -> bool:
-    return not partition.config.compact and partition.topic not in INTERNAL_TOPICS
+        log.error("producers before offset %s are not known: %s", offset, error)
+        return ProducersAt(offset)
+    return ProducersAt(offset, entries, remembered)
 
 
 class SegmentUploader:
@@ -94,14 +91,14 @@ class SegmentUploader:
         self._uploads = uploads
         self._going: dict[ShippedPartition, _Going] = {}
         self._under_way = 0
-        self.uploaded_count = self.uploaded_bytes = 0
+        self.uploaded_count = self.uploaded_bytes = self.failed_count = 0
 
     def __repr__(self) -> str:
         return f"<SegmentUploader of {len(self._going)} partitions, {self._under_way} uploads are under way>"
 
     def keep(self, partition: ShippedPartition, covered: Covered) -> None:
         """A partition is led here from now on."""
-        self._going[partition] = _Going(covered)
+        self._going[partition] = _Going(partition, covered)
 
     def drop(self, partition: ShippedPartition) -> None:
         """It is not led here any more."""
@@ -111,6 +108,12 @@ class SegmentUploader:
         """Whether the partition is still led here, in the same term."""
         return self._going.get(partition) is going
 
+    def left(self, partition: ShippedPartition, log_keys: Collection[str]) -> None:
+        """Of its objects, manifests name only these, or will name them."""
+        going = self._going.get(partition)
+        if going is not None:
+            going.sent = {segment: one for segment, one in going.sent.items() if one.log_key in log_keys}
+
     def is_uploading(self, partition: ShippedPartition) -> bool:
         going = self._going.get(partition)
         return going is not None and going.is_under_way
@@ -118,7 +121,7 @@ class SegmentUploader:
     def look(self) -> None:
         """Close old segments, and upload closed ones."""
         for partition, going in list(self._going.items()):
-            if goes_into_bucket(partition) and partition.condition.takes_appends:
+            if partition.condition.takes_appends:
                 self._close_old(partition)
                 self._begin(partition, going)
 
@@ -134,43 +137,62 @@ class SegmentUploader:
                 log.warning("%r: its segment is closed later: %s", partition, fault)
 
     def _begin(self, partition: ShippedPartition, going: _Going) -> None:
-        segment = _next_of(partition, going)
-        if segment is not None and not going.is_under_way and self._under_way < AT_ONCE:
+        if going.is_under_way or self._under_way >= AT_ONCE:
+            return
+        due = upload_plan.next_due(partition, InBucket(going.sent, going.unread, *self._uploads.ends(partition)))
+        if due is not None:
             going.is_under_way = True
             self._under_way += 1
-            run(self._upload(partition, going, segment))
+            run(self._upload(partition, going, due))
 
-    async def _upload(self, partition: ShippedPartition, going: _Going, segment: Segment) -> None:
+    async def _upload(self, partition: ShippedPartition, going: _Going, due: Due) -> None:
         """One segment; then the next one of the partition, if it is closed."""
-        nonce = self._uploads.new_nonce()
-        content = await self._read(partition, going, segment, nonce)
+        name = SegmentName(partition.leader_epoch, due.segment.base_offset, self._uploads.new_nonce())
+        content = await self._read(partition, going, due, name.nonce)
         if content is not None and self._is_current(partition, going):
-            await self._put(
-                partition, going, segment, SegmentName(partition.leader_epoch, segment.base_offset, nonce), content
-            )
+            await self._put(partition, going, due, name, content)
         self._under_way -= 1
         going.is_under_way = False
         if content is not None and self._is_current(partition, going):
             self._begin(partition, going)
 
-    async def _read(self, partition: ShippedPartition, going: _Going, segment: Segment, nonce: bytes) -> Content | None:
+    async def _read(self, partition: ShippedPartition, going: _Going, due: Due, nonce: bytes) -> Content | None:
         """None if it cannot be read now, which is logged."""
+        known = partition.ends.get(due.end_offset) or await self._producers(going, due.end_offset)
+        before = None if known is not None else await self._producers(going, due.segment.base_offset)
         try:
-            closed = closed_segment.found(partition, segment, partition.ends.get(segment.next_offset))
+            closed = closed_segment.found(partition, due, known)
         except StorageFault as fault:
             content: Content | StorageFault = fault
         else:
-            content = await Answer(partial(self._uploads.off_loop, partial(_read, closed, going.before, nonce)))
+            job = partial(_read, closed, before or ProducersAt(closed.base_offset), nonce)
+            content = await Answer(partial(self._uploads.off_loop, job))
         if not isinstance(content, StorageFault):
             going.fault = ""
             return content
-        if str(content) != going.fault and not segment.removed:
+        if str(content) != going.fault and not due.segment.removed:
+            self.failed_count += 1
             going.fault = str(content)
             log.error("%r: a segment is uploaded later: %s", partition, content)
         return None
 
+    async def _producers(self, going: _Going, offset: int) -> ProducersAt | None:
+        """The producers at an offset, if a segment in the bucket ends there."""
+        if going.before.offset == offset:
+            return going.before
+        ends_there = next((one for one in going.sent.values() if one.next_offset == offset), None)
+        data = None if ends_there is None else await self._store.read(ends_there.meta_key)
+        if data is None:
+            return None
+        try:
+            meta = segment_meta.decode(data)
+        except FormatError as error:
+            log.error("producers before offset %s are not known: %s", offset, error)
+            return None
+        return _producers_at(offset, meta.producers, meta.batches)
+
     async def _put(
-        self, partition: ShippedPartition, going: _Going, segment: Segment, name: SegmentName, content: Content
+        self, partition: ShippedPartition, going: _Going, due: Due, name: SegmentName, content: Content
     ) -> None:
         assert partition.topic_id is not None
         folder = segments(partition.topic_id, partition.index)
@@ -179,12 +201,17 @@ class SegmentUploader:
             await self._store.create(name.meta_key(folder), content.meta)
         if not self._is_current(partition, going):
             return
-        going.before, going.upto = content.producers, content.producers.offset
-        partition.ends.pop(going.upto, None)
+        going.before = content.producers
+        for offset in [one for one in partition.ends if one <= due.end_offset]:
+            del partition.ends[offset]
         self.uploaded_count += 1
         self.uploaded_bytes += len(content.log)
+        segment = due.segment
         assert segment.seal is not None, f"{segment!r} was closed"
-        self._uploads.uploaded(partition, described(folder, name, segment.seal.contents, segment.created_ms))
+        contents = replace(segment.seal.contents, next_offset=due.end_offset)
+        sent = described(folder, name, contents, segment.created_ms)
+        going.sent = {one: known for one, known in going.sent.items() if not one.removed} | {segment: sent}
+        self._uploads.uploaded(partition, sent)
 
 
 def _read(closed: ClosedSegment, before: ProducersAt, nonce: bytes) -> Content | StorageFault:
@@ -192,13 +219,3 @@ def _read(closed: ClosedSegment, before: ProducersAt, nonce: bytes) -> Content |
         return closed_segment.read(closed, before, nonce)
     except StorageFault as fault:
         return fault
-
-
-def _next_of(partition: ShippedPartition, going: _Going) -> Segment | None:
-    """The first closed segment of the local log that is not in the bucket; None if there is none, or if it is not shipped yet."""
-    found: Segment | None = None
-    for segment in reversed(partition.segments[:-1]):
-        if segment.base_offset < going.upto:
-            break
-        found = segment
-    return found if found is not None and found.next_offset <= partition.high_watermark else None

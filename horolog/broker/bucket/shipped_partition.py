@@ -33,7 +33,7 @@ MOST_BYTES = 32 << 20
 class ShippedPartition(Partition):
     """A partition of a broker that shares a store: at first, all that it holds is shipped."""
 
-    __slots__ = ("_counted_bytes", "_new_lead", "_unshipped", "ends", "front", "shipping_end")
+    __slots__ = ("_counted_bytes", "_new_lead", "_unshipped", "ends", "front", "shipping_end", "unread_bases")
 
     def __init__(self, opened: OpenedPartition) -> None:
         self._unshipped: list[Completed] = []
@@ -44,6 +44,8 @@ class ShippedPartition(Partition):
         """The producers just behind each segment that was closed here and is not in the bucket yet, by the offset."""
         self.shipping_end = self.high_watermark
         """The end of the records that are shipped or under way."""
+        self.unread_bases: tuple[int, ...] = ()
+        """Where segments begin that lie in the bucket, and could not be brought here with the others."""
         self.front: RemoteFront | None = None
         """Its segments that lie in the bucket."""
         self.move_start_by(None)

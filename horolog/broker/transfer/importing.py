@@ -24,8 +24,8 @@ from horolog.broker.bucket.journal_objects import (
 from horolog.broker.bucket.manifest import Manifest
 from horolog.broker.bucket.names import LOG, NONCE_SIZE, key
 from horolog.broker.bucket.prefix_contents import KINDS, OTHER, kind_of
-from horolog.broker.bucket.segment_uploader import goes_into_bucket
 from horolog.broker.bucket.store_access import StoreAccess
+from horolog.broker.bucket.upload_plan import is_whole
 from horolog.broker.bucket.wal_object import Identity, NewRun
 from horolog.broker.log.partition import Partition
 from horolog.broker.on_record.cluster_file import Place, StoredTopic
@@ -132,7 +132,7 @@ def weigh(source: Source, seen: Seen = lambda _: None) -> Brought:
                 continue
             one = Partway(partition, (topic.id, index), bytes(NONCE_SIZE))
             _note(brought, one)
-            if goes_into_bucket(partition):
+            if not is_whole(partition.topic, partition.config):
                 for found in segments_of(one):
                     brought.segments += 1
                     _add(brought, len(found.log), seen)
@@ -160,7 +160,7 @@ def _opened(source: Source, topic: StoredTopic, index: int) -> Iterator[Partitio
 
 async def _bring(store: StoreAccess, one: Partway, prefix: Prefix, wal: _Wal, brought: Brought, seen: Seen) -> None:
     _note(brought, one)
-    if goes_into_bucket(one.partition):
+    if not is_whole(one.partition.topic, one.partition.config):
         manifest = await bring_segments(store, one, prefix.there, lambda size: _add(brought, size, seen))
         brought.segments += len(manifest.segments) + sum(page.segment_count for page in manifest.pages)
         return

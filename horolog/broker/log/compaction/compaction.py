@@ -97,7 +97,7 @@ class Compactor:
                 or _name(partition) in self._refused
             ):
                 continue
-            if storage_below(partition) is not None:
+            if storage_below(partition) is not None or not _lies_here(partition):
                 continue
             plan = self._plan(partition, now_ms)
             if plan is not None and (best is None or _need(plan) > _need(best[0])):
@@ -196,6 +196,11 @@ class Compactor:
     def stop(self) -> None:
         """End a pass soon, without a result; nothing is put in place any more."""
         self._stopping = True
+
+
+def _lies_here(partition: Partition) -> bool:
+    """Whether all segments lie in the folder: a tombstone must not go while what it deletes lies elsewhere."""
+    return all(one.folder.storage is partition.folder.storage for one in partition.segments)
 
 
 def segment_facts(partition: Partition) -> list[SegmentFacts]:

@@ -6,6 +6,7 @@ import pytest
 
 from horolog.broker.bucket import closed_segment, segment_meta
 from horolog.broker.bucket.producers_behind import ProducersAt
+from horolog.broker.bucket.upload_plan import Due
 from horolog.broker.log.indexes import transaction_index
 from horolog.broker.log.partition import append_marker
 from horolog.broker.log.segments import LOG_SUFFIX
@@ -20,7 +21,9 @@ NONCE = b"n" * 16
 
 
 def read(partition, segment, producers=None):
-    return closed_segment.read(closed_segment.found(partition, segment, producers), ProducersAt(0), NONCE)
+    return closed_segment.read(
+        closed_segment.found(partition, Due(segment, segment.next_offset), producers), ProducersAt(0), NONCE
+    )
 
 
 def test_its_log_is_the_local_file():
@@ -30,7 +33,7 @@ def test_its_log_is_the_local_file():
     assert content.log == partition.folder.storage.read_all(second.files.path(LOG_SUFFIX))
     assert segment_meta.decode(content.meta).leader_epochs == ((0, 0),)
     assert content.producers == ProducersAt(second.next_offset)
-    assert closed_segment.found(partition, first, None).base_offset == 0
+    assert closed_segment.found(partition, Due(first, first.next_offset), None).base_offset == 0
 
 
 def test_its_aborted_transactions_and_producers_go_with_it():
@@ -49,7 +52,7 @@ def test_its_aborted_transactions_and_producers_go_with_it():
 def test_bytes_that_have_changed_on_the_disk_are_not_uploaded():
     partition = filled(random.Random(2))
     segment = partition.segments[0]
-    closed = closed_segment.found(partition, segment, None)
+    closed = closed_segment.found(partition, Due(segment, segment.next_offset), None)
     file = partition.folder.storage.open(closed.path)
     file.pwritev([b"x"], 100)
     with pytest.raises(StorageFault, match="not those that were written"):

@@ -2,7 +2,6 @@
 
 import itertools
 import random
-from dataclasses import replace
 
 import pytest
 
@@ -65,7 +64,7 @@ def test_what_is_not_led_here_any_more_is_left_alone():
 
 def test_what_an_upload_that_died_has_left_is_swept_once_a_manifest_is_of_this_epoch():
     world = World()
-    world.partition.configure(replace(world.partition.config, compact=True))  # so that nothing is uploaded
+    world.led.uploader.drop(world.partition)  # so that nothing is uploaded
     old = SegmentName(0, 0, b"x" * 16).log_key(segments(TOPIC_ID, 0))
     later = SegmentName(9, 0, b"x" * 16).log_key(segments(TOPIC_ID, 0))
     world.store.objects |= {old: b"", later: b""}

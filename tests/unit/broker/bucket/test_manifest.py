@@ -121,6 +121,17 @@ def test_segments_of_an_earlier_leader_are_replaced_once_as_much_is_covered():
     assert following(LONG, 0, first, second).segments == (LONG.segments[0], first, second)
 
 
+def test_a_compacted_segment_takes_the_place_of_those_that_it_was_made_from():
+    known = following(None, 0, segment(0, 10), segment(10, 20), segment(20, 30), segment(30, 40))
+    middle = segment(10, 30, 4)
+    after = following(known, 0, middle)
+    assert [(one.base_offset, one.next_offset) for one in after.segments] == [(0, 10), (10, 30), (30, 40)]
+    assert not manifest.takes(after, (segment(20, 40, 4),)), "it has a part of another"
+    again = following(after, 0, segment(20, 40, 5), segment(10, 20, 5), segment(40, 50, 5))
+    assert [one.base_offset for one in again.segments] == [0, 10, 20, 40], "in any order"
+    assert again.end_offset == 50
+
+
 def test_segments_that_fit_nowhere_are_not_named():
     assert not manifest.takes(LONG, ())
     assert not manifest.takes(LONG, (segment(650, 950, 4),)), "it begins inside of another"

@@ -254,6 +254,21 @@ def test_a_page_that_cannot_be_read_stays_with_all_that_it_may_name_until_it_exp
     assert (world.gone, world.newest.pages, world.keeper.named(world.partition).unread) == ([page_key], (), [])
 
 
+def test_what_was_compacted_before_a_manifest_names_it_is_not_named():
+    store = HeldStore()
+    held = World(store)
+    held.keeper.keep(held.partition, NOTHING)
+    first, second = segment(0, 3), segment(3, 6)
+    both = described(segments(TOPIC_ID, 0), SegmentName(EPOCH, 0, b"again".ljust(16)), Contents(9, 6), 5)
+    held.name(first, second, both)
+    assert (held.gone, held.keeper.ends(held.partition)) == ([], (0, 0))
+    while store.waiting:
+        store.answer(next(iter(store.waiting)))
+    assert held.named == [[both]]
+    assert set(held.gone) == keys(first), "a manifest named it; the sweep finds the other one"
+    assert held.keeper.ends(held.partition) == (0, 6)
+
+
 def test_what_is_not_led_here_names_nothing(world):
     world.keeper.drop(world.partition)
     world.name(segment(0, 5))

@@ -8,6 +8,7 @@ import pytest
 from horolog.broker.bucket import closed_segment, sealed_lines, segment_meta
 from horolog.broker.bucket.producers_behind import ProducersAt
 from horolog.broker.bucket.sealed_lines import FormatError, NewerFormat, Sealed
+from horolog.broker.bucket.upload_plan import Due
 from horolog.broker.log.indexes import AbortedTransaction, transaction_index
 from horolog.broker.log.integrity import Contents, IndexSum, Seal
 from horolog.broker.log.producers import Remembered, SnapshotEntry
@@ -112,7 +113,7 @@ def test_one_that_is_too_large_is_refused(monkeypatch):
 def test_it_has_what_a_local_segment_has():
     partition = filled(random.Random(1))
     segment = partition.segments[0]
-    closed = closed_segment.found(partition, segment, None)
+    closed = closed_segment.found(partition, Due(segment, segment.next_offset), None)
     meta = segment_meta.decode(closed_segment.read(closed, ProducersAt(0), NONCE).meta)
     assert (meta.place, meta.seal) == ((TOPIC_ID, 0), segment.seal)
     storage = partition.folder.storage

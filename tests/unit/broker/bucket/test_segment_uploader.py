@@ -9,8 +9,13 @@ from horolog.base.clock import ManualClock
 from horolog.broker.bucket import segment_meta, segment_uploader
 from horolog.broker.bucket.covered import NOTHING, Covered
 from horolog.broker.bucket.names import segments
+from horolog.broker.bucket.producers_behind import ProducersAt
 from horolog.broker.bucket.segment_uploader import SegmentUploader, Uploads, at_once
+from horolog.broker.log.compaction import Compactor
+from horolog.broker.log.producers import snapshot_file
 from horolog.broker.log.segments import LOG_SUFFIX
+from horolog.protocol.records.batch import encode_batch
+from horolog.protocol.records.record import Record
 from tests.support import transactional
 from tests.support.bucket_segments import filled, upload
 from tests.support.log_model import NEW, NOW_MS, small_config
@@ -92,15 +97,59 @@ def test_producers_that_cannot_be_read_are_not_known(caplog):
     assert "are not known" in caplog.text
 
 
-@pytest.mark.parametrize("topic", ["compacted", "__consumer_offsets"])
-def test_compacted_and_internal_topics_stay_in_wals(topic):
-    partition = filled(random.Random(1))
-    partition.topic = topic
-    if topic == "compacted":
-        partition.configure(small_config(compact=True))
+def compacted_world():
+    """Six segments of one producer and one key lie in the bucket; here they have become one."""
+    partition = new_partition()
+    partition.configure(small_config(compact=True, min_cleanable_dirty_ratio=0.0, segment_index_bytes=10_000))
+    for number in range(6):
+        data = bytes(encode_batch([Record(0, NOW_MS, 0, b"k", b"v")], producer_id=7, base_sequence=number))
+        partition.append(data, NOW_MS, produce_version=NEW)
+        partition.roll(NOW_MS)
+    partition.shipped(6)
     world = World(partition=partition)
     world.uploader.look()
-    assert world.uploaded == []
+    assert world.bases == list(range(6))
+    storage = partition.folder.storage
+    compactor = Compactor(storage, storage, ["/data"])
+    task = compactor.next_pass([partition], NOW_MS, 1 << 20)
+    assert compactor.finish(task, compactor.run(task), NOW_MS)
+    return world
+
+
+def test_a_segment_in_the_place_of_others_goes_with_the_producers_that_were_known_behind_them():
+    world = compacted_world()
+    world.partition.ends.clear()
+    world.uploader._going[world.partition].before = ProducersAt(0)
+    world.uploader.look()
+    *_, last, again = world.uploaded
+    assert (again.base_offset, again.next_offset, len(world.uploaded)) == (0, 6, 7)
+    found, wanted = (segment_meta.decode(world.store.objects[one.meta_key]) for one in (again, last))
+    assert (found.producers, found.batches) == (wanted.producers, wanted.batches)
+    world.uploader.look()
+    assert len(world.uploaded) == 7
+
+
+def test_producers_are_found_out_from_its_batches_where_the_bucket_does_not_know_them(caplog):
+    world = compacted_world()
+    (wanted,) = snapshot_file.decode(segment_meta.decode(world.store.objects[world.uploaded[-1].meta_key]).producers)
+    world.uploader._going[world.partition].before = ProducersAt(99)
+    world.store.objects[world.uploaded[-1].meta_key] = b"damage"
+    world.uploader.look()
+    meta = segment_meta.decode(world.store.objects[world.uploaded[-1].meta_key])
+    (found,) = snapshot_file.decode(meta.producers)
+    assert (found.producer_id, found.last_sequence) == (wanted.producer_id, wanted.last_sequence) == (7, 5)
+    assert "producers before offset 6 are not known" in caplog.text
+
+
+def test_what_manifests_name_no_more_goes_again():
+    world = World()
+    world.uploader.look()
+    first, *rest = world.uploaded
+    world.uploader.left(world.partition, {one.log_key for one in rest})
+    world.uploader.look()
+    assert world.bases[len(rest) + 1 :] == [first.base_offset]
+    world.uploader.drop(world.partition)
+    world.uploader.left(world.partition, set())
 
 
 def test_a_segment_that_is_old_and_large_enough_is_closed(monkeypatch):

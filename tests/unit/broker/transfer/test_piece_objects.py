@@ -6,6 +6,7 @@ import pytest
 
 from horolog.broker.bucket import closed_segment, segment_meta
 from horolog.broker.bucket.producers_behind import ProducersAt
+from horolog.broker.bucket.upload_plan import Due
 from horolog.broker.log.indexes import transaction_index
 from horolog.broker.log.partition import append_marker
 from horolog.broker.transfer.log_pieces import pieces_of
@@ -28,7 +29,9 @@ def test_a_segment_as_it_is_has_the_indexes_and_the_seal_that_it_had():
     partition.topic_id = TOPIC_ID
     for segment, piece in zip(partition.segments[:-1], pieces_of(partition, 1 << 20), strict=True):
         found = objects_of(piece, around(partition), before, NONCE)
-        uploaded = closed_segment.read(closed_segment.found(partition, segment, None), before, NONCE)
+        uploaded = closed_segment.read(
+            closed_segment.found(partition, Due(segment, segment.next_offset), None), before, NONCE
+        )
         mine, theirs = segment_meta.decode(found.meta), segment_meta.decode(uploaded.meta)
         assert (found.log, mine.offset_index, mine.time_index) == (
             uploaded.log,
