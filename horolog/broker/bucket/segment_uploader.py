@@ -139,7 +139,7 @@ class SegmentUploader:
     def _begin(self, partition: ShippedPartition, going: _Going) -> None:
         if going.is_under_way or self._under_way >= AT_ONCE:
             return
-        due = upload_plan.next_due(partition, InBucket(going.sent, going.unread, *self._uploads.ends(partition)))
+        due = upload_plan.next_upload(partition, InBucket(going.sent, going.unread, *self._uploads.ends(partition)))
         if due is not None:
             going.is_under_way = True
             self._under_way += 1

@@ -56,7 +56,7 @@ def sent_of(partition: Partition, covered: Covered) -> dict[Segment, BucketSegme
     return {one: by_base[one.base_offset] for one in local_segments(partition) if one.base_offset in by_base}
 
 
-def next_due(partition: Partition, known: InBucket) -> Due | None:
+def next_upload(partition: Partition, known: InBucket) -> Due | None:
     """The next segment; None if all lie there, or if its records are not shipped yet."""
     for segment, end_offset in _extents(partition, known.unread):
         sent = known.sent.get(segment)

@@ -9,7 +9,7 @@ from horolog.broker.bucket.covered import Covered
 from horolog.broker.bucket.manifest import Page
 from horolog.broker.bucket.names import SegmentName, segments
 from horolog.broker.bucket.unread_pages import stand_in
-from horolog.broker.bucket.upload_plan import Due, InBucket, is_whole, local_segments, next_due, sent_of
+from horolog.broker.bucket.upload_plan import Due, InBucket, is_whole, local_segments, next_upload, sent_of
 from horolog.broker.log.integrity import Contents
 from tests.support.log_model import small_config
 from tests.support.shipping import TOPIC_ID
@@ -52,30 +52,32 @@ def test_only_closed_segments_whose_files_are_here_count():
 def test_the_first_one_that_is_not_there_is_next_and_ends_where_the_following_one_begins():
     first, second, third = Local(0, 10), Local(10, 18), Local(20, 100)
     log = partition(first, second, third)
-    assert next_due(log, InBucket({})) == Due(first, 10)
-    assert next_due(log, InBucket({first: sent(0, 10)})) == Due(second, 20)
+    assert next_upload(log, InBucket({})) == Due(first, 10)
+    assert next_upload(log, InBucket({first: sent(0, 10)})) == Due(second, 20)
     there = {first: sent(0, 10), second: sent(10, 20)}
-    assert next_due(log, InBucket(there)) == Due(third, 100)
-    assert next_due(log, InBucket({**there, third: sent(20, 100)})) is None
-    assert next_due(log, InBucket({**there, third: sent(20, 99)})) == Due(third, 100), "the one behind it has vanished"
+    assert next_upload(log, InBucket(there)) == Due(third, 100)
+    assert next_upload(log, InBucket({**there, third: sent(20, 100)})) is None
+    assert next_upload(log, InBucket({**there, third: sent(20, 99)})) == Due(third, 100), (
+        "the one behind it has vanished"
+    )
 
 
 def test_what_is_not_shipped_waits():
     first = Local(0, 10)
-    assert next_due(partition(first, Local(10, 20), high_watermark=9), InBucket({})) is None
-    assert next_due(partition(first, Local(10, 20), high_watermark=10), InBucket({})) == Due(first, 10)
+    assert next_upload(partition(first, Local(10, 20), high_watermark=9), InBucket({})) is None
+    assert next_upload(partition(first, Local(10, 20), high_watermark=10), InBucket({})) == Due(first, 10)
 
 
 def test_a_segment_that_could_not_be_read_keeps_its_place_until_another_holds_its_offsets():
     first, third = Local(0, 10), Local(20, 100)
-    assert next_due(partition(first, third), InBucket({first: sent(0, 10)}, (10,))) == Due(third, 100)
+    assert next_upload(partition(first, third), InBucket({first: sent(0, 10)}, (10,))) == Due(third, 100)
     whole = Local(0, 30)
-    assert next_due(partition(whole), InBucket({}, (10,))) == Due(whole, 100)
+    assert next_upload(partition(whole), InBucket({}, (10,))) == Due(whole, 100)
 
 
 def test_what_pages_name_stays_and_nothing_leaves_a_gap_behind_them():
     paged, behind = Local(0, 10), Local(10, 100)
     known = InBucket({}, pages_end=10, end_offset=10)
-    assert next_due(partition(paged, behind), known) == Due(behind, 100)
+    assert next_upload(partition(paged, behind), known) == Due(behind, 100)
     across = Local(0, 20)
-    assert next_due(partition(across, Local(20, 100)), known) is None
+    assert next_upload(partition(across, Local(20, 100)), known) is None
