@@ -11,8 +11,8 @@
             with broker.faults.refuse("NOT_ENOUGH_REPLICAS", "produce", times=1):
                 ...
 
-`broker_in_thread()` is the same for synchronous tests; pytest finds the fixtures `horolog_broker`, `horolog_async` and
-`horolog` by itself (see `plugin`); `BrokerTestCase` and `AsyncBrokerTestCase` are for unittest; `horolog test-broker` (see
+`broker_in_thread()` is the same for synchronous tests, and `horolog_cluster()` and `cluster_in_thread()` are several brokers
+that are one cluster; pytest finds the fixtures `horolog_broker`, `horolog_async`, `horolog_cluster` and `horolog` by itself (see `plugin`); `BrokerTestCase` and `AsyncBrokerTestCase` are for unittest; `horolog test-broker` (see
 `command` and `control`) is for every other language.
 """
 
@@ -22,23 +22,29 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from horolog.testing.cases import AsyncBrokerTestCase, BrokerTestCase
     from horolog.testing.clock import BrokerClock
+    from horolog.testing.clustered import EmbeddedCluster, horolog_cluster
     from horolog.testing.embedded import EmbeddedBroker, horolog_broker
     from horolog.testing.fault import Fault
     from horolog.testing.matching import ExpectationFailed
     from horolog.testing.reading import Seen
     from horolog.testing.threaded import ThreadedBroker, broker_in_thread
+    from horolog.testing.threaded_cluster import ThreadedCluster, cluster_in_thread
 
 __all__ = [
     "AsyncBrokerTestCase",
     "BrokerClock",
     "BrokerTestCase",
     "EmbeddedBroker",
+    "EmbeddedCluster",
     "ExpectationFailed",
     "Fault",
     "Seen",
     "ThreadedBroker",
+    "ThreadedCluster",
     "broker_in_thread",
+    "cluster_in_thread",
     "horolog_broker",
+    "horolog_cluster",
 ]
 
 _HOMES = {
@@ -46,12 +52,16 @@ _HOMES = {
     "BrokerClock": "horolog.testing.clock",
     "BrokerTestCase": "horolog.testing.cases",
     "EmbeddedBroker": "horolog.testing.embedded",
+    "EmbeddedCluster": "horolog.testing.clustered",
     "ExpectationFailed": "horolog.testing.matching",
     "Fault": "horolog.testing.fault",
     "Seen": "horolog.testing.reading",
     "ThreadedBroker": "horolog.testing.threaded",
+    "ThreadedCluster": "horolog.testing.threaded_cluster",
     "broker_in_thread": "horolog.testing.threaded",
+    "cluster_in_thread": "horolog.testing.threaded_cluster",
     "horolog_broker": "horolog.testing.embedded",
+    "horolog_cluster": "horolog.testing.clustered",
 }
 
 

@@ -87,7 +87,7 @@ class EmbeddedBroker(Watcher):
 
     def create_topic(self, /, name: str, partitions: int = 1, **configs: object) -> None:
         """Create a topic without a client; raises `broker.on_record.cluster_errors.ClusterError`."""
-        overrides = {_key(key): _text(value) for key, value in configs.items()}
+        overrides = {setting_key(key): setting_text(value) for key, value in configs.items()}
         outcomes: Created = []
         self.broker.cluster.create_topics([NewTopic(name, partitions, 1, overrides)], outcomes.extend)
         for outcome in outcomes:
@@ -212,7 +212,7 @@ async def horolog_broker(
     are given by name, `settings={"log.retention.ms": 1000}`, or as keywords, `log_retention_ms=1000`. The environment is ignored.
     `security` is "tls", "sasl" or "sasl_tls": clients then need `client_settings`.
     """
-    given = {_key(key): _text(value) for key, value in (*(settings or {}).items(), *more.items())}
+    given = {setting_key(key): setting_text(value) for key, value in (*(settings or {}).items(), *more.items())}
     own_clock = clock if isinstance(clock, BrokerClock) else BrokerClock(clock)
     fullness = Fullness()
     secured = secured_by(security)
@@ -228,9 +228,11 @@ async def horolog_broker(
         await runs.stop()
 
 
-def _key(name: str) -> str:
+def setting_key(name: str) -> str:
+    """`log_retention_ms` is the key `log.retention.ms`."""
     return name if "." in name else name.replace("_", ".")
 
 
-def _text(value: object) -> str:
+def setting_text(value: object) -> str:
+    """A value in a broker's form."""
     return str(value).lower() if isinstance(value, bool) else str(value)

@@ -3,6 +3,7 @@
 - `horolog_broker`: one broker per test, in a thread, in memory; `@pytest.mark.horolog(log_retention_ms=1000, clock=...)` gives
 it settings, a clock or a folder.
 - `horolog_async` and `horolog_anyio`: the same on the event loop of an asynchronous test, with pytest-asyncio or anyio.
+- `horolog_cluster`: three brokers (`brokers=`) of this test's own that are one cluster, in a thread; the mark gives them settings.
 - `horolog`: one broker for the whole session, for tests that create their own topics and do not move the clock.
 - `--horolog-storage=folder` keeps their data in temporary folders instead of memory.
 - `--horolog-update-snapshots` makes `expect_snapshot` write its files instead of comparing them.
@@ -21,6 +22,7 @@ from horolog.testing.snapshot_files import UPDATE_VARIABLE
 if TYPE_CHECKING:
     from horolog.testing.embedded import EmbeddedBroker
     from horolog.testing.threaded import ThreadedBroker
+    from horolog.testing.threaded_cluster import ThreadedCluster
 
 MEMORY, FOLDER = "memory", "folder"
 
@@ -93,6 +95,18 @@ async def horolog_anyio(request: pytest.FixtureRequest, anyio_backend_name: str)
         raise pytest.UsageError(f"horolog_anyio runs on asyncio, not on {anyio_backend_name}: see anyio_backend")
     async with horolog_broker(**_asked(request)) as broker:
         yield broker
+
+
+@pytest.fixture
+def horolog_cluster(request: pytest.FixtureRequest) -> Iterator[ThreadedCluster]:
+    """Brokers of this test's own that are one cluster, three unless the mark says otherwise; their data is always in memory."""
+    from horolog.testing.threaded_cluster import cluster_in_thread
+
+    asked: dict[str, Any] = {}
+    for mark in reversed(list(request.node.iter_markers("horolog"))):
+        asked |= mark.kwargs
+    with cluster_in_thread(**asked) as cluster:
+        yield cluster
 
 
 @pytest.fixture(scope="session")

@@ -3,48 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-import threading
-from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping
-from concurrent.futures import Future
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
-from functools import wraps
 from pathlib import Path
-from typing import Any, Concatenate, ParamSpec, TypeVar, cast
+from typing import Any
 
-from horolog.broker.server.app import new_event_loop
-from horolog.testing.clock import BrokerClock, Moment, Span, span_ms
+from horolog.testing.clock import BrokerClock, Moment, Span
 from horolog.testing.embedded import EmbeddedBroker, horolog_broker
 from horolog.testing.fault import Fault
 from horolog.testing.faults import FaultKinds, Faults
+from horolog.testing.in_thread import InThread, awaited, called, in_thread
 from horolog.testing.runs import MEMORY
-
-TIMEOUT_S = 30.0
-
-P = ParamSpec("P")
-T = TypeVar("T")
-
-
-def _called(method: Callable[Concatenate[EmbeddedBroker, P], T]) -> Callable[Concatenate[ThreadedBroker, P], T]:
-    """The method for another thread: the broker's thread runs it."""
-
-    @wraps(method)
-    def call(self: ThreadedBroker, /, *arguments: P.args, **named: P.kwargs) -> T:
-        return self._call(lambda: method(self._embedded, *arguments, **named))
-
-    return call
-
-
-def _awaited(
-    method: Callable[Concatenate[EmbeddedBroker, P], Awaitable[T]],
-) -> Callable[Concatenate[ThreadedBroker, P], T]:
-    """The coroutine for another thread, which waits for it; an expectation may take as long as its `within` says."""
-
-    @wraps(method)
-    def wait(self: ThreadedBroker, /, *arguments: P.args, **named: P.kwargs) -> T:
-        longer_s = span_ms(cast("Span | float", named.get("within", 0))) / 1000
-        return self._wait(lambda: method(self._embedded, *arguments, **named), longer_s)
-
-    return wait
 
 
 class ThreadedClock:
@@ -97,26 +66,25 @@ class ThreadedFaults(FaultKinds):
         self._call(self._faults.clear)
 
 
-class ThreadedBroker:
+class ThreadedBroker(InThread[EmbeddedBroker]):
     """A broker in another thread: an `EmbeddedBroker` whose methods may be called from any other thread."""
 
-    create_topic = _called(EmbeddedBroker.create_topic)
-    offsets = _called(EmbeddedBroker.offsets)
-    topics = _called(EmbeddedBroker.topics)
-    records = _called(EmbeddedBroker.records)
-    expect = _awaited(EmbeddedBroker.expect)
-    expect_none = _awaited(EmbeddedBroker.expect_none)
-    expect_committed = _awaited(EmbeddedBroker.expect_committed)
-    snapshot = _called(EmbeddedBroker.snapshot)
-    restore = _awaited(EmbeddedBroker.restore)
-    expect_snapshot = _called(EmbeddedBroker.expect_snapshot)
-    kill = _awaited(EmbeddedBroker.kill)
-    start = _awaited(EmbeddedBroker.start)
-    restart = _awaited(EmbeddedBroker.restart)
+    create_topic = called(EmbeddedBroker.create_topic)
+    offsets = called(EmbeddedBroker.offsets)
+    topics = called(EmbeddedBroker.topics)
+    records = called(EmbeddedBroker.records)
+    expect = awaited(EmbeddedBroker.expect)
+    expect_none = awaited(EmbeddedBroker.expect_none)
+    expect_committed = awaited(EmbeddedBroker.expect_committed)
+    snapshot = called(EmbeddedBroker.snapshot)
+    restore = awaited(EmbeddedBroker.restore)
+    expect_snapshot = called(EmbeddedBroker.expect_snapshot)
+    kill = awaited(EmbeddedBroker.kill)
+    start = awaited(EmbeddedBroker.start)
+    restart = awaited(EmbeddedBroker.restart)
 
     def __init__(self, embedded: EmbeddedBroker, loop: asyncio.AbstractEventLoop) -> None:
-        self._embedded = embedded
-        self._loop = loop
+        super().__init__(embedded, loop)
         self.host = embedded.host
         self.port = embedded.port
         self.bootstrap = embedded.bootstrap
@@ -129,18 +97,6 @@ class ThreadedBroker:
     def __repr__(self) -> str:
         return f"<ThreadedBroker at {self.bootstrap}>"
 
-    def _call(self, function: Callable[[], T]) -> T:
-        async def run() -> T:
-            return function()
-
-        return asyncio.run_coroutine_threadsafe(run(), self._loop).result(TIMEOUT_S)
-
-    def _wait(self, function: Callable[[], Awaitable[T]], longer_s: float = 0) -> T:
-        async def run() -> T:
-            return await function()
-
-        return asyncio.run_coroutine_threadsafe(run(), self._loop).result(TIMEOUT_S + longer_s)
-
 
 @contextmanager
 def broker_in_thread(
@@ -152,33 +108,6 @@ def broker_in_thread(
     **more: object,
 ) -> Iterator[ThreadedBroker]:
     """Like `horolog_broker`, with its own event loop and thread."""
-    started: Future[ThreadedBroker] = Future()
-    stop: Future[None] = Future()
-
-    async def serve() -> None:
-        running = horolog_broker(clock=clock, storage=storage, settings=settings, security=security, **more)
-        async with running as embedded:
-            loop = asyncio.get_running_loop()
-            started.set_result(ThreadedBroker(embedded, loop))
-            await asyncio.wrap_future(stop)
-
-    thread = threading.Thread(target=_run, args=(serve(), started), name="horolog", daemon=True)
-    thread.start()
-    broker = started.result(TIMEOUT_S)
-    try:
+    running = horolog_broker(clock=clock, storage=storage, settings=settings, security=security, **more)
+    with in_thread(running, ThreadedBroker) as broker:
         yield broker
-    finally:
-        stop.set_result(None)
-        thread.join(TIMEOUT_S)
-
-
-def _run(work: Coroutine[Any, Any, None], started: Future[ThreadedBroker]) -> None:
-    loop = new_event_loop()
-    try:
-        loop.run_until_complete(work)
-    except BaseException as error:
-        if started.done():
-            raise
-        started.set_exception(error)
-    finally:
-        loop.close()

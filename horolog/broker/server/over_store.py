@@ -88,6 +88,8 @@ class StoreUse(NamedTuple):
     delete_delay_ms: int = HOUR_MS
     clock: StoreClock | None = None
     """The clock for ages, if the store's is known; without one the broker's own counts."""
+    balances: bool = True
+    """Whether partitions move to brokers that lead fewer."""
 
 
 def shipping_of(settings: Settings) -> ShippingLimits:
@@ -252,7 +254,8 @@ class OverStore:
         """Give away partitions beyond this broker's share, while all is quiet."""
         self._balancing = self._loop.call_later(BALANCES_EVERY_S, self._balance)
         state = self._state
-        leads = {} if state.suspicions or self._handing.moves else surplus(state, self._joined.wal.node, MOVES_AT_ONCE)
+        stays = state.suspicions or self._handing.moves or not self._of_store.balances
+        leads = {} if stays else surplus(state, self._joined.wal.node, MOVES_AT_ONCE)
         if leads:
             log.info("%d partitions move to brokers that lead fewer", len(leads))
             run(self._give(leads))

@@ -5,6 +5,7 @@ __all__ = [
     "admin_cluster",
     "admin_configs",
     "admin_groups",
+    "admin_placement",
     "admin_quotas",
     "admin_share_groups",
     "admin_streams_groups",

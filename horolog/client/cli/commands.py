@@ -34,6 +34,8 @@ COMMANDS = (
     ),
     Command("producers", "horolog.client.cli.producers", "show the producers that a topic's partitions remember"),
     Command("cluster", "horolog.client.cli.cluster", "show the brokers, what each leads, and the store they share"),
+    Command("reassign", "horolog.client.cli.reassign", "move partitions to other brokers, and list or cancel moves"),
+    Command("elect-leaders", "horolog.client.cli.elect_leaders", "elect the leaders of partitions"),
     Command("logdirs", "horolog.client.cli.logdirs", "show the data folders of all brokers, and their sizes"),
     Command("acls", "horolog.client.cli.acls", "show and change access rules, and explain decisions"),
     Command("quotas", "horolog.client.cli.quotas", "show and change quotas of users, client ids and addresses"),

@@ -45,6 +45,12 @@ def test_plain(horolog_broker, horolog):
 
 def test_shared(horolog):
     horolog.create_topic("made-here")
+
+
+@pytest.mark.horolog(brokers=2, num_partitions=2)
+def test_several(horolog_cluster):
+    assert send(horolog_cluster)[0] is None
+    assert set(horolog_cluster.until_led("t").values()) == {1, 2}
 """
 
 
@@ -54,7 +60,7 @@ def test_fixtures_and_mark(pytester, storage):
     temporary = pytester.path / "temporary"
     flags = [f"--horolog-storage={storage}", f"--basetemp={temporary}", "-p", "no:asyncio"]
     run = pytester.runpytest_inprocess("-p", "horolog.testing.plugin", "--strict-markers", *flags)
-    run.assert_outcomes(passed=3)
+    run.assert_outcomes(passed=4)
     assert bool(list(temporary.rglob("meta.properties"))) == (storage == "folder")
 
 
@@ -161,4 +167,4 @@ def test_the_wheel_brings_the_plugin(tmp_path):
         [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, timeout=100, check=False
     )
     assert run.returncode == 0, run.stdout + run.stderr
-    assert "3 passed" in run.stdout
+    assert "4 passed" in run.stdout

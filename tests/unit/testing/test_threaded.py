@@ -1,7 +1,6 @@
 """A broker in a thread: everything that an embedded one can, called from the test's thread."""
 
 import inspect
-from concurrent.futures import Future
 
 import pytest
 from confluent_kafka import Consumer, Producer
@@ -10,7 +9,7 @@ from horolog.broker.config.setting_types import SettingsError
 from horolog.broker.on_record.cluster_errors import ClusterError
 from horolog.testing import ExpectationFailed, broker_in_thread
 from horolog.testing.embedded import EmbeddedBroker
-from horolog.testing.threaded import ThreadedBroker, _run
+from horolog.testing.threaded import ThreadedBroker
 
 T0 = 1_700_000_000_000
 
@@ -87,17 +86,6 @@ def test_its_faults(broker):
 def test_it_tells_what_went_wrong_at_the_start():
     with pytest.raises(SettingsError), broker_in_thread(num_partitions="none"):
         pass
-
-
-def test_a_fault_behind_the_start_is_not_hidden():
-    started = Future()
-    started.set_result(None)
-
-    async def serve():
-        raise OSError("the loop's own")
-
-    with pytest.raises(OSError, match="the loop's own"):
-        _run(serve(), started)
 
 
 def test_its_methods_are_those_of_an_embedded_broker():
