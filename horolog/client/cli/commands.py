@@ -26,7 +26,7 @@ COMMANDS = (
     Command("consume", "horolog.client.cli.consume", "read records: a range of times, or new ones as they arrive"),
     Command("at", "horolog.client.cli.at", "show the records around a time, merged from all partitions"),
     Command("offsets", "horolog.client.cli.offsets", "find offsets by time, with warnings about times out of order"),
-    Command("topics", "horolog.client.cli.topics", "list, create, describe, alter, trim and delete topics"),
+    Command("topics", "horolog.client.cli.topics", "list, create, describe, alter, trim, copy and delete topics"),
     Command("configs", "horolog.client.cli.configs", "show and change settings of topics, brokers and groups"),
     Command("groups", "horolog.client.cli.groups", "show and reset groups: members, lag in records and time"),
     Command(

@@ -1,16 +1,18 @@
-"""`horolog topics`: lists, creates, describes, alters and deletes topics, and removes records from their beginning."""
+"""`horolog topics`: lists, creates, describes, alters, copies and deletes topics, and removes records from their beginning."""
 
 import argparse
 from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from horolog.commands.arguments import add_zone, partitions, positive_number, whole_number
+from horolog.commands.arguments import add_isolation, add_zone, duration, partitions, positive_number, whole_number
 from horolog.commands.console import Console
 from horolog.commands.errors import CommandError, NotFoundError, UsageError
 from horolog.commands.exit_codes import ExitCode
 from horolog.commands.online.actions import Action, add_actions, add_yes, confirmed, run_action
 from horolog.commands.online.connecting import admin_of, connected, partitions_of, why_no_topic
+from horolog.commands.online.decoding import add_decoding
+from horolog.commands.online.looking_ahead import add_look_ahead
 from horolog.commands.online.segments import access_of, add_http
 from horolog.commands.online.setting_values import settings_of
 
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
 
 
 DAYS = 7
+CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 UNKNOWN_KEY = "horolog.settings.unknown"
 UNKNOWN = (
     "settings unknown: found without them, nothing is deleted or compacted until retention.ms, retention.bytes or cleanup.policy"
@@ -30,7 +33,7 @@ UNKNOWN = (
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    add_actions(parser, "List, create, describe, alter and delete topics.", ACTIONS)
+    add_actions(parser, "List, create, describe, alter, copy and delete topics.", ACTIONS)
 
 
 async def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
@@ -422,6 +425,37 @@ async def _trim(arguments: argparse.Namespace, console: Console) -> ExitCode:
     return ExitCode.OK
 
 
+# -- copy
+
+
+def _copy_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("source", metavar="SOURCE", help="the topic whose records are copied")
+    parser.add_argument("target", metavar="TARGET", help="the topic that they go to; created if it does not exist")
+    parser.add_argument("--since", metavar="TIME", help="only records from this time on (default: the beginning)")
+    parser.add_argument("--until", metavar="TIME", help="only records before this time (default: the end)")
+    parser.add_argument("--for", dest="length", type=duration, metavar="DURATION", help="the length from --since")
+    parser.add_argument("-p", "--partition", type=partitions, metavar="N", help="only these partitions: 0,3,5-7")
+    parser.add_argument(
+        "--times", choices=("keep", "now"), default="keep", help="the records' own times (default), or now"
+    )
+    parser.add_argument("--by-key", action="store_true", help="choose partitions by the key, not as in the source")
+    parser.add_argument("-n", "--max", type=positive_number, metavar="N", help="stop after this many records")
+    parser.add_argument("-z", "--codec", choices=CODECS, default="none", help="compression (default: none)")
+    parser.add_argument("--no-create", action="store_true", help="fail if the target does not exist")
+    parser.add_argument("--dry-run", action="store_true", help="only count the records")
+    parser.add_argument("--late", action="store_true", help="read to the end of the partitions for late records")
+    add_look_ahead(parser)
+    add_isolation(parser)
+    add_decoding(parser)
+    add_zone(parser)
+
+
+async def _copy(arguments: argparse.Namespace, console: Console) -> ExitCode:
+    from horolog.client.cli.copying import topic_copy
+
+    return await topic_copy.run(arguments, console)
+
+
 ACTIONS = (
     Action(
         "list", "list topics", _list_arguments, _list, ("horolog topics list", "horolog topics list 'log*' -o json")
@@ -456,5 +490,16 @@ ACTIONS = (
         _trim_arguments,
         _trim,
         ("horolog topics trim logs --before 30d-ago --dry-run",),
+    ),
+    Action(
+        "copy",
+        "copy records of a topic into another one, from one time to another",
+        _copy_arguments,
+        _copy,
+        (
+            "horolog topics copy orders orders-test --since yesterday --until today",
+            "horolog topics copy orders replay --since 'monday 10:05' --for 5m --times now",
+            "horolog topics copy orders big --where 'value.total > 100' --dry-run",
+        ),
     ),
 )
