@@ -309,9 +309,10 @@ async def answered(begin: Callable[[Callable[[Result], None]], object]) -> Resul
 
 async def _until(condition: Callable[[], bool], otherwise: str, within: Span | float) -> None:
     wait_ms = span_ms(within)
-    latest = asyncio.get_running_loop().time() + wait_ms / 1000
+    clock = SystemClock()
+    latest_s = clock.monotonic() + wait_ms / 1000
     while not condition():
-        if asyncio.get_running_loop().time() > latest:
+        if clock.monotonic() > latest_s:
             raise TimeoutError(f"{otherwise} after {wait_ms:.0f} ms")
         await asyncio.sleep(LOOK_AGAIN_S)
 

@@ -1,4 +1,4 @@
-"""`horolog reassign` moves partitions between brokers, waits for them, and lists and cancels what is under way."""
+"""`horolog reassign` moves partitions between brokers, waits for them, and lists and cancels moves."""
 
 import pytest
 
