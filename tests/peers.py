@@ -1,9 +1,13 @@
 """Runs the test suites of other projects, unmodified, against a fresh broker each: `python -m tests.peers SUITE`, or `make peers`.
 
-    franz-go     the tests of its client, by Go's module proxy; those that need no broker run too
-    librdkafka   the tests of its share consumer, in C, with libzstd: cloned from GitHub, or copied from the folder that LIBRDKAFKA_SOURCE names
+    franz-go      the tests of its client, by Go's module proxy; those that need no broker run too
+    kafka-go      the same; its tests name a fixed address, which is replaced
+    kafka-python  the integration tests of its source archive, by PyPI
+    librdkafka    the tests of its share consumer, in C, with libzstd: cloned from GitHub, or copied from the folder that LIBRDKAFKA_SOURCE
+                  names
 
-`--kafka` runs them against Kafka instead, as a baseline. Prints a table, and the tests that failed; ends with 1 if there are any.
+`--kafka` runs them against Kafka instead, as a baseline, and `--workers N` against horolog with several workers. Prints a table, and the
+tests that failed; ends with 1 if there are any. librdkafka's tests need half an hour, and the outcome of each is printed as it comes.
 """
 
 from __future__ import annotations
@@ -20,6 +24,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
+from xml.etree import ElementTree as ET
 
 from benchmarks import kafka
 from tests.interop.toolchains import cache_dir, whole_folder
@@ -27,6 +32,8 @@ from tests.support.broker_process import BrokerProcess
 
 KAFKA = "4.3.1"
 FRANZ_GO = "1.22.3"
+KAFKA_GO = "0.4.51"
+KAFKA_PYTHON = "3.0.12"
 LIBRDKAFKA = "2.15.0"
 LIBRDKAFKA_URL = "https://github.com/confluentinc/librdkafka"
 LIBRDKAFKA_SOURCE = "LIBRDKAFKA_SOURCE"
@@ -34,6 +41,7 @@ SHARE_TESTS = [f"{number:04}" for number in (*range(170, 182), 184, 185)]
 """Those of librdkafka's tests of share consumers that need a broker."""
 PATIENCE = 5
 """By how much the limits of librdkafka's tests are multiplied, for slow machines."""
+KAFKA_GO_ADDRESS = "localhost:9092"
 SUITE_TIMEOUT_S = 3600
 PASSED, FAILED, SKIPPED = "passed", "failed", "skipped"
 SETTINGS = {
@@ -50,10 +58,11 @@ Outcomes = Mapping[str, str]
 
 
 class Suite(NamedTuple):
-    """A project's tests; `run` gets the address of a broker and an empty folder."""
+    """A project's tests; `run` gets the address of a broker with these settings, and an empty folder."""
 
     version: str
     run: Callable[[str, Path], Outcomes]
+    settings: Mapping[str, str] = {}
 
 
 def command(words: Sequence[str | Path], folder: Path, **environment: str) -> str:
@@ -72,18 +81,34 @@ def command(words: Sequence[str | Path], folder: Path, **environment: str) -> st
     return done.stdout
 
 
-# -- franz-go
+# -- in Go
 
 
 def franz_go(address: str, scratch: Path) -> Outcomes:
-    told = command(["go", "mod", "download", "-json", f"github.com/twmb/franz-go@v{FRANZ_GO}"], scratch)
+    source = go_source(f"github.com/twmb/franz-go@v{FRANZ_GO}", scratch)
+    return go_test(source, "./pkg/kgo", KGO_SEEDS=address, KGO_TEST_RF="1", KGO_TEST_RECORDS="20000")
+
+
+def kafka_go(address: str, scratch: Path) -> Outcomes:
+    source = go_source(f"github.com/segmentio/kafka-go@v{KAFKA_GO}", scratch)
+    for path in source.glob("*_test.go"):
+        path.write_text(path.read_text().replace(KAFKA_GO_ADDRESS, address))
+    return go_test(source, ".", KAFKA_VERSION=KAFKA)
+
+
+def go_source(module: str, scratch: Path) -> Path:
+    """A copy of a module's source; as the cache of modules has it, not even Go may write there."""
+    found = json.loads(command(["go", "mod", "download", "-json", module], scratch))
     source = scratch / "source"
-    shutil.copytree(json.loads(told)["Dir"], source)
+    shutil.copytree(found["Dir"], source)
     for path in (source, *source.rglob("*")):
-        path.chmod(path.stat().st_mode | stat.S_IWUSR)  # as the cache of modules has it, not even Go may write there
-    few = {"KGO_TEST_RF": "1", "KGO_TEST_RECORDS": "20000"}
-    words = ["go", "test", "-json", "-count=1", f"-timeout={SUITE_TIMEOUT_S - 60}s", "./pkg/kgo"]
-    return of_go(command(words, source, KGO_SEEDS=address, **few).splitlines())
+        path.chmod(path.stat().st_mode | stat.S_IWUSR)
+    return source
+
+
+def go_test(source: Path, package: str, **environment: str) -> Outcomes:
+    words = ["go", "test", "-json", "-count=1", f"-timeout={SUITE_TIMEOUT_S - 60}s", package]
+    return of_go(command(words, source, **environment).splitlines())
 
 
 def of_go(lines: Iterable[str]) -> Outcomes:
@@ -95,6 +120,36 @@ def of_go(lines: Iterable[str]) -> Outcomes:
         name, action = event.get("Test", ""), event.get("Action", "")
         if name and "/" not in name and action in words:
             found[name] = words[action]
+    return found
+
+
+# -- kafka-python
+
+
+def kafka_python(address: str, scratch: Path) -> Outcomes:
+    """Its client is the one beside the tests; those of logins start brokers of their own, and are skipped."""
+    package = f"kafka-python=={KAFKA_PYTHON}"
+    words = [sys.executable, "-m", "pip", "download", "-q", "--no-deps", "--no-build-isolation", "--no-binary=:all:"]
+    built([*words, package], scratch)
+    (archive,) = scratch.glob("*.tar.gz")
+    shutil.unpack_archive(archive, scratch, filter="data")
+    report = scratch / "report.xml"
+    command(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", f"--junitxml={report}", "test/integration"],
+        archive.with_suffix("").with_suffix(""),
+        KAFKA_URI=f"kafka://{address}",
+        KAFKA_VERSION=KAFKA,
+    )
+    return of_pytest(report.read_text())
+
+
+def of_pytest(report: str) -> Outcomes:
+    """The outcomes in a report of pytest, in the form of JUnit."""
+    words = {"failure": FAILED, "error": FAILED, "skipped": SKIPPED}
+    found: dict[str, str] = {}
+    for case in ET.fromstring(report).iter("testcase"):
+        outcome = next((words[one.tag] for one in case if one.tag in words), PASSED)
+        found[f"{case.get('classname')}::{case.get('name')}"] = outcome
     return found
 
 
@@ -118,7 +173,9 @@ def librdkafka(address: str, scratch: Path) -> Outcomes:
         said = command([tests / "test-runner", "-p1", "-E", "-L"], tests, TESTS=number, **environment)
         if not report.exists():
             raise SystemExit(f"librdkafka's test {number} did not run:\n{said[-2000:]}")
-        found |= of_librdkafka(report.read_text(errors="replace"))
+        outcomes = of_librdkafka(report.read_text(errors="replace"))
+        print(*(f"{name}: {outcome}" for name, outcome in outcomes.items()), sep="\n", flush=True)
+        found |= outcomes
     return found
 
 
@@ -155,17 +212,22 @@ def built(words: Sequence[str], folder: Path) -> None:
 
 # -- all of them
 
-SUITES = {"franz-go": Suite(FRANZ_GO, franz_go), "librdkafka": Suite(LIBRDKAFKA, librdkafka)}
+SUITES = {
+    "franz-go": Suite(FRANZ_GO, franz_go),
+    "kafka-go": Suite(KAFKA_GO, kafka_go),
+    "kafka-python": Suite(KAFKA_PYTHON, kafka_python, {"num.partitions": "4"}),
+    "librdkafka": Suite(LIBRDKAFKA, librdkafka),
+}
 
 
 @contextmanager
-def broker(folder: Path, *, real: bool) -> Iterator[str]:
+def broker(folder: Path, settings: Mapping[str, str], *, workers: int, real: bool) -> Iterator[str]:
     """The address of a fresh broker, horolog's or Kafka's."""
     if real:
-        with kafka.running(KAFKA, data=folder / "kafka", **SETTINGS) as node:
+        with kafka.running(KAFKA, data=folder / "kafka", **settings) as node:
             yield node.address
         return
-    process = BrokerProcess(folder / "data", SETTINGS).start()
+    process = BrokerProcess(folder / "data", {**settings, "horolog.workers": str(workers)}).start()
     try:
         yield process.address
     finally:
@@ -183,12 +245,17 @@ def table(found: Mapping[str, Outcomes]) -> str:
 
 def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.peers")
-    parser.add_argument("suite", nargs="*", choices=[[], *SUITES], help="franz-go, librdkafka; all without one")
+    parser.add_argument("suite", nargs="*", choices=[[], *SUITES], help=f"{', '.join(SUITES)}; all without one")
     parser.add_argument("--kafka", action="store_true", help=f"run them against Kafka {KAFKA}")
+    parser.add_argument("--workers", type=int, default=1, help="how many workers horolog has")
     given = parser.parse_args(arguments)
     found: dict[str, Outcomes] = {}
     for name in given.suite or SUITES:
-        with tempfile.TemporaryDirectory(prefix="peers-") as folder, broker(Path(folder), real=given.kafka) as address:
+        settings = {**SETTINGS, **SUITES[name].settings}
+        with (
+            tempfile.TemporaryDirectory(prefix="peers-") as folder,
+            broker(Path(folder), settings, workers=given.workers, real=given.kafka) as address,
+        ):
             scratch = Path(folder) / "suite"
             scratch.mkdir()
             found[name] = SUITES[name].run(address, scratch)

@@ -5,10 +5,17 @@ The power may fail at any moment: unsynced writes are lost, whole or in part. Wh
 
 import asyncio
 import random
+from unittest.mock import patch
 
 import pytest
 
 from horolog.broker.log.storage import MemoryStorage
+from horolog.broker.share import partition
+from horolog.broker.share.partition import SharePartition
+from horolog.broker.share.state import ShareState
+from horolog.broker.share.state_batches import DeliveryState
+from horolog.broker.share.state_keeper import StateKeeper
+from horolog.protocol.errors import ErrorCode
 from tests.support.share_broker import Member, initialize, put, share_broker
 
 DELIVERIES = 5
@@ -98,15 +105,107 @@ class History:
         assert seen == set(range(self.written)) - self.settled
 
 
-@pytest.mark.parametrize("seed", range(25))
-async def test_what_was_answered_survives_a_kill(seed):
+async def run(seed, steps=60):
     history = History(seed)
     await history.start()
-    history.broker.topic("t", 1)
-    await initialize(history.broker)
-    steps = [History.produce] * 2 + [History.fetch] * 4 + [History.acknowledge] * 5 + [History.leave, History.kill]
-    async with asyncio.timeout(30):
-        for _ in range(60):
-            await history.chance.choice(steps)(history)
-        await history.finish()
-    await history.broker.__aexit__()
+    try:
+        history.broker.topic("t", 1)
+        await initialize(history.broker)
+        async with asyncio.timeout(30):
+            for _ in range(steps):
+                await history.chance.choice(STEPS)(history)
+            await history.finish()
+    finally:
+        await history.broker.__aexit__()
+
+
+STEPS = [History.produce] * 2 + [History.fetch] * 4 + [History.acknowledge] * 5 + [History.leave, History.kill]
+
+
+@pytest.mark.parametrize("seed", range(25))
+async def test_what_was_answered_survives_a_kill(seed):
+    await run(seed)
+
+
+# -- bugs that these histories find
+
+
+def answers_before_it_writes():
+    return patch.object(StateKeeper, "write", lambda _self, _key, _request, done: done(ErrorCode.NONE))
+
+
+def keeps_the_last_update_alone():
+    original = ShareState.take_update
+
+    def take(state, update):
+        state._recent = []
+        original(state, update)
+
+    return patch.object(ShareState, "take_update", take)
+
+
+def writes_snapshots_without_recent_updates():
+    def snapshot(state, now_ms):
+        values = state._values
+        return values._replace(
+            snapshot_epoch=values.snapshot_epoch + 1, written_ms=now_ms, batches=tuple(state._combined)
+        )
+
+    return patch.object(ShareState, "snapshot", snapshot)
+
+
+def forgets_delivery_counts():
+    original = SharePartition.__init__
+
+    def begin(machine, start, batches=()):
+        original(machine, start, [one._replace(delivery_count=0) for one in batches])
+
+    return patch.object(SharePartition, "__init__", begin)
+
+
+def accepts_what_a_leaving_member_holds():
+    original = SharePartition._change
+
+    def change(machine, runs, state, limits, batches):
+        runs = list(runs)
+        becomes = DeliveryState.ACKNOWLEDGED if state is DeliveryState.AVAILABLE else state
+        original(machine, runs, becomes, limits, batches)
+
+    return patch.object(SharePartition, "_change", change)
+
+
+def delivers_without_end():
+    return patch.object(partition, "_after", lambda _run, state, _limits: state)
+
+
+def moves_on_past_what_is_not_settled():
+    original = SharePartition.move_on
+
+    def move_on(machine):
+        if machine.runs and machine.runs.all[0].is_available:
+            machine.runs.drop_before(machine.runs.all[0].last + 1)
+        original(machine)
+
+    return patch.object(SharePartition, "move_on", move_on)
+
+
+PLANTED = [
+    answers_before_it_writes,
+    keeps_the_last_update_alone,
+    writes_snapshots_without_recent_updates,
+    forgets_delivery_counts,
+    accepts_what_a_leaving_member_holds,
+    delivers_without_end,
+    moves_on_past_what_is_not_settled,
+]
+
+
+@pytest.mark.parametrize("plant", PLANTED, ids=lambda one: one.__name__)
+async def test_a_planted_bug_is_found(plant):
+    with plant():
+        for seed in range(25):
+            try:
+                await run(seed)
+            except AssertionError:
+                return
+    pytest.fail("no history has found it")

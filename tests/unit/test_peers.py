@@ -28,6 +28,24 @@ def test_chosen_tests_of_librdkafka():
     assert peers.of_librdkafka(report) == {"0170_a": PASSED, "0171_b": FAILED, "0172_c": FAILED}
 
 
+def test_tests_of_pytest():
+    cases = [
+        ("a", ""),
+        ("b", "<failure/>"),
+        ("c", "<skipped/>"),
+        ("d", "<error/>"),
+        ("e", "<system-out>x</system-out>"),
+    ]
+    report = "".join(f'<testcase classname="m" name="{name}">{inner}</testcase>' for name, inner in cases)
+    assert peers.of_pytest(f"<testsuites><testsuite>{report}</testsuite></testsuites>") == {
+        "m::a": PASSED,
+        "m::b": FAILED,
+        "m::c": SKIPPED,
+        "m::d": FAILED,
+        "m::e": PASSED,
+    }
+
+
 def test_a_row_for_each_suite():
     told = peers.table({"franz-go": {"a": PASSED, "b": PASSED, "c": SKIPPED}}).splitlines()
     assert told[2] == f"| franz-go {peers.FRANZ_GO} | 2 | 0 | 1 |"
