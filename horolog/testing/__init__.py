@@ -12,7 +12,7 @@
                 ...
 
 `broker_in_thread()` is the same for synchronous tests, and `horolog_cluster()` and `cluster_in_thread()` are several brokers
-that are one cluster; pytest finds the fixtures `horolog_broker`, `horolog_async`, `horolog_cluster` and `horolog` by itself (see `plugin`); `BrokerTestCase` and `AsyncBrokerTestCase` are for unittest; `horolog test-broker` (see
+that are one cluster; `horolog_registry()` is a schema registry beside them; pytest finds the fixtures `horolog_broker`, `horolog_async`, `horolog_cluster` and `horolog` by itself (see `plugin`); `BrokerTestCase` and `AsyncBrokerTestCase` are for unittest; `horolog test-broker` (see
 `command` and `control`) is for every other language.
 """
 
@@ -27,6 +27,12 @@ if TYPE_CHECKING:
     from horolog.testing.fault import Fault
     from horolog.testing.matching import ExpectationFailed
     from horolog.testing.reading import Seen
+    from horolog.testing.registry_server import (
+        EmbeddedRegistry,
+        ThreadedRegistry,
+        horolog_registry,
+        registry_in_thread,
+    )
     from horolog.testing.threaded import ThreadedBroker, broker_in_thread
     from horolog.testing.threaded_cluster import ThreadedCluster, cluster_in_thread
 
@@ -36,15 +42,19 @@ __all__ = [
     "BrokerTestCase",
     "EmbeddedBroker",
     "EmbeddedCluster",
+    "EmbeddedRegistry",
     "ExpectationFailed",
     "Fault",
     "Seen",
     "ThreadedBroker",
     "ThreadedCluster",
+    "ThreadedRegistry",
     "broker_in_thread",
     "cluster_in_thread",
     "horolog_broker",
     "horolog_cluster",
+    "horolog_registry",
+    "registry_in_thread",
 ]
 
 _HOMES = {
@@ -53,15 +63,19 @@ _HOMES = {
     "BrokerTestCase": "horolog.testing.cases",
     "EmbeddedBroker": "horolog.testing.embedded",
     "EmbeddedCluster": "horolog.testing.clustered",
+    "EmbeddedRegistry": "horolog.testing.registry_server",
     "ExpectationFailed": "horolog.testing.matching",
     "Fault": "horolog.testing.fault",
     "Seen": "horolog.testing.reading",
     "ThreadedBroker": "horolog.testing.threaded",
     "ThreadedCluster": "horolog.testing.threaded_cluster",
+    "ThreadedRegistry": "horolog.testing.registry_server",
     "broker_in_thread": "horolog.testing.threaded",
     "cluster_in_thread": "horolog.testing.threaded_cluster",
     "horolog_broker": "horolog.testing.embedded",
     "horolog_cluster": "horolog.testing.clustered",
+    "horolog_registry": "horolog.testing.registry_server",
+    "registry_in_thread": "horolog.testing.registry_server",
 }
 
 

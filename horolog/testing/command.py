@@ -10,7 +10,7 @@ import argparse
 import asyncio
 import os
 import stat
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 
 from horolog.commands.arguments import describe, whole_number
 from horolog.commands.console import Console, system_now_ms
@@ -54,6 +54,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--topic", action="append", default=[], metavar="NAME:PARTITIONS", help="create a topic; repeatable"
     )
+    parser.add_argument(
+        "--registry", action="store_true", help="also run a schema registry with Confluent's REST interface"
+    )
     parser.add_argument("--data", metavar="DIR", help="keep the data in this folder, not in memory")
     parser.add_argument(
         "--detached",
@@ -86,17 +89,22 @@ async def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
     from horolog.broker.config.setting_types import SettingsError
     from horolog.testing.control import Control, ControlServer
     from horolog.testing.embedded import horolog_broker
+    from horolog.testing.registry_server import horolog_registry
     from horolog.testing.runs import MEMORY
 
     ended, parent = asyncio.Event(), os.getppid()  # taken first: the reader of the line may end at once
     try:
-        async with horolog_broker(
-            clock=arguments.clock, storage=arguments.data or MEMORY, settings=settings_of(arguments)
-        ) as broker:
+        async with (
+            horolog_broker(
+                clock=arguments.clock, storage=arguments.data or MEMORY, settings=settings_of(arguments)
+            ) as broker,
+            horolog_registry() if arguments.registry else nullcontext() as registry,
+        ):
             server = ControlServer(Control(broker, ended.set))
             await server.start(arguments.control_port)
             try:
-                _tell(console, broker.bootstrap, server.url, as_json=arguments.json)
+                url = None if registry is None else registry.url
+                _tell(console, broker.bootstrap, server.url, url, as_json=arguments.json)
                 await _until_over(ended, None if arguments.detached else parent)
             finally:
                 server.stop()
@@ -120,13 +128,17 @@ def settings_of(arguments: argparse.Namespace) -> dict[str, object]:
     return settings
 
 
-def _tell(console: Console, bootstrap: str, control: str, *, as_json: bool) -> None:
+def _tell(console: Console, bootstrap: str, control: str, registry: str | None, *, as_json: bool) -> None:
     from horolog.version import __version__
 
+    addresses = {"bootstrap": bootstrap, "control": control, **({} if registry is None else {"registry": registry})}
     if as_json:
-        console.json_line({"bootstrap": bootstrap, "control": control, "pid": os.getpid(), "version": __version__})
+        console.json_line({**addresses, "pid": os.getpid(), "version": __version__})
     else:
-        console.print(f"horolog {__version__} test broker on {bootstrap}, control on {control}, process {os.getpid()}")
+        more = "" if registry is None else f", registry on {registry}"
+        console.print(
+            f"horolog {__version__} test broker on {bootstrap}, control on {control}{more}, process {os.getpid()}"
+        )
     console.out.flush()
 
 

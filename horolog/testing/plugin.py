@@ -4,6 +4,7 @@
 it settings, a clock or a folder.
 - `horolog_async` and `horolog_anyio`: the same on the event loop of an asynchronous test, with pytest-asyncio or anyio.
 - `horolog_cluster`: three brokers (`brokers=`) of this test's own that are one cluster, in a thread; the mark gives them settings.
+- `horolog_registry`: a schema registry of this test's own, in a thread.
 - `horolog`: one broker for the whole session, for tests that create their own topics and do not move the clock.
 - `--horolog-storage=folder` keeps their data in temporary folders instead of memory.
 - `--horolog-update-snapshots` makes `expect_snapshot` write its files instead of comparing them.
@@ -21,6 +22,7 @@ from horolog.testing.snapshot_files import UPDATE_VARIABLE
 
 if TYPE_CHECKING:
     from horolog.testing.embedded import EmbeddedBroker
+    from horolog.testing.registry_server import ThreadedRegistry
     from horolog.testing.threaded import ThreadedBroker
     from horolog.testing.threaded_cluster import ThreadedCluster
 
@@ -107,6 +109,15 @@ def horolog_cluster(request: pytest.FixtureRequest) -> Iterator[ThreadedCluster]
         asked |= mark.kwargs
     with cluster_in_thread(**asked) as cluster:
         yield cluster
+
+
+@pytest.fixture
+def horolog_registry() -> Iterator[ThreadedRegistry]:
+    """A schema registry of this test's own."""
+    from horolog.testing.registry_server import registry_in_thread
+
+    with registry_in_thread() as registry:
+        yield registry
 
 
 @pytest.fixture(scope="session")

@@ -77,6 +77,16 @@ async def test_it_tells_where_it_is_and_ends_when_told():
     assert json.loads(line)["pid"] == os.getpid()
 
 
+async def test_a_registry_may_run_beside_it():
+    async def look(_, line):
+        subjects = await asyncio.to_thread(ask, json.loads(line)["registry"], "/subjects")
+        assert subjects == []
+        await post(line, "/stop")
+
+    code, line = await run("--json", "--registry", until=look)
+    assert (code, json.loads(line).keys() > {"bootstrap", "registry"}) == (ExitCode.OK, True)
+
+
 async def test_a_signal_is_a_good_end(tmp_path, monkeypatch):
     monkeypatch.setattr(command, "INPUT", -1)
 

@@ -51,6 +51,10 @@ def test_shared(horolog):
 def test_several(horolog_cluster):
     assert send(horolog_cluster)[0] is None
     assert set(horolog_cluster.until_led("t").values()) == {1, 2}
+
+
+def test_schemas(horolog_registry):
+    assert horolog_registry.register("t-value", '"string"') == 1
 """
 
 
@@ -60,7 +64,7 @@ def test_fixtures_and_mark(pytester, storage):
     temporary = pytester.path / "temporary"
     flags = [f"--horolog-storage={storage}", f"--basetemp={temporary}", "-p", "no:asyncio"]
     run = pytester.runpytest_inprocess("-p", "horolog.testing.plugin", "--strict-markers", *flags)
-    run.assert_outcomes(passed=4)
+    run.assert_outcomes(passed=5)
     assert bool(list(temporary.rglob("meta.properties"))) == (storage == "folder")
 
 
@@ -167,4 +171,4 @@ def test_the_wheel_brings_the_plugin(tmp_path):
         [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, timeout=100, check=False
     )
     assert run.returncode == 0, run.stdout + run.stderr
-    assert "4 passed" in run.stdout
+    assert "5 passed" in run.stdout
