@@ -28,6 +28,10 @@ LARGEST_SHARE: Final = 4
 """A kept buffer is used for frames of at least its size divided by this."""
 
 SCRATCH_BYTES: Final = 32 * 1024
+"""The most that is read at once where the next frame may get a buffer of its own: the rest of it goes there uncopied."""
+
+LARGEST_SCRATCH_BYTES: Final = 256 * 1024
+"""The same inside a frame that gets none, because it is too large: fewer reads take less time."""
 
 
 class FrameBuffers:
@@ -37,8 +41,8 @@ class FrameBuffers:
 
     def __init__(self) -> None:
         self._kept: list[bytearray] = []
-        self.scratch = memoryview(bytearray(SCRATCH_BYTES))
-        """For bytes whose frame is not known yet; a reader copies them at once."""
+        self.scratch = memoryview(bytearray(LARGEST_SCRATCH_BYTES))
+        """For bytes without a buffer of their own; a reader copies them at once."""
 
     def __repr__(self) -> str:
         return f"<FrameBuffers: {len(self._kept)} kept, {self.kept_bytes} bytes>"
