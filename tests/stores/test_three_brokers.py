@@ -40,7 +40,8 @@ def free_port():
 class Cluster:
     """Three processes; `acknowledged` has what an idempotent producer was told, with the time."""
 
-    def __init__(self, folder):
+    def __init__(self, folder, *settings):
+        self.settings = settings
         self.folder, self.ports, self.processes = folder, {node: free_port() for node in NODES}, {}
         self.servers = ",".join(f"127.0.0.1:{port}" for port in self.ports.values())
         self.acknowledged, self.errors, self.is_over = {}, [], threading.Event()
@@ -48,7 +49,7 @@ class Cluster:
     def start(self, node):
         (self.folder / "store").mkdir(exist_ok=True)
         arguments = [f"file://{self.folder}/store", str(node), str(self.ports[node]), f"{self.folder}/{node}"]
-        command = [sys.executable, "-m", "tests.support.store_broker", *arguments]
+        command = [sys.executable, "-m", "tests.support.store_broker", *arguments, *self.settings]
         process = self.processes[node] = subprocess.Popen(
             command, cwd=PROJECT, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
         )
