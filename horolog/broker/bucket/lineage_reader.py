@@ -21,7 +21,7 @@ from horolog.broker.on_record.cluster_file import Place
 
 log = logging.getLogger(__name__)
 
-WALS_AT_ONCE = 4
+WALS_AT_ONCE = 12
 RANGES_AT_ONCE = 8
 RANGE_BYTES = 4 << 20
 """Runs that lie one behind the other are read together up to this size."""
