@@ -105,9 +105,13 @@ def config_file(environ: Mapping[str, str]) -> Path:
 
 def profiles(environ: Mapping[str, str]) -> dict[str, Given]:
     """The settings of each profile; none if there is no file."""
+    return profiles_in(config_file(environ))
+
+
+def profiles_in(path: Path) -> dict[str, Given]:
+    """The profiles of a file. Raises UsageError."""
     import tomllib
 
-    path = config_file(environ)
     try:
         document = tomllib.loads(path.read_text("utf-8"))
     except FileNotFoundError:

@@ -5,7 +5,7 @@ from collections import Counter
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from horolog.commands.arguments import add_output, describe
+from horolog.commands.arguments import add_output, describe, duration
 from horolog.commands.console import Console
 from horolog.commands.exit_codes import ExitCode
 from horolog.commands.online.connecting import add_connection, admin_of
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from horolog.client.wire.cluster_view import ClusterView
 
 STORE = "horolog.store"
+EVERY = "2s"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -24,16 +25,31 @@ def configure(parser: argparse.ArgumentParser) -> None:
         " and the object store that they share. `horolog store ls URL` reads the same from the store, without a broker.",
         "horolog cluster",
         "horolog cluster --bootstrap broker:9092 -o json",
+        "horolog cluster --watch --every 5s",
+    )
+    parser.add_argument("-w", "--watch", action="store_true", help="repeat until Ctrl-C")
+    parser.add_argument(
+        "--every", type=duration, default=EVERY, metavar="DURATION", help=f"the time between looks (default: {EVERY})"
     )
     add_connection(parser)
     add_output(parser)
 
 
 async def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
+    import asyncio
+
     async with admin_of(arguments) as admin:
-        found = await admin.describe_cluster()
-        view = await admin.client.metadata()
-        store = await _store(admin, found.controller_id)
+        _show(await _look(admin), console, watches=arguments.watch)
+        while arguments.watch:
+            await asyncio.sleep(arguments.every / 1000)
+            _show(await _look(admin), console, watches=True)
+    return ExitCode.OK
+
+
+async def _look(admin: "Admin") -> dict[str, Any]:
+    """The cluster as it is now."""
+    found = await admin.describe_cluster()
+    view = await admin.client.metadata()
     leads, replicas = counts(view)
     brokers = [
         {
@@ -47,8 +63,8 @@ async def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
         }
         for node in sorted(found.nodes, key=lambda each: each.id)
     ]
-    _show({"cluster_id": found.cluster_id, "store": store, "brokers": brokers, "offline": leads[-1]}, console)
-    return ExitCode.OK
+    store = await _store(admin, found.controller_id)
+    return {"cluster_id": found.cluster_id, "store": store, "brokers": brokers, "offline": leads[-1]}
 
 
 def counts(view: "ClusterView") -> tuple[Counter[int], Counter[int]]:
@@ -72,9 +88,10 @@ async def _store(admin: "Admin", node_id: int) -> str | None:
     return None
 
 
-def _show(cluster: dict[str, Any], console: Console) -> None:
+def _show(cluster: dict[str, Any], console: Console, *, watches: bool) -> None:
     if console.as_json:
-        console.json(cluster)
+        (console.json_line if watches else console.json)(cluster)
+        console.out.flush()
         return
     store = f", over {cluster['store']}" if cluster["store"] else ""
     console.print(f"cluster {cluster['cluster_id'] or '-'}{store}")
@@ -93,3 +110,4 @@ def _show(cluster: dict[str, Any], console: Console) -> None:
     )
     if cluster["offline"]:
         console.warn(f"{cluster['offline']} partitions have no leader; `horolog health` names them")
+    console.out.flush()

@@ -5,11 +5,11 @@ from typing import TYPE_CHECKING, Any
 
 from horolog.commands.arguments import add_zone, duration, partitions, whole_number
 from horolog.commands.console import Console
-from horolog.commands.errors import CommandError, UsageError
+from horolog.commands.errors import CommandError, NotFoundError, UsageError
 from horolog.commands.exit_codes import ExitCode
 from horolog.commands.online.actions import Action, add_actions, add_yes, confirmed, run_action
 from horolog.commands.online.connecting import admin_of, partitions_of
-from horolog.commands.online.looked_at import NO_COMMIT, require_looked_at, why_no_group
+from horolog.commands.online.looked_at import NO_COMMIT, SHOWN, require_looked_at, why_no_group
 
 if TYPE_CHECKING:
     from horolog.client.admin.admin import Admin
@@ -422,6 +422,38 @@ async def _delete(arguments: argparse.Namespace, console: Console) -> ExitCode:
     return ExitCode.OK
 
 
+def _delete_offsets_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("group", metavar="GROUP")
+    parser.add_argument("-t", "--topic", required=True, metavar="TOPIC", help="the topic")
+    parser.add_argument("-p", "--partition", type=partitions, metavar="N", help="only these partitions: 0,3,5-7")
+    add_yes(parser)
+
+
+async def _delete_offsets(arguments: argparse.Namespace, console: Console) -> ExitCode:
+    """Of a consumer group, for single partitions; `delete --topic` also serves share groups."""
+    async with admin_of(arguments) as admin:
+        await _require(admin, arguments.group)
+        committed = {place: at.offset for place, at in (await admin.group_offsets(arguments.group)).items() if at}
+        wanted = arguments.partition
+        places = [
+            place
+            for place in sorted(committed)
+            if place.topic == arguments.topic and (wanted is None or place.partition in wanted)
+        ]
+        if not places:
+            raise NotFoundError(f"group {arguments.group!r} has committed nothing there", SHOWN)
+        what = f"deleting {len(places)} offsets of {arguments.group} for {arguments.topic}"
+        if not await confirmed(arguments, console, what):
+            return ExitCode.FAILED
+        await admin.delete_group_offsets(arguments.group, places)
+    if console.as_json:
+        console.json([{"topic": one.topic, "partition": one.partition, "deleted": committed[one]} for one in places])
+    else:
+        for place in places:
+            console.print(f"{place}: deleted")
+    return ExitCode.OK
+
+
 ACTIONS = (
     Action("list", "list groups", _list_arguments, _list, ("horolog groups list",)),
     Action(
@@ -455,5 +487,12 @@ ACTIONS = (
         _delete_arguments,
         _delete,
         ("horolog groups delete billing --yes",),
+    ),
+    Action(
+        "delete-offsets",
+        "delete the offsets of a group for a topic or some of its partitions",
+        _delete_offsets_arguments,
+        _delete_offsets,
+        ("horolog groups delete-offsets billing --topic orders --partition 3",),
     ),
 )

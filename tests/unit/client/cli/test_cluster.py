@@ -7,6 +7,7 @@ from horolog.client.cli import cluster
 from horolog.client.values.errors import error_of
 from horolog.client.wire.cluster_view import ClusterView
 from horolog.commands.console import Console
+from horolog.commands.errors import CommandError
 from horolog.protocol.errors import ErrorCode
 
 
@@ -26,6 +27,20 @@ def test_a_broker_leads_its_partitions(run, topic):
     assert shown.out.splitlines()[0] == f"cluster {found['cluster_id']}"
     assert shown.out.splitlines()[1].split() == ["BROKER", "ADDRESS", "RACK", "LEADS", "REPLICAS"]
     assert f"{broker['host']}:{broker['port']}" in shown.out
+
+
+def test_it_is_shown_again_until_something_ends_it(run, monkeypatch):
+    look, looks = cluster._look, []
+
+    async def twice(admin):
+        looks.append(await look(admin))
+        if len(looks) == 3:
+            raise CommandError("that is enough")
+        return looks[-1]
+
+    monkeypatch.setattr(cluster, "_look", twice)
+    ended = run("cluster", "--watch", "--every", "1ms", "-o", "json")
+    assert (ended.code, [one["cluster_id"] for one in ended.lines]) == (1, [looks[0]["cluster_id"]] * 2)
 
 
 async def test_the_store_is_a_setting_that_may_be_hidden(monkeypatch):
@@ -65,7 +80,7 @@ def test_partitions_are_counted_by_broker():
 def test_partitions_without_a_leader_are_a_warning():
     console = Console(io.StringIO(), io.StringIO(), environ={})
     broker = {"broker": 1, "host": "h", "port": 9, "rack": "a", "controller": True, "leads": 2, "replicas": 3}
-    cluster._show({"cluster_id": None, "store": "s3://b/p", "brokers": [broker], "offline": 1}, console)
+    cluster._show({"cluster_id": None, "store": "s3://b/p", "brokers": [broker], "offline": 1}, console, watches=False)
     lines = console.out.getvalue().splitlines()
     assert (lines[0], lines[2].split()) == ("cluster -, over s3://b/p", ["1", "(controller)", "h:9", "a", "2", "3"])
     assert "1 partitions have no leader" in console.err.getvalue()

@@ -7,6 +7,7 @@ import time
 import pytest
 
 from horolog import Admin, Consumer, Producer, TopicPartition
+from horolog.client.cli import groups
 from horolog.testing import broker_in_thread
 from tests.support.names import unique
 from tests.support.online_commands import TIMES, values
@@ -178,6 +179,27 @@ def test_offsets_of_a_topic_are_deleted_alone(at_ours):
     assert ended.json == [{"group": "g2", "deleted": True, "topics": ["t"]}]
     assert [each["topic"] for each in at_ours("lag", "g2", "-o", "json").json] == ["u"]
     assert at_ours("delete", "g2", "g3", "--yes").code == 0
+
+
+def test_offsets_of_single_partitions_are_deleted(at_ours, monkeypatch):
+    assert at_ours("reset", "g4", "--topic", "t", "--topic", "u", "--to", "earliest").code == 0
+    words = ("delete-offsets", "g4", "--topic", "t")
+    refused = at_ours(*words)
+    assert (refused.code, "--yes" in refused.err) == (2, True)
+    missing = at_ours(*words, "--partition", "7", "--yes")
+    assert (missing.code, "has committed nothing there" in missing.err) == (4, True)
+    assert at_ours(*words, "--partition", "0", "--yes", "-o", "json").json == [
+        {"topic": "t", "partition": 0, "deleted": 0}
+    ]
+    assert at_ours("delete-offsets", "g4", "--topic", "u", "--yes").out == "u-0: deleted\n"
+    assert at_ours("delete-offsets", "none", "--topic", "u", "--yes").code == 4
+
+    async def no(*_):
+        return False
+
+    assert at_ours("reset", "g4", "--topic", "t", "--to", "earliest").code == 0
+    monkeypatch.setattr(groups, "confirmed", no)
+    assert at_ours(*words).code == 1
 
 
 def test_a_group_with_members_is_not_reset(at_ours, ours):

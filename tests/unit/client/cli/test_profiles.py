@@ -52,3 +52,60 @@ def test_without_a_file_there_is_none(horolog, file):
     ended = horolog("profiles")
     assert (ended.code, ended.out) == (0, "")
     assert f"there is no profile in {file}" in ended.err
+
+
+@pytest.fixture
+def editor(tmp_path, monkeypatch):
+    """Makes a program that does something with the file."""
+
+    def make(script, variable="VISUAL"):
+        path = tmp_path / "an editor"
+        path.write_text(f"#!/bin/sh\n{script}\n")
+        path.chmod(0o755)
+        monkeypatch.setenv(variable, f"'{path}' --wait")
+        return path
+
+    monkeypatch.delenv("VISUAL", raising=False)
+    monkeypatch.delenv("EDITOR", raising=False)
+    return make
+
+
+def test_profiles_are_edited_and_saved_for_their_owner_alone(horolog, file, editor):
+    editor("""printf '[profiles.shop]\\nbootstrap = "shop:1"\\n' >> "$2" """)
+    ended = horolog("profiles", "edit")
+    assert (ended.code, ended.out) == (0, f"{file}: shop\n")
+    assert file.read_text().startswith("# Profiles of the command horolog")
+    assert file.stat().st_mode & 0o777 == 0o600
+    assert [one["name"] for one in horolog("profiles", "list", "-o", "json").json] == ["shop"]
+    editor(': > "$2"', "EDITOR")
+    editor("""printf '' > "$2" """)
+    assert horolog("profiles", "edit").out == f"{file}: no profiles\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [("[profiles", "Expected"), ("[profiles.x]\nsecurity.protocol = 'NONE'\n", "one of PLAINTEXT")],
+)
+def test_a_draft_that_cannot_be_used_is_kept(horolog, file, editor, tmp_path, text, said):
+    file.write_text(PROFILES)
+    (tmp_path / "new").write_text(text)
+    editor(f"""cp '{tmp_path / "new"}' "$2" """)
+    ended = horolog("profiles", "edit")
+    assert (ended.code, said in ended.err, "your text is kept there" in ended.err) == (1, True, True), ended
+    assert file.read_text() == PROFILES
+    draft = file.with_name("config.toml.draft")
+    assert draft.read_text() == text
+    editor("""grep -q profiles "$2" && printf '[profiles.good]\\nbootstrap = "a:1"\\n' > "$2" """)
+    assert horolog("profiles", "edit").out == f"{file}: good\n"
+    assert not draft.exists()
+
+
+def test_an_editor_that_fails_changes_nothing(horolog, file, editor, monkeypatch):
+    file.write_text(PROFILES)
+    editor("exit 3")
+    ended = horolog("profiles", "edit")
+    assert (ended.code, "ended with code 3; nothing was changed" in ended.err) == (1, True)
+    monkeypatch.setenv("VISUAL", "/no/such/editor")
+    missing = horolog("profiles", "edit")
+    assert (missing.code, "there is no editor '/no/such/editor'; name one with VISUAL" in missing.err) == (1, True)
+    assert (file.read_text(), [one.name for one in file.parent.iterdir()]) == (PROFILES, ["config.toml"])
