@@ -61,6 +61,8 @@ class Application:
             "/group": _page("groups"),
             "/group/events": self._part("group_part.html", "groups"),
             "/compare": _page("compare"),
+            "/access": _page("access"),
+            "/transactions": _page("transactions"),
         }
         routes = [Route(path, self._get(page)) for path, page in pages.items()]
         routes += [

@@ -27,6 +27,13 @@ KINDS = {
     "topic-delete": ("deletions", "of_topic"),
     "group-delete": ("deletions", "of_group"),
     "produce": ("producing", "sending"),
+    "user-put": ("user_changes", "putting"),
+    "user-remove": ("user_changes", "removal"),
+    "acl-add": ("acl_changes", "adding"),
+    "acl-remove": ("acl_changes", "removal"),
+    "quota-set": ("quota_changes", "setting"),
+    "quota-remove": ("quota_changes", "removal"),
+    "transaction-abort": ("transactions", "abort"),
 }
 """Each kind with its module and function."""
 REFUSED = "this console changes nothing; start it with --allow-changes"
@@ -43,6 +50,9 @@ class Input(NamedTuple):
     hint: str = ""
     is_long: bool = False
     is_fixed: bool = False
+    is_secret: bool = False
+    """Typed when the change is confirmed, and not shown again."""
+    choices: tuple[str, ...] = ()
 
 
 class Plan(NamedTuple):
@@ -102,6 +112,7 @@ async def send(visit: Visit, sent: Mapping[str, str]) -> Response:
     """The plan of a form that was sent; or its result, if this plan was confirmed."""
     visit.given = {**visit.given, **sent}
     form = await form_of(visit)
+    plan = None
     try:
         plan = await form.plan()
         if sent.get("step") != APPLY:
@@ -121,7 +132,7 @@ async def send(visit: Visit, sent: Mapping[str, str]) -> Response:
             raise
         visit.status = refused.status
         visit.wrong[refused.field] = str(refused)
-        return _shown(visit, form)
+        return _shown(visit, form, plan)
     except KafkaError as error:
         sentence, visit.status = sentence_of(visit, error)
         return _shown(visit, form, None, sentence)

@@ -25,6 +25,8 @@ PAGES = {
     "group": "/group?name=billing",
     "reset": "/group/reset?name=billing&topic=orders&to=30h",
     "compare": "/compare?a=orders&b=payments",
+    "access": "/access",
+    "transactions": "/transactions?topic=orders",
     "error": "/topic?name=order",
     "change": "/change/topic-setting?name=orders&key=retention.ms",
     "wrong": "/moment?topic=orders&at=soonish&where=value.",
@@ -368,7 +370,15 @@ def test_who_is_at_a_row_stays_there_when_the_table_comes_anew(console, page):
 
 def test_everything_is_reached_by_keys(console, page):
     page.goto(console.address)
-    for keys, path in (("gg", "/groups"), ("gm", "/moment"), ("gf", "/follow"), ("gc", "/compare"), ("gn", "/")):
+    for keys, path in (
+        ("gg", "/groups"),
+        ("gm", "/moment"),
+        ("gf", "/follow"),
+        ("gc", "/compare"),
+        ("ga", "/access"),
+        ("gt", "/transactions"),
+        ("gn", "/"),
+    ):
         page.keyboard.press(keys[0])
         page.keyboard.press(keys[1])
         page.wait_for_url(console.address + path)

@@ -15,10 +15,12 @@ async def sent(page: httpx.AsyncClient, kind: str, **fields: str) -> httpx.Respo
     return await page.post(f"/change/{kind}", data=data, headers=ORIGIN)
 
 
-async def confirmed(page: httpx.AsyncClient, kind: str, plan: httpx.Response, confirm: Any = "") -> httpx.Response:
+async def confirmed(
+    page: httpx.AsyncClient, kind: str, plan: httpx.Response, confirm: Any = "", **typed: str
+) -> httpx.Response:
     """The response to the second form of a page with a plan."""
     form = plan.text.partition('<input type="hidden" name="step"')[2]
     seen = re.search(r'name="seen" value="(\w+)"', form)[1]
-    fields = dict(re.findall(r'<textarea hidden name="(\w+)">\n(.*?)</textarea>', form, re.DOTALL))
+    fields = dict(re.findall(r'<textarea hidden name="([\w-]+)">\n(.*?)</textarea>', form, re.DOTALL))
     values = {name: unescape(value) for name, value in fields.items()}
-    return await sent(page, kind, **values, step="apply", seen=seen, confirm=confirm)
+    return await sent(page, kind, **values, **typed, step="apply", seen=seen, confirm=confirm)

@@ -1,5 +1,8 @@
-"""The command line `horolog`."""
+"""The command line `horolog`. The console writes access rules, quotas and users in its words."""
 
 __all__ = [
+    "acls",
     "main",
+    "quotas",
+    "users",
 ]

@@ -76,19 +76,25 @@ def _resource(text: str) -> "tuple[ResourceType, str, bool]":
 
 
 def _rule(arguments: argparse.Namespace) -> "Acl":
+    words = (arguments.principal, arguments.operation, arguments.resource, arguments.host)
+    return acl_of_words(*words, deny=arguments.deny)
+
+
+def acl_of_words(principal: str, operation: str, resource: str, host: str, *, deny: bool) -> "Acl":
+    """The rule in the words of the command line. Raises UsageError."""
     from horolog.base.acl_types import PatternType, Permission
     from horolog.base.acls import Acl
     from horolog.broker.security.acls import wrong_with
 
-    kind, name, is_prefix = _resource(arguments.resource)
+    kind, name, is_prefix = _resource(resource)
     rule = Acl(
         kind,
         name,
         PatternType.PREFIXED if is_prefix else PatternType.LITERAL,
-        _principal(arguments.principal),
-        arguments.host,
-        _operation(arguments.operation),
-        Permission.DENY if arguments.deny else Permission.ALLOW,
+        _principal(principal),
+        host,
+        _operation(operation),
+        Permission.DENY if deny else Permission.ALLOW,
     )
     wrong = wrong_with(rule)
     if wrong is not None:
@@ -139,14 +145,15 @@ def _shown(console: Console, acls: "list[Acl]", **more: str) -> ExitCode:
     console.table(
         ("PRINCIPAL", "HOST", "", "OPERATION", "RESOURCE"),
         [
-            (acl.principal, acl.host, acl.permission.name.lower(), acl.operation.name.lower(), _text_of(acl))
+            (acl.principal, acl.host, acl.permission.name.lower(), acl.operation.name.lower(), resource_text(acl))
             for acl in acls
         ],
     )
     return ExitCode.OK
 
 
-def _text_of(acl: "Acl") -> str:
+def resource_text(acl: "Acl") -> str:
+    """The resources of a rule as the command line names them."""
     from horolog.base.acl_types import PatternType, ResourceType
 
     if acl.resource_type is ResourceType.CLUSTER:

@@ -13,6 +13,7 @@ from horolog.console import changes
 from horolog.console.visits import Refused
 from tests.support.change_forms import confirmed, sent
 from tests.support.console_browser import ORIGIN, shown, topic_with
+from tests.support.guarded_broker import STANDARD_AUTHORIZER
 
 
 async def test_a_change_is_shown_then_confirmed_and_logged(caplog):
@@ -109,6 +110,9 @@ async def test_an_apply_that_fails_is_logged(caplog, monkeypatch):
         ("topic-setting", {"name": "t", "key": "retention.ms", "value": ""}),
         ("topic-delete", {"name": "t"}),
         ("group-delete", {"name": "g"}),
+        ("user-put", {"name": "alice"}),
+        ("acl-add", {"principal": "alice", "operation": "read", "resource": "topic:t*", "permission": "deny"}),
+        ("quota-set", {"user": "(default)", "client-id": "c", "values": "request_percentage=50"}),
         ("produce", {"topic": "t", "key": "k", "value": "{}", "headers": "a=b", "at": "3h", "partition": "0"}),
     ],
 )
@@ -117,7 +121,11 @@ async def test_the_command_is_one(kind, fields):
     from horolog.client.cli.main import parser_of
     from horolog.client.values.types import TopicPartition
 
-    async with shown(allow_changes=True) as (page, client, broker), Admin(client) as admin:
+    guarded = {"settings": {"authorizer.class.name": STANDARD_AUTHORIZER, "super.users": "User:ANONYMOUS"}}
+    async with (
+        shown(allow_changes=True, broker_settings=guarded) as (page, client, broker),
+        Admin(client) as admin,
+    ):
         await topic_with(client, "t", [(broker.clock.wall_ms(), b"x")])
         await admin.alter_group_offsets("g", {TopicPartition("t", 0): 0})
         text = (await sent(page, kind, **fields)).text
