@@ -25,6 +25,7 @@ __all__ = [
     "local_segments",
     "log_side",
     "manifest",
+    "manifest_history",
     "manifest_keeper",
     "manifest_pages",
     "manifest_reader",

@@ -70,13 +70,14 @@ def decode_lines(data: bytes, folder: str) -> tuple[BucketSegment, ...]:
     """The segments of a partition whose objects lie in this folder; raises FormatError."""
     if data and not data.endswith(b"\n"):
         raise FormatError("a line about a segment has no end")
-    segments = tuple(_decode_line(line, folder) for line in data.splitlines())
+    segments = tuple(decode_line(line, folder) for line in data.splitlines())
     if not are_in_order(segments):
         raise FormatError("segments are not in the order of their offsets")
     return segments
 
 
-def _decode_line(line: bytes, folder: str) -> BucketSegment:
+def decode_line(line: bytes, folder: str) -> BucketSegment:
+    """Raises FormatError."""
     try:
         content = json.loads(line)
     except (ValueError, RecursionError):

@@ -32,6 +32,9 @@ class Named(NamedTuple):
     unread: Sequence[range] = ()
     """The offsets of pages that cannot be read: any object of a segment that begins there may be named by them."""
 
+    def and_more(self, keys: Collection[str], unread: Sequence[range]) -> Named:
+        return Named({*self.keys, *keys}, (*self.unread, *unread))
+
     def keeps(self, key: str, name: SegmentName) -> bool:
         return key in self.keys or any(name.base_offset in offsets for offsets in self.unread)
 

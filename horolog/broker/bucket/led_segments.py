@@ -13,9 +13,12 @@ from horolog.broker.bucket.bucket_segment import BucketSegment
 from horolog.broker.bucket.bucket_sweep import Named, left_over, remove_all
 from horolog.broker.bucket.covered import Covered
 from horolog.broker.bucket.local_segments import LocalSegments
+from horolog.broker.bucket.manifest import Manifest
+from horolog.broker.bucket.manifest_history import History, history_of
 from horolog.broker.bucket.manifest_keeper import ManifestEvents, ManifestKeeper, Moved
 from horolog.broker.bucket.names import segments
 from horolog.broker.bucket.object_removals import ObjectRemovals
+from horolog.broker.bucket.sealed_lines import FormatError
 from horolog.broker.bucket.segment_uploader import OffLoop, SegmentUploader, Uploads, at_once
 from horolog.broker.bucket.shipped_partition import ShippedPartition
 from horolog.broker.bucket.store_access import StoreAccess
@@ -24,9 +27,12 @@ from horolog.broker.bucket.upload_plan import is_whole
 log = logging.getLogger(__name__)
 
 HOUR_MS = 3_600_000
+DAY_MS = 24 * HOUR_MS
 SWEEPS_EVERY_S = 86_400.0
 TRIES_AGAIN_S = 60.0
 """After a sweep that had to wait for a manifest or an upload."""
+HISTORY_STEP_S = 60.0
+"""Of the manifests that are superseded within it, one stays: a restore needs no more."""
 
 
 class SegmentCare(NamedTuple):
@@ -35,6 +41,12 @@ class SegmentCare(NamedTuple):
     close_after_ms: Callable[[], int] = lambda: HOUR_MS
     delete_delay_ms: Callable[[], int] = lambda: HOUR_MS
     off_loop: OffLoop = at_once
+    history_ms: Callable[[], int] = lambda: 0
+    """How long objects stay for a restore before they are removed."""
+
+    def stays_ms(self) -> int:
+        """How long objects stay that nothing names."""
+        return max(self.delete_delay_ms(), self.history_ms())
 
 
 class _Sweep(NamedTuple):
@@ -56,9 +68,9 @@ class LedSegments:
         room_bytes: Callable[[], int],
     ) -> None:
         """`room_bytes` is how much of the cache is left for local copies."""
-        self.removals = ObjectRemovals(store, clock.monotonic, care.delete_delay_ms)
+        self.removals = ObjectRemovals(store, clock.monotonic, care.stays_ms)
         self.manifests = ManifestKeeper(
-            store, new_nonce, ManifestEvents(self._named, self.removals.later, self._taken_up)
+            store, new_nonce, ManifestEvents(self._named, self.removals.later, self._stays, self._taken_up)
         )
         uploads = Uploads(
             clock, new_nonce, care.off_loop, care.close_after_ms, self.manifests.name, self.manifests.ends
@@ -67,7 +79,9 @@ class LedSegments:
         self.local = LocalSegments(room_bytes, clock.wall_ms)
         self._store = store
         self._clock = clock
-        self._delay_ms = care.delete_delay_ms
+        self._care = care
+        self._stayed_s: dict[ShippedPartition, float] = {}
+        """When the last of the superseded manifests was made that stay."""
         self._sweeps: deque[_Sweep] = deque()
         self._is_sweeping = False
 
@@ -78,13 +92,14 @@ class LedSegments:
         """A partition is led here from now on."""
         self.manifests.keep(partition, covered)
         self.uploader.keep(partition, covered)
-        self._sweeps.append(_Sweep(self._clock.monotonic() + self._delay_ms() / 1000, partition))
+        self._sweeps.append(_Sweep(self._clock.monotonic() + self._care.delete_delay_ms() / 1000, partition))
 
     def drop(self, partition: ShippedPartition) -> None:
         """It is not led here any more."""
         self.uploader.drop(partition)
         self.manifests.drop(partition)
         self.local.drop(partition)
+        self._stayed_s.pop(partition, None)
 
     def remove(self, partition: ShippedPartition) -> None:
         """Its topic is deleted."""
@@ -105,27 +120,49 @@ class LedSegments:
                 run(self._sweep(partition))
 
     async def _sweep(self, partition: ShippedPartition) -> None:
-        """Remove what nothing names in the folder of a partition."""
-        assert partition.topic_id is not None
-        listed = await self._store.list(segments(partition.topic_id, partition.index))
-        before_ms = self._clock.wall_ms() - self._delay_ms()
-        named = self.manifests.named(partition)
-        going = left_over(listed, named or Named(), partition.leader_epoch, before_ms)
-        again_s = SWEEPS_EVERY_S
-        if going and (named is None or self.uploader.is_uploading(partition)):
-            again_s = TRIES_AGAIN_S
-            self.manifests.claim(partition)
-        elif going:
-            log.info("%r: %d objects that nothing names are removed", partition, len(going))
-            await remove_all(self._store, going)
+        """Remove what nothing names in the folder of a partition, then look again later."""
+        before_ms = self._clock.wall_ms() - self._care.stays_ms()
+        try:
+            again_s = await self._removed(partition, before_ms)
+        except FormatError as error:
+            log.error("%r: nothing is swept, since a manifest of it cannot be read: %s", partition, error)
+            again_s = SWEEPS_EVERY_S
         self._sweeps.append(_Sweep(self._clock.monotonic() + again_s, partition))
         self._is_sweeping = False
+
+    async def _removed(self, partition: ShippedPartition, before_ms: int) -> float:
+        """Remove old objects that nothing names; returns the seconds until the next time. Raises FormatError."""
+        assert partition.topic_id is not None
+        place = partition.topic_id, partition.index
+        listed = await self._store.list(segments(*place))
+        newest, history = self.manifests.newest(partition), History()
+        if newest is not None and self._care.history_ms():
+            history = await history_of(self._store, place, newest, before_ms)
+        named = self.manifests.named(partition)
+        keep = (named or Named()).and_more(history.named, history.unread)
+        going = [*left_over(listed, keep, partition.leader_epoch, before_ms), *history.outdated]
+        if going and (named is None or self.uploader.is_uploading(partition)):
+            self.manifests.claim(partition)
+            return TRIES_AGAIN_S
+        if going:
+            log.info("%r: %d objects that nothing names are removed", partition, len(going))
+            await remove_all(self._store, going)
+        return SWEEPS_EVERY_S
 
     def _named(self, partition: ShippedPartition, named: Sequence[BucketSegment]) -> None:
         log.info("%r: the bucket has its segments up to offset %s", partition, named[-1].next_offset)
         if not is_whole(partition.topic, partition.config):
             for one in named:
                 self.local.add(partition, one)
+
+    def _stays(self, partition: ShippedPartition, superseded: Manifest) -> bool:
+        """Whether a superseded manifest stays for a while, until it is removed."""
+        now_s, last_s = self._clock.monotonic(), self._stayed_s.get(partition)
+        if not self._care.history_ms() or (last_s is not None and now_s - last_s < HISTORY_STEP_S):
+            return False
+        self._stayed_s[partition] = now_s
+        self.removals.later([superseded.key])
+        return True
 
     def _taken_up(self, partition: ShippedPartition, log_keys: Collection[str]) -> None:
         self.uploader.left(partition, log_keys)

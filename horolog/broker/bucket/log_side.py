@@ -22,7 +22,7 @@ from horolog.broker.bucket.led_segments import LedSegments, SegmentCare
 from horolog.broker.bucket.lineage_reader import Indexes, feed, read_indexes, runs_of
 from horolog.broker.bucket.local_copy import LocalCopy
 from horolog.broker.bucket.manifest_reader import StoredManifests, readable, remove_manifests
-from horolog.broker.bucket.names import Wal, segments
+from horolog.broker.bucket.names import Wal, manifests, segments
 from horolog.broker.bucket.parallel import in_parallel
 from horolog.broker.bucket.remote_front import RemoteFront
 from horolog.broker.bucket.remote_segment import MetaReader
@@ -123,6 +123,7 @@ class BucketLog:
         in_bucket: SegmentsInBucket | None = None,
     ) -> None:
         self._loop, self._clock, self._new_nonce, self._cache_bytes, care, let_go = around
+        self._care = care
         self._segments: SegmentsInBucket = in_bucket or StoredManifests(store)
         self._metas: MetaReader | None = None
         self._store = store
@@ -135,7 +136,7 @@ class BucketLog:
         self.of_bucket = LedSegments(store, self._clock, self._new_nonce, care, self._room_bytes)
         self.writer: WalWriter | None = None
         self.merger: WalMerger | None = None
-        self._upkeep = StoreUpkeep(store, self._clock, self._new_nonce, let_go, care.delete_delay_ms)
+        self._upkeep = StoreUpkeep(store, self._clock, self._new_nonce, let_go, care)
         self._began: dict[Place, int] = {}
         """Where the records of this broker begin, in the partitions that it leads."""
         self._looking: asyncio.Handle | None = None
@@ -257,8 +258,11 @@ class BucketLog:
             run(self._remove_objects(place))
 
     async def _remove_objects(self, place: Place) -> None:
-        """The manifests of a deleted topic go at once, so that no reader looks for its segments, which go later."""
-        await remove_manifests(self._store, place)
+        """The manifests of a deleted topic go before its segments, which readers finish: at once, if there is no history of them."""
+        if self._care.history_ms():
+            self.of_bucket.removals.later(one.key for one in await self._store.list(manifests(*place)))
+        else:
+            await remove_manifests(self._store, place)
         self.of_bucket.removals.later(one.key for one in await self._store.list(segments(*place)))
 
     def move_start(self, partition: Partition, offset: int, moved: Callable[[bool], None]) -> None:

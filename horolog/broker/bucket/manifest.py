@@ -88,28 +88,35 @@ def _shown_page(one: Page) -> list[Any]:
 
 def decode(data: bytes) -> Manifest:
     """Raises FormatError."""
+    known, body = decode_head(data)
+    found = bucket_segment.decode_lines(body, known.folder)
+    if found and known.pages and known.pages[-1].next_offset > found[0].base_offset:
+        raise FormatError("a segment lies before the end of the pages")
+    return replace(known, segments=found)
+
+
+def decode_head(data: bytes) -> tuple[Manifest, bytes]:
+    """A manifest without its segments, and their lines, which were not read; raises FormatError."""
     sealed = sealed_lines.decode(data, KIND, WITH_SEGMENTS)
     more = {"segments", "pages"} if sealed.format == WITH_SEGMENTS else set()
     if (sealed.body and not more) or sealed.fields.keys() - {"topic", *_NUMBERS, *more}:
         raise NewerFormat("a manifest with more than this release knows")
     partition, number, epoch, start = (number_in(sealed.fields, name) for name in _NUMBERS)
     known = Manifest(sealed_lines.topic_id_in(sealed.fields), partition, number, epoch, start, sealed.nonce)
-    return _with_segments(known, sealed.fields, sealed.body) if more else known
+    return (_with_pages(known, sealed.fields, sealed.body) if more else known), sealed.body
 
 
-def _with_segments(known: Manifest, fields: Mapping[str, Any], body: bytes) -> Manifest:
-    found = bucket_segment.decode_lines(body, known.folder)
-    if len(found) != number_in(fields, "segments"):
-        raise FormatError(f"{len(found)} segments, and {fields['segments']} were announced")
+def _with_pages(known: Manifest, fields: Mapping[str, Any], body: bytes) -> Manifest:
+    count = body.count(b"\n")
+    if count != number_in(fields, "segments"):
+        raise FormatError(f"{count} segments, and {fields['segments']} were announced")
     shown = fields.get("pages")
     if not isinstance(shown, list):
         raise FormatError("a manifest of this format has a list of pages")
     pages = tuple(map(_read_page, shown))
     if any(before.next_offset > page.name.base_offset for before, page in pairwise(pages)):
         raise FormatError("pages are not in the order of their offsets")
-    if found and pages and pages[-1].next_offset > found[0].base_offset:
-        raise FormatError("a segment lies before the end of the pages")
-    return replace(known, segments=found, pages=pages)
+    return replace(known, pages=pages)
 
 
 def _read_page(shown: object) -> Page:

@@ -37,6 +37,8 @@ class ManifestEvents(NamedTuple):
     """The newest manifest names these segments, which were uploaded here."""
     gone: Callable[[Iterable[str]], None] = lambda _keys: None
     """No later manifest names these objects."""
+    stays: Callable[[ShippedPartition, Manifest], bool] = lambda _partition, _manifest: False
+    """Whether a manifest that is superseded stays for a while. It is removed at once otherwise."""
     taken_up: Callable[[ShippedPartition, Collection[str]], None] = lambda _partition, _keys: None
     """The newest manifest is an earlier leader's: the logs under these keys lie in the bucket, and no others."""
 
@@ -136,7 +138,7 @@ class ManifestKeeper:
         """Go on from a manifest of an earlier leader, unless a newer one is known."""
         kept = self._kept.get(partition)
         if kept is not None and (kept.known is None or found.number > kept.known.number):
-            kept.known = found
+            self._go_on_from(partition, kept, found)
             self._reach(partition, kept)
 
     # -- the next manifest
@@ -202,7 +204,11 @@ class ManifestKeeper:
         before, kept.known, kept.is_claimed = kept.known, new, False
         if kept.first_number is None:
             kept.first_number = new.number
-        elif before is not None and manifest.is_superseded(before, kept.first_number, new):
+        elif (
+            before is not None
+            and manifest.is_superseded(before, kept.first_number, new)
+            and not self._events.stays(partition, before)
+        ):
             run(self._store.delete(before.key))
         there = {one.log_key for one in wanted.segments}
         named = [one for one in kept.added if one.log_key in there]
@@ -233,9 +239,12 @@ class ManifestKeeper:
         if other.epoch > partition.leader_epoch:
             log.warning("%r is led elsewhere, in epoch %s", partition, other.epoch)
             return False
+        self._go_on_from(partition, kept, other)
+        return True
+
+    def _go_on_from(self, partition: ShippedPartition, kept: _Kept, other: Manifest) -> None:
         kept.known = other
         self._events.taken_up(partition, {one.log_key for one in (*kept.paged, *other.segments, *kept.added)})
-        return True
 
     def _reach(self, partition: ShippedPartition, kept: _Kept) -> None:
         """The newest manifest has another start than before."""

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
 from horolog.broker.bucket import manifest_pages, segment_meta, unread_pages
 from horolog.broker.bucket.bucket_segment import BucketSegment
 from horolog.broker.bucket.covered import NOTHING, Covered
-from horolog.broker.bucket.manifest import Manifest, decode
+from horolog.broker.bucket.manifest import Manifest, Page, decode
 from horolog.broker.bucket.names import key, manifests, number_of
 from horolog.broker.bucket.parallel import in_parallel
 from horolog.broker.bucket.sealed_lines import FormatError
@@ -79,12 +80,13 @@ async def readable(segments: SegmentsInBucket, opening: Opening, known: Covered 
         return None
 
 
-async def paged(store: StoreAccess, found: Manifest) -> list[BucketSegment]:
-    """The segments in the pages of a manifest. Of a page that is lost or damaged, which is logged, there is one that stands in for them."""
-    keys = [one.name.page_key(found.folder) for one in found.pages]
+async def paged(store: StoreAccess, found: Manifest, which: Sequence[Page] | None = None) -> list[BucketSegment]:
+    """The segments in the pages of a manifest, or in some of them. Of a page that is lost or damaged, which is logged, there is one that stands in for them."""
+    wanted = found.pages if which is None else which
+    keys = [one.name.page_key(found.folder) for one in wanted]
     pages = await in_parallel([partial(store.read, key) for key in keys], PAGES_AT_ONCE)
     segments: list[BucketSegment] = []
-    for page, data in zip(found.pages, pages, strict=True):
+    for page, data in zip(wanted, pages, strict=True):
         try:
             if data is None:
                 raise FormatError("the store does not have it")

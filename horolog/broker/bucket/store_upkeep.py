@@ -8,6 +8,7 @@ from typing import NamedTuple
 from horolog.base.clock import Clock
 from horolog.broker.base.answers import run
 from horolog.broker.bucket.bucket_sweep import sweep_topics, sweep_wals
+from horolog.broker.bucket.led_segments import SegmentCare
 from horolog.broker.bucket.names import Wal
 from horolog.broker.bucket.store_access import StoreAccess
 from horolog.broker.on_record.cluster_file import Place
@@ -37,13 +38,15 @@ class StoreUpkeep:
         clock: Clock,
         new_nonce: Callable[[], bytes],
         cluster: LetGo,
-        delete_delay_ms: Callable[[], int],
+        care: SegmentCare,
     ) -> None:
         self._store = store
         self._clock = clock
         self._new_nonce = new_nonce
         self._cluster = cluster
-        self._delete_delay_ms = delete_delay_ms
+        self._care = care
+        self._gone_since_s: dict[bytes, float] = {}
+        """When it was first seen that topics are gone."""
         now = clock.monotonic()
         self._tails_s, self._wals_s, self._topics_s = now, now, now
         self._is_sweeping = False
@@ -72,6 +75,12 @@ class StoreUpkeep:
 
     async def _sweep_topics(self) -> None:
         """Objects of a topic that this broker does not know yet are young."""
-        before_ms = self._clock.wall_ms() - max(self._delete_delay_ms(), int(WALS_EVERY_S * 1000))
-        await sweep_topics(self._store, self._cluster.gone, before_ms)
+        before_ms = self._clock.wall_ms() - max(self._care.delete_delay_ms(), int(WALS_EVERY_S * 1000))
+        await sweep_topics(self._store, self._gone, before_ms)
         self._is_sweeping = False
+
+    def _gone(self, topic_ids: Collection[bytes]) -> Collection[bytes]:
+        """Topics that are gone, and that no restore brings back: they have been gone for as long as their history stays."""
+        now_s, gone = self._clock.monotonic(), self._cluster.gone(topic_ids)
+        self._gone_since_s |= {one: now_s for one in gone if one not in self._gone_since_s}
+        return [one for one in gone if (now_s - self._gone_since_s[one]) * 1000 >= self._care.history_ms()]

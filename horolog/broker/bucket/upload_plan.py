@@ -60,7 +60,8 @@ def next_upload(partition: Partition, known: InBucket) -> Due | None:
     """The next segment; None if all lie there, or if its records are not shipped yet."""
     for segment, end_offset in _extents(partition, known.unread):
         sent = known.sent.get(segment)
-        if sent is not None and sent.next_offset == end_offset:
+        is_there = sent is not None and sent.next_offset == end_offset
+        if is_there or end_offset <= partition.log_start_offset:
             continue
         if segment.base_offset >= known.pages_end:
             return Due(segment, end_offset) if end_offset <= partition.high_watermark else None

@@ -64,6 +64,13 @@ class SharedStoreSettings(GroupTypeSettings):
         low=0,
         dynamic=True,
     )
+    horolog_store_history_ms: int = long(
+        86_400_000,
+        "Time for which superseded manifests, and the objects that only they name, stay in the store so that it can be restored to an"
+        " earlier moment. 0 keeps none.",
+        low=0,
+        dynamic=True,
+    )
     horolog_store_lease_ms: int = integer(
         2_000,
         "Time without a response from the store after which a broker refuses its clients. Its successor waits a little longer.",

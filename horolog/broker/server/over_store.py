@@ -23,7 +23,7 @@ from horolog.broker.bucket.bucket_membership import BucketMembership
 from horolog.broker.bucket.bucket_state import ClusterMember, MemberListener
 from horolog.broker.bucket.handing import Handing
 from horolog.broker.bucket.lease import Lease
-from horolog.broker.bucket.led_segments import HOUR_MS, SegmentCare
+from horolog.broker.bucket.led_segments import DAY_MS, HOUR_MS, SegmentCare
 from horolog.broker.bucket.log_side import CACHE_BYTES, Around, BucketLog
 from horolog.broker.bucket.members_watch import MembersWatch, StoreSurroundings
 from horolog.broker.bucket.metered_requests import MeteredRequests
@@ -86,6 +86,7 @@ class StoreUse(NamedTuple):
     cache_bytes: int = CACHE_BYTES
     segment_ms: int = HOUR_MS
     delete_delay_ms: int = HOUR_MS
+    history_ms: int = DAY_MS
     clock: StoreClock | None = None
     """The clock for ages, if the store's is known; without one the broker's own counts."""
     balances: bool = True
@@ -107,6 +108,7 @@ def use_of(settings: Settings) -> StoreUse:
         settings.horolog_store_cache_bytes,
         settings.horolog_store_segment_ms,
         settings.horolog_store_delete_delay_ms,
+        settings.horolog_store_history_ms,
     )
 
 
@@ -227,6 +229,7 @@ class OverStore:
             lambda: self._of_store.segment_ms,
             lambda: self._of_store.delete_delay_ms,
             partial(_off_loop, self._loop, broker),
+            lambda: self._of_store.history_ms,
         )
         around = Around(self._loop, broker.clock, new_nonce, lambda: self._of_store.cache_bytes, care, self._let_go())
         self._log_side = BucketLog(around, self._access, broker.logs, self._safety, self)
@@ -248,6 +251,7 @@ class OverStore:
             cache_bytes=now.cache_bytes,
             segment_ms=now.segment_ms,
             delete_delay_ms=now.delete_delay_ms,
+            history_ms=now.history_ms,
         )
 
     def _balance(self) -> None:

@@ -19,12 +19,21 @@ from tests.support.log_model import NOW_MS
 from tests.support.shipping import TOPIC_ID, access_to, in_full
 
 
+class DatedStore(CountingStore):
+    """All of its objects were written at one moment."""
+
+    modified_ms = 0
+
+    def list(self, prefix, done):
+        super().list(prefix, lambda found: done([one._replace(last_modified_ms=self.modified_ms) for one in found]))
+
+
 class World:
-    def __init__(self):
-        self.store, self.partition, self.room_bytes = CountingStore(), filled(random.Random(1)), 1 << 30
+    def __init__(self, history_ms=0):
+        self.store, self.partition, self.room_bytes = DatedStore(), filled(random.Random(1)), 1 << 30
         self.partition.have_front(RemoteFront(Reader(self.store).metas))
         self.clock, nonces = ManualClock(NOW_MS), itertools.count()
-        care = SegmentCare(delete_delay_ms=lambda: 1_000)
+        care = SegmentCare(delete_delay_ms=lambda: 1_000, history_ms=lambda: history_ms)
         self.led = LedSegments(
             access_to(self.store), self.clock, lambda: b"%16d" % next(nonces), care, lambda: self.room_bytes
         )
@@ -116,3 +125,48 @@ def test_a_sweep_leaves_what_is_named():
     world.clock.advance(1_000)
     world.led.look()
     assert world.store.objects == before
+
+
+def test_superseded_manifests_and_what_they_name_stay_for_a_while_and_no_more_of_them_than_a_restore_needs():
+    day_ms = 86_400_000
+    world = World(day_ms)
+    world.store.modified_ms = NOW_MS
+    world.led.look()
+    data, manifests = world.keys("data"), len(world.keys("manifest"))
+    assert manifests == 3, "the first one, the newest one, and one of a minute"
+    world.led.move_start(world.partition, world.partition.high_watermark, lambda _: None)
+    assert len(world.keys("manifest")) == manifests, "the one before goes at once"
+    world.clock.advance(day_ms - 1_000)
+    world.led.look()
+    assert set(data) <= set(world.keys("data"))
+    world.clock.advance(2_000)
+    world.led.look()
+    assert (world.keys("data"), len(world.keys("manifest"))) == ([], 2)
+
+
+def test_a_sweep_keeps_what_a_restore_needs_and_removes_manifests_that_are_too_old(caplog):
+    world = World(86_400_000)
+    world.led.look()
+    world.led.move_start(world.partition, world.partition.high_watermark, lambda _: None)
+    before = dict(world.store.objects)
+    old = world.led.manifests.newest(world.partition)
+    lineage = Stretch(0, Wal(1, 1), 5), Stretch(1, Wal(2, 2))
+    covered = in_full(StoredManifests(access_to(world.store)).newest(Opening("t", TOPIC_ID, 0, None, lineage)))
+    world.led.drop(world.partition)
+    world.led.removals._waiting.clear()  # another broker goes on
+    world.partition.lead(1)
+    world.led.keep(world.partition, covered)
+    world.store.modified_ms = world.clock.wall_ms()
+    for seconds in (1, TRIES_AGAIN_S):
+        world.clock.advance(int(1_000 * seconds))
+        world.led.look()
+    assert before.keys() <= world.store.objects.keys()
+    world.store.modified_ms = 0
+    world.clock.advance(int(1_000 * SWEEPS_EVERY_S))
+    world.led.look()
+    found = [decode(world.store.objects[one]) for one in sorted(world.keys("manifest"))]
+    assert ([(one.number, one.epoch) for one in found], world.keys("data")) == ([(0, 0), (old.number + 1, 1)], [])
+    world.store.objects[min(world.keys("manifest"))] = b"damage"
+    world.clock.advance(int(1_000 * SWEEPS_EVERY_S))
+    world.led.look()
+    assert "nothing is swept, since a manifest of it cannot be read" in caplog.text

@@ -8,11 +8,11 @@ import pytest
 
 from horolog.base.clock import ManualClock
 from horolog.broker.base.answers import Answer, run
-from horolog.broker.bucket import wal_fencing, wal_object
+from horolog.broker.bucket import names, wal_fencing, wal_object
 from horolog.broker.bucket.block_files import FOLDER
 from horolog.broker.bucket.covered import NOTHING, Covered
 from horolog.broker.bucket.fence import Fence
-from horolog.broker.bucket.led_segments import HOUR_MS
+from horolog.broker.bucket.led_segments import HOUR_MS, SegmentCare
 from horolog.broker.bucket.log_side import MANIFEST_RETRY_S, RETRY_S, Around, BucketLog
 from horolog.broker.bucket.manifest import Manifest
 from horolog.broker.bucket.names import Wal, key
@@ -69,14 +69,14 @@ class Clock(ManualClock):
 class Side:
     """One broker's log over a store."""
 
-    def __init__(self, loop, access, segments=None):
+    def __init__(self, loop, access, segments=None, care=None):
         self.loop, self.cluster, self.opened, self.shown = loop, Cluster(), [], []
 
         nonces = itertools.count()
         self.logs = LogManager(["/data"], new_storage(), ManualClock(NOW_MS), broker_settings(), kind=ShippedPartition)
         self.safety = ShippedSafety(loop, lambda: LIMITS, self.shown.extend, lambda: 0.0)
         let_go = LetGo(tails_covered=self.cluster.covered.append)
-        around = Around(loop, Clock(loop), lambda: b"%16d" % next(nonces), let_go=let_go)
+        around = Around(loop, Clock(loop), lambda: b"%16d" % next(nonces), care=care or SegmentCare(), let_go=let_go)
         self.log = BucketLog(around, access, self.logs, self.safety, self.cluster, segments)
 
     def open(self, *lineage, partition=0):
@@ -619,3 +619,21 @@ def test_a_manifest_that_cannot_be_read_holds_up_its_partition_alone_until_it_is
     store.objects[known.key] = known.encode()
     side.loop.advance(MANIFEST_RETRY_S)
     assert [one.index for one in side.opened] == [1, 0]
+
+
+def test_manifests_of_a_deleted_topic_stay_for_a_restore_and_go_before_its_segments(store):
+    side = Side(StillLoop(), access_to(store), care=SegmentCare(history_ms=lambda: 86_400_000))
+    put_manifest(store, 0, 0, 0)
+    name = f"{names.segments(TOPIC_ID, 0)}/a.log"
+    store.objects[name] = b""
+    place = side.open((0, ONE, 0), (1, TWO))
+    side.log.begin(TWO)
+    side.loop.advance()
+    side.log.remove(place)
+    side.loop.advance(86_390)
+    assert [one for one in store.objects if one.startswith(("manifest/", "data/"))] == [
+        Manifest(TOPIC_ID, 0, 0, 0, 0, b"").key,
+        name,
+    ]
+    side.loop.advance(20)
+    assert [one for one in store.objects if one.startswith(("manifest/", "data/"))] == []

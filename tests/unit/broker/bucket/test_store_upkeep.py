@@ -2,6 +2,7 @@
 
 from horolog.base.clock import ManualClock
 from horolog.broker.bucket import store_upkeep
+from horolog.broker.bucket.led_segments import SegmentCare
 from horolog.broker.bucket.names import Wal, key, segments
 from horolog.broker.bucket.store_upkeep import StoreUpkeep
 from tests.support.log_model import NOW_MS
@@ -27,9 +28,10 @@ class Cluster:
 
 
 class World:
-    def __init__(self):
+    def __init__(self, history_ms=0):
         self.store, self.clock, self.cluster, self.tails = ReadyStore(), ManualClock(NOW_MS), Cluster(), {}
-        self.upkeep = StoreUpkeep(access_to(self.store), self.clock, lambda: b"n" * 16, self.cluster, lambda: 3_600_000)
+        care = SegmentCare(history_ms=lambda: history_ms)
+        self.upkeep = StoreUpkeep(access_to(self.store), self.clock, lambda: b"n" * 16, self.cluster, care)
 
     def look(self, after_s):
         self.clock.advance(int(after_s * 1000))
@@ -68,3 +70,14 @@ def test_one_sweep_is_under_way_at_a_time():
         world.look(store_upkeep.TOPICS_EVERY_S)
     assert waiting == ["wal"]
     assert "sweeping" in repr(world.upkeep)
+
+
+def test_a_topic_that_is_gone_stays_as_long_as_its_history():
+    world = World(history_ms=int(store_upkeep.TOPICS_EVERY_S * 1_000))
+    name = f"{segments(TOPIC_ID, 0)}/a.log"
+    world.store.objects[name] = b""
+    for _ in range(2):
+        assert name in world.store.objects
+        world.look(store_upkeep.WALS_EVERY_S)
+        world.look(store_upkeep.TOPICS_EVERY_S)
+    assert name not in world.store.objects

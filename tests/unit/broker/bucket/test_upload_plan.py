@@ -23,8 +23,9 @@ class Local:
         self.base_offset, self.next_offset, self.size_bytes, self.folder = base_offset, next_offset, size_bytes, folder
 
 
-def partition(*closed, end=100, high_watermark=100):
-    return SimpleNamespace(folder=HERE, segments=[*closed, Local(end, end)], high_watermark=high_watermark)
+def partition(*closed, end=100, high_watermark=100, start=0):
+    log = [*closed, Local(end, end)]
+    return SimpleNamespace(folder=HERE, segments=log, high_watermark=high_watermark, log_start_offset=start)
 
 
 def sent(base_offset, next_offset):
@@ -60,6 +61,12 @@ def test_the_first_one_that_is_not_there_is_next_and_ends_where_the_following_on
     assert next_upload(log, InBucket({**there, third: sent(20, 99)})) == Due(third, 100), (
         "the one behind it has vanished"
     )
+
+
+def test_what_has_expired_stays_here_until_it_goes():
+    first, second = Local(0, 10), Local(10, 100)
+    assert next_upload(partition(first, second, start=10), InBucket({})) == Due(second, 100)
+    assert next_upload(partition(first, second, start=9), InBucket({})) == Due(first, 10)
 
 
 def test_what_is_not_shipped_waits():
