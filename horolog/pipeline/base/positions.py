@@ -189,7 +189,7 @@ def _spread(option: str, partitions: list[TopicPartition], positions: Positions)
     if set(positions) != set(partitions):
         said, there = (", ".join(map(str, sorted(each))) for each in (positions, partitions))
         raise OptionError(
-            f"{option}: all partitions are to be named (-1 for latest, -2 for earliest in offsets); it names {said};"
+            f"{option}: every partition has to be named (in offsets, -1 is latest and -2 earliest); it names {said};"
             f" the read is of {there}"
         )
     return positions

@@ -9,4 +9,6 @@ def show_topic_id(topic_id: bytes) -> str | None:
 
 
 def made_anew(topic: str, known: str | None, there: str | None) -> str:
-    return f"topic {topic} was deleted and made anew: this read is of topic id {known}, the present topic has {there}"
+    return (
+        f"topic {topic} was deleted and recreated: this read began with topic id {known}, the present topic has {there}"
+    )

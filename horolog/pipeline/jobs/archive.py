@@ -171,10 +171,12 @@ class Job:
     def tell_first(self, wanted: Wanted, tell: Callable[[str], None]) -> None:
         """Say what a user may expect and will not get: a `since` that comes too late, decoded columns that stay empty."""
         if self.since_ms is not None and wanted.begun:
-            tell(f"{', '.join(wanted.begun)}: goes on where the table ends; --since is for topics that the table lacks")
+            tell(
+                f"{', '.join(wanted.begun)}: continues where the table ends; --since applies only to topics that the table does not have yet"
+            )
         lacking = self.form.lacking(self.topics, self.table.columns())
         if lacking:
-            tell(f"the table has {', '.join(lacking)}, and nothing here says how; these are null in new rows")
+            tell(f"the table has {', '.join(lacking)}, but this run has no options for them; they are null in new rows")
 
     def add(
         self,
@@ -281,7 +283,9 @@ async def plan(
     there = have.ids | {topic: known for topic, known in ids.items() if known is not None}
     remade = {topic for topic, known in have.ids.items() if there[topic] != known}
     for topic in remade if not skip_lost else ():
-        raise Lost(made_anew(topic, have.ids[topic], there[topic]), "--skip-lost begins the new topic at its start")
+        raise Lost(
+            made_anew(topic, have.ids[topic], there[topic]), "use --skip-lost to begin the new topic at its start"
+        )
     offsets = {place: offset for place, offset in have.offsets.items() if place.topic not in remade}
     first = await ends(client, dict.fromkeys(places, EARLIEST), 1)
     last = await ends(client, dict.fromkeys(places, LATEST), 1)
@@ -302,11 +306,11 @@ def _start(place: "TopicPartition", have: int | None, begin: int, first: int, la
     if have is None:
         return begin
     if have > last:
-        raise Lost(f"the table has {place} up to {have}, but it ends at {last}", "was the topic made anew?")
+        raise Lost(f"the table has {place} up to {have}, but it ends at {last}", "was the topic recreated?")
     if have < first and not skip_lost:
         raise Lost(
             f"the table has {place} up to {have}, but it begins at {first} now: {first - have} offsets are gone",
-            "--skip-lost goes on with the rest",
+            "use --skip-lost to continue with the rest",
         )
     return max(have, first)
 

@@ -235,14 +235,14 @@ class Following:
             self._ending.pause(_LOCK_POLL_SECONDS)
             return
         if not self._trouble:
-            self._tell(f"{reason}; trying again until that is over")
+            self._tell(f"{reason}; retrying until it answers")
         self._trouble = reason
         self._ending.pause(self._pause)
         self._pause = min(2 * self._pause, LONGEST_PAUSE_SECONDS)
 
     def _recovered(self) -> None:
         if self._trouble:
-            self._tell("that is over; going on")
+            self._tell("it answers again; continuing")
         self._trouble, self._pause = "", FIRST_PAUSE_SECONDS
 
 
@@ -263,22 +263,25 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--every",
         type=_interval,
         metavar="DURATION",
-        help=f"with --follow: from round to round; 0 is a single run ({EVERY})",
+        help=f"with --follow: time from the start of one round to the next; 0 is a single run ({EVERY})",
     )
     parser.add_argument(
-        "--min-records", type=positive_number, metavar="N", help="with --follow: fewer new records wait (1)"
+        "--min-records",
+        type=positive_number,
+        metavar="N",
+        help="with --follow: a round waits for this many new records (1)",
     )
     parser.add_argument(
         "--min-bytes",
         type=positive_number,
         metavar="N",
-        help="with --follow: so do those that are fewer bytes of Parquet, as the rounds before had them (1)",
+        help="with --follow: a round waits for this many bytes of Parquet, estimated from earlier rounds (1)",
     )
     parser.add_argument(
         "--max-delay",
         type=duration,
         metavar="DURATION",
-        help=f"with --follow: but they wait no longer than this ({MAX_DELAY})",
+        help=f"with --follow: the longest time that a round waits for more records ({MAX_DELAY})",
     )
 
 
@@ -298,7 +301,7 @@ def pace_of(arguments: argparse.Namespace, until_ms: int | None) -> Pace | None:
     if arguments.every == 0:
         return None
     if until_ms is not None:
-        raise UsageError("--follow and --until exclude each other")
+        raise UsageError("use either --follow or --until")
     return Pace(
         every_ms=arguments.every or duration(EVERY),
         min_records=arguments.min_records or 1,
@@ -323,6 +326,6 @@ def run(job: "Job", pace: Pace, arguments: argparse.Namespace, console: Console)
                 console.out.flush()
             else:
                 console.note(str(each))
-        console.note("ended as told; the table has what its commits say")
+        console.note("stopped; the table has everything up to its last commit")
         show_summary(following.summary, console)
     return ExitCode.OK

@@ -33,10 +33,10 @@ if TYPE_CHECKING:
     from horolog.pipeline.tables.table import Table
 
 _OF_PART = {
-    "schema": ("TEXT|FILE", "the schema, or a file of it: Spark's DDL (JSON, MessagePack), Avro, .proto or .desc"),
-    "message": ("NAME", "which message of a .proto file with several"),
-    "subject": ("NAME", "whose schema of the registry the columns have (TOPIC-{part})"),
-    "version": ("N", "which version of it (the newest, asked for at each round)"),
+    "schema": ("TEXT|FILE", "the schema or a file with it: Spark's DDL (for JSON, MessagePack), Avro, .proto or .desc"),
+    "message": ("NAME", "the message, if a .proto file has several"),
+    "subject": ("NAME", "the subject in the registry whose schema gives the columns (TOPIC-{part})"),
+    "version": ("N", "the version of that subject (the newest, looked up at each round)"),
 }
 
 
@@ -92,7 +92,7 @@ class Form:
         known = {name.lower() for name in NAMES}
         for name in self.typed:
             if name.lower() not in known:
-                raise OptionError(f"{name} is no option of typed columns")
+                raise OptionError(f"{name} is not an option for typed columns")
         typed, selection, _ = parse_columns({**self.options, "subscribe": ",".join(topics)})
         decoding = decoding_of(typed, selection, include_headers=True)
         return NONE if decoding is None else storable(beyond(decoding.schema(SCHEMA_WITH_HEADERS), ()))
@@ -103,10 +103,14 @@ AS_IT_IS = Form()
 
 def add_form(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--partition-by", choices=BY, help=f"folders by date, or by date and hour, of events (as it is; {DATE})"
+        "--partition-by",
+        choices=BY,
+        help=f"folders by date, or by date and hour, of the records' times (unchanged; {DATE})",
     )
-    parser.add_argument("--zone", metavar="ZONE", help="whose dates and hours those are: Europe/Berlin (as it is; UTC)")
-    _add_typed(parser.add_argument_group("decoded columns, beside the bytes"))
+    parser.add_argument(
+        "--zone", metavar="ZONE", help="the time zone of those dates and hours, such as Europe/Berlin (unchanged; UTC)"
+    )
+    _add_typed(parser.add_argument_group("decoded columns beside the bytes"))
 
 
 def _add_typed(group: "argparse._ArgumentGroup") -> None:
@@ -115,19 +119,21 @@ def _add_typed(group: "argparse._ArgumentGroup") -> None:
         for name, (metavar, text) in _OF_PART.items():
             group.add_argument(f"--{part}-{name}", metavar=metavar, help=text.format(part=part))
     group.add_argument(
-        "--registry", metavar="URL", help="of schemas; a profile may have it (`registry`), with its credentials"
+        "--registry",
+        metavar="URL",
+        help="the schema registry; a profile may have it (`registry`), with its credentials",
     )
     group.add_argument(
         "--mode",
         type=str.lower,
         choices=MODES,
-        help="broken records: kept, with the reason in _corrupt (permissive), left out, or the end of the job",
+        help="broken records are kept with the reason in _corrupt (permissive), left out, or end the job",
     )
+    group.add_argument("--dead-letter-topic", metavar="TOPIC", help="topic for broken records, instead of the table")
+    group.add_argument("--timestamp-field", metavar="FIELD", help="the field of the value that becomes event_time")
     group.add_argument(
-        "--dead-letter-topic", metavar="TOPIC", help="where broken records go, instead of into the table"
+        "--timestamp-unit", choices=TIME_UNITS, help="the unit of that field, if the size of a number does not show it"
     )
-    group.add_argument("--timestamp-field", metavar="FIELD", help="of the value: the time of event_time")
-    group.add_argument("--timestamp-unit", choices=TIME_UNITS, help="of a number whose size does not tell it")
 
 
 def form_of(arguments: argparse.Namespace) -> Form:
@@ -170,6 +176,6 @@ def _zone(text: str | None) -> str | None:
         raise UsageError(f"--zone: {error}") from error
     if name not in available_timezones():
         raise UsageError(
-            f"--zone: {text!r} is no zone's name, by which other readers find the same dates; Europe/Berlin is"
+            f"--zone: {text!r} is not the name of a time zone, such as Europe/Berlin; other readers need one to find the same dates"
         )
     return str(name)

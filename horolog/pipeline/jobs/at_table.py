@@ -39,7 +39,7 @@ def add_table(parser: argparse.ArgumentParser) -> None:
         metavar="DURATION",
         help="how long to wait while another job writes to the table (not at all: exit code 6)",
     )
-    parser.add_argument("-n", "--dry-run", action="store_true", help="only say what would go")
+    parser.add_argument("-n", "--dry-run", action="store_true", help="only show what would be removed")
     add_spark(parser)
 
 
@@ -48,7 +48,7 @@ def table_of(arguments: argparse.Namespace) -> "tuple[str, str | CatalogueTable]
     named = catalogue_table(arguments, arguments.to)
     kind: str = arguments.format or ("parquet" if named is None else "iceberg")
     if named is not None and kind != "iceberg":
-        raise UsageError(f"--catalog is for tables of iceberg, not of {kind}")
+        raise UsageError(f"--catalog is for Iceberg tables, not for {kind}")
     if arguments.checkpoint and kind != "parquet":
         raise UsageError(f"--checkpoint is for parquet; {kind} keeps offsets in its own commits")
     if named is None and arguments.to is None:
@@ -68,7 +68,7 @@ def table_there(spark: "SparkSession", to: "str | CatalogueTable", table_format:
     """A table that has commits; TableError if it was never written to."""
     table = open_table(table_format, to, spark, checkpoint)
     if not table.offsets():
-        raise TableError(f"{to} is no table of ours yet")
+        raise TableError(f"{to} is not a table of horolog yet")
     return table
 
 
@@ -127,7 +127,7 @@ def past_ms(text: str, option: str, console: Console) -> int:
     """A time in the past."""
     moment = console.time(text, option)
     if moment.ms > console.now_ms():
-        raise UsageError(f"{option}: {moment.understood} lies in the future")
+        raise UsageError(f"{option}: {moment.understood} is in the future")
     console.note(f"{option} is {moment.understood}")
     return moment.ms
 

@@ -83,7 +83,7 @@ def _has_folders(folder: Path, source: str) -> bool:
     if plain and len(plain) < len(data):
         raise UsageError(
             f"{source} has columns in the names of some folders, and {plain[0]} outside of them",
-            "load the one and the other by themselves",
+            "load them separately",
         )
     return any(len(path.parts) > 1 for path in plain)
 
@@ -159,15 +159,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="DIR|URL",
         help="the dump: files here or in a store, or jdbc:...",
     )
-    parser.add_argument("--table", metavar="TABLE", help="of a database: its table, or a query in parentheses")
-    parser.add_argument("--format", choices=FILE_FORMATS, help="what the files are (by their names)")
+    parser.add_argument("--table", metavar="TABLE", help="for a database: the table, or a query in parentheses")
+    parser.add_argument("--format", choices=FILE_FORMATS, help="the format of the files (recognised by their names)")
     parser.add_argument(
-        "--time-column", default=DEFAULT_TIME_COLUMN, metavar="C", help=f"the time of a record ({DEFAULT_TIME_COLUMN})"
+        "--time-column",
+        default=DEFAULT_TIME_COLUMN,
+        metavar="C",
+        help=f"column with the time of a record ({DEFAULT_TIME_COLUMN})",
     )
-    parser.add_argument("--key-column", metavar="C", help="the key of a record (none)")
-    parser.add_argument("--value-column", metavar="C", help="the value of a record (the other columns as JSON)")
+    parser.add_argument("--key-column", metavar="C", help="column with the key of a record (none)")
     parser.add_argument(
-        "--reprocess", type=duration, metavar="DURATION", help="then find where the dump's last 3d begin"
+        "--value-column", metavar="C", help="column with the value of a record (the other columns as JSON)"
+    )
+    parser.add_argument(
+        "--reprocess", type=duration, metavar="DURATION", help="then find where the last 3d of the dump begin"
     )
     parser.add_argument("-g", "--group", metavar="GROUP", help="and let this group begin there")
     add_sending(parser)
@@ -240,7 +245,8 @@ def prepare(
     sent_before = sum(each.sent for each in have.values())
     if have and have[0].begun.settled != settled:
         raise CommandError(
-            f"{dump.source} has changed since {sent_before:,} rows of it were sent", "--again sends all of it anew"
+            f"{dump.source} has changed since {sent_before:,} rows of it were sent",
+            "use --again to send all of it again",
         )
     units = looked.units if is_one_piece(counts.size_bytes) else with_grains(times, looked.units)
     pieces, before = pieces_of(units, counts.size_bytes / counts.records), 0
@@ -261,7 +267,7 @@ def _records(frame: "DataFrame", dump: Dump) -> "DataFrame":
 def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
     topic = one_topic(arguments)
     if arguments.group is not None and arguments.reprocess is None:
-        raise UsageError("--group begins where --reprocess says", "give --reprocess, too")
+        raise UsageError("--group needs --reprocess, which sets where it begins", "give --reprocess, too")
     asyncio.run(require_topics(arguments, [topic]))
     with told(arguments, topic):
         rules = asyncio.run(rules_at(brokers_of(arguments), topic))

@@ -32,7 +32,7 @@ JOBS = (
     ),
     Job(
         "expire",
-        "let whole dates that have grown old, and old versions, leave a table",
+        "remove old dates and old versions from a table",
         (
             "horolog pipeline expire --to /data/logs --older-than 90d --dry-run",
             "horolog pipeline expire --to /data/logs --format delta --older-than 90d --keep-versions 30d",
@@ -40,7 +40,7 @@ JOBS = (
     ),
     Job(
         "vacuum",
-        "delete files in a table's folder that no version of it names",
+        "delete files in the folder of a table that no version of it needs",
         (
             "horolog pipeline vacuum --to /data/logs --dry-run",
             "horolog pipeline vacuum --to /data/logs --format iceberg --older-than 14d",
@@ -48,7 +48,7 @@ JOBS = (
     ),
     Job(
         "replay",
-        "send what an archive or segment files hold to a topic, with the times that it had",
+        "send the records of an archive or of segment files to a topic, with their own times",
         (
             "horolog pipeline replay --from /data/logs --topic again --since 3d --dry-run",
             "horolog pipeline replay --from /data/logs --topic again --rate 5000",
@@ -56,7 +56,7 @@ JOBS = (
     ),
     Job(
         "bootstrap",
-        "load a whole dump with its own times, then say where its last days begin",
+        "load a whole dump into a topic with its own times, and let a group begin at its last days",
         (
             "horolog pipeline bootstrap --from dump/ --topic orders --time-column created --key-column id",
             "horolog pipeline bootstrap --from jdbc:postgresql://db/shop --table orders --topic orders --reprocess 3d --group billing",
@@ -64,7 +64,7 @@ JOBS = (
     ),
     Job(
         "mirror",
-        "copy a topic to another cluster with its times, and let groups continue there",
+        "copy a topic to another cluster with its times, and move its groups there",
         (
             "horolog pipeline mirror --from old:9092 --to new:9092 --topic orders --group billing",
             "horolog pipeline mirror --from old:9092 --to new:9092 --topic orders --since 7d --follow",
@@ -85,7 +85,7 @@ JOBS = (
     ),
     Job(
         "pack",
-        "put all that the Python of Spark's workers needs into one archive",
+        "pack everything that the Python of Spark's workers needs into one archive",
         ("horolog pipeline pack --to horolog-pack.tar.gz",),
     ),
 )
@@ -94,7 +94,7 @@ JOBS = (
 def configure(parser: argparse.ArgumentParser) -> None:
     describe(
         parser,
-        "Work on what the broker keeps, on Spark. Needs the extra `pipeline`: pip install 'horolog[pipeline]'.",
+        "Runs jobs on Spark: archives, replays, mirrors and reports. They need the extra `pipeline`: pip install 'horolog[pipeline]'.",
         *(job.examples[0] for job in JOBS),
     )
     choices = parser.add_subparsers(dest="action", metavar="JOB", required=True, parser_class=Parser)

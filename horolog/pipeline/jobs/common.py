@@ -39,7 +39,7 @@ def add_common(parser: argparse.ArgumentParser, *, topics: bool = True) -> None:
     parser.add_argument(
         "--progress",
         action="store_true",
-        help=f"even without a terminal: a line on standard error every {LINE_SECONDS:.0f} s",
+        help=f"also show progress without a terminal: a line on standard error every {LINE_SECONDS:.0f} s",
     )
     add_connection(parser)
 
@@ -52,12 +52,12 @@ def add_spark(parser: argparse.ArgumentParser) -> None:
         help=f"where Spark runs: local[4], spark://host:7077 ({DEFAULT_MASTER}, or as spark-submit says)",
     )
     parser.add_argument(
-        "--conf", action="append", default=[], metavar="KEY=VALUE", help="a setting of Spark; again for more"
+        "--conf", action="append", default=[], metavar="KEY=VALUE", help="a setting of Spark; repeat for more"
     )
     parser.add_argument(
         "--quick",
         action="store_true",
-        help="start in half the time and compute more slowly: for small jobs (Java without its second compiler)",
+        help="start in half the time, but compute more slowly: for small jobs (Java without its second compiler)",
     )
 
 
@@ -66,8 +66,10 @@ def brokers_of(arguments: argparse.Namespace) -> Brokers:
 
 
 def add_range(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--since", metavar="TIME", help="from the first record at or after it (the beginning)")
-    parser.add_argument("--until", metavar="TIME", help="to before the first record at or after it (the end)")
+    parser.add_argument(
+        "--since", metavar="TIME", help="start at the first record at or after this time (the beginning)"
+    )
+    parser.add_argument("--until", metavar="TIME", help="end before the first record at or after this time (the end)")
 
 
 def times_of(arguments: argparse.Namespace, console: Console) -> tuple[int | None, int | None]:
@@ -81,7 +83,7 @@ def add_catalogue(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--catalog",
         metavar="NAME",
-        help="an Iceberg catalogue: rest, sql, glue, or one of .pyiceberg.yaml (SQLite in the table's folder)",
+        help="an Iceberg catalogue: rest, sql, glue, or a section of .pyiceberg.yaml (SQLite in the table's folder)",
     )
     parser.add_argument("--table", metavar="NAMESPACE.NAME", help="the table's name in the catalogue")
     parser.add_argument(
@@ -89,7 +91,7 @@ def add_catalogue(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="KEY=VALUE",
-        help="a property of the catalogue, as pyiceberg names it: uri=..., warehouse=...; again for more",
+        help="a property of the catalogue, under its name in pyiceberg: uri=..., warehouse=...; repeat for more",
     )
 
 
@@ -101,7 +103,7 @@ def catalogue_table(arguments: argparse.Namespace, location: str | None = None) 
 
     if arguments.catalog is None:
         if arguments.table is not None or arguments.catalog_set:
-            raise UsageError("--table and --catalog-set say which table of which catalogue", "give --catalog, too")
+            raise UsageError("choose one with --table, and the catalogue with --catalog-set", "give --catalog, too")
         return None
     if arguments.table is None:
         raise UsageError(f"the catalogue {arguments.catalog} has many tables", "--table NAMESPACE.NAME names one")
@@ -139,7 +141,7 @@ def spark_of(arguments: argparse.Namespace) -> Iterator["SparkSession"]:
     try:
         require_data_sources()
     except UnsupportedSparkError as error:
-        raise CommandError(str(error), "pip install 'horolog[pipeline]' brings one") from error
+        raise CommandError(str(error), "pip install 'horolog[pipeline]' installs one") from error
     running = SparkSession.getActiveSession()
     try:
         if running is not None:
@@ -154,7 +156,7 @@ def spark_of(arguments: argparse.Namespace) -> Iterator["SparkSession"]:
             with suppress(OSError, Py4JError):  # a signal to all processes of a service may have ended it with us
                 spark.stop()
     except (PySparkException, Py4JJavaError) as error:  # what Java's side of a task raises is not one of Spark's own
-        raise CommandError(f"Spark gave up: {_cause(str(error))}") from error
+        raise CommandError(f"Spark failed: {_cause(str(error))}") from error
 
 
 def _default_master() -> str | None:

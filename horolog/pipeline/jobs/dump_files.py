@@ -173,7 +173,7 @@ def _found(place: Place) -> tuple[Files, dict[str, str]]:
         files = files_of(replace(place, url=place.url.rpartition("/")[0], folder=above))
         names = {name: files.version(name)}
     if not names:
-        raise NotFoundError(f"there is nothing in {place.url}")
+        raise NotFoundError(f"{place.url} is empty")
     if any("=" in name.rpartition("/")[0] for name in names):
         raise UsageError(f"{place.url} has columns in the names of folders, which are read on a file system only")
     return files, names

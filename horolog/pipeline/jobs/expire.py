@@ -55,9 +55,12 @@ def _expired(table: Table, older_than_ms: int | None, versions_before_ms: int | 
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--older-than", metavar="TIME", help="dates that end before it go: 90d, 2026-01-01")
+    parser.add_argument("--older-than", metavar="TIME", help="remove dates that end before this: 90d, 2026-01-01")
     parser.add_argument(
-        "--keep-versions", type=duration, metavar="DURATION", help="older commits, versions or snapshots go (all stay)"
+        "--keep-versions",
+        type=duration,
+        metavar="DURATION",
+        help="remove older commits, versions or snapshots (keep all)",
     )
     add_table(parser)
 

@@ -98,14 +98,14 @@ def compare(before: "Lag | None", after: "Lag", seconds: float) -> PartitionLag:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-g", "--group", required=True, metavar="GROUP", help="the group to look at")
     parser.add_argument(
-        "--alert", type=duration, metavar="DURATION", help="exit code 3 if a partition is further behind"
+        "--alert", type=duration, metavar="DURATION", help="exit with code 3 if a partition is further behind"
     )
     parser.add_argument(
         "--over",
         type=duration,
         default=DEFAULT_OVER,
         metavar="DURATION",
-        help=f"time to watch the rates ({DEFAULT_OVER})",
+        help=f"time over which rates are measured ({DEFAULT_OVER})",
     )
     add_common(parser)
 

@@ -167,7 +167,7 @@ class Noted(NamedTuple):
         except (ValueError, KeyError, AttributeError, TypeError) as error:
             raise SendFailed(
                 f"lane {lane}: the note of its progress cannot be read: {committed.metadata!r}",
-                "--again sends all of it anew",
+                "use --again to send all of it again",
             ) from error
 
 

@@ -141,7 +141,7 @@ class Gap(NamedTuple):
             return f"{self.place} was sent up to {self.position}, and {self.gone} records behind that are no longer in the table"
         if not self.gone:
             return (
-                f"{self.place} was sent up to {self.position}, where its range was over, and begins at {self.first} now:"
+                f"{self.place} was sent up to {self.position}, where its range ended, and begins at {self.first} now:"
                 " records of the range that arrived late between the two, if there were any, are not sent"
             )
         return (
@@ -205,7 +205,7 @@ class Load:
         if sent != share.rows_due:
             raise CommandError(
                 f"{self.source} has changed while it was sent: it had {share.rows_due:,} rows, and {sent:,} were sent",
-                "--again sends all of it anew",
+                "use --again to send all of it again",
             )
 
     def _sent(self, share: Share, settings: Settings, progress: JobProgress | None) -> Iterator[Sent]:
@@ -288,18 +288,18 @@ def add_sending(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--exactly-once",
         action="store_true",
-        help="in transactions with the progress: after a kill no row is duplicated",
+        help="save the progress in the same transactions: no row is duplicated after a kill",
     )
-    parser.add_argument("--again", action="store_true", help="send all of it anew, whatever was sent before")
+    parser.add_argument("--again", action="store_true", help="send everything again, whatever was sent before")
     parser.add_argument(
         "--step",
         type=positive_number,
         default=NOTE_RECORDS,
         metavar="N",
-        help=f"records between two notes of the progress ({NOTE_RECORDS})",
+        help=f"records after which progress is saved ({NOTE_RECORDS})",
     )
-    parser.add_argument("-n", "--dry-run", action="store_true", help="only say what would happen")
-    parser.add_argument("--force", action="store_true", help="send although something would be lost")
+    parser.add_argument("-n", "--dry-run", action="store_true", help="only show what would happen")
+    parser.add_argument("--force", action="store_true", help="send even if records would be lost")
 
 
 def settings_of(arguments: argparse.Namespace) -> Settings:
@@ -343,7 +343,7 @@ def not_sent(job: str, outlook: Outlook, console: Console, *, dry_run: bool) -> 
     if dry_run:
         console.note("nothing was sent (--dry-run)")
         return ExitCode.ALERT if outlook.losses else ExitCode.OK
-    raise CommandError("something would be lost, so nothing was sent", "change the topic's settings, or say --force")
+    raise CommandError("records would be lost, so nothing was sent", "change the topic's settings, or say --force")
 
 
 __all__ = [

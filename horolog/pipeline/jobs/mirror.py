@@ -156,7 +156,7 @@ def prepare(clusters: Clusters, since_ms: int | None, groups: Sequence[str], *, 
         wanted = {place: (starts[place].offset, each.last) for place, each in bounds.items()}
         if groups and rules.log_append_time:
             raise mirror_target.MirrorRefused(
-                f"topic {topic} on B has times of its own (LogAppendTime)", "groups cannot be moved by them"
+                f"topic {topic} on B sets its own times (LogAppendTime)", "groups cannot be moved by them"
             )
         rules = await mirror_target.binding(rules, source.client, wanted, time.time_ns() // 1_000_000)
         return Prepared(wanted, not is_there, settings, rules, busy)
@@ -291,9 +291,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--from", dest="bootstrap", metavar="HOST:PORT", help="a broker of cluster A (--bootstrap)")
     parser.add_argument("--to", dest="target", required=True, metavar="HOST:PORT", help="a broker of cluster B")
     parser.add_argument(
-        "--to-config", type=Path, metavar="FILE", help="settings for cluster B, as --command-config is for cluster A"
+        "--to-config",
+        type=Path,
+        metavar="FILE",
+        help="a file with settings for cluster B, as --command-config for cluster A",
     )
-    parser.add_argument("--since", metavar="TIME", help="at first from this time on (the beginning)")
+    parser.add_argument("--since", metavar="TIME", help="time to begin at, if nothing is copied yet (the beginning)")
     parser.add_argument(
         "-g",
         "--group",
@@ -307,7 +310,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=duration,
         default=RESUME_BY_TIME,
         metavar="DURATION",
-        help=f"groups continue this long before their first unread record ({RESUME_BY_TIME})",
+        help=f"time before its first unread record at which a group continues ({RESUME_BY_TIME})",
     )
     parser.add_argument("-f", "--follow", action="store_true", help="continue with new records until Ctrl-C")
     parser.add_argument(
@@ -315,10 +318,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=positive_number,
         default=STEP_RECORDS,
         metavar="N",
-        help=f"records of a partition that a task copies ({STEP_RECORDS})",
+        help=f"records of a partition that a task copies in one step ({STEP_RECORDS})",
     )
-    parser.add_argument("-n", "--dry-run", action="store_true", help="only say what would happen")
-    parser.add_argument("--force", action="store_true", help="copy although something would be lost, or be there twice")
+    parser.add_argument("-n", "--dry-run", action="store_true", help="only show what would happen")
+    parser.add_argument("--force", action="store_true", help="copy even if records would be lost or duplicated")
     add_common(parser)
 
 
@@ -329,7 +332,7 @@ def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
 
     topic = one_topic(arguments)
     if arguments.dry_run and arguments.follow:
-        raise UsageError("--dry-run and --follow exclude each other")
+        raise UsageError("use either --dry-run or --follow")
     times = console.range(arguments.since, None)
     if times.until is not None:
         raise UsageError(
@@ -405,9 +408,7 @@ class _Run:
             )
             self._console.note(f"topic {topic} {verb} on {arguments.target}: {len(prepared.wanted)} partitions, {own}")
         for group in prepared.busy:
-            self._console.warn(
-                f"group {group} has members on A still: what they read from now on, B will give them again"
-            )
+            self._console.warn(f"group {group} still has members on A: what they read from now on, B delivers again")
 
     def _end_dry_run(self, prepared: Prepared, outlook: "Outlook | None") -> ExitCode:
         from horolog.pipeline.jobs.loading import show_outlook
@@ -435,7 +436,7 @@ class _Run:
             self._follow(spark, wanted)
         except KeyboardInterrupt:
             self._progress.clear()
-            self._console.note("ended; what was under way is taken back")
+            self._console.note("stopped; unfinished transactions are aborted")
             settle(self._clusters, self._since_ms, force=self._force)
 
     def _copy_now(self, spark: "SparkSession", wanted: "dict[TopicPartition, tuple[int, int]]") -> None:
@@ -531,4 +532,4 @@ def _warn(group: str, each: "Moved", console: Console) -> None:
     if each.not_mirrored:
         console.warn(f"{where}: {each.not_mirrored} records that it has not read lie before --since and are not on B")
     if each.time_ms is None:
-        console.warn(f"{where}: no record up to where it has read has a time, so it begins where B begins")
+        console.warn(f"{where}: no record that it has read has a timestamp, so it begins where B begins")

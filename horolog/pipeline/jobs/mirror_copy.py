@@ -127,7 +127,7 @@ async def visible(
             chunk = Chunk(place, await coming, position, committed_only=True)
             fruitless = 0 if chunk.end_position > position else fruitless + 1
             if fruitless >= _FRUITLESS_FETCHES:
-                raise MirrorFailed(f"{place}: nothing came of the offsets from {position} up to {end}")
+                raise MirrorFailed(f"{place}: no records were received for the offsets from {position} up to {end}")
             position, coming = chunk.end_position, None
             if position < end:
                 coming = asyncio.create_task(client.fetch_raw(place, position, fetch_bytes, ISOLATION))
@@ -202,7 +202,7 @@ async def copy_piece(link: Link, piece: Piece) -> Copied:
         compression = await codec_at(source, place, start)
         async with fenced(target, link, place, compression) as (producer, have):
             if have is None or have.offset < start:
-                raise MirrorFailed(f"{place}: offsets before {start} are not copied yet: another mirror is at work")
+                raise MirrorFailed(f"{place}: offsets before {start} are not copied yet: another mirror is running")
             async with aclosing(visible(source, place, have.offset, end)) as chunks:
                 return await _send_all(producer, link, piece, have, chunks)
 

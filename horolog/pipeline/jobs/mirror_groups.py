@@ -238,7 +238,7 @@ async def _check_free(target: Admin, group: str, expected: dict[TopicPartition, 
         return
     found = await target.group_offsets(group, expected)
     if any(each is not None and each.offset != expected[place] for place, each in found.items()):
-        raise GroupTaken(f"group {group!r} has gone on where it is to go since it was moved", "it is left alone")
+        raise GroupTaken(f"group {group!r} has committed on cluster B since it was moved", "it is left alone")
 
 
 async def move_group(

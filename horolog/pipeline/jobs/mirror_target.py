@@ -70,12 +70,12 @@ async def check_places(source: "Client", target: "Client", topic: str) -> bool:
         raise await why_no_topic(source, topic)
     if source.view.cluster_id is not None and source.view.cluster_id == target.view.cluster_id:
         raise MirrorRefused(
-            f"both addresses are of the cluster {source.view.cluster_id}", "a topic cannot be mirrored to itself"
+            f"both addresses belong to the cluster {source.view.cluster_id}", "a topic cannot be mirrored to itself"
         )
     if on_target is not None and len(on_target) < len(on_source):
         raise MirrorRefused(
-            f"topic {topic} has {len(on_source)} partitions, and {len(on_target)} where it is to go",
-            "a mirror keeps partitions: give it as many",
+            f"topic {topic} has {len(on_source)} partitions, and {len(on_target)} on cluster B",
+            "a mirror keeps partitions: create as many on cluster B",
         )
     return on_target is not None
 
@@ -187,29 +187,29 @@ def go_on(place: TopicPartition, have: Progress | None, bounds: Bounds, *, force
     if have is None:
         if bounds.has_records_on_target and not force:
             raise MirrorRefused(
-                f"{place} has records where it is to go, and no mirror has noted that they are its own",
-                "--force mirrors behind them; records that exist already would be duplicated",
+                f"{place} has records on cluster B that no mirror has noted as its own",
+                "use --force to copy after them; records that are there already would be duplicated",
             )
         return Progress(bounds.begin, bounds.begin, bounds.topic_id)
     if have.topic_id != bounds.topic_id and None not in {have.topic_id, bounds.topic_id}:
         if not force:
             raise MirrorRefused(
-                f"{place} is mirrored up to {have.offset} of a topic that was deleted and made anew since:"
+                f"{place} is mirrored up to {have.offset} of a topic that was deleted and recreated since:"
                 f" its id was {have.topic_id}, and is {bounds.topic_id} now",
-                "--force mirrors the new one from its start, behind the records of the old one",
+                "use --force to copy the new one from its start, after the records of the old one",
             )
         return Progress(bounds.first, bounds.first, bounds.topic_id)
     have = have._replace(topic_id=bounds.topic_id or have.topic_id)
     if have.offset > bounds.last:
         raise MirrorRefused(
-            f"{place} is mirrored up to {have.offset}, but ends at {bounds.last}", "was the topic made anew?"
+            f"{place} is mirrored up to {have.offset}, but ends at {bounds.last}", "was the topic recreated?"
         )
     if have.offset < bounds.first:
         if not force:
             raise MirrorRefused(
                 f"{place} is mirrored up to {have.offset}, but begins at {bounds.first} now:"
                 f" {bounds.first - have.offset} offsets are gone",
-                "--force goes on with the rest",
+                "use --force to continue with the rest",
             )
         return have._replace(offset=bounds.first)
     return have

@@ -139,8 +139,8 @@ def _files_of(package: Distribution) -> Iterator[tuple[Path, str]]:
     if not package.files:
         name = package.metadata["Name"]
         raise CommandError(
-            f"nothing says which files {name} has (it has no RECORD), so it cannot be packed",
-            f"pip install --force-reinstall {name} writes that down",
+            f"{name} has no list of its files (RECORD), so it cannot be packed",
+            f"pip install --force-reinstall {name} writes the list",
         )
     for each in package.files or ():
         if ".." in each.parts or _LEFT_OUT.intersection(each.parts):

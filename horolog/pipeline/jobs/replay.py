@@ -172,7 +172,7 @@ def prepare(
             if not settings.force and one.is_in_files_of(rules.topic_id):
                 raise CommandError(
                     f"{made.source} has the files of topic {topic} itself: each record would be there twice",
-                    "name another --topic, or say --force",
+                    "name another --topic, or use --force",
                 )
             lanes = Lanes.of(
                 "replay",
@@ -221,7 +221,7 @@ def _gaps(one: "ReplayedTopic", have: Mapping[int, Noted]) -> Iterator[Gap]:
 def _refuse(gaps: Iterable[Gap]) -> None:
     for gap in gaps:
         if gap.gone:
-            raise CommandError(str(gap), "--force goes on with the rest")
+            raise CommandError(str(gap), "use --force to continue with the rest")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -229,10 +229,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--from", dest="source", metavar="DIR|URL", help="an archive, or a folder of segment files (or --catalog)"
     )
     add_catalogue(parser)
-    parser.add_argument("--from-topic", metavar="TOPIC", help="of the folder's topics this one (the only one)")
-    parser.add_argument(
-        "--rate", type=positive_number, metavar="N", help="records per second, no more (as fast as it goes)"
-    )
+    parser.add_argument("--from-topic", metavar="TOPIC", help="the topic of the folder (the only one)")
+    parser.add_argument("--rate", type=positive_number, metavar="N", help="limit of records per second (none)")
     add_sending(parser)
     add_range(parser)
     add_common(parser)
@@ -242,7 +240,7 @@ def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
     topic = one_topic(arguments)
     named = catalogue_table(arguments)
     if (named is None) == (arguments.source is None):
-        raise UsageError("--from is expected, or --catalog and --table, and not both")
+        raise UsageError("give either --from, or --catalog and --table")
     source: Source = named or arguments.source
     asked = Range(*times_of(arguments, console))
     tell_of_range(arguments, asked, console)
@@ -283,4 +281,4 @@ def tell_of_range(arguments: argparse.Namespace, asked: Range, console: Console)
         said = " ".join(
             f"--{name} @{ms}ms" for name, ms in (("since", asked.since_ms), ("until", asked.until_ms)) if ms is not None
         )
-        console.note(f"progress is kept for this range: after a kill, {said} goes on with it")
+        console.note(f"progress is kept for this range: to resume after a kill, use {said}")

@@ -48,10 +48,12 @@ def vacuum(
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--older-than", default=KEPT, metavar="TIME", help=f"files that have not changed since then go ({KEPT})"
+        "--older-than", default=KEPT, metavar="TIME", help=f"delete files that have not changed since then ({KEPT})"
     )
     parser.add_argument(
-        "--force", action="store_true", help=f"also files younger than {KEPT}, if nothing else writes to the table"
+        "--force",
+        action="store_true",
+        help=f"also delete files younger than {KEPT}; use it only if nothing else writes to the table",
     )
     add_table(parser)
 
@@ -60,7 +62,7 @@ def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
     before_ms = past_ms(arguments.older_than, "--older-than", console)
     if before_ms > console.now_ms() - KEPT_MS + 60_000 and not arguments.force:
         raise UsageError(
-            f"--older-than: files younger than {KEPT} may be of a job that is still writing them",
-            "--force deletes them, if you know of none",
+            f"--older-than: files younger than {KEPT} may belong to a job that is still writing them",
+            "use --force if no job is running",
         )
     return change_table(arguments, console, vacuum, before_ms=before_ms)

@@ -103,11 +103,11 @@ _NO_EFFECT = {
     "fetchOffset.retryIntervalMs",
 }
 _REFUSED = {
-    "kafka.auto.offset.reset": "startingOffsets says where to begin",
-    "kafka.key.deserializer": "keys come as bytes; key.format makes columns of them",
-    "kafka.value.deserializer": "values come as bytes; value.format makes columns of them",
+    "kafka.auto.offset.reset": "use startingOffsets to set where to begin",
+    "kafka.key.deserializer": "keys are bytes; use key.format to decode them",
+    "kafka.value.deserializer": "values are bytes; use value.format to decode them",
     "kafka.enable.auto.commit": "offsets are kept in Spark's checkpoint and never committed to the broker",
-    "kafka.interceptor.classes": "there is no Java consumer here",
+    "kafka.interceptor.classes": "this source does not use a Java consumer",
 }
 _OF_TRANSACTIONS = ("transactionalId", "batchId", "notesTopic")
 _TRANSACTION_TIMEOUT = "kafka.transaction.timeout.ms"
@@ -134,12 +134,12 @@ _WRITE = {
 }
 _WRITE_NO_EFFECT = {*java_settings.NAMES, "path", "checkpointLocation", "outputMode", "queryName", "mode"}
 _WRITE_REFUSED = {
-    "kafka.key.serializer": "keys go as the bytes or text that the column holds",
-    "kafka.value.serializer": "values go as the bytes or text that the column holds",
-    "kafka.enable.idempotence": "it is always on: a retry must not duplicate",
-    "kafka.transactional.id": "each task has its own; transactional=true and transactionalId give them names",
-    "kafka.partitioner.class": "the column `partition` says where a record goes, else its key, as Kafka's clients choose",
-    "kafka.interceptor.classes": "there is no Java producer here",
+    "kafka.key.serializer": "keys are written as the bytes or text of the column",
+    "kafka.value.serializer": "values are written as the bytes or text of the column",
+    "kafka.enable.idempotence": "it is always on, so that retries do not duplicate records",
+    "kafka.transactional.id": "each task has its own; use transactional=true and transactionalId to name them",
+    "kafka.partitioner.class": "the column `partition` sets the partition of a record, or else its key, as with Kafka's clients",
+    "kafka.interceptor.classes": "this source does not use a Java producer",
 }
 
 
@@ -338,7 +338,7 @@ def _unknown(name: str, names: Mapping[str, str]) -> str:
     lower = name.lower()
     tails = {each.removeprefix(CLIENTS): full for each, full in names.items()}  # their common prefix is no likeness
     close = get_close_matches(lower.removeprefix(CLIENTS), tails, 1)
-    return f"{name} is no option here{f'; {tails[close[0]]} is an option' if close else ''}"
+    return f"{name} is not an option here{f'; {tails[close[0]]} is an option' if close else ''}"
 
 
 def with_config_file(options: Mapping[str, str]) -> Mapping[str, str]:
@@ -366,7 +366,9 @@ def parse_read(
     """
     given = _Given(with_config_file(options))
     if streaming and not limited:
-        given.refuse(_STREAM_ONLY, "needs Spark 4.2: before it each batch of a stream has all that there is")
+        given.refuse(
+            _STREAM_ONLY, "needs Spark 4.2: in earlier versions each batch of a stream has everything that is there"
+        )
     given.refuse(sorted(each for each in _WRITE - _READ if not _is_of_client(each)), "is for writing")
     given.check(_READ, _NO_EFFECT, _REFUSED)
     bootstrap, path = given.text(BOOTSTRAP), given.text("path")
@@ -374,7 +376,7 @@ def parse_read(
         if bootstrap is None:
             raise OptionError(f"{DEAD_LETTERS} of files needs {BOOTSTRAP}, the broker that has the topic")
     elif (bootstrap is None) == (path is None):
-        raise OptionError(f"exactly one of {BOOTSTRAP} and a path, load(path), says where to read from")
+        raise OptionError(f"set exactly one of {BOOTSTRAP} and a path, load(path), to choose where to read")
     _check_kind(given, streaming=streaming)
     start_option, start = _start(given, now_ms, streaming=streaming)
     end_option, end = _end(given, now_ms)
@@ -448,11 +450,11 @@ def _check_kind(given: _Given, *, streaming: bool) -> None:
         of_letters = set() if given.text(DEAD_LETTERS) is None else _OF_LETTERS
         given.refuse(sorted((_BROKER_ONLY | _SECURITY - {_PROTOCOL}) - of_letters), "is for reading from a broker")
     if streaming:
-        given.refuse(("maxLateness",), "is for batches: Spark hands no filters to a stream")
+        given.refuse(("maxLateness",), "is for batches, because Spark passes no filters to a stream")
     else:
-        given.refuse(_STREAM_ONLY, "is for streams: a batch reads all of its range")
+        given.refuse(_STREAM_ONLY, "is for streams, because a batch reads all of its range")
         return
-    given.refuse(_ENDS, "is for batch reads: a stream has no end")
+    given.refuse(_ENDS, "is for batch reads, because a stream has no end")
     least, most = (given.whole(name, None) for name in ("minOffsetsPerTrigger", "maxOffsetsPerTrigger"))
     if least is not None and most is not None and least > most:
         raise OptionError(f"minOffsetsPerTrigger {least} is more than maxOffsetsPerTrigger {most}")
@@ -475,7 +477,7 @@ def _check_order(start_option: str, start: Positions, end_option: str, end: Posi
 def _selection(given: _Given, *, needed: bool) -> Selection:
     named = [name for name in _SELECTIONS if given.text(name) is not None]
     if len(named) > 1 or (needed and not named):
-        raise OptionError(f"exactly one of {', '.join(_SELECTIONS)} says what to read")
+        raise OptionError(f"set exactly one of {', '.join(_SELECTIONS)}, to choose what to read")
     if not named:
         return Selection()
     text = given.text(named[0]) or ""
@@ -541,7 +543,7 @@ def parse_write(options: Mapping[str, str], *, streaming: bool = False) -> Write
     given.check(_WRITE, _WRITE_NO_EFFECT, _WRITE_REFUSED)
     bootstrap = given.text(BOOTSTRAP)
     if bootstrap is None:
-        raise OptionError(f"{BOOTSTRAP} says where to write to")
+        raise OptionError(f"set {BOOTSTRAP}, to choose where to write")
     given.choice("kafka.acks", "all", ("all", "-1"))  # what idempotence takes
     return WriteOptions(
         bootstrap,
@@ -566,24 +568,24 @@ def _transactional(given: _Given, *, streaming: bool) -> Transactional | None:
     name, batch = given.text("transactionalId"), given.whole("batchId", None, least=0)
     topic, notes_topic = given.text("topic"), given.text("notesTopic")
     if name is not None and (not name.strip() or len(name) > _LONGEST_NAME or not name.isprintable()):
-        raise OptionError(f"transactionalId: {name!r} is no name of 1 to {_LONGEST_NAME} characters")
+        raise OptionError(f"transactionalId: {name!r} is not a name of 1 to {_LONGEST_NAME} characters")
     if streaming:
-        given.refuse(("batchId",), "is for data frames: Spark numbers the batches of a stream")
+        given.refuse(("batchId",), "is for data frames, because Spark numbers the batches of a stream")
         if name is None:
             raise OptionError(
                 "a stream with transactional=true needs a transactionalId, the same at every start:"
-                " Spark does not tell a sink which stream it belongs to before the first rows come"
+                " a sink cannot identify its stream before the first rows arrive"
             )
     elif (name is None) != (batch is None):
         raise OptionError(
-            "transactionalId and batchId go together: by the name and a number that rises from write to write"
-            " a repeated write is known; without both a write is all or nothing, and is not known when it comes again"
+            "transactionalId and batchId go together: a repeated write is recognised by the name and a number that"
+            " increases with each write; without both, a write is all or nothing, and a repetition is not recognised"
         )
     if name is None:
         given.refuse(("notesTopic",), "needs a transactionalId")
     elif topic is None and notes_topic is None:
         raise OptionError(
-            "notesTopic is needed where a column says the topic: at its first partition is noted which batches are written"
+            "set notesTopic, because a column names the topics: written batches are noted under its first partition"
         )
     timeout_ms = given.whole(_TRANSACTION_TIMEOUT, _TRANSACTION_TIMEOUT_MS, most=2**31 - 1)
     return Transactional(name or "", batch, notes_topic or topic if name else None, timeout_ms)

@@ -32,4 +32,4 @@ async def require_topic(client: "Client", topic: str) -> None:
         raise refused
     close = get_close_matches(topic, list(known), 1)
     meant = f"; do you mean {close[0]!r}?" if close else ";"
-    raise OptionError(f"there is no topic {topic!r}{meant} {CREATE}=true makes it, where the broker makes topics")
+    raise OptionError(f"there is no topic {topic!r}{meant} {CREATE}=true creates it, if the broker allows that")

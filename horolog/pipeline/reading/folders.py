@@ -59,7 +59,7 @@ def open_partitions(
     unknown = [str(one) for one in selection.partitions if one not in found]
     unknown += [topic for topic in selection.topics if topic not in {one.topic for one in found}]
     if unknown:
-        raise OptionError(f"{path}: nothing there of {', '.join(unknown)}; there is {_listed(found)}")
+        raise OptionError(f"{path}: nothing is there for {', '.join(unknown)}; there is {_listed(found)}")
     wanted = {
         partition: folder
         for partition, folder in found.items()

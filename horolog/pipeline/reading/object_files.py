@@ -99,7 +99,7 @@ class ObjectFiles(ReadOnlyStorage):
             self._check(path, name)
             data = self._store.read_range(name, position, end)
         except FileNotFoundError:
-            raise FileMissing(f"read {path}: it is gone", path=path) from None
+            raise FileMissing(f"read {path}: the file is gone", path=path) from None
         if len(data) < size:
             raise StorageFault(f"read {path}: ends {size - len(data)} bytes before {position + size}", path=path)
         self.count(path, len(data))

@@ -158,7 +158,7 @@ def make_plan(options: ReadOptions, wanted: Wanted = EVERYTHING) -> Plan:
         for part in made.parts:
             part[:] = [one._replace(patches=_patches(storage, one.path)) for one in part]
     except FileMissing as error:
-        raise DataLoss(f"{options.path}: {error}; a broker has removed it meanwhile, so try again") from error
+        raise DataLoss(f"{options.path}: {error}; a broker has removed it in the meantime; try again") from error
     if isinstance(files, ObjectFiles):
         made.versions = {piece.path: files.versions[piece.path] for piece in made.pieces}
     made.looked_at_bytes = sum(files.bytes_read.values())
@@ -245,7 +245,9 @@ def within(wanted: OffsetRange, first: int, last: int, options: ReadOptions) -> 
     """The part of a range that exists; DataLoss if that is not all, unless loss is allowed."""
     there = OffsetRange(wanted.partition, max(wanted.start, first), max(min(wanted.end, last), first))
     if (wanted.size > 0 and there != wanted) or wanted.start > last:
-        said = f"{wanted.partition}: offsets {wanted.start} to {wanted.end} are asked for, {first} to {last} are there"
+        said = (
+            f"{wanted.partition}: offsets {wanted.start} to {wanted.end} are requested, and {first} to {last} are there"
+        )
         if options.fail_on_data_loss:
             raise DataLoss(f"{said}; failOnDataLoss=false reads the rest")
         log.warning("%s; the rest is read", said)
@@ -267,7 +269,7 @@ def _check_damage(options: ReadOptions, made: Plan) -> None:
     if made.damaged_bytes:
         said = f"{options.path}: {made.damaged_bytes} bytes of the logs are damaged"
         if options.fail_on_data_loss:
-            raise DataLoss(f"{said}; failOnDataLoss=false passes over them")
+            raise DataLoss(f"{said}; failOnDataLoss=false skips them")
         log.warning("%s and passed over", said)
 
 
@@ -362,7 +364,7 @@ def read_pieces(
         except (StorageFault, DecodeError) as error:
             said = f"{piece.partition}: {error}: damaged, or changed or removed after the read was planned"
             if fail_on_data_loss:
-                raise DataLoss(f"{said}; failOnDataLoss=false passes over it") from error
+                raise DataLoss(f"{said}; failOnDataLoss=false skips it") from error
             log.warning("%s, and passed over", said)
 
 

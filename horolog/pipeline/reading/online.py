@@ -187,7 +187,7 @@ class _Reading:
         self._fruitless += 1
         if self._fruitless < _FRUITLESS_FETCHES:
             return position
-        self._lost(f"nothing came of the offsets from {position} up to {self._wanted.end}")
+        self._lost(f"no records were received for the offsets from {position} up to {self._wanted.end}")
         return self._wanted.end
 
     def _start_of_what_is_there(self, position: int, error: KafkaError) -> int:
@@ -195,7 +195,7 @@ class _Reading:
         if error.code != ErrorCode.OFFSET_OUT_OF_RANGE:
             raise error
         first = self._broker.ends([self._wanted.partition], EARLIEST)[self._wanted.partition]
-        self._lost(f"offset {position} is not there any more, the first one is {first}")
+        self._lost(f"offset {position} is no longer there; the first offset is {first}")
         return first if first > position else self._wanted.end
 
     def _lost(self, what: str) -> None:

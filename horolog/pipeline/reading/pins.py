@@ -40,7 +40,7 @@ def plan_and_pin(
         except FileNotFoundError as error:
             if attempt == _TRIES:
                 raise DataLoss(
-                    f"{options.path}: {error.filename} is gone; a broker removes files quicker than they are planned"
+                    f"{options.path}: {error.filename} is gone: a broker removes files faster than they can be planned"
                 ) from error
         except OSError as error:
             tell(_told(options, error))
@@ -71,10 +71,10 @@ def _link(piece: Piece) -> str:
 def _told(options: ReadOptions, error: OSError) -> str:
     why = os.strerror(error.errno) if error.errno else str(error)
     if error.errno in _NOT_ALLOWED:
-        why = f"this user may not link files there ({why})"
+        why = f"this user has no permission to link files there ({why})"
     return (
-        f"horolog: {options.path}: its files are not pinned: {why}; if retention or compaction takes a file before it was read,"
-        " the read ends with an error and has to be started again (as the broker's user it is pinned)"
+        f"horolog: {options.path}: its files are not pinned: {why}; if retention or compaction removes a file before it is read,"
+        " the read ends with an error, and you have to start it again (the broker's own user can pin files)"
     )
 
 

@@ -75,7 +75,9 @@ def _registered(part: PartOptions, registry: RegistryAccess | None, topics: Sequ
     subject = part.subject
     if subject is None:
         if len(topics) != 1:
-            raise OptionError(f"{part.part}.subject says whose schema it is, where more than one topic may be read")
+            raise OptionError(
+                f"set {part.part}.subject to choose the schema, because the read may have more than one topic"
+            )
         subject = f"{topics[0]}-{part.part}"
     try:
         found = asyncio.run(Registry(registry).version(subject, part.version))

@@ -215,7 +215,7 @@ class BrokerStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
             said = ", ".join(
                 f"{one} was read up to {at} and begins at {first[one]} now" for one, at in overtaken.items()
             )
-            self._lost(f"{said}: retention was quicker than the stream", "goes on with the rest")
+            self._lost(f"{said}: retention deleted records before the stream read them", "goes on with the rest")
         return first | {one: max(offset, first.get(one, offset)) for one, offset in begun.items()}
 
     def _lost(self, what: str, otherwise: str) -> None:

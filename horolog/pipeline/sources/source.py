@@ -106,7 +106,7 @@ class HorologSource(DataSource):
         from horolog.pipeline.writing.write import BatchWriter
 
         if overwrite:
-            raise OptionError("a topic cannot be overwritten; mode('append') adds to it")
+            raise OptionError("a topic cannot be overwritten; use mode('append')")
         return BatchWriter(parse_write(self._options()), schema)
 
     @short_errors()
@@ -114,9 +114,9 @@ class HorologSource(DataSource):
         from horolog.pipeline.writing.write import StreamWriter
 
         if overwrite:
-            raise OptionError("a topic cannot be overwritten; outputMode('append') adds to it")
+            raise OptionError("a topic cannot be overwritten; use outputMode('append')")
         if not has_arrow_writer_of_streams():
-            raise OptionError("streams are written from Spark 4.1 on; foreachBatch writes each batch as a data frame")
+            raise OptionError("writing streams needs Spark 4.1; use foreachBatch to write each batch as a data frame")
         committing = _is_called_by(_COMMITTING_WORKER)  # for that Spark makes another writer, after the batch
         return StreamWriter(parse_write(self._options(), streaming=True), schema, claims=not committing)
 
@@ -153,7 +153,7 @@ def _columns(decoding: "Decoding | None", *, include_headers: bool) -> StructTyp
 
 def _check_schema(schema: StructType, own: StructType) -> None:
     if [(one.name, one.dataType) for one in schema.fields] != [(one.name, one.dataType) for one in own.fields]:
-        raise OptionError(f"the columns are fixed: {own.simpleString()}; select() and cast() make others of them")
+        raise OptionError(f"the columns are fixed: {own.simpleString()}; use select() and cast() to change them")
 
 
 def _filters_are_pushed() -> bool:

@@ -114,7 +114,7 @@ def catalogue(
     given |= {"path": path} if path is not None else {}
     if not _NAME.fullmatch(name) or name.lower() == SOURCES:
         raise OptionError(
-            f"{name!r} is no name for a database of topics: letters, digits and _ are, but not {SOURCES!r}"
+            f"{name!r} is not a name for a database of topics: use letters, digits and _, but not {SOURCES!r}"
         )
     for option, value in given.items():
         if option in _NOT_HERE:
@@ -122,7 +122,7 @@ def catalogue(
         if _SECRET.search(option) or _USER_IN_URL.search(value):
             raise OptionError(
                 f"{option} would be visible to everyone who can read the database {name};"
-                " kafka.config.file names a file that has it, on the driver's machine"
+                " put it into a file on the driver's machine, and name that with kafka.config.file"
             )
     return Catalogue(spark, name, given).refresh()
 

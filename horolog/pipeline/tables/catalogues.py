@@ -72,7 +72,7 @@ class CatalogueTable:
             known = {**(Config().get_catalog_config(self.catalogue) or {}), **self.properties}
             if not known.keys() & {"type", "uri", "py-catalog-impl"} and self.catalogue not in _KINDS:
                 raise TableError(
-                    f"nothing is said of a catalogue {self.catalogue}: neither its uri, nor its type"
+                    f"there are no settings for a catalogue {self.catalogue}: neither its uri, nor its type"
                     f" ({', '.join(_KINDS)}), nor a section in .pyiceberg.yaml"
                 )
             if self.catalogue in _KINDS and not known.keys() & {"type", "py-catalog-impl"}:
@@ -105,7 +105,7 @@ def told_of_conflicts() -> Iterator[None]:
         yield
     except (CommitFailedException, TableAlreadyExistsError, ValidationException) as error:
         raise CommitLost(
-            f"another job has committed to the table meanwhile; nothing was added ({_sentence(error)})"
+            f"another job has committed to the table in the meantime; nothing was added ({_sentence(error)})"
         ) from None
 
 

@@ -75,9 +75,9 @@ class Commit:
         try:
             found = json.loads(data)
         except ValueError as error:
-            raise TableError(f"{name} is no commit: {error}") from error
+            raise TableError(f"{name} is not a commit: {error}") from error
         if not isinstance(found, dict) or found.get("version") not in _VERSIONS:
-            raise TableError(f"{name} is no commit of version {PLAIN_VERSION} to {COLUMNS_VERSION}")
+            raise TableError(f"{name} is not a commit of version {PLAIN_VERSION} to {COLUMNS_VERSION}")
         number = name.removesuffix(".json")
         return cls(
             int(number),
@@ -128,7 +128,7 @@ class CommitLog:
             self._store.remove(name)
             made = False
         if not made:
-            raise CommitLost("another job has committed to the table meanwhile; nothing of this step was added")
+            raise CommitLost("another job has committed to the table in the meantime; nothing of this step was added")
 
     def forgettable(self, before_ms: int) -> list[int]:
         """Commits made before that time that are no longer needed once the newest one names all files."""

@@ -73,7 +73,7 @@ class DeltaFolder:
         try:
             self._table()
         except DeltaError as error:
-            raise TableError(f"{self} is no Delta table: {error}") from error
+            raise TableError(f"{self} is not a Delta table: {error}") from error
 
     def _table(self) -> Any:
         """None while there is nothing."""
@@ -102,7 +102,7 @@ class DeltaFolder:
             return {}
         found = self._newest(OFFSETS)
         if found is None:
-            raise TableError(f"{self} is a Delta table, but no commit says which topics it is of")
+            raise TableError(f"{self} is a Delta table, but no commit names its topics")
         return decode_offsets(found)
 
     def topic_ids(self) -> TopicIds:
@@ -129,8 +129,8 @@ class DeltaFolder:
         path = grown_map("", self.columns(), found)
         if path is not None:
             raise TableError(
-                f"the column {path} is a map whose values get new fields, which Delta's readers do not take; nothing was"
-                " written; another table, or one of iceberg or parquet, can have it"
+                f"the column {path} is a map whose values get new fields, which Delta's readers do not support; nothing was"
+                " written; use another table, or the format iceberg or parquet"
             )
         return found
 
@@ -169,7 +169,7 @@ class DeltaFolder:
         write_deltalake(self._seen, columns.empty_table(), mode="append", schema_mode="merge", commit_properties=said)
         self._seen.load_as_version(version)
         if _decoded(self._seen) != beyond(columns, _folders(self._seen).names):
-            raise TableError(f"{self} has columns of types that Delta does not let grow; another table takes the rows")
+            raise TableError(f"{self} has columns of types that Delta cannot widen; use another table")
 
     def _create(self, folders: Folders, columns: "pa.Schema") -> Any:
         from deltalake import DeltaTable
@@ -220,7 +220,7 @@ class DeltaFolder:
         commit = delta_commit.encode(_now_ms(), version, said, removed, added)
         if not self._files.create(f"{LOG}/{delta_commit.name_of(version)}", commit):
             raise CommitLost(
-                f"another job has committed version {version} meanwhile; these files were not put together"
+                f"another job has committed version {version} in the meantime; these files were not merged"
             )
         with self._told():
             self._seen.load_as_version(version)
@@ -246,7 +246,7 @@ class DeltaFolder:
         """The newest version, and its files of a range of times."""
         table = self._table()
         if table is None:
-            raise TableError(f"{self} is no Delta table yet")
+            raise TableError(f"{self} is not a Delta table yet")
         with self._told():
             return table, _names(table, since_ms, until_ms)
 
@@ -285,7 +285,7 @@ class DeltaFolder:
         """Delta's own, in its full mode: files of tasks that died are in no commit. It counts in hours."""
         offsets = self.offsets()
         if self._seen is None:
-            raise TableError(f"{self} is no Delta table yet")
+            raise TableError(f"{self} is not a Delta table yet")
         hours = -(-max(0, _now_ms() - before_ms - _A_MOMENT_MS) // 3_600_000)
         mode: dict[str, Any] = {"retention_hours": hours, "enforce_retention_duration": False, "full": True}
         listed = self._files.listed("")
@@ -305,10 +305,12 @@ class DeltaFolder:
             yield
         except CommitFailedError as error:
             said = str(error).partition("\n")[0]
-            raise CommitLost(f"another job has committed to the table meanwhile; nothing was added ({said})") from None
+            raise CommitLost(
+                f"another job has committed to the table in the meantime; nothing was added ({said})"
+            ) from None
         except (DeltaError, OSError) as error:
             if "already exists" in str(error):
-                raise CommitLost("another job has made the table meanwhile; nothing was added") from error
+                raise CommitLost("another job has created the table in the meantime; nothing was added") from error
             if self._place is None:
                 raise
             raise self._place.fault(error) from None

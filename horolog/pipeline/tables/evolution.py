@@ -33,7 +33,7 @@ def _merged_fields(path: str, has: list[Any], brings: list[Any]) -> list[Any]:
     for name in new:
         if known.setdefault(name.lower(), name) != name:
             raise TableError(
-                f"the columns {path}{known[name.lower()]} and {path}{name} differ in capitals alone, which tables do not tell apart"
+                f"the columns {path}{known[name.lower()]} and {path}{name} differ only in case, which tables do not distinguish"
             )
     kept = [
         one.with_type(_merged(f"{path}{one.name}", one.type, new.pop(one.name).type)) if one.name in new else one
@@ -69,8 +69,8 @@ def _merged(path: str, has: pa.DataType, brings: pa.DataType) -> pa.DataType:
     if types.is_decimal(has) and types.is_decimal(brings) and has.scale == brings.scale:
         return pa.decimal128(max(has.precision, brings.precision), has.scale)
     raise TableError(
-        f"the column {path} is {shown(has)} in the table, and the schema makes it {shown(brings)}: that is no growth of"
-        " a number, and nothing was written; the schema of before, or another table, goes on"
+        f"the column {path} is {shown(has)} in the table, and {shown(brings)} in the schema: only wider numbers are"
+        " accepted, so nothing was written; use the previous schema or another table"
     )
 
 

@@ -47,7 +47,7 @@ class IcebergFolder:
     def __init__(self, where: str | Place | CatalogueTable, spark: "SparkSession") -> None:
         if isinstance(where, Place):
             raise TableError(
-                f"{where.url}: an Iceberg table in an object store has a catalogue, which --catalog and --table name"
+                f"{where.url}: an Iceberg table in an object store needs a catalogue; use --catalog and --table"
             )
         self._known = where if isinstance(where, CatalogueTable) else None
         self.folder = None if isinstance(where, CatalogueTable) else Path(where.removeprefix("file://")).resolve()
@@ -250,7 +250,7 @@ class IcebergFolder:
         with self._told():
             table = self._table()
             if table is None:
-                raise TableError(f"{self} is no Iceberg table yet")
+                raise TableError(f"{self} is not an Iceberg table yet")
             tasks = _whole_files(self, table, _range(since_ms, until_ms))
         return table, [task.file.file_path for task in tasks]
 
@@ -293,7 +293,7 @@ class IcebergFolder:
         with self._told():
             table = self._table()
             if table is None:
-                raise TableError(f"{self} is no Iceberg table yet")
+                raise TableError(f"{self} is not an Iceberg table yet")
             files = files_of(place_at(table.location(), self._spark, table.io.properties))
             # before snapshots are read: later ones need none of these
             listed = files.listed("data") | files.listed("metadata")
@@ -349,7 +349,7 @@ def _whole_files(name: object, table: Any, row_filter: str = "true") -> list[Any
     """The files of the table, as its scan plans them; TableError where others beside them say that rows are deleted."""
     tasks = list(table.scan(row_filter=row_filter).plan_files())
     if any(task.delete_files for task in tasks):
-        raise TableError(f"{name} has files of deleted rows beside its own; an engine that compacts it takes them in")
+        raise TableError(f"{name} has files with deleted rows; compact it with an engine that applies them")
     return tasks
 
 

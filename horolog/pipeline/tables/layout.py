@@ -72,7 +72,7 @@ class Folders:
         try:
             spark.range(1).select(f.from_utc_timestamp(f.lit("2000-01-01"), self.zone)).collect()
         except PySparkException as error:
-            raise TableError(f"Java knows no zone {self.zone} here") from error
+            raise TableError(f"Java does not support the time zone {self.zone} here") from error
 
     def number(self) -> "Column":
         """Of each row; a record without a time is of the hour before 1970, as its -1 ms is."""
@@ -199,5 +199,5 @@ def wanted_folders(has: Folders | None, by: str | None, zone: str | None) -> Fol
     known = has or BY_DATE
     wanted = Folders(by or known.by, zone or known.zone)
     if has is not None and wanted != has:
-        raise TableError(f"the table lies in folders by {has}, and not by {wanted}; another folder can have those")
+        raise TableError(f"the table has folders by {has}, not by {wanted}; use another folder for those")
     return wanted

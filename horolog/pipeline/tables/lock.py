@@ -74,10 +74,10 @@ class Generation:
         try:
             found = json.loads(data)
             if found["version"] != VERSION:
-                raise TableError(f"{name} is no lock of version {VERSION}")
+                raise TableError(f"{name} is not a lock of version {VERSION}")
             return cls(**{**found, "owner": Owner(**found["owner"])})
         except (ValueError, TypeError, KeyError) as error:
-            raise TableError(f"{name} is no lock: {error!r}") from error
+            raise TableError(f"{name} is not a lock: {error!r}") from error
 
 
 class Lock:

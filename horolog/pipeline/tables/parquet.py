@@ -73,7 +73,7 @@ class ParquetTable:
             raise TableError(f"{self} is not a folder")
         self._seen = self._log.newest
         if not self._seen and any(name.startswith(f"{DATE}=") for name in self._files.folders("")):
-            raise TableError(f"{self} has Parquet files, but no log of commits says which topics they are of")
+            raise TableError(f"{self} has Parquet files, but no log of commits names their topics")
 
     def recover(self) -> None:
         self._seen = self._log.newest
@@ -109,7 +109,7 @@ class ParquetTable:
             return Commit(0, {}, {})
         found = self._log.find(self._seen)
         if found is None:
-            raise CommitLost("other jobs have gone on with the table for long; nothing of this step was added")
+            raise CommitLost("other jobs have kept committing to the table; nothing of this step was added")
         return found
 
     def folders(self) -> Folders | None:
@@ -177,7 +177,7 @@ class ParquetTable:
         """The newest commit, and its files of a range of times, in place or in staging."""
         number = self._log.newest
         if not number:
-            raise TableError(f"{self} is no table of ours yet")
+            raise TableError(f"{self} is not a table of horolog yet")
         newest = self._log.read(number)
         folders = newest.folders
         first, last = (
@@ -253,7 +253,7 @@ class ParquetTable:
         listed = self._files.listed("")  # before commits are read: files of later commits are not among these
         self._seen = self._log.newest
         if not self._seen:
-            raise TableError(f"{self} is no table of ours yet")
+            raise TableError(f"{self} is not a table of horolog yet")
         named = self._log.files(self._seen)
         orphans = {
             name: each
@@ -289,7 +289,7 @@ class ParquetTable:
         def put(name: str) -> None:
             if not self._own.move(f"{staging}/{name}", self._files, name) and not self._files.exists(name):
                 raise TableError(
-                    f"commit {commit.number} has the file {name}, which is neither in its place nor on its way"
+                    f"commit {commit.number} has the file {name}, which is neither in its place nor waiting to be moved there"
                 )
 
         _each(put, commit.add, self._files.at_once)
@@ -357,6 +357,6 @@ def _beside(folder: str | Place, checkpoint: str | Place) -> str | Place:
     if len(roots) > 1:
         urls = [each.url if isinstance(each, Place) else each for each in pair]
         raise TableError(
-            f"the checkpoint {urls[1]} has to be where {urls[0]} is: in the same bucket or file system, or on the same disk"
+            f"the checkpoint {urls[1]} has to be in the same bucket or file system as {urls[0]}, or on the same disk"
         )
     return checkpoint

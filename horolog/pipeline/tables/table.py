@@ -147,7 +147,7 @@ def open_table(kind: str, folder: "str | CatalogueTable", spark: Any, checkpoint
 
         table = IcebergFolder(place, spark)
     else:
-        raise TableError(f"{kind!r} is no kind of table; {', '.join(FORMATS)} are")
+        raise TableError(f"{kind!r} is not a format of tables; use {', '.join(FORMATS)}")
     table.open()
     return table
 

@@ -171,11 +171,11 @@ def default_of(field: Field) -> Any:
         if field.default is None:
             return None
         if len(schema.others) > 1 and number_of_both(schema) is None:
-            raise DecodingError(f"field {field.name}: a default of a union of several types is not carried out")
+            raise DecodingError(f"field {field.name}: a default of a union of several types is not supported")
     try:
         return _default(schema.lone, field.default)
     except (AttributeError, UnicodeEncodeError, TypeError) as error:
-        raise DecodingError(f"field {field.name}: its default is none of its type") from error
+        raise DecodingError(f"field {field.name}: its default does not have its type") from error
 
 
 def _default(schema: Schema, given: Any) -> Any:
@@ -194,7 +194,7 @@ def _default(schema: Schema, given: Any) -> Any:
     if schema.logical in _NS_OF:
         return given * _NS_OF[schema.logical] // 1000
     if schema.logical:
-        raise DecodingError(f"a default of {schema.logical} is not carried out")
+        raise DecodingError(f"a default of {schema.logical} is not supported")
     if schema.type in {"bytes", "fixed"}:
         return given.encode("latin-1")
     return fitting.fitter(kind_of(schema))(given)
@@ -220,9 +220,7 @@ def _scalar(writer: Schema, reader: Schema) -> Fit:
         if not same and reader.type not in _WIDER.get(writer.type, ()):
             raise DecodingError(f"{_shown(writer)} is no {_shown(reader)}")
         if writer.digits[1] != reader.digits[1]:
-            raise DecodingError(
-                f"a decimal has {writer.digits[1]} digits behind the point, and {reader.digits[1]} here"
-            )
+            raise DecodingError(f"a decimal has {writer.digits[1]} digits after the point, and {reader.digits[1]} here")
         return _of_bytes(writer, reader) or fitting.fitter(kind_of(reader))
     return _of_logical(writer, reader)
 
@@ -239,7 +237,7 @@ def _utf8(value: bytes) -> str:
     try:
         return value.decode()
     except UnicodeDecodeError as error:
-        raise DecodingError("bytes that are no UTF-8 where text is expected") from error
+        raise DecodingError("bytes that are not UTF-8 where text is expected") from error
 
 
 def _of_logical(writer: Schema, reader: Schema) -> Fit:

@@ -155,7 +155,7 @@ def kind_of(schema: Schema, inside: tuple[str, ...] = ()) -> pa.DataType:
     """The Arrow type of a schema. Raises DecodingError for what Spark has no type for."""
     schema = schema.lone
     if schema.name in inside:
-        raise DecodingError(f"the record {schema.name} has itself inside, and Spark has no type for that")
+        raise DecodingError(f"the record {schema.name} is recursive, and Spark has no type for that")
     if schema.type == "record":
         if not schema.fields:
             raise DecodingError(f"the record {schema.name} has no field, and Spark has no type for that")
@@ -169,7 +169,7 @@ def kind_of(schema: Schema, inside: tuple[str, ...] = ()) -> pa.DataType:
     if schema.logical == "decimal":
         precision, scale = schema.digits
         if precision > _MOST_DIGITS:
-            raise DecodingError(f"a decimal has {precision} digits, and those of Spark have at most {_MOST_DIGITS}")
+            raise DecodingError(f"a decimal has {precision} digits, and Spark supports at most {_MOST_DIGITS}")
         return pa.decimal128(precision, scale)
     if schema.logical:
         return _LOGICAL[f"fixed{schema.size}" if schema.type == "fixed" else schema.type, schema.logical]

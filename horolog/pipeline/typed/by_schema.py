@@ -110,7 +110,7 @@ def _behind_head(data: bytes) -> bytes | None:
 def number_of(data: bytes, what: str) -> int:
     """The id of the schema before a value of a registry's clients."""
     if len(data) < HEADER or data[0] != 0:
-        raise DecodingError(f"no {what} of a registry: it does not begin with a zero byte and the id of a schema")
+        raise DecodingError(f"not {what} of a registry: it does not begin with a zero byte and the id of a schema")
     return int.from_bytes(data[1:HEADER], "big")
 
 
@@ -139,7 +139,7 @@ class _ByWriter:
                 raise DecodingError(f"it is of the type {found.kind}, and the format is avro")
             return _avro(SchemaText(found.text, found.references), self._reader)
         except DecodingError as error:
-            return _refusing(f"schema {number} of the registry cannot be read so: {error}")
+            return _refusing(f"schema {number} of the registry cannot be read: {error}")
 
 
 def _refusing(why: str) -> Read:

@@ -85,7 +85,7 @@ class _Parser:
                 self._take(",")
             name, quoted = self._next()
             if not quoted and not name.replace("_", "a").isalnum():
-                raise self._fault(f"{name!r} is no name of a column")
+                raise self._fault(f"{name!r} is not a name of a column")
             if any(one.name.lower() == name.lower() for one in found):
                 raise self._fault(f"it has two columns {name}")
             if self._peek() == ":":
@@ -162,7 +162,7 @@ class _Parser:
             scale = self._number()
         self._take(")")
         if not 1 <= precision <= _MOST_DIGITS or scale > precision:
-            raise self._fault(f"a decimal has 1 to {_MOST_DIGITS} digits, and no more of them behind the point")
+            raise self._fault(f"a decimal has 1 to {_MOST_DIGITS} digits, including those after the point")
         return pa.decimal128(precision, scale)
 
     def _number(self) -> int:

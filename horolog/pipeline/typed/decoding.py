@@ -76,7 +76,7 @@ class EventTime:
         types = pa.types
         is_number = types.is_integer(found)
         if not (is_number or types.is_timestamp(found) or types.is_date(found) or found == pa.string()):
-            raise OptionError(f"{TIME_FIELD}: {text} is {found}, and no number, text, date or timestamp")
+            raise OptionError(f"{TIME_FIELD}: {text} is {found}, not a number, text, date or timestamp")
         if unit != "auto" and not is_number:
             raise OptionError(f"timestamp.unit is for a number, and {text} is {found}")
         return cls(path, found, unit)
@@ -168,7 +168,7 @@ class Decoding:
         columns, faults = self._decoded(batch)
         tally.count(batch, faults)
         if faults and self.mode == "failfast":
-            raise BrokenRecordError(f"{_shown(batch, min(faults), faults)} (mode failfast; permissive goes on)")
+            raise BrokenRecordError(f"{_shown(batch, min(faults), faults)} (mode failfast; use permissive to continue)")
         if faults and post is not None:
             rows = sorted(faults)
             post.send(Letters(batch.take(pa.array(rows)), [faults[row] for row in rows]))

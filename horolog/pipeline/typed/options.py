@@ -118,25 +118,29 @@ def _check_schema(part: PartOptions, *, has_registry: bool) -> None:
     """Whether what says the columns fits the format."""
     name = part.part
     if part.format == "string" and part.schema is not None:
-        raise OptionError(f"{name}.schema says nothing of the format string, which is one column")
+        raise OptionError(f"{name}.schema does not apply to the format string, which is one column")
     if part.format in {"json", "msgpack"} and part.schema is None:
-        raise OptionError(f"{name}.schema says the columns of {part.format}: id BIGINT, name STRING")
+        raise OptionError(f"{name}.schema has to define the columns of {part.format}: id BIGINT, name STRING")
     if part.format in BY_SCHEMA and part.schema is None and not has_registry:
         raise OptionError(f"{part.format} needs {name}.schema (a file, or the text), or a registry")
     if part.message is not None and part.format != "protobuf":
         raise OptionError(f"{name}.message is for protobuf")
     if part.subject is not None and (part.schema is not None or part.format not in BY_SCHEMA):
-        raise OptionError(f"{name}.subject is for a schema of a registry; {name}.schema or the format says it already")
+        raise OptionError(
+            f"{name}.subject is for a schema of a registry, and {name}.schema or the format has set it already"
+        )
 
 
 def _mode(text: Text) -> tuple[str, str | None]:
     """How broken records are treated: with a topic for them they are dropped from the rows, except in the mode permissive."""
     dead_letters = text(DEAD_LETTERS)
     if dead_letters is not None and not dead_letters.strip():
-        raise OptionError(f"{DEAD_LETTERS}: {dead_letters!r} is no name of a topic")
+        raise OptionError(f"{DEAD_LETTERS}: {dead_letters!r} is not a name of a topic")
     mode = _choice(text, "mode", "permissive" if dead_letters is None else "dropmalformed", MODES)
     if mode == "failfast" and dead_letters is not None:
-        raise OptionError(f"mode failfast ends at the first broken record, and {DEAD_LETTERS} takes them: one of them")
+        raise OptionError(
+            f"mode failfast ends at the first broken record, and {DEAD_LETTERS} collects them; use one of the two"
+        )
     return mode, dead_letters
 
 
@@ -159,7 +163,7 @@ def _registry(text: Text) -> RegistryAccess | None:
         raise OptionError(f"{min(given)} needs {registry_access.URL[1]}, the address")
     if access.has_login_in_url:
         raise OptionError(
-            f"{registry_access.URL[1]}: no password in an address, which Spark shows; {USER} and {PASSWORD}"
+            f"{registry_access.URL[1]}: Spark shows addresses, so put the password elsewhere: use {USER} and {PASSWORD}"
         )
     return access
 
@@ -171,7 +175,7 @@ def _login(text: Text) -> dict[str, str]:
     if user is None:
         return {}
     if ":" in user:
-        raise OptionError(f"{USER}: a name has no colon")
+        raise OptionError(f"{USER}: a user name cannot have a colon")
     if any(text(name) is not None for name in registry_access.USER_INFO):
         raise OptionError(f"{USER} and {registry_access.USER_INFO[0]} are both given; one of them is enough")
     return {registry_access.USER_INFO[0]: f"{user}:{password}"}

@@ -51,7 +51,7 @@ def typed(message: Message) -> Typed:
 def _message(message: Message, inside: tuple[str, ...]) -> Typed | None:
     """None for one without fields."""
     if message.name in inside:
-        raise DecodingError(f"the message {message.name} has itself inside, and Spark has no type for that")
+        raise DecodingError(f"the message {message.name} is recursive, and Spark has no type for that")
     known = _known(message)
     if known is not None:
         return known
@@ -95,7 +95,7 @@ def _scalar(field: Field) -> Typed:
 
 def _text(value: Any) -> Any:
     if isinstance(value, bytes):
-        raise DecodingError("a string that is no UTF-8")
+        raise DecodingError("a string that is not UTF-8")
     return value
 
 

@@ -188,8 +188,8 @@ def is_to_be_written(claim: Claim, batch: int, of: str, task: int) -> bool:
     if standing.batch >= 0 and standing.of != of:
         owner = f"the stream {standing.of}" if standing.of else "writes of data frames"
         raise WriteFailed(
-            f"the name {claim.name} belongs to {owner}, whose batch {standing.batch} is noted on the target;"
-            " another transactionalId keeps them apart"
+            f"the transactionalId {claim.name} belongs to {owner}, whose batch {standing.batch} is noted on the target;"
+            " use another transactionalId"
         )
     if batch != standing.batch:
         return batch > standing.batch
@@ -209,7 +209,7 @@ def completed(claim: Claim, batch: int, parts: Iterable[Part]) -> tuple[Part, ..
         rows = sum(part.rows for part in lost.values())
         raise WriteFailed(
             f"batch {batch} of {claim.name} was decided before, but {len(lost)} of its transactions with {rows} rows timed out"
-            f" since; now the rows of task {tasks} are others than then, so they are not written;"
+            f" since; the rows of task {tasks} are different now, so they are not written;"
             f" tasks {', '.join(str(task) for task in sorted(lost))} of that run are missing in the topic"
         )
     return tuple(sorted((*claim.standing.there, *written)))
@@ -253,7 +253,7 @@ async def commit(broker: Broker, claimed: Claim, batch: int, of: str, written: S
         await broker.end(driver_id(name), claimed.owner, commit=True)
     except KafkaError as error:
         if error.code in FENCED:
-            raise WriteFailed(f"another driver has taken {name} over; batch {batch} is left to it") from error
+            raise WriteFailed(f"another driver has taken over {name}; batch {batch} is left to it") from error
         raise
     lost = await commit_parts(broker, name, written)
     if lost:
@@ -307,8 +307,8 @@ async def _settle(broker: Broker, name: str, decision: Decision) -> Standing:
         noted = await broker.noted(transactional_id)
         if noted is None and states is not None and transactional_id not in states:
             raise WriteFailed(
-                f"how batch {decision.batch} of {name} ended is forgotten by the target: it keeps that for"
-                " offsets.retention.minutes and transactional.id.expiration.ms; another transactionalId begins anew"
+                f"the target no longer knows how batch {decision.batch} of {name} ended: it keeps that for"
+                " offsets.retention.minutes and transactional.id.expiration.ms; use another transactionalId"
             )
         if noted != note_of(decision.batch, part.owner):
             lost.append(part)
@@ -337,8 +337,8 @@ async def check_open(broker: Broker, name: str, parts: Sequence[Part]) -> None:
         state = states.get(part.transactional_id(name))
         if state is None or state != (OPEN, part.owner):
             raise WriteFailed(
-                f"the transaction of task {part.task} is not open any more: it timed out (kafka.transaction.timeout.ms"
-                " has to be longer than the batch takes), or another driver uses the same transactionalId"
+                f"the transaction of task {part.task} is no longer open: it timed out (kafka.transaction.timeout.ms"
+                " has to be longer than a batch takes), or another driver uses the same transactionalId"
             )
 
 

@@ -47,7 +47,7 @@ def check_columns(schema: StructType, topic: str | None) -> None:
     if "value" not in types:
         raise OptionError(f"a column `value` is needed to write; there are {', '.join(types)}")
     if topic is None and "topic" not in types:
-        raise OptionError("the option `topic` or a column `topic` says where to write to")
+        raise OptionError("set the option `topic` or add a column `topic`, to choose where to write")
     for name, (kinds, said) in _COLUMNS.items():
         if name in types and not isinstance(types[name], kinds):
             raise OptionError(f"the column `{name}` is {types[name].simpleString()}; it has to be {said}")

@@ -67,7 +67,7 @@ def claim_name(options: WriteOptions) -> Claim | None:
     newest = claimed.standing.batch
     if wanted.batch is not None and wanted.batch < newest:
         raise WriteFailed(
-            f"batchId {wanted.batch} is less than {newest}, the newest that {wanted.name} has written: numbers have to rise"
+            f"batchId {wanted.batch} is less than {newest}, the newest that {wanted.name} has written: the number has to increase with each write"
         )
     return claimed
 
@@ -81,7 +81,9 @@ def run_of_task(options: WriteOptions, claim: Claim) -> Run:
     if wanted.name and batch is None:
         said, query = context.getLocalProperty(BATCH), context.getLocalProperty(QUERY)
         if said is None or query is None:
-            raise WriteFailed("Spark does not tell which batch of which stream this is: transactional=true needs that")
+            raise WriteFailed(
+                "transactional=true needs the stream and the number of the batch, and Spark has not passed them"
+            )
         batch, of = int(said), query
     return Run(
         claim,
@@ -102,7 +104,7 @@ def commit_batch(options: WriteOptions, run: Run, parts: Sequence[Part]) -> None
     elif run.batch > standing.batch or standing.lost:
         _asked(options, lambda _, cluster: exactly_once.commit(cluster, run.claim, run.batch, run.of, parts))
     else:
-        say(f"horolog: batch {run.batch} of {name} was written before; nothing was written now")
+        say(f"horolog: batch {run.batch} of {name} was written before; nothing was written again")
 
 
 async def _commit_unnamed(cluster: Cluster, name: str, parts: Sequence[Part]) -> None:

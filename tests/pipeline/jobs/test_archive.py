@@ -213,7 +213,7 @@ def test_the_folders_of_a_table_are_its_own(spark, run, produce, tmp_path):
     produce(topic, list(days_of_records(5, seed=2)), partitions=2)
     for other in (("--partition-by", "date"), ("--zone", "UTC")):
         ended = run(*words, *other)
-        assert (ended.code, "by date and hour in America/New_York, and not by" in ended.err) == (1, True)
+        assert (ended.code, "by date and hour in America/New_York, not by" in ended.err) == (1, True)
     assert run(*words).json["records"] == 5
     again = unique("again")
     produce(again, [], partitions=2)
@@ -312,7 +312,9 @@ def test_a_partition_that_was_quiet_begins_where_the_first_run_began(since_then,
     produce(topic, [{"value": "between", "timestamp": BASE_MS + 2 * DAY_MS, "partition": 1}])
     added, told = since_then(table, topic, BASE_MS + 3 * DAY_MS)
     assert added == [(1, 1, 2)]
-    assert told == [f"{topic}: goes on where the table ends; --since is for topics that the table lacks"]
+    assert told == [
+        f"{topic}: continues where the table ends; --since applies only to topics that the table does not have yet"
+    ]
 
 
 def test_a_topic_that_was_quiet_begins_where_the_first_run_began(since_then, produce):
@@ -443,7 +445,7 @@ def test_a_topic_that_was_made_anew_is_another_one(spark, run, produce, tmp_path
     assert run("delete", topic, "--yes", command=("topics",)).code == 0
     produce(topic, [{"value": str(n), "timestamp": BASE_MS} for n in range(9)])
     ended = run(*words)
-    assert (ended.code, f"topic {topic} was deleted and made anew: this read is of topic id" in ended.err) == (
+    assert (ended.code, f"topic {topic} was deleted and recreated: this read began with topic id" in ended.err) == (
         1,
         True,
     )
@@ -555,7 +557,7 @@ def test_columns_that_stay_empty_are_told():
     place = TopicPartition("t", 0)
     job = Job(None, "h:1", ["t"], FakeTable(), form=FakeForm())
     job.tell_first(Wanted(Have({}, {}), {place: (0, 5)}), told.append)
-    assert told == ["the table has price, name, and nothing here says how; these are null in new rows"]
+    assert told == ["the table has price, name, but this run has no options for them; they are null in new rows"]
 
 
 def test_steps_end_when_they_are_told_to_and_broken_rows_are_counted(monkeypatch):

@@ -110,7 +110,7 @@ def test_a_checkpoint_may_be_elsewhere_in_it(spark, run, produce, hdfs, tmp_path
     assert [run(*words, checkpoint).json["records"] for _ in range(2)] == [20, 0]
     assert files_of(Place.of(url)).folders("")[0].startswith("date="), "nothing of ours is in the table's folder"
     refused = run(*words, tmp_path)
-    assert (refused.code, "has to be where" in refused.err) == (1, True), refused.err
+    assert (refused.code, "has to be in the same bucket" in refused.err) == (1, True), refused.err
 
 
 def test_of_two_that_saw_the_same_progress_one_adds_its_rows(spark, table):

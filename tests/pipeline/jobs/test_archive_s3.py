@@ -99,11 +99,11 @@ def test_a_table_is_said_in_one_way(run, produce, tmp_path):
         (("archive", "--catalog", "sql"), "--table NAMESPACE.NAME names one"),
         (("archive", "--table", "logs.t", "--to", tmp_path), "give --catalog, too"),
         (("archive", "--catalog", "sql", "--table", "t"), "a table in a catalogue is NAMESPACE.NAME"),
-        (("archive", *named, "--format", "delta"), "--catalog is for tables of iceberg, not of delta"),
+        (("archive", *named, "--format", "delta"), "--catalog is for Iceberg tables, not for delta"),
         (("archive", *named, "--checkpoint", "c"), "--checkpoint is for parquet"),
         (("archive", *named, "--catalog-set", "uri"), "KEY=VALUE is expected"),
-        (("replay",), "--from is expected, or --catalog and --table"),
-        (("replay", *named, "--from", tmp_path), "--from is expected, or --catalog and --table, and not both"),
+        (("replay",), "give either --from, or --catalog and --table"),
+        (("replay", *named, "--from", tmp_path), "give either --from, or --catalog and --table"),
     ):
         ended = run(*words, "--topic", topic)
         assert (ended.code, said in ended.err) == (2, True), (words, ended.err)
@@ -218,10 +218,10 @@ def test_what_is_wrong_is_one_sentence(spark, run, produce, s3, around, monkeypa
     for words, said in (
         (("--to", "s3a://nobody-made-it/t"), "there is no bucket nobody-made-it"),
         (("--to", "s3a://nobody-made-it/t", "--format", "delta"), "there is no bucket nobody-made-it"),
-        (("--to", s3.url("i"), "--format", "iceberg"), "has a catalogue, which --catalog and --table name"),
-        (("--to", "tape://name/t"), "there is no store for tape://"),
+        (("--to", s3.url("i"), "--format", "iceberg"), "needs a catalogue; use --catalog and --table"),
+        (("--to", "tape://name/t"), "neither a store nor fsspec supports tape://"),
         (("--to", s3.url("d"), "--format", "hudi"), "hudi"),
-        (("--to", s3.url("c"), "--checkpoint", "/tmp/c"), "has to be where"),
+        (("--to", s3.url("c"), "--checkpoint", "/tmp/c"), "has to be in the same bucket"),
     ):
         ended = run("archive", "--topic", topic, *words)
         assert ended.code != 0, words
@@ -235,7 +235,7 @@ def test_what_is_wrong_is_one_sentence(spark, run, produce, s3, around, monkeypa
 
 
 def test_a_folder_that_holds_nothing_is_no_table(spark, s3, around):
-    with pytest.raises(TableError, match="is no table of ours yet"):
+    with pytest.raises(TableError, match="is not a table of horolog yet"):
         ParquetTable(Place.of(s3.url(unique("empty")), s3.options, {}), spark).rows()
 
 
@@ -249,7 +249,7 @@ def test_what_a_store_answers_delta_is_one_sentence_without_its_text(spark, s3, 
         table.append(rows, {PLACE: 1})
     assert str(caught.value) == f"{url}: access denied (SignatureDoesNotMatch)"
     assert caught.value.__suppress_context__
-    with pytest.raises(TableError, match="is no Delta table yet"):
+    with pytest.raises(TableError, match="is not a Delta table yet"):
         open_table("delta", url, spark).rows()
 
 

@@ -107,7 +107,7 @@ def test_a_row_that_does_not_fit_the_others_is_refused_before_anything_is_sent(r
     for name, text in files.items():
         (dump / name).write_text(text.format(at=NOW_MS, iso=dt.datetime.now(dt.UTC).isoformat()))
     refused = run("bootstrap", "--from", dump, "--topic", topic, "--time-column", "at")
-    (line,) = [line for line in refused.err.splitlines() if "Spark gave up" in line]
+    (line,) = [line for line in refused.err.splitlines() if "Spark failed" in line]
     assert (refused.code, said in line) == (1, True), refused.err
     assert consumed(run, topic) == []
 
@@ -183,7 +183,7 @@ def test_a_dump_that_changes_while_it_is_sent_is_not_done(produce, session_broke
     share = Share(Rows(there), lanes, range(1), {"rows": 5}, rows_due=5)
     outlook = outlook_of(Counts(), asyncio.run(rules_at(session_broker.address, topic)))
     load = Load("bootstrap", topic, "the dump", [share], outlook)
-    said = f"the dump has changed while it was sent: it had 5 rows, and {there} were sent; --again sends all of it anew"
+    said = f"the dump has changed while it was sent: it had 5 rows, and {there} were sent; use --again to send all of it again"
     with pytest.raises(CommandError, match=said):
         load.send(Settings(rate=10_000))
     share.rows.count = 5
@@ -223,7 +223,7 @@ def test_a_run_that_ended_in_the_middle_is_gone_on_with_and_keeps_the_order(
     words = ("bootstrap", "--from", dump, "--topic", topic, "--time-column", "at", "--value-column", "value")
     words += ("--step", "2", "-o", "json", *way)
     refused = run(*words)
-    assert (refused.code, "Spark gave up: " in refused.err) == (1, True), refused.err
+    assert (refused.code, "Spark failed: " in refused.err) == (1, True), refused.err
     sent = [record["timestamp"] for record in consumed(run, topic)]
     complete = len(sent) if way else len(sent) - 1  # the record behind the one that is refused may be written with it
     assert sent[:complete] == sorted(times)[:complete]

@@ -158,8 +158,8 @@ def test_the_arguments_that_jobs_share():
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("--table", "n.t"), "--table and --catalog-set say which table of which catalogue"),
-        (("--catalog-set", "uri=x"), "--table and --catalog-set say which table of which catalogue"),
+        (("--table", "n.t"), "choose one with --table, and the catalogue with --catalog-set"),
+        (("--catalog-set", "uri=x"), "choose one with --table, and the catalogue with --catalog-set"),
         (("--catalog", "c"), "the catalogue c has many tables"),
         (("--catalog", "c", "--table", "unqualified"), "unqualified"),
     ],
@@ -226,7 +226,7 @@ def test_an_error_of_spark_is_one_line_and_the_session_ends_even_if_java_has_gon
         raise OSError("Java has gone")
 
     no_session.stop = stop
-    with pytest.raises(CommandError, match=r"^Spark gave up: ValueError: odd$"), common.spark_of(parsed()):
+    with pytest.raises(CommandError, match=r"^Spark failed: ValueError: odd$"), common.spark_of(parsed()):
         raise errors.PySparkException("Traceback\n  File x\nValueError: odd\n")
     assert no_session.asked[-1] == "stopped"
 

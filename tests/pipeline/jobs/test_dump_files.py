@@ -122,7 +122,7 @@ def test_what_tasks_make_of_names(tmp_path):
 
 
 def test_what_cannot_be_read_is_said(spark, s3, tmp_path):
-    with pytest.raises(NotFoundError, match="there is nothing in s3a://"):
+    with pytest.raises(NotFoundError, match="is empty"):
         rows_at(spark, Place.of(s3.url(unique("nothing")), s3.options, {}), None)
     (tmp_path / "dump" / "year=2025").mkdir(parents=True)
     (tmp_path / "dump" / "year=2025" / "1.json").write_text("{}")
@@ -151,7 +151,7 @@ def test_a_dump_in_a_bucket_is_sent_once(spark, run, produce, s3, tmp_path, monk
         sent = run(*words, "--from", source)
         assert (sent.code, sent.json["records"]) == (0, expected), sent.err
     for source, code, said in (
-        (s3.url(unique("nothing")), 4, "there is nothing in s3a://"),
+        (s3.url(unique("nothing")), 4, "is empty"),
         ("s3a://nobody-made-it/x", 1, "there is no bucket nobody-made-it"),
         ("hdfs://name/x", 2, "--format names what its files are"),
     ):

@@ -75,9 +75,9 @@ def test_what_makes_no_sense_is_said(spark, run, tmp_path):
     words = ("expire", "--to", tmp_path)
     for more, code, said in (
         ((), 2, "--older-than or --keep-versions is expected"),
-        (("--older-than", "tomorrow"), 2, "lies in the future"),
+        (("--older-than", "tomorrow"), 2, "is in the future"),
         (("--older-than", "1d", "--format", "delta", "--checkpoint", "x"), 2, "--checkpoint is for parquet"),
-        (("--older-than", "1d"), 1, "is no table of ours yet"),
+        (("--older-than", "1d"), 1, "is not a table of horolog yet"),
         (("--older-than", "1d", "--to", tmp_path / "none"), 4, "there is no folder"),
     ):
         ended = run(*words, *more)

@@ -137,7 +137,7 @@ def test_a_dry_run_ends_with_what_would_be_lost(console, expired, code):
 
 def test_a_job_that_would_lose_something_fails(console):
     outlook = outlook_of(OUTLOOK_OF_FIVE._replace(expired=2), RULES)
-    with pytest.raises(CommandError, match="something would be lost, so nothing was sent"):
+    with pytest.raises(CommandError, match="records would be lost, so nothing was sent"):
         not_sent("replay", outlook, console, dry_run=False)
     assert console.out.getvalue() == ""
 
@@ -156,7 +156,7 @@ def test_rows_before_the_position_of_their_lane_are_left_out(spark):
     [
         (Gap("t-0", 5, 9, 4), "t-0 was sent up to 5, but begins at 9 now: 4 offsets are gone"),
         (Gap("t-0", 5, None, 4), "t-0 was sent up to 5, and 4 records behind that are no longer in the table"),
-        (Gap("t-0", 5, 9, 0), "t-0 was sent up to 5, where its range was over, and begins at 9 now: records"),
+        (Gap("t-0", 5, 9, 0), "t-0 was sent up to 5, where its range ended, and begins at 9 now: records"),
     ],
 )
 def test_a_gap_is_told_in_one_sentence(gap, said):

@@ -386,7 +386,7 @@ def test_a_group_goes_on_loses_nothing_and_reads_again_what_was_counted(spark, r
     assert table[0]["timestamp"] - table[0]["duplicates_since"] <= 6 * MINUTE_MS
     assert 25 <= table[1]["duplicates"] <= 37
     assert (table[2]["duplicates"], table[3]["duplicates"]) == (0, 4)
-    assert "no record up to where it has read has a time" in ended.err
+    assert "no record that it has read has a timestamp" in ended.err
     words = ("--from", session_broker.address, "--to", other.address, "--topic", topic, "--group", group)
     text = run("mirror", *words, "--resume-by-time", "5m")
     assert text.code == 0
@@ -399,7 +399,7 @@ def test_a_group_with_members_is_not_moved_over_their_heads(spark, mirrored, ses
     commit(session_broker, group, {TopicPartition(topic, 0): 5})
 
     with member_of(session_broker, topic, group):
-        assert "has members on A still" in mirrored(topic, "--group", group).err
+        assert "still has members on A" in mirrored(topic, "--group", group).err
     with member_of(other, topic, group):
         assert "has members where it is to go" in mirrored(topic, "--group", group, code=1).err
 
@@ -518,11 +518,11 @@ def test_a_mirror_that_follows_waits_for_news_and_longer_each_time_that_a_cluste
     assert run.did == [{"create": True, "force": False}, *copied, 1.0, 1.0, *copied, 2.0, *copied, 1.0, "settled"]
     said = run.err.getvalue()
     assert "topic t was made on b:1: 1 partitions, retention.ms=-1" in said
-    assert "group g has members on A still" in said
+    assert "group g still has members on A" in said
     assert said.count("trying again in") == 2
     assert "5 records, 0.0 MB, " in said
     assert "0.5 s behind" in said
-    assert "ended; what was under way is taken back" in said
+    assert "stopped; unfinished transactions are aborted" in said
     assert "mirror: 15 records" in run.out.getvalue()
 
 
@@ -551,7 +551,7 @@ def test_a_group_is_moved_until_it_has_begun_to_commit_on_b(monkeypatch):
     assert "group g, t-0: 1 offsets that it had not read were gone from A" in said
     assert table[-1].split()[:5] == ["g", "0", "5", "3", "2"]
     taken = Mirrored(monkeypatch, "-g", "g")
-    taken.moves = [GroupTaken("group g has gone on where it is to go")]
+    taken.moves = [GroupTaken("group g has committed on cluster B")]
     with pytest.raises(GroupTaken):
         taken.run()
 
@@ -561,7 +561,7 @@ def test_what_a_group_loses_is_a_warning():
     mirror_job._warn("g", moved(not_mirrored=4, time_ms=None), console)
     said = console.err.getvalue()
     assert "4 records that it has not read lie before --since and are not on B" in said
-    assert "no record up to where it has read has a time" in said
+    assert "no record that it has read has a timestamp" in said
 
 
 @pytest.mark.parametrize(("expired", "code"), [(0, 0), (2, 3)])
@@ -628,7 +628,7 @@ def test_what_ends_the_command_is_one_sentence(monkeypatch, error, raised, said)
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("--follow", "--dry-run"), "--dry-run and --follow exclude each other"),
+        (("--follow", "--dry-run"), "use either --dry-run or --follow"),
         (("--since", "2026-01-01..2026-01-02"), "a range has no meaning"),
     ],
 )

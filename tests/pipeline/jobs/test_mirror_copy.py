@@ -112,7 +112,7 @@ def test_a_range_of_which_nothing_comes_is_not_waited_for_forever(monkeypatch):
     async def read():
         return [records async for records, _ in mirror_copy.visible(Fetching(b""), PLACE, 5, 9)]
 
-    with pytest.raises(mirror_copy.MirrorFailed, match="nothing came of the offsets from 5 up to 9"):
+    with pytest.raises(mirror_copy.MirrorFailed, match="no records were received for the offsets from 5 up to 9"):
         asyncio.run(read())
 
 

@@ -134,7 +134,7 @@ def test_a_group_has_read_something_on_a_and_has_no_members_on_b():
 def test_a_group_that_has_gone_on_is_left_alone():
     moved = [mirror_groups.Moved(PLACE, 5, 3, None, Span(0, None, None), 0, 0)]
     target, link = Groups((), {PLACE: 4}), Link("a:1", "b:1", "m")
-    with pytest.raises(mirror_groups.GroupTaken, match="has gone on where it is to go"):
+    with pytest.raises(mirror_groups.GroupTaken, match="has committed on cluster B"):
         asyncio.run(mirror_groups.move_group(Groups(), target, link, "g", "t", slack_ms=0, moved_before=moved))
 
 

@@ -160,7 +160,7 @@ def test_segment_files_without_a_record_to_send_are_an_error(spark, run, produce
         ended = run(*words, "--until", f"@{NOW_MS - 2 * DAY_MS}ms", *more)
         assert (ended.code, "has no records of that range" in ended.err) == (4, True), ended
     ended = run("replay", "--from", session_broker.data, "--from-topic", "misspelt", "--topic", again)
-    assert (ended.code, "nothing there of misspelt" in ended.err) == (2, True)
+    assert (ended.code, "nothing is there for misspelt" in ended.err) == (2, True)
     ended = run(*words[:-1], topic)
     assert (ended.code, "each record would be there twice" in ended.err) == (1, True)
     assert run(*words[:-1], topic, "--force", "-o", "json").json["records"] == 1
@@ -177,7 +177,7 @@ def test_what_is_gone_before_it_was_sent_is_an_error_until_it_is_accepted(spark,
     produce(topic, records)
     assert run("trim", topic, "--offset", "15", "--yes", command=("topics",)).code == 0
     ended = run(*words)
-    assert (ended.code, "5 offsets are gone; --force goes on with the rest" in ended.err) == (1, True), ended
+    assert (ended.code, "5 offsets are gone; use --force to continue with the rest" in ended.err) == (1, True), ended
     assert run(*words, "--force").json["records"] == 5
 
 
@@ -225,7 +225,10 @@ def test_what_is_gone_of_a_range_with_an_end_is_an_error_until_it_is_accepted(re
     replayed.trim(6)
     for more in ((), ("--dry-run",)):
         ended = replayed.send(*way, *more, until=10)
-        assert (ended.code, "up to 4, but begins at 6 now: 2 offsets are gone; --force goes on" in ended.err) == (
+        assert (
+            ended.code,
+            "up to 4, but begins at 6 now: 2 offsets are gone; use --force to continue" in ended.err,
+        ) == (
             1,
             True,
         )
@@ -300,7 +303,9 @@ def test_what_expire_took_before_it_was_sent_is_an_error_until_it_is_accepted(sp
     assert run(*expire, "2d").code == 0
     for more in ((), ("--dry-run",)):
         ended = run(*words, *more)
-        said = "sent up to 3, and 3 records behind that are no longer in the table; --force goes on with the rest"
+        said = (
+            "sent up to 3, and 3 records behind that are no longer in the table; use --force to continue with the rest"
+        )
         assert (ended.code, said in ended.err) == (1, True), ended
     ended = run(*words, "--force")
     assert (ended.code, ended.json["records"], ended.json["gone"]) == (0, 4, 3), ended
@@ -337,7 +342,7 @@ def test_progress_that_cannot_be_read_is_an_error_that_says_what_to_do(spark, ru
         run("reset", group, "--topic", again, "--to", "latest", command=("groups",))
     ended = run(*words)
     assert (ended.code, len(ended.err.splitlines())) == (1, 1), ended
-    assert "the note of its progress cannot be read: ''; --again sends all of it anew" in ended.err
+    assert "the note of its progress cannot be read: ''; use --again to send all of it again" in ended.err
     assert run(*words, "--again").json["records"] == 1
 
 
@@ -400,10 +405,10 @@ def test_relative_words_are_a_range_of_the_moment(spark, run, produce, tmp_path)
         assert run("archive", "--topic", topic, "--to", folder).code == 0
         ended = run(*words, "1h")
         assert (ended.code, ended.json["records"], ended.json["sent_before"]) == (0, number + 1, 0)
-        assert f"--since @{ended.json['since_ms']}ms goes on with it" in ended.err
+        assert f"--since @{ended.json['since_ms']}ms" in ended.err
     gone_on = run(*words, f"@{ended.json['since_ms']}ms")
     assert (gone_on.json["records"], gone_on.json["sent_before"]) == (0, 2)
-    assert "goes on with it" not in gone_on.err
+    assert "to resume after a kill" not in gone_on.err
 
 
 @pytest.mark.parametrize("kind", FORMATS)

@@ -38,7 +38,11 @@ def test_an_orphan_goes_when_it_is_old(spark, run, table):
 def test_a_shorter_time_has_to_be_forced(spark, run, table):
     folder, topic, orphan = table
     ended = run("vacuum", "--to", folder, "--older-than", "30m")
-    assert (ended.code, "may be of a job that is still writing them" in ended.err, orphan.exists()) == (2, True, True)
+    assert (ended.code, "may belong to a job that is still writing them" in ended.err, orphan.exists()) == (
+        2,
+        True,
+        True,
+    )
     ended = run("vacuum", "--to", folder, "--older-than", "30m", "--force")
     assert (ended.code, orphan.exists()) == (0, False)
     assert "files: 1" in ended.out

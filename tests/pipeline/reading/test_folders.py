@@ -69,5 +69,5 @@ def test_logs_begin_where_their_broker_says(data):
     "selection", [Selection(topics=("other",)), Selection(partitions=(TopicPartition("other", 0),))]
 )
 def test_what_is_not_there_is_told_with_what_is(data, selection):
-    with pytest.raises(OptionError, match=r"nothing there of other.*; there is __consumer_offsets, topic"):
+    with pytest.raises(OptionError, match=r"nothing is there for other.*; there is __consumer_offsets, topic"):
         opened(data, selection)

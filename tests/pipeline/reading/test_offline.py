@@ -303,7 +303,7 @@ def test_offsets_bound_what_is_read(tmp_path, options, offsets):
 def test_offsets_that_are_not_there_are_a_loss_unless_that_may_be(tmp_path):
     data, _ = log_of(tmp_path, segments=1)
     asked = {"endingOffsets": '{"topic":{"0":500}}'}
-    with pytest.raises(DataLoss, match="0 to 500 are asked for, 0 to 200 are there"):
+    with pytest.raises(DataLoss, match="0 to 500 are requested, and 0 to 200 are there"):
         read(data, **asked)
     assert len(read(data, failOnDataLoss="false", **asked)) == 200
 
@@ -323,7 +323,7 @@ def test_a_path_that_is_no_log_is_refused(tmp_path, make, message):
 
 def test_a_topic_that_is_not_there_is_refused(tmp_path):
     data, _ = log_of(tmp_path, segments=1)
-    with pytest.raises(OptionError, match="nothing there of orders; there is topic"):
+    with pytest.raises(OptionError, match="nothing is there for orders; there is topic"):
         plan(str(data), subscribe="orders")
 
 

@@ -126,7 +126,7 @@ def test_a_filter_on_the_timestamp_gives_exact_rows_and_prunes_files(spark, fill
         ({"subscribe": "nothing-of-that-name"}, "the cluster has no topic nothing-of-that-name"),
         ({"subscribe": "topic-none", "startingTimestmap": "1"}, "startingTimestamp is an option"),
         ({"subscribe": "topic-none", "startingTimestamp": "1d", "onNoMatch": "error"}, "no record at or after"),
-        ({"subscribe": "topic-none", "endingOffsets": '{"topic-none":{"0":9}}'}, "all partitions are to be named"),
+        ({"subscribe": "topic-none", "endingOffsets": '{"topic-none":{"0":9}}'}, "every partition has to be named"),
         ({"subscribe": "topic-none", "endingOffsets": '{"topic-none":{"0":9,"1":9,"2":99999}}'}, "0 to 1000 are there"),
     ],
 )
@@ -214,7 +214,7 @@ def test_a_query_that_has_enough_rows_reads_no_further(filled):
     reading.close()
 
 
-@pytest.mark.parametrize(("topic_id", "said"), [("another", "deleted and made anew"), (None, None)])
+@pytest.mark.parametrize(("topic_id", "said"), [("another", "deleted and recreated"), (None, None)])
 def test_a_topic_of_the_same_name_that_was_made_since_is_another_one(filled, topic_id, said):
     task = RangeTask(OffsetRange(TopicPartition(TOPIC, 0), 0, 5), topic_id)
     if said is None:  # planned by a release that knew no ids
@@ -242,7 +242,7 @@ def shrunk(filled):
 
 def test_offsets_that_are_gone_are_a_loss_or_passed_over(filled, shrunk):
     task = RangeTask(OffsetRange(shrunk, 100, 320))
-    with pytest.raises(DataLoss, match="offset 100 is not there any more, the first one is 300"):
+    with pytest.raises(DataLoss, match="offset 100 is no longer there; the first offset is 300"):
         list(read_range(options_of(filled), task))
     rest = read_range(options_of(filled, failOnDataLoss="false"), task)
     assert [row for batch in rest for row in batch["offset"].to_pylist()] == list(range(300, 320))
@@ -287,7 +287,7 @@ def test_a_range_of_which_nothing_comes_is_not_waited_for_forever(filled, monkey
     monkeypatch.setattr(online, "BrokerLog", Silent)
     monkeypatch.setattr(online, "_FRUITLESS_FETCHES", 3)
     task = RangeTask(OffsetRange(TopicPartition("t", 0), 5, 9))
-    with pytest.raises(DataLoss, match="nothing came of the offsets from 5 up to 9"):
+    with pytest.raises(DataLoss, match="no records were received for the offsets from 5 up to 9"):
         list(read_range(options_of(filled), task))
     assert list(read_range(options_of(filled, failOnDataLoss="false"), task)) == []
 

@@ -151,7 +151,7 @@ def test_files_that_are_always_gone_are_a_loss(data, monkeypatch):
         raise FileNotFoundError(errno.ENOENT, "gone", "x.log")
 
     monkeypatch.setattr(pins, "pin", gone)
-    with pytest.raises(DataLoss, match=r"x\.log is gone; a broker removes files quicker than they are planned"):
+    with pytest.raises(DataLoss, match=r"x\.log is gone: a broker removes files faster than they can be planned"):
         reader_of(data).partitions()
 
 

@@ -218,7 +218,7 @@ def test_what_a_stream_cannot_have_is_said(spark, cluster, tmp_path, options, me
 
 
 def remake(cluster, topic, count):
-    """The topic is deleted and made anew, with other records; both ids."""
+    """The topic is deleted and recreated, with other records; both ids."""
     with client_of(cluster) as ask:
         old = ask(lambda client: client.metadata([topic])).topics[topic].id
         ask(lambda client: Admin(client).delete_topics([topic]))
@@ -254,7 +254,7 @@ def test_a_topic_that_was_made_anew_is_another_one(spark, cluster, tmp_path, cou
     old, new = remake(cluster, topic, count)
     with pytest.raises(StreamingQueryException) as told:
         run(stream(spark, cluster, topic), tmp_path, [])
-    said = f"topic {topic} was deleted and made anew: this read is of topic id {old}, the present topic has {new}"
+    said = f"topic {topic} was deleted and recreated: this read began with topic id {old}, the present topic has {new}"
     assert said in str(told.value)
     seen = []
     sizes = run(stream(spark, cluster, topic, failOnDataLoss="false", maxOffsetsPerTrigger="400"), tmp_path, seen)
@@ -506,7 +506,7 @@ def test_retention_that_was_quicker_than_the_stream_is_a_loss():
         {}, log, lambda s: s.partitions({"a": {"0": 2}}, {"a": {"0": 9}}), "a-0 was read up to 2 and begins at 6 now"
     )
     assert [task.wanted for task in tasks] == [OffsetRange(A0, 6, 9)]
-    end = lossy({}, log, lambda s: s.latestOffset({"a": {"0": 2}}), "retention was quicker than the stream")
+    end = lossy({}, log, lambda s: s.latestOffset({"a": {"0": 2}}), "retention deleted records before the stream")
     assert ends_at(end) == {A0: 9}
 
 
@@ -536,7 +536,7 @@ def test_a_topic_that_was_made_anew_is_read_from_its_start():
     start = {"a": {"0": 70}, "topic ids": {"a": "old"}}
     end = lossy({}, log, lambda s: s.latestOffset(start), "begins the new topic at its start")
     assert from_json(end) == ({A0: 3}, {"a": "id-a"})
-    tasks = lossy({}, log, lambda s: s.partitions(start, end), "deleted and made anew")
+    tasks = lossy({}, log, lambda s: s.partitions(start, end), "deleted and recreated")
     assert [task.wanted for task in tasks] == [OffsetRange(A0, 0, 3)]
     planned = {"a": {"0": 90}, "topic ids": {"a": "old"}}
     assert lossy({}, log, lambda s: s.partitions(start, planned), "leaves out what the old one had") == []

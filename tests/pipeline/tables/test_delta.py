@@ -87,14 +87,14 @@ def test_a_delta_table_without_offsets_is_not_ours(spark, tmp_path):
     from deltalake import DeltaTable
 
     DeltaTable.create(tmp_path / "t", pa.schema([("offset", pa.int64())]))
-    with pytest.raises(TableError, match="no commit says which topics it is of"):
+    with pytest.raises(TableError, match="no commit names its topics"):
         open_table("delta", str(tmp_path / "t"), spark).offsets()
 
 
 def test_a_broken_log_is_no_delta_table(spark, tmp_path):
     (tmp_path / "t" / LOG).mkdir(parents=True)
     (tmp_path / "t" / LOG / "00000000000000000000.json").write_bytes(b"no commit")
-    with pytest.raises(TableError, match=r"/t is no Delta table: "):
+    with pytest.raises(TableError, match=r"/t is not a Delta table: "):
         open_table("delta", str(tmp_path / "t"), spark)
 
 
@@ -140,7 +140,7 @@ def test_a_table_in_a_bucket_is_read_and_its_faults_are_the_stores(spark, append
     table = open_table("delta", url, spark)
     assert (str(table), table.offsets(), len(offsets_of(table))) == (url, {PLACE: 16}, 18)
     assert len(table.files()[0][1]) == 10
-    with pytest.raises(CommitLost, match="another job has made the table meanwhile"), table._told():
+    with pytest.raises(CommitLost, match="another job has created the table in the meantime"), table._told():
         raise OSError("it already exists")
     with pytest.raises(StoreError), table._told():
         raise OSError("it does not answer")

@@ -61,7 +61,9 @@ def test_the_checkpoint_is_where_the_folder_is(tmp_path, spark):
         table.append(spark.createDataFrame([LATE_ROW], ROWS), {PLACE: 17})
     assert not (tmp_path / "rows" / "_horolog").exists()
     assert (tmp_path / "log" / "commits" / "00000001.json").exists()
-    with pytest.raises(TableError, match=r"the checkpoint s3a://b/log has to be where .*/rows is: in the same bucket"):
+    with pytest.raises(
+        TableError, match=r"the checkpoint s3a://b/log has to be in the same bucket or file system as .*/rows"
+    ):
         ParquetTable(str(tmp_path / "rows"), spark, Place.of("s3a://b/log", {"fs.s3a.access.key": "k"}, {}))
 
 

@@ -155,11 +155,11 @@ def test_fields_come_and_go():
         (
             {"type": "bytes", "logicalType": "decimal", "precision": 5, "scale": 1},
             {"type": "bytes", "logicalType": "decimal", "precision": 5, "scale": 2},
-            "1 digits behind the point, and 2",
+            "1 digits after the point, and 2",
         ),
         (fields(), fields({"name": "b", "type": {"type": "int", "logicalType": "date"}, "default": 1}), "default of date"),
         (fields(), fields({"name": "b", "type": ["int", "string"], "default": 1}), "default of a union"),
-        (fields(), fields({"name": "b", "type": "bytes", "default": 1}), "its default is none of its type"),
+        (fields(), fields({"name": "b", "type": "bytes", "default": 1}), "its default does not have its type"),
     ],
 )  # fmt: skip
 def test_schemas_that_do_not_go_together(writer, reader, said):
@@ -173,7 +173,7 @@ def test_schemas_that_do_not_go_together(writer, reader, said):
         (["null", "int"], "int", None, "null, which"),
         (["int", "string"], "int", "x", "string is no int"),
         (LARGE, SMALL | {"default": None}, "C", "'C' is no symbol of E"),
-        ("bytes", "string", b"\xff", "no UTF-8"),
+        ("bytes", "string", b"\xff", "not UTF-8"),
     ],
 )
 def test_a_branch_or_a_symbol_that_comes_decides(writer, reader, value, said):
@@ -186,7 +186,7 @@ def test_a_branch_or_a_symbol_that_comes_decides(writer, reader, value, said):
 @pytest.mark.parametrize(
     ("schema", "said"),
     [
-        (fields({"name": "me", "type": ["null", "R"]}), "the record R has itself inside"),
+        (fields({"name": "me", "type": ["null", "R"]}), "the record R is recursive"),
         (fields(), "has no field"),
         ({"type": "bytes", "logicalType": "decimal", "precision": 40}, "40 digits"),
         ({"type": "record"}, "without a name"),

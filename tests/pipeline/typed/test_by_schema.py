@@ -103,7 +103,7 @@ def test_protobuf_of_files(proto, file):
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"value_format": "protobuf", "value_schema": LOOP}, "the message Loop has itself inside"),
+        ({"value_format": "protobuf", "value_schema": LOOP}, "the message Loop is recursive"),
         ({"value_format": "protobuf", "value_schema": 'syntax = "proto3"; message A {}'}, "the message A has no field"),
         ({"value_format": "protobuf", "value_schema": SHOP.replace("import", "//")}, "value.schema: .*Money|Timestamp"),
         (
@@ -160,7 +160,7 @@ def test_records_of_many_schemas_are_read_as_the_newest(registry):
     column = reader.read(pa.array([*rows, framed(4, V1, {"id": 1}), *rows[:2]]))
     five, large = {"id": 5, "name": "?"}, {"id": 2**40, "name": "x"}
     assert column.values.to_pylist() == [five, large, None, None, None, None, five, large]
-    assert column.problems[2] == "schema 3 of the registry cannot be read so: field id: string is no long"
+    assert column.problems[2] == "schema 3 of the registry cannot be read: field id: string is no long"
     assert "has no schema 77" in column.problems[3]
     assert "does not begin with a zero byte" in column.problems[4]
     assert "is of the type PROTOBUF, and the format is avro" in column.problems[5]
@@ -194,8 +194,8 @@ def test_a_registry_that_does_not_answer_is_no_fault_of_records(registry):
 @pytest.mark.parametrize(
     ("options", "topics", "said"),
     [
-        ({}, ("a", "b"), "value.subject says whose schema"),
-        ({}, (), "value.subject says whose schema"),
+        ({}, ("a", "b"), "set value.subject to choose the schema"),
+        ({}, (), "set value.subject to choose the schema"),
         ({"value_subject": "none"}, ("a",), "has no version latest of none"),
         ({"value_subject": "proto"}, ("a",), "proto is of the type PROTOBUF, and value.format is avro"),
     ],
@@ -214,9 +214,9 @@ SECRET = "hush-hush"
         ({"value.schema": "a INT"}, "value.schema needs value.format"),
         ({"dead.letter.topic": "d"}, "dead.letter.topic needs value.format or key.format"),
         ({"value.format": "xml"}, "value.format: 'xml' is none of json"),
-        ({"value.format": "json"}, "value.schema says the columns of json"),
+        ({"value.format": "json"}, "value.schema has to define the columns of json"),
         ({"value.format": "avro"}, "avro needs value.schema .* or a registry"),
-        ({"value.format": "string", "value.schema": "a INT"}, "says nothing of the format string"),
+        ({"value.format": "string", "value.schema": "a INT"}, "does not apply to the format string"),
         ({"value.format": "string", "key.message": "M"}, "key.message needs key.format"),
         ({"value.format": "avro", "value.schema": '"int"', "value.message": "M"}, "value.message is for protobuf"),
         ({"value.format": "avro", "value.schema": '"int"', "value.subject": "s"}, "value.subject is for a schema of a"),
@@ -226,21 +226,24 @@ SECRET = "hush-hush"
         ),
         ({"value.format": "string", "mode": "strict"}, "mode: 'strict' is none of permissive, dropmalformed, failfast"),
         ({"value.format": "string", "mode": "failfast", "dead.letter.topic": "d"}, "one of them"),
-        ({"value.format": "string", "dead.letter.topic": " "}, "is no name of a topic"),
+        ({"value.format": "string", "dead.letter.topic": " "}, "is not a name of a topic"),
         ({"value.format": "string", "timestamp.field": "a"}, "value.format has no fields"),
         ({"key.format": "string", "timestamp.field": "a"}, "value.format has no fields"),
         ({"value.format": "string", "timestamp.unit": "ms"}, "timestamp.unit needs timestamp.field"),
         ({"value.format": "avro", "registry": f"ftp://u:{SECRET}@r"}, "registry: the address of a registry is http"),
         ({"value.format": "avro", "registry": "http://r", "basic.auth.user.info": SECRET}, "is USER:PASSWORD"),
         ({"value.format": "string", "bearer.auth.token": SECRET}, "bearer.auth.token needs registry"),
-        ({"value.format": "avro", "registry": f"http://u:{SECRET}@r"}, "no password in an address, which Spark shows"),
+        (
+            {"value.format": "avro", "registry": f"http://u:{SECRET}@r"},
+            "Spark shows addresses, so put the password elsewhere",
+        ),
         (
             {"value.format": "avro", "registry": "http://r", "registry.password": SECRET},
             "registry.password go together",
         ),
         (
             {"value.format": "avro", "registry": "http://r", "registry.user": "a:b", "registry.password": "x"},
-            "no colon",
+            "cannot have a colon",
         ),
         (
             {
@@ -252,7 +255,10 @@ SECRET = "hush-hush"
             },
             "are both given",
         ),
-        ({"value.format": "string", "value.formt": "x"}, "value.formt is no option here; value.format is an option"),
+        (
+            {"value.format": "string", "value.formt": "x"},
+            "value.formt is not an option here; value.format is an option",
+        ),
     ],
 )
 def test_options_that_do_not_go_together(options, said):

@@ -52,10 +52,10 @@ def test_nested_types():
         ("a MAP<int, int>", "keys of maps are STRING"),
         ("a DECIMAL(39)", "1 to 38 digits"),
         ("a DECIMAL(3, x)", "'x' is not a number"),
-        ("? int", "'\\?' is no name"),
+        ("? int", "'\\?' is not a name"),
         ("a int not yet", "NOT is followed by NULL"),
         ("a " + "ARRAY<" * 60 + "int" + ">" * 60, "nests deeper than 50"),
-        ('{"type": "record"}', "is no name of a column"),
+        ('{"type": "record"}', "is not a name of a column"),
     ],
 )
 def test_what_is_no_schema_is_refused(text, said):

@@ -177,7 +177,7 @@ def test_a_field_that_is_no_time_is_a_fault_of_its_record(path, value):
     [
         ("id.ms", "auto", "no field id.ms; at 'ms' there are none"),
         ("ta", "auto", "at 'ta' there are id, at"),
-        ("at.x", "auto", "at.x is double, and no number"),
+        ("at.x", "auto", "at.x is double, not a number"),
         ("at.text", "ms", "timestamp.unit is for a number, and at.text is string"),
     ],
 )

@@ -50,7 +50,7 @@ def test_columns_that_can_be_written():
     ("columns", "topic", "said"),
     [
         ({"key": StringType()}, "t", "a column `value` is needed to write; there are key"),
-        ({"value": StringType()}, None, "the option `topic` or a column `topic` says where"),
+        ({"value": StringType()}, None, "set the option `topic` or add a column `topic`"),
         ({"value": LongType()}, "t", "the column `value` is bigint; it has to be string or binary"),
         ({"value": StringType(), "partition": LongType()}, "t", "`partition` is bigint; it has to be int"),
         ({"value": StringType(), "timestamp": StringType()}, "t", "`timestamp` is string; it has to be timestamp"),

@@ -175,7 +175,7 @@ def test_what_was_decided_is_completed_and_what_was_not_is_aborted(target):
         third = await claim(cluster, names.name)
         assert third.standing.batch == 1
         assert await names.committed() == values(1, range(3))
-        with pytest.raises(WriteFailed, match="not open any more"):
+        with pytest.raises(WriteFailed, match="no longer open"):
             await commit(cluster, third, 2, "", left)
 
     on(target, test)

@@ -135,11 +135,11 @@ def test_a_stream_is_claimed_written_and_known(cluster, monkeypatch, capsys):
     again = run_in(monkeypatch, options, claim_name(options), batch=7)
     assert not again.is_to_be_written
     commit_batch(options, again, [])
-    assert f"batch 7 of {name} was written before; nothing was written now" in capsys.readouterr().err
+    assert f"batch 7 of {name} was written before; nothing was written again" in capsys.readouterr().err
     other = run_in(monkeypatch, options, claim_name(options), batch=8, query="another")
     with pytest.raises(WriteFailed, match="belongs to the stream q, whose batch 7"):
         assert other.is_to_be_written
-    with pytest.raises(WriteFailed, match="Spark does not tell which batch"):
+    with pytest.raises(WriteFailed, match="the stream and the number of the batch"):
         run_in(monkeypatch, options, first)
     assert open_now(cluster) == []
 
@@ -319,7 +319,7 @@ def test_the_later_of_two_drivers_wins(spark, cluster, tmp_path, monkeypatch):
     rows = frame(spark, 40, tasks=1).mapInArrow(slow, "value string")
     with ThreadPoolExecutor() as pool:
         other = pool.submit(later)
-        with pytest.raises(Exception, match=r"another driver has taken|PRODUCER_FENCED|not open any more"):
+        with pytest.raises(Exception, match=r"another driver has taken|PRODUCER_FENCED|no longer open"):
             write(rows, options)
         other.result()
     assert values(cluster, topic) == []

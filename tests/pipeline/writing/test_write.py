@@ -121,7 +121,7 @@ def test_exactly_the_refused_records_go_to_the_rejected_topic(spark, cluster):
     ("schema", "row", "options", "message"),
     [
         ("key string", ("k",), {"topic": "option"}, "a column `value` is needed"),
-        ("value string", ("v",), {}, "says where to write to"),
+        ("value string", ("v",), {}, "to choose where to write"),
         ("value int", (1,), {"topic": "option"}, "`value` is int; it has to be string or binary"),
         (
             "value string, timestamp long",

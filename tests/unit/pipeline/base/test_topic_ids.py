@@ -10,5 +10,5 @@ def test_an_id_is_shown_as_kafkas_tools_show_it():
 
 def test_a_topic_of_the_same_name_is_another_one():
     assert made_anew("orders", "a", "b") == (
-        "topic orders was deleted and made anew: this read is of topic id a, the present topic has b"
+        "topic orders was deleted and recreated: this read began with topic id a, the present topic has b"
     )

@@ -48,9 +48,9 @@ def test_a_table_is_a_folder_or_has_a_name_in_a_catalogue():
     [
         ((), "--to is expected, or --catalog and --table"),
         (("--to", "/t", "--format", "delta", "--checkpoint", "/c"), "--checkpoint is for parquet; delta keeps offsets"),
-        (("--catalog", "c", "--table", "n.t", "--format", "delta"), "--catalog is for tables of iceberg, not of delta"),
+        (("--catalog", "c", "--table", "n.t", "--format", "delta"), "--catalog is for Iceberg tables, not for delta"),
         (("--catalog", "c"), "the catalogue c has many tables"),
-        (("--to", "/t", "--table", "n.t"), "--table and --catalog-set say which table"),
+        (("--to", "/t", "--table", "n.t"), "choose one with --table"),
     ],
 )
 def test_what_names_no_table_is_refused(words, said):
@@ -110,7 +110,7 @@ def test_a_time_of_age_lies_in_the_past():
     console = Console()
     now_ms = console.now_ms()
     assert now_ms - 3 * 86_400_000 <= past_ms("3d", "--older-than", console) <= now_ms - 2 * 86_400_000
-    with pytest.raises(UsageError, match=r"--older-than: .* lies in the future"):
+    with pytest.raises(UsageError, match=r"--older-than: .* is in the future"):
         past_ms("2999-01-01", "--older-than", console)
 
 
@@ -140,7 +140,7 @@ def test_the_lock_is_held_unless_nothing_is_changed(monkeypatch, dry_run, held):
 def test_a_folder_without_commits_is_no_table(monkeypatch):
     monkeypatch.setattr(at_table, "open_table", lambda *_: Table({}))
     with (
-        pytest.raises(TableError, match="/t is no table of ours yet"),
+        pytest.raises(TableError, match="/t is not a table of horolog yet"),
         changing(None, "/t", "parquet", None, 0, print, dry_run=True),
     ):
         pass

@@ -51,7 +51,7 @@ def test_a_topic_that_was_made_anew_is_not_gone_on_with():
     """Also if it has more records by now than were mirrored of the old one."""
     new = Bounds(0, 20, 0, has_records_on_target=True, topic_id="new")
     assert go_on(PLACE, Progress(12, 3, "new"), new, force=False) == Progress(12, 3, "new")
-    with pytest.raises(MirrorRefused, match="deleted and made anew since: its id was old, and is new now"):
+    with pytest.raises(MirrorRefused, match="deleted and recreated since: its id was old, and is new now"):
         go_on(PLACE, Progress(12, 3, "old"), new, force=False)
     assert go_on(PLACE, Progress(12, 3, "old"), new, force=True) == Progress(0, 0, "new")
     assert go_on(PLACE, Progress(12, 3), new, force=False) == Progress(12, 3, "new")  # noted by an older release
@@ -139,9 +139,9 @@ def test_places_are_checked_before_anything_is_made(monkeypatch):
     assert asyncio.run(check_places(source, Cluster("b", t=[(0, 0)] * 3), "t"))
     assert not asyncio.run(check_places(source, Cluster("b"), "t"))
     assert not asyncio.run(check_places(Cluster(None, t=[(0, 1)]), Cluster(None), "t"))
-    with pytest.raises(MirrorRefused, match="both addresses are of the cluster a"):
+    with pytest.raises(MirrorRefused, match="both addresses belong to the cluster a"):
         asyncio.run(check_places(source, Cluster("a"), "t"))
-    with pytest.raises(MirrorRefused, match="topic t has 2 partitions, and 1 where it is to go"):
+    with pytest.raises(MirrorRefused, match="topic t has 2 partitions, and 1 on cluster B"):
         asyncio.run(check_places(source, Cluster("b", t=[(0, 0)]), "t"))
 
     async def why(client, topic):

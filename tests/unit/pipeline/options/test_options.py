@@ -40,7 +40,7 @@ def test_what_has_no_match_can_be_an_error(name):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"startingOffset": "earliest"}, "startingOffset is no option here; startingOffsets is an option"),
+        ({"startingOffset": "earliest"}, "startingOffset is not an option here; startingOffsets is an option"),
         ({"assign": '{"t":[0]}'}, "exactly one of subscribe, subscribePattern, assign"),
         ({"path": "/x"}, "exactly one of kafka.bootstrap.servers and a path"),
         ({"startingOffsets": "latest"}, "'latest' would leave nothing to read"),
@@ -58,18 +58,24 @@ def test_what_has_no_match_can_be_an_error(name):
         ({"maxRecordsPerPartition": "many"}, "maxRecordsPerPartition: 'many'"),
         ({"failOnDataLoss": "yes"}, "failOnDataLoss: 'yes' is none of true, false"),
         ({"kafka.isolation.level": "serializable"}, "none of read_uncommitted, read_committed"),
-        ({"kafka.auto.offset.reset": "earliest"}, "startingOffsets says where to begin"),
-        ({"kafka.value.deserializer": "x"}, "cannot be set: values come as bytes"),
+        ({"kafka.auto.offset.reset": "earliest"}, "use startingOffsets to set where to begin"),
+        ({"kafka.value.deserializer": "x"}, "cannot be set: values are bytes"),
         ({"kafka.security.protocol": "SASL_SSL"}, "kafka.sasl.mechanism is missing"),
         ({"kafka.sasl.mechanism": "PLAIN"}, "without security.protocol"),
         ({"kafka.ssl.trustore.location": "x"}, "kafka.ssl.truststore.location is an option"),
-        ({"kafka.security.providers": "x"}, "kafka.security.providers is no option here"),
-        ({"kafka.fetch.max.byte": "5"}, "kafka.fetch.max.byte is no option here; kafka.fetch.max.bytes is an option"),
-        ({"kafka.isolation.levle": "x"}, "kafka.isolation.levle is no option here; kafka.isolation.level is an option"),
+        ({"kafka.security.providers": "x"}, "kafka.security.providers is not an option here"),
+        (
+            {"kafka.fetch.max.byte": "5"},
+            "kafka.fetch.max.byte is not an option here; kafka.fetch.max.bytes is an option",
+        ),
+        (
+            {"kafka.isolation.levle": "x"},
+            "kafka.isolation.levle is not an option here; kafka.isolation.level is an option",
+        ),
         ({"kafka.max.poll.recrods": "5"}, "kafka.max.poll.records is an option"),
         ({"kafka.bootstrap.server": "h:1"}, "kafka.bootstrap.servers is an option"),
-        ({"kafka.nonsense": "x"}, "kafka.nonsense is no option here$"),
-        ({"fetch.max.bytes": "5"}, "fetch.max.bytes is no option here; kafka.fetch.max.bytes is an option"),
+        ({"kafka.nonsense": "x"}, "kafka.nonsense is not an option here$"),
+        ({"fetch.max.bytes": "5"}, "fetch.max.bytes is not an option here; kafka.fetch.max.bytes is an option"),
         ({"topic": "t"}, "^topic is for writing$"),
         ({"maxOffsetsPerTrigger": "5"}, "maxOffsetsPerTrigger is for streams"),
         ({"maxTriggerDelay": "1m"}, "maxTriggerDelay is for streams"),
@@ -175,14 +181,14 @@ def test_what_a_stream_cannot_have_is_refused(options, message):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({}, "says where to write to"),
+        ({}, "to choose where to write"),
         ({"kafka.bootstrap.servers": "h:1", "kafka.enable.idempotence": "false"}, "it is always on"),
         (
             {"kafka.bootstrap.servers": "h:1", "kafka.transactional.id": "x"},
-            "transactional=true and transactionalId give them names",
+            "use transactional=true and transactionalId to name them",
         ),
         ({"kafka.bootstrap.servers": "h:1", "kafka.compression.type": "rar"}, "none of none, gzip"),
-        ({"kafka.bootstrap.servers": "h:1", "topik": "x"}, "topik is no option here; topic is an option"),
+        ({"kafka.bootstrap.servers": "h:1", "topik": "x"}, "topik is not an option here; topic is an option"),
         ({"kafka.bootstrap.servers": "h:1", "kafka.linger.sm": "5"}, "kafka.linger.ms is an option"),
         ({"kafka.bootstrap.servers": "h:1", "startingOffsets": "earliest"}, "startingOffsets is for reading"),
         ({"kafka.bootstrap.servers": "h:1", "kafka.partitioner.class": "x"}, "partitioner.class cannot be set"),
@@ -213,14 +219,14 @@ def test_a_write_in_transactions_has_a_name_if_it_may_come_again():
         ({"transactionalId": "load"}, False, "transactionalId and batchId go together"),
         ({"batchId": "1"}, False, "transactionalId and batchId go together"),
         ({"transactionalId": "load", "batchId": "-1"}, False, "'-1' is not a whole number from 0"),
-        ({"transactionalId": " ", "batchId": "1"}, False, "' ' is no name of 1 to 200 characters"),
-        ({"transactionalId": "x" * 201, "batchId": "1"}, False, "is no name of 1 to 200 characters"),
-        ({"transactionalId": "a\nb"}, True, "is no name of 1 to 200 characters"),
+        ({"transactionalId": " ", "batchId": "1"}, False, "' ' is not a name of 1 to 200 characters"),
+        ({"transactionalId": "x" * 201, "batchId": "1"}, False, "is not a name of 1 to 200 characters"),
+        ({"transactionalId": "a\nb"}, True, "is not a name of 1 to 200 characters"),
         ({}, True, "a stream with transactional=true needs a transactionalId, the same at every start"),
         ({"transactionalId": "load", "batchId": "1"}, True, "batchId is for data frames"),
         ({"notesTopic": "n"}, False, "notesTopic needs a transactionalId"),
         ({"kafka.transaction.timeout.ms": "0"}, False, "'0' is not a whole number from 1 to 2147483647"),
-        ({"transactionalid": "load", "batchId": "1", "topic": None}, False, "notesTopic is needed where a column says"),
+        ({"transactionalid": "load", "batchId": "1", "topic": None}, False, "set notesTopic, because a column names"),
     ],
 )
 def test_what_contradicts_transactions_is_refused(options, streaming, message):
@@ -318,7 +324,7 @@ def test_columns_are_known_before_it_is_known_whether_it_is_a_stream():
     assert (typed, selection.is_everything, headers) == (None, True, True)
     typed, selection, headers = parse_columns({**BROKER, "value.format": "string"})
     assert (typed.value.format, selection.names, headers) == ("string", ["t"], False)
-    with pytest.raises(OptionError, match="is no option here"):
+    with pytest.raises(OptionError, match="is not an option here"):
         parse_columns({**BROKER, "includeHeader": "true"})
 
 

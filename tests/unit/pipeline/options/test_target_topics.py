@@ -45,7 +45,7 @@ async def test_one_that_is_not_there_is_refused_or_made():
     assert await partitions_of_target(client, "ordrs", create=True) == [0, 1]
     with pytest.raises(OptionError) as refused:
         await partitions_of_target(client, "ordrs", create=False)
-    said = "createTopics=true makes it, where the broker makes topics"
+    said = "createTopics=true creates it, if the broker allows that"
     assert str(refused.value) == f"there is no topic 'ordrs'; do you mean 'orders'? {said}"
     with pytest.raises(OptionError) as refused:
         await partitions_of_target(client, "xyz", create=False)

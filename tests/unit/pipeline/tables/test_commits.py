@@ -49,7 +49,7 @@ def test_commits_of_former_versions_are_read(tmp_path):
 @pytest.mark.parametrize("damage", [b"", b"[]", b'{"version": 4}', b"{"])
 def test_what_is_no_commit_is_told(tmp_path, damage):
     LocalStore(tmp_path).create("commits/00000001.json", damage)
-    with pytest.raises(TableError, match="is no commit"):
+    with pytest.raises(TableError, match="is not a commit"):
         CommitLog(LocalStore(tmp_path)).read(1)
 
 

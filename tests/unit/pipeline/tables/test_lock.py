@@ -133,13 +133,13 @@ def test_a_beat_that_cannot_be_written_is_tried_again(tmp_path, monkeypatch):
 def test_a_damaged_lock_is_told(tmp_path, damage):
     store = LocalStore(tmp_path)
     store.create("lock/00000001.json", damage)
-    with pytest.raises(TableError, match=r"lock/00000001\.json is no lock"):
+    with pytest.raises(TableError, match=r"lock/00000001\.json is not a lock"):
         Lock(store).take()
 
 
 def test_a_lock_of_a_later_version_is_not_taken(tmp_path):
     LocalStore(tmp_path).create("lock/00000001.json", b'{"version": 2}')
-    with pytest.raises(TableError, match="is no lock of version 1"):
+    with pytest.raises(TableError, match="is not a lock of version 1"):
         Lock(LocalStore(tmp_path)).take()
 
 

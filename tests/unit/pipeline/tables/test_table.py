@@ -42,7 +42,7 @@ def test_a_commit_of_another_format_has_them_as_text():
 
 
 def test_an_unknown_kind_is_told(tmp_path):
-    with pytest.raises(TableError, match="'orc' is no kind of table; parquet, delta, iceberg are"):
+    with pytest.raises(TableError, match="'orc' is not a format of tables; use parquet, delta, iceberg"):
         open_table("orc", str(tmp_path), None)
     with pytest.raises(TableError, match="a table in a catalogue is an Iceberg table, not one of delta"):
         open_table("delta", object(), None)
