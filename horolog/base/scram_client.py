@@ -68,7 +68,7 @@ def _parsed(challenge: str, nonce: str) -> tuple[str, bytes, int]:
         raise ServerFault("its nonce does not extend the client's")
     iterations = int(found[3])
     if not MIN_ITERATIONS <= iterations <= MAX_ITERATIONS:
-        raise ServerFault(f"it asks for {iterations} iterations; {MIN_ITERATIONS} to {MAX_ITERATIONS} are accepted")
+        raise ServerFault(f"it requires {iterations} iterations; {MIN_ITERATIONS} to {MAX_ITERATIONS} are accepted")
     return found[1], _decoded(found[2]), iterations
 
 

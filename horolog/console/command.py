@@ -116,7 +116,7 @@ async def listen(arguments: argparse.Namespace, console: Console) -> ExitCode:
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] == "horolog":
             raise
-        advice = "pip install 'horolog[console]' brings what it needs"
+        advice = "pip install 'horolog[console]' installs what it needs"
         raise CommandError(f"{error.name} is not installed", advice) from error
 
     host, port = _listen(arguments.listen)
@@ -171,14 +171,14 @@ def options_of(arguments: argparse.Namespace, console: Console, host: str) -> "O
         raise UsageError(f"--bootstrap: {error}") from error
     clusters = with_http(clusters, arguments, console)
     if (arguments.tls_cert is None) != (arguments.tls_key is None):
-        raise UsageError("--tls-cert and --tls-key come together")
+        raise UsageError("use --tls-cert and --tls-key together")
     login = Login(arguments.login or ("none" if is_loopback(host) else "token"))
     if login is Login.NONE and not is_loopback(host):
         raise UsageError(f"--login none: others than this machine reach {host}", "remove it, or use --login sasl")
     if login is not Login.NONE and arguments.tls_cert is None and not (is_loopback(host) or arguments.without_tls):
         raise UsageError(
             f"--login {login.value} without TLS: anyone who reads the network on the way to {host} can read tokens and passwords",
-            "give --tls-cert and --tls-key, or --without-tls where a proxy before it speaks TLS",
+            "give --tls-cert and --tls-key, or --without-tls if a proxy in front of it provides TLS",
         )
     if login is Login.NONE and "*" in arguments.host:
         raise UsageError("--host '*' needs a login: pages of others could lead a browser here by a name of theirs")

@@ -51,7 +51,7 @@ async def of_group(visit: Visit) -> Form:
             raise Refused(f"name: group {name} is {described.state}: it has members; stop them first", 409, "name")
         positions = await visit.admin.positions_of(described)
         content = f"its offsets in {len(positions)} partitions"
-        return Loss(content, "a consumer of this group begins where its auto.offset.reset says")
+        return Loss(content, "a consumer of this group then begins according to its auto.offset.reset")
 
     async def delete(admin: "Admin") -> None:
         await admin.delete_groups([name])

@@ -91,7 +91,7 @@ async def _stream(
                 found = await look(consumer, wish)
                 yield event("records", found | {"rows": [as_json(row, times) for row in found["rows"]]})
                 await asyncio.sleep(LOOK_SECONDS)
-            yield event("ended", {"why": "an hour is over; reload the page to continue"})
+            yield event("ended", {"why": "this page has been live for an hour; reload it to continue"})
     except KafkaError as error:
         yield event("failed", {"why": error.message})
     finally:

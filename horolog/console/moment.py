@@ -310,7 +310,8 @@ async def download(visit: Visit) -> Response:
 
     if not is_installed():
         raise Refused(
-            "Parquet needs pyarrow, which is not installed where the console runs; run: pip install pyarrow", 501
+            "Parquet needs pyarrow, which is not installed where the console runs; install it there: pip install pyarrow",
+            501,
         )
     return Response(await converted(lines), media_type="application/vnd.apache.parquet", headers=headers)
 

@@ -256,7 +256,7 @@ class Reader:
                 Ended.PASSED_OVER in ended
             ),
             "records have no time and are left out": report.without_time > 0,
-            "records came too late to be put in their place": report.out_of_place > 0,
+            "records came too late to be sorted": report.out_of_place > 0,
             "records were deleted while they were read": report.lost > 0,
         }
         self._notes |= dict.fromkeys(sentence for sentence, holds in said.items() if holds)

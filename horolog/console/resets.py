@@ -144,7 +144,7 @@ async def _applied(visit: Visit, form: Mapping[str, str]) -> Response:
     try:
         wanted = {int(key[1:]): tuple(map(int, value.split(":"))) for key, value in shown.items() if key[1:].isdigit()}
     except ValueError as error:
-        raise Refused("the form is not one of ours") from error
+        raise Refused("the form is not one of the console's") from error
     if not wanted or any(len(pair) != 2 for pair in wanted.values()):
         raise Refused("the form has no offsets")
     admin = visit.admin

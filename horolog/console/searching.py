@@ -122,7 +122,9 @@ async def _searched(visit: Visit, search: Search, reader: Reader, before: Way, a
         yield event("paused", {"why": f"{LONGEST_S / 60:.0f} minutes are over"})
     else:
         is_all = before.edge_ms <= since_ms and after.edge_ms >= until_ms
-        said = "nothing more lies within the time" if is_all else "the page is full; Earlier and Later lead on"
+        said = (
+            "there are no more records in the time range" if is_all else "the page is full; Earlier and Later lead on"
+        )
         yield event("done", {"why": "; ".join([said, *reader.notes])})
 
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 LONGEST_WORD = 500
 _NUMBERED_TIME = re.compile(r"@(-?[0-9]{1,18})ms|(?<![@0-9])-?[0-9]{6,18}(?![0-9])")
 _ONLY_NUMBERED = re.compile(r"(?:@-?[0-9]{1,18}ms|-?[0-9]{6,18})(?:\.\.@-?[0-9]{1,18}ms)?")
-FAULT = "the console has a fault here; its log says more"
+FAULT = "the console has a fault; see its log for details"
 GONE = {"NETWORK_EXCEPTION", "REQUEST_TIMED_OUT", "COORDINATOR_NOT_AVAILABLE", "LEADER_NOT_AVAILABLE"}
 NOT_THERE = {"UNKNOWN_TOPIC_OR_PARTITION", "UNKNOWN_TOPIC_ID", "GROUP_ID_NOT_FOUND"}
 PAGES = ("/", "/moment", "/follow", "/groups", "/group/reset", "/compare", "/access", "/transactions")
@@ -90,7 +90,7 @@ class Visit:
     @property
     def session(self) -> Session:
         found = self.request.scope["state"]["session"]
-        assert found is not None, "the guard lets nobody in without one"
+        assert found is not None, "the console requires a login"
         return found  # type: ignore[no-any-return]
 
     @cached_property

@@ -141,18 +141,18 @@ def verdict(attempts: Sequence[Attempt], read: Callable[[], bytes]) -> str:
     if len(winners) > 1:
         return (
             f"{len(winners)} of {len(attempts)} creates of one key succeeded: the store does not keep the condition"
-            " If-None-Match, so nothing would keep two brokers apart"
+            " If-None-Match, so two brokers could overwrite each other's data"
         )
     unknown = [one for one in attempts if one.outcome is Outcome.UNKNOWN]
     if unknown:
         said = unknown[0].answers[-1].fault
         if winners:
-            return f"a create of a key that is taken should be answered with 412, but: {said}"
-        return f"no create was answered with success or 412: {said}"
+            return f"a create of an existing key should get 412, but: {said}"
+        return f"no create got success or 412: {said}"
     content = read()
     owners = [one for one in attempts if one.data == content]
     if not owners:
-        return "the bytes that are read are those of no writer"
+        return "the bytes that were read are those of no writer"
     if winners and owners != winners:
         return "the bytes that are read are not those of the writer that won"
     if not winners and len(owners[0].answers) == 1:
@@ -181,7 +181,7 @@ def _seen(ways: Sequence[ObjectStore], folder: str, names: Sequence[str]) -> tup
 def _part(store: ObjectStore, key: str) -> tuple[str, str]:
     whole = store.get(key)
     part = store.get_range(key, 1, 5)
-    return "ranges", "" if part == whole[1:5] else f"bytes 1 to 5 were asked for, and {len(part)} others came"
+    return "ranges", "" if part == whole[1:5] else f"bytes 1 to 5 were requested, and {len(part)} others were returned"
 
 
 def _clocks(store: ObjectStore, clock: Clock, key: str) -> tuple[str, str]:

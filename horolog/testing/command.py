@@ -69,7 +69,7 @@ def port(text: str) -> int:
     """For `type=`: a port, 0 included."""
     number = whole_number(text)
     if number > HIGHEST_PORT:
-        raise argparse.ArgumentTypeError(f"{text} is no port: {HIGHEST_PORT} is the highest")
+        raise argparse.ArgumentTypeError(f"{text} is not a port: the highest is {HIGHEST_PORT}")
     return number
 
 

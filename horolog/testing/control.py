@@ -60,7 +60,7 @@ class HttpRequest(NamedTuple):
             return {}
         found = json.loads(self.body)
         if not isinstance(found, dict):
-            raise TypeError("the body is to be a JSON object")
+            raise TypeError("the body has to be a JSON object")
         return found
 
 
@@ -251,7 +251,7 @@ def _found(records: list[Seen]) -> dict[str, Any]:
 
 def _text(name: str, value: object) -> str:
     if not isinstance(value, str):
-        raise TypeError(f"{name!r} is to be a text, such as '3 days'")
+        raise TypeError(f"{name!r} has to be a text, such as '3 days'")
     return value
 
 
@@ -335,7 +335,7 @@ async def read_request(reader: asyncio.StreamReader) -> HttpRequest:
     head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
     words = head[0].split(" ")
     if len(words) != 3 or not words[2].startswith("HTTP/1.") or not words[1].startswith("/"):
-        raise ValueError("this is no HTTP request")
+        raise ValueError("this is not an HTTP request")
     headers = {name.strip().lower(): value.strip() for name, _, value in (line.partition(":") for line in head[1:-2])}
     if "chunked" in headers.get("transfer-encoding", ""):
         raise ValueError("a body needs a length (Content-Length)")

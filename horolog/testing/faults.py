@@ -166,5 +166,5 @@ def code_named(error: str | int) -> ErrorCode:
         close = get_close_matches(error.upper(), ErrorCode.__members__, n=1)
         raise ValueError(f"there is no error {error!r}{f'; do you mean {close[0]}?' if close else ''}")
     if code is ErrorCode.NONE:
-        raise ValueError(f"{error!r} is no error of Kafka's")
+        raise ValueError(f"{error!r} is not an error code of Kafka")
     return code

@@ -48,7 +48,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     if config.getoption("--horolog-update-snapshots"):
         os.environ[UPDATE_VARIABLE] = "1"
-    config.addinivalue_line("markers", "horolog(clock=, storage=, **settings): how the broker of one test is to run")
+    config.addinivalue_line("markers", "horolog(clock=, storage=, **settings): how the broker of one test runs")
 
 
 @pytest.fixture

@@ -157,7 +157,7 @@ def _head(lines: Sequence[tuple[int, str]]) -> tuple[dict[str, str], Sequence[tu
             rest = lines[place:]
             break
         if not separator or name not in {"topic", "partitions", "times"}:
-            raise SnapshotError(f"line {number}: {line!r} is no line of the head")
+            raise SnapshotError(f"line {number}: {line!r} is not a line of the head")
         head[name] = value
     missing = {"topic", "partitions", "times"} - head.keys()
     if missing:
@@ -171,7 +171,7 @@ def _record(block: Sequence[tuple[int, str]], head: dict[str, str], start_ms: in
     number, first = block[0]
     found = _RECORD.fullmatch(first)
     if found is None:
-        raise SnapshotError(f"line {number}: {first!r} is no beginning of a record, such as [0/7] +1.000s")
+        raise SnapshotError(f"line {number}: {first!r} does not begin a record, such as [0/7] +1.000s")
     partition, offset, time = int(found[1]), int(found[2]), found[3]
     if partition >= int(head["partitions"]):
         raise SnapshotError(f"line {number}: there are {head['partitions']} partitions, from 0 on")

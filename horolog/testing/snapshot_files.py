@@ -16,10 +16,8 @@ def compare(text: str, file: Path, *, update: bool | None = None) -> None:
         file.write_text(text, "utf-8")
         return
     if not file.exists():
-        raise AssertionError(
-            f"there is no {file}: --horolog-update-snapshots writes it, and so does {UPDATE_VARIABLE}=1"
-        )
+        raise AssertionError(f"there is no {file}: use --horolog-update-snapshots or {UPDATE_VARIABLE}=1 to write it")
     kept = file.read_text("utf-8")
     if kept != text:
         lines = difflib.unified_diff(kept.splitlines(), text.splitlines(), str(file), "now", lineterm="")
-        raise AssertionError("the topic is not as its snapshot says:\n" + "\n".join(lines))
+        raise AssertionError("the topic differs from its snapshot:\n" + "\n".join(lines))

@@ -280,7 +280,7 @@ def test_a_search_goes_on_both_ways_until_it_is_stopped_or_done(console, page, f
     expect(said).to_contain_text("stopped")
     stopped = said.inner_text()
     page.get_by_role("button", name="Go on").click()
-    expect(said).to_contain_text("nothing more lies within the time", timeout=60_000)
+    expect(said).to_contain_text("there are no more records in the time range", timeout=60_000)
     assert said.inner_text() != stopped
     assert re.search(rf"among {MANY // 1000},00\d records", said.inner_text()), (
         "each once, but for those of the time where the page ended"

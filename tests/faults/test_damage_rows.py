@@ -104,7 +104,7 @@ def test_an_offline_partition_is_back_when_its_disk_is(locked_out: tuple[BrokerP
     assert errors_of(broker)[1] in OFFLINE
     allow(paths)
     wait_until(lambda: errors_of(broker) == {0: 0, 1: 0, 2: 0}, 20, "t-1 is back")
-    wait_until(lambda: "takes appends again" in broker.log(), 60, "a line in the log")
+    wait_until(lambda: "accepts appends again" in broker.log(), 60, "a line in the log")
     witness.acknowledged = {n: at for n, at in witness.acknowledged.items() if at[0] != 1 or at[1] >= 4}
     for _ in range(3):
         resumes(witness)

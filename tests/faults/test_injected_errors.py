@@ -112,10 +112,10 @@ def test_other_partitions_go_on(tmp_path: Path, brokers: Brokers) -> None:
         refused = set(range(20)) - witness.acknowledged.keys()
         assert refused == {10, 12, 14, 16, 18}, "those of partition 0"
         witness.check(numbers_in(broker.address, "t", 2))
-        assert "t-0 takes no appends until its disk works again" in broker.log()
+        assert "t-0 accepts no appends until its disk works again" in broker.log()
     resumes(witness)
     resumes(witness)
-    wait_until(lambda: "takes appends again" in broker.log(), 60, "a line in the log")
+    wait_until(lambda: "accepts appends again" in broker.log(), 60, "a line in the log")
     all_is_there(broker, witness)
 
 

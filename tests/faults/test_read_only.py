@@ -75,7 +75,7 @@ def test_a_mount_that_is_only_read(
     broker = brokers(link, horolog_read_only="true", horolog_http_listen=f"127.0.0.1:{port}").start()
     check_reads(broker, witness, middle_ms)
     every_write_is_refused(broker)
-    assert "nothing is written (horolog.read.only)" in warnings_of(port)
+    assert "the broker is read-only (horolog.read.only)" in warnings_of(port)
     second = brokers(link, horolog_read_only="true").start()
     check_reads(second, witness, middle_ms)
     assert broker.stop() == 0

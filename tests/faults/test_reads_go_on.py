@@ -104,8 +104,8 @@ def test_a_full_disk_a_kill_and_a_start(kind: str, tmp_path: Path, disk_of: Disk
     known = len(witness.errors)
     witness.send(10)
     assert {code for _, code in witness.errors[known:]} == {KafkaError.KAFKA_STORAGE_ERROR}
-    assert any("t-0 takes no appends" in line for line in warnings_of(port))
-    assert "t-0 takes no appends until its disk works again" in broker.log()
+    assert any("t-0 accepts no appends" in line for line in warnings_of(port))
+    assert "t-0 accepts no appends until its disk works again" in broker.log()
     give_room(disk)
     resumes(witness)
     resumes(witness)
@@ -222,7 +222,7 @@ def refused_for_appends_only(broker: BrokerProcess, witness: Witness, port: int)
     known = len(witness.errors)
     witness.send(10)
     assert [code for _, code in witness.errors[known:]] == [KafkaError.KAFKA_STORAGE_ERROR] * 5
-    assert any("t-0 takes no appends" in line for line in warnings_of(port))
+    assert any("t-0 accepts no appends" in line for line in warnings_of(port))
     with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10) as answer:
         assert b'partition_stopped_info{topic="t",partition="0"' in answer.read()
     assert consumer_of(broker).list_topics("t", timeout=10).topics["t"].partitions[0].leader >= 0

@@ -61,8 +61,8 @@ def log_of(broker: BrokerProcess, partition: int = 0) -> Path:
 
 
 def is_told(broker: BrokerProcess, port: int) -> bool:
-    told = any("t-0 takes no appends" in line and "put the very file back" in line for line in warnings_of(port))
-    return told and "t-0 takes no appends" in broker.log()
+    told = any("t-0 accepts no appends" in line and "put the same file back" in line for line in warnings_of(port))
+    return told and "t-0 accepts no appends" in broker.log()
 
 
 @pytest.mark.parametrize("harm", [remove, remove_partition, remove_everything, replace, move_away])

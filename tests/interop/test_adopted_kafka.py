@@ -277,13 +277,13 @@ def test_a_folder_of_the_time_of_zookeeper_loses_nothing_until_its_settings_are_
         assert consume(broker.address, topic) == list(range(COUNT)), topic
         assert own_configs(broker.address, topic) == {"horolog.settings.unknown": "true"}
     warnings = json.load(urlopen(f"http://127.0.0.1:{port}/ready", timeout=10))["warnings"]
-    assert [one for one in warnings if one.startswith("topic forever: its settings are not known")]
+    assert [one for one in warnings if one.startswith("topic forever: its settings are unknown")]
     metrics = urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10).read().decode()
     assert "horolog_topics_with_unknown_settings 4" in metrics
     described = run_typed(capsys, "topics", "describe", "plain", "-b", broker.address)
     assert "settings unknown" in described.out
     assert broker.stop() == 0
-    assert broker.log().count("topic forever: its settings are not known") == 1
+    assert broker.log().count("topic forever: its settings are unknown") == 1
 
     adopted = run_typed(capsys, "adopt", data, "--settings", given, "-o", "json")
     assert adopted.json["summary"]["settings_unknown"] == 0

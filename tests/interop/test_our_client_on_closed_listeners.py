@@ -101,11 +101,11 @@ async def test_wrong_credentials(closed: EmbeddedBroker, authority: Authority, m
 
 async def test_missing_credentials_and_certificates(closed: EmbeddedBroker, authority: Authority) -> None:
     for listener, wanted, said in [
-        ("SASL", None, "asks for credentials"),
-        ("BOTH", security(authority, tls=True), "asks for credentials"),
+        ("SASL", None, "requires credentials"),
+        ("BOTH", security(authority, tls=True), "requires credentials"),
         ("TLS", None, "TLS"),
         ("OPEN", security(authority, tls=True), "without TLS"),
-        ("OPEN", security(authority, "PLAIN"), "asks for no login"),
+        ("OPEN", security(authority, "PLAIN"), "does not use SASL"),
         ("MUTUAL", security(authority, tls=True), "certificate"),
         ("TLS", Security.of({"security.protocol": "SSL"}), "unknown authority"),
     ]:

@@ -282,7 +282,7 @@ class Administrator:
                 self._simulation.offsets.forget(topic)  # they know topics by their ids
             if there is None or (topic.id is not None and there.topic_id != topic.id):
                 if topic.must_exist and not self._may_be_forgotten(topic):
-                    self._simulation.fail(f"{topic} is not there any more")
+                    self._simulation.fail(f"{topic} is no longer there")
                 self._world.note("topic gone", topic.name)
                 self._gone(topic)
                 continue

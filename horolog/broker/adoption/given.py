@@ -70,7 +70,7 @@ def _from_lines(lines: Iterable[str]) -> dict[str, Given]:
             values = current.own if _OWN in entry[3] else current.inherited
             values[entry[1]] = entry[2]
         else:
-            raise GivenError(f"line {number} is none of a list of topics' settings: {line.strip()[:80]!r}")
+            raise GivenError(f"line {number} is not part of a list of topic settings: {line.strip()[:80]!r}")
     return found
 
 

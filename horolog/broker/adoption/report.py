@@ -10,7 +10,7 @@ from horolog.broker.log.partition import Partition
 
 MAX_NAMED = 20
 UNKNOWN_MEANS = (
-    "its settings are not known: nothing of it is deleted or compacted until they are given, by retention.ms, retention.bytes or"
+    "its settings are unknown: none of its records are deleted or compacted until you set them, with retention.ms, retention.bytes or"
     f" cleanup.policy (horolog topics alter, kafka-configs.sh, horolog adopt --settings), or {SETTINGS_UNKNOWN}=false"
 )
 
@@ -25,7 +25,7 @@ def summary(taken: Takeover, partitions: Iterable[Partition], now_ms: int) -> It
     if adopted:
         counts = Counter(taken.origins[name] for name in adopted)
         sources = ", ".join(f"{count} {origin.value}" for origin, count in sorted(counts.items()))
-        yield f"{len(adopted)} topics are taken over; where their settings come from: {sources}"
+        yield f"{len(adopted)} topics are taken over; sources of their settings: {sources}"
     if changed:
         yield f"a Kafka has changed settings of {named(changed)} since this folder was taken over: they count"
     news = {*adopted, *changed}

@@ -171,7 +171,7 @@ class _Planning:
                 (sum(kind == QUOTA and (kind, key) != ADOPTED.id for kind, key in changed), "quotas"),
             ):
                 if count:
-                    self._result.notes.append(f"{count} {what} of Kafka's metadata come into force")
+                    self._result.notes.append(f"{count} {what} from Kafka's metadata take effect")
 
     # -- topics on record
 
@@ -182,7 +182,7 @@ class _Planning:
         if kraft is not None and self._result.is_news and kraft.is_whole:
             theirs = kraft.topics.get(name)
             if theirs is not None and theirs.id != topic.id:
-                self._result.notes.append(f"topic {name} was made anew by a Kafka: its topic counts")
+                self._result.notes.append(f"topic {name} was recreated by Kafka: Kafka's topic is used")
                 return
             if theirs is None and self._was_known_there(topic):
                 self._result.notes.append(f"topic {name} was deleted by a Kafka")

@@ -59,7 +59,7 @@ class RemoteFiles(RefusingStorage):
     def _found(self, path: str) -> tuple[RemoteSegment, str]:
         found = self._files.get(path)
         if found is None:
-            raise FileMissing(f"open {path}: no such segment lies in the bucket", path=path)
+            raise FileMissing(f"open {path}: there is no such segment in the bucket", path=path)
         return found
 
     def open(self, path: str) -> File:

@@ -309,4 +309,4 @@ class ShippedSafety:
 
 
 def _led_elsewhere() -> NotSafe:
-    return NotSafe("this broker does not lead it any more", ErrorCode.NOT_LEADER_OR_FOLLOWER)
+    return NotSafe("this broker no longer leads it", ErrorCode.NOT_LEADER_OR_FOLLOWER)

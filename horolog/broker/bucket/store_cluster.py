@@ -135,9 +135,7 @@ class StoreCluster(Cluster):
 
     def move_start(self, partition: Partition, offset: int, moved: StartMoved) -> None:
         def learn(is_led: bool) -> None:
-            moved(
-                None if is_led else NotSafe("this broker does not lead it any more", ErrorCode.NOT_LEADER_OR_FOLLOWER)
-            )
+            moved(None if is_led else NotSafe("this broker no longer leads it", ErrorCode.NOT_LEADER_OR_FOLLOWER))
 
         self._log_side.move_start(partition, offset, learn)
 

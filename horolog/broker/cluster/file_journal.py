@@ -166,7 +166,7 @@ class FileJournal:
             return
         data = content(self._storage, self._path)
         if self._others_know_more(data):
-            raise StorageFault("it is damaged, and is to be written anew by another worker", path=self._path)
+            raise StorageFault("it is damaged, and another worker has to rewrite it", path=self._path)
         _keep(self._storage, self._path, data)
         self._write_anew(becomes)
 

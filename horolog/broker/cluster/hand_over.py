@@ -166,7 +166,7 @@ def _lead_change(topic_id: bytes, partition: Partition, node: int, state: Cluste
     """The entry that says who leads a partition that is closed here."""
     known = state.topics.get(partition.topic)
     if known is None or known.id != topic_id:
-        return ClusterError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "it was deleted meanwhile")
+        return ClusterError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "it was deleted in the meantime")
     place = (topic_id, partition.index)
     epoch = max(partition.leader_epoch, state.epoch(*place)) + 1
     return LeadsChanged(((place, Lead(node, epoch)),))

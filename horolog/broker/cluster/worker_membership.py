@@ -121,7 +121,7 @@ def _found(logs: LogManager, file: ClusterFile, nodes: tuple[int, ...]) -> tuple
     record = file if found is None else ClusterFile(as_left(storage, paths), paths[0], lambda: paths)
     stored = record.load()
     if stored.has_journal or not stored.found or _was_closed_alone(storage, paths):
-        raise DataFolderError(f"{', '.join(paths)}: no worker has settled what lies there")
+        raise DataFolderError(f"{', '.join(paths)}: no worker has settled the folders")
     return found_journals.not_begun(paths[0], Head(stored.number + 1, nodes)), False, record
 
 

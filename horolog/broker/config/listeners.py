@@ -194,4 +194,4 @@ def _protocols(settings: Settings) -> dict[str, str]:
 def _refuse_twins(key: str, values: list[str], what: str) -> None:
     for value in values:
         if values.count(value) > 1:
-            raise SettingsError(key, value, f"this {what} stands there twice")
+            raise SettingsError(key, value, f"this {what} is listed twice")

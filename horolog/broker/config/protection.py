@@ -77,4 +77,4 @@ def asked_by(key: str, value: str, *, in_table: bool = False) -> str | None:
 
 
 def refusal(protection: str) -> str:
-    return f"asks for {protection}, which this release does not have (SECURITY.md): without the key the broker starts, open to all"
+    return f"requires {protection}, which this release does not support (SECURITY.md); without the key the broker starts unprotected"

@@ -617,7 +617,7 @@ class Settings(SharedStoreSettings):
         for key, text in (*cluster.items(), *broker.items()):
             spec = spec_of(key)
             if not spec.dynamic:
-                spec.refuse(text, "is read at the start only and may not change while running")
+                spec.refuse(text, "is read only at the start and cannot change while the broker runs")
             if spec.per_listener and key in SPECS:
                 spec.refuse(text, f"may change while running for one listener only: listener.name.<name>.{key}")
         return from_layers(Layers(self.layers.static, dict(cluster), dict(broker)))

@@ -246,7 +246,7 @@ def resolve(overrides: Mapping[str, str], settings: Settings) -> TopicConfig:
         up_conversion=bool(v["horolog.message.upconversion.enable"]),
     )
     if config.min_compaction_lag_ms > config.max_compaction_lag_ms:
-        reason = f"may not be more than max.compaction.lag.ms, which is {config.max_compaction_lag_ms}"
+        reason = f"cannot be more than max.compaction.lag.ms, which is {config.max_compaction_lag_ms}"
         raise SettingsError("min.compaction.lag.ms", str(config.min_compaction_lag_ms), reason)
     return config
 

@@ -196,9 +196,7 @@ class GroupCoordinator:
         if refusal is None and isinstance(group, HeartbeatRefusal):
             refusal = group
         if isinstance(group, ConsumerGroup) and not self._held.takes_heartbeat(group, request, client):
-            refusal = HeartbeatRefusal(
-                ErrorCode.GROUP_MAX_SIZE_REACHED, "There is no room for what the member says of itself."
-            )
+            refusal = HeartbeatRefusal(ErrorCode.GROUP_MAX_SIZE_REACHED, "There is no room for the data of the member.")
         if refusal is not None or not isinstance(group, ConsumerGroup):
             assert refusal is not None
             answer(heartbeat_error(refusal))

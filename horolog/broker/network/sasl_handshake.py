@@ -51,7 +51,9 @@ class SaslHandshake:
         else:
             key, version = read_request_header(frame)[:2]
             if not login.may_come(key):
-                raise ProtocolError(f"{_name(key)} may not come: {login.stage.value}, and the peer is not known")
+                raise ProtocolError(
+                    f"{_name(key)} is not accepted: {login.stage.value}, and the peer has not logged in"
+                )
             context = self._dispatch(frame, conversation)
             if key == ApiKey.API_VERSIONS and _API_VERSIONS.min_version <= version <= _API_VERSIONS.max_version:
                 login.versions_told()

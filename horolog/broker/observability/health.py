@@ -28,7 +28,7 @@ def readiness(broker: Watched) -> Readiness:
     if broker.phase is not Phase.READY:
         return Readiness(False, broker.phase.value, [f"the broker is {broker.phase.value}"])
     reasons: list[str] = []
-    warnings = ["nothing is written (horolog.read.only)"] if broker.settings.horolog_read_only else []
+    warnings = ["the broker is read-only (horolog.read.only)"] if broker.settings.horolog_read_only else []
     openness = open_to_others(broker.settings, broker.listeners)
     if openness is not None:
         warnings.append(openness)

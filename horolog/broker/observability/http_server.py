@@ -136,7 +136,7 @@ class HttpServer(ABC):
 
 
 def read_request(head: bytes) -> tuple[str, str, str] | None:
-    """Method, path and query; None if this is no HTTP request."""
+    """Method, path and query; None if this is not an HTTP request."""
     words = head.split(b"\n", 1)[0].decode("latin-1").split()
     if len(words) != 3 or not words[2].startswith("HTTP/1.") or not words[1].startswith("/"):
         return None

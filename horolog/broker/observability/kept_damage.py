@@ -34,7 +34,7 @@ def kept(logs: LogManager) -> Iterator[tuple[str, list[str]]]:
 def warnings(logs: LogManager) -> Iterator[str]:
     for _, paths in kept(logs):
         for path in paths:
-            yield f"{path} is a damaged copy: docs/durability.md says what may be lost; remove it when you have dealt with it"
+            yield f"{path} is a damaged copy: see docs/durability.md for what may be lost, and remove the copy when you are done with it"
 
 
 def collect(logs: LogManager) -> Iterator[tuple[Described, Samples]]:

@@ -207,7 +207,7 @@ class Authorizer:
         if is_about_it:
             return Verdict(False, None, "no rule about it allows this")
         told = str(self._allow_without_rules).lower()
-        reason = f"no rule is about it, and allow.everyone.if.no.acl.found is {told}"
+        reason = f"no rule applies, and allow.everyone.if.no.acl.found is {told}"
         return Verdict(self._allow_without_rules, None, reason)
 
     def allows_any(self, principal: Principal, host: str, operation: Operation, kind: ResourceType) -> bool:

@@ -134,7 +134,7 @@ class PasswordEncoder:
             return f"{place} is encrypted: give {SECRET}, or the systemd credential of that name"
         names = " nor ".join(key.name for key in self._keys)
         what = f"neither by {names}" if len(self._keys) > 1 else f"not by this {names}"
-        return f"{place} is encrypted, and {what}: give the secret by which it was ({OLD_SECRET} for one of before)"
+        return f"{place} is encrypted, and {what}: set the secret that encrypted it ({OLD_SECRET} for an earlier one)"
 
     def _decoded_or_plain(self, text: str, place: str) -> str:
         """A plain password may look as if it were encoded."""

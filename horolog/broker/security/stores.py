@@ -161,7 +161,7 @@ def _pkcs12(prefix: str, store: StoreSettings, location: str, data: bytes) -> An
     try:
         return load_pkcs12(data, None if store.password is None else store.password.encode())
     except (ValueError, TypeError):  # what it says of it is the library's own
-        reason = f"is no PKCS12 file, or {prefix}.password is not its password"
+        reason = f"is not a PKCS12 file, or {prefix}.password is not its password"
         raise SettingsError(key, location, reason) from None
 
 

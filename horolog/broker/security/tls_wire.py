@@ -55,7 +55,7 @@ class TlsDoor:
     def begin(self, wire: TlsWire) -> None:
         if len(self.half_open) >= self.tls.bounds.max_count:
             oldest = next(iter(self.half_open))
-            oldest.fail(f"others came while its handshake was the oldest of {self.tls.bounds.max_count}")
+            oldest.fail(f"new connections arrived, and its handshake was the oldest of {self.tls.bounds.max_count}")
         self.half_open[wire] = None
 
     def ended(self, wire: TlsWire) -> None:
@@ -114,7 +114,7 @@ class TlsWire(asyncio.Transport, asyncio.Protocol):
             return
         if self._session is None:
             if data[0] != HANDSHAKE_RECORD:
-                self.fail("what it sends is no TLS; a Kafka client needs security.protocol=SSL or SASL_SSL here")
+                self.fail("it does not use TLS; set security.protocol=SSL or SASL_SSL in the client")
                 return
             self._session = self._door.tls.context.wrap_bio(self._incoming, self._outgoing, server_side=True)
         self._incoming.write(data)
@@ -140,7 +140,7 @@ class TlsWire(asyncio.Transport, asyncio.Protocol):
             self._flush()
             most_bytes = self._door.tls.bounds.max_bytes
             if self._received_bytes > most_bytes:
-                self.fail(f"its handshake takes more than horolog.ssl.handshake.max.bytes ({most_bytes})")
+                self.fail(f"its handshake is larger than horolog.ssl.handshake.max.bytes ({most_bytes})")
         except ssl.SSLError as error:
             self.fail(f"its handshake failed: {_said(error)}")
         except NoRuleFits as error:
@@ -194,7 +194,7 @@ class TlsWire(asyncio.Transport, asyncio.Protocol):
         except ssl.SSLWantReadError:
             pass
         except ssl.SSLError as error:
-            self.fail(f"what it sends cannot be decrypted: {_said(error)}")
+            self.fail(f"its data cannot be decrypted: {_said(error)}")
             return
         if self._outgoing.pending:
             self._flush()

@@ -57,7 +57,7 @@ def stored_users(rules: Rules) -> Iterator[tuple[UserId, ScramKeys]]:
             yield user, ScramKeys.of_content(rule.content)
         except (KeyError, TypeError, ValueError):
             log.error(
-                "the credential of user %r for %s cannot be read: the user cannot come in", user.name, user.kind.name
+                "the credential of user %r for %s cannot be read, so the user cannot log in", user.name, user.kind.name
             )
 
 

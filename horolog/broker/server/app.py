@@ -451,7 +451,7 @@ def create_missing(cluster: Cluster, text: str, created: Callable[[], None]) -> 
 
 def _only_read(storage: Storage, data_dirs: Iterable[str]) -> OverlayStorage:
     """The content of the folders, with every change kept in memory: recovery goes on there as if it were the disk."""
-    log.warning("%s: read-only (horolog.read.only): nothing is written there", ", ".join(data_dirs))
+    log.warning("%s: read-only (horolog.read.only): the broker writes nothing there", ", ".join(data_dirs))
     return OverlayStorage(storage)
 
 

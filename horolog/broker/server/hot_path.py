@@ -5,6 +5,6 @@ from horolog.protocol.records.walk import IS_COMPILED
 HOT_PATH = (
     "compiled"
     if IS_COMPILED
-    else "plain Python, with a quarter of the speed on batches of varied records: where a C compiler and Python's headers are,"
-    " `pip install --force-reinstall --no-deps` of horolog or, in a checkout, `make compiled` compiles it"
+    else "plain Python, with a quarter of the speed on batches of varied records: to compile it, install a C compiler and Python's"
+    " headers, then run `pip install --force-reinstall --no-deps` for horolog or, in a checkout, `make compiled`"
 )

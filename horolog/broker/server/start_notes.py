@@ -53,7 +53,7 @@ def notes(settings: Settings, warnings: Iterable[str]) -> Iterator[tuple[int, st
     for warning in (*warnings, *warnings_about_old_names(settings)):
         yield logging.WARNING, warning
     for listener in controller_listeners(settings):
-        yield logging.INFO, f"listener {listener} is not opened: there is no controller here"
+        yield logging.INFO, f"listener {listener} is not opened, because horolog has no controller"
     wide = modes.told(allowed_modes(settings))
     if wide is not None:
         yield logging.WARNING, wide

@@ -51,7 +51,7 @@ log = logging.getLogger(__name__)
 EXIT_REFUSED = 2
 LEAVES_WITHIN_S = 10.0
 REQUESTS_AT_ONCE = 16
-EXPERIMENTAL = "brokers over a store are experimental: docs/cluster.md says what they do not do yet"
+EXPERIMENTAL = "brokers over a store are experimental: see docs/cluster.md for what they do not do yet"
 ASKS_EVERY_S = 2.0
 SAYS_EVERY_S = 60.0
 

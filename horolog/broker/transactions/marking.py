@@ -101,7 +101,7 @@ class Marking:
                 marked.append(partition)
             except RefusedSet as refused:
                 if refused.code == ErrorCode.TRANSACTION_COORDINATOR_FENCED:
-                    log.error("%r takes no marker of %s: %s", partition, transaction.id, refused.message)
+                    log.error("%r accepts no marker of %s: %s", partition, transaction.id, refused.message)
                     left.append((partition.topic, partition.index))
                 else:
                     log.warning("%r needs no marker of %s: %s", partition, transaction.id, refused.message)

@@ -76,7 +76,7 @@ def _first_ports(settings: Settings, addresses: Sequence[Address]) -> dict[str, 
     for text in settings.horolog_worker_ports:
         name, colon, port = text.rpartition(":")
         if not colon and len(names) > 1:
-            raise SettingsError(KEY, text, f"NAME:PORT says of which listener: {', '.join(names)}")
+            raise SettingsError(KEY, text, f"use NAME:PORT to choose the listener: {', '.join(names)}")
         name = name.strip().upper() or names[0]
         if name not in names:
             raise SettingsError(KEY, text, f"{name} is not among the listeners {', '.join(names)}")

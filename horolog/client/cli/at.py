@@ -138,9 +138,9 @@ def times_of(arguments: argparse.Namespace, console: Console) -> "TimeRange":
     ends = {"--for": arguments.length, "--around": arguments.around, "--until": arguments.until}
     given = [name for name, value in ends.items() if value is not None]
     if len(given) > 1:
-        raise UsageError(f"{given[0]} and {given[1]} both say where to end", "give one of them")
+        raise UsageError(f"{given[0]} and {given[1]} both set the end", "give one of them")
     if 0 in (arguments.length, arguments.around):
-        raise UsageError(f"{given[0]}: a range of no length holds nothing")
+        raise UsageError(f"{given[0]}: the range is empty")
     try:
         times = parse_named(
             arguments.time,

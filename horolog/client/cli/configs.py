@@ -70,7 +70,7 @@ async def _list(arguments: argparse.Namespace, console: Console) -> ExitCode:
         ],
     )
     if not shown:
-        console.note("nothing is set; --all shows the defaults")
+        console.note("nothing is set; use --all to show the defaults")
     return ExitCode.OK
 
 

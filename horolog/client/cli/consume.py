@@ -108,12 +108,12 @@ def check(arguments: argparse.Namespace) -> None:
     """Refuse options that exclude each other."""
     begins = [f"--{name}" for name in ("since", "offset", "tail") if getattr(arguments, name) is not None]
     if len(begins) > 1:
-        raise UsageError(f"{begins[0]} and {begins[1]} both say where to begin", "give one of them")
+        raise UsageError(f"{begins[0]} and {begins[1]} both set the start", "give one of them")
     if arguments.group is not None:
         refused = [*begins, *(["--partition"] if arguments.partition else [])]
         if refused:
             raise UsageError(
-                f"a group knows where it is, so {refused[0]} cannot be given with --group",
+                f"a group has its own position, so {refused[0]} cannot be used with --group",
                 "`horolog groups reset` moves a group",
             )
     if arguments.merge == "time" and (arguments.group or arguments.offset is not None or arguments.tail is not None):
@@ -215,8 +215,7 @@ def report(reading: "Reading", console: Console) -> None:
         )
     if reading.late_ones:
         console.warn(
-            f"at least {reading.late_ones} records of that time lie behind the end of the range, where they came late;"
-            " --late reads on for them"
+            f"at least {reading.late_ones} records of the range arrived late, after its end; use --late to read them"
         )
     if reading.written == 0 and not reading.follow:
         console.note("no records")

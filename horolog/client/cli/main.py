@@ -19,8 +19,8 @@ from horolog.commands.console import Console
 from horolog.commands.errors import CommandError, UsageError
 from horolog.commands.exit_codes import ExitCode
 
-DESCRIPTION = "The log that knows the hour: a Kafka-protocol broker with time as the way to find data."
-EPILOG = "`horolog COMMAND --help` shows the options of a command, with examples.\n\nexit codes: 0 success, 1 failed, 2 wrong arguments, 3 found lag or damage, 4 not found, 5 no broker answered,\n6 another process is at work, 130 interrupted, 141 the output was closed, 143 terminated\n"
+DESCRIPTION = "A message broker that speaks Kafka's protocol and finds records by time."
+EPILOG = "`horolog COMMAND --help` shows the options of a command, with examples.\n\nexit codes: 0 success, 1 failed, 2 wrong arguments, 3 found lag or damage, 4 not found, 5 no broker answered,\n6 another process is running, 130 interrupted, 141 the output was closed, 143 terminated\n"
 COMPLETE = "_complete"
 """A hidden command, called by the scripts of `horolog completion`."""
 
@@ -72,7 +72,7 @@ def parser_of(command: Command) -> argparse.ArgumentParser:
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] == "horolog":
             raise
-        advice = f"pip install 'horolog[{command.name}]' brings what it needs"
+        advice = f"pip install 'horolog[{command.name}]' installs what it needs"
         raise CommandError(f"{error.name} is not installed", advice) from error
     return parser
 

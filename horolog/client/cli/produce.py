@@ -26,7 +26,7 @@ PATIENCE_MS = 30_000
 def configure(parser: argparse.ArgumentParser) -> None:
     describe(
         parser,
-        "Produce a record from each line of files or standard input. If the broker refuses a record, print its line and the reason and stop; with --on-error continue, go on. The exit code is 1 if any line was not written.",
+        "Produce a record from each line of files or standard input. If the broker refuses a record, print its line and the reason and stop; with --on-error continue, send the rest. The exit code is 1 if any line was not written.",
         "echo 'hello' | horolog produce greetings",
         "horolog produce logs access.log --timestamp 2h-ago --codec zstd",
         "horolog produce users users.txt --key-separator : --on-error continue",
@@ -214,5 +214,5 @@ def report(sending: "Sending", topic: str, console: Console) -> ExitCode:
 def summary(sending: "Sending") -> str:
     words = f"{sending.written} written, {sending.refused} refused"
     if sending.stopped_early:
-        words += "; stopped there, so later lines were not sent (--on-error continue goes on)"
+        words += "; stopped there, so later lines were not sent (use --on-error continue to send them)"
     return words

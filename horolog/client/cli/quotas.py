@@ -43,7 +43,7 @@ def _add_entity(parser: argparse.ArgumentParser) -> None:
         choices=KINDS,
         action="append",
         default=[],
-        help="all of this kind that have no quota of their own; repeatable",
+        help="default for all of this kind that have no quota of their own; repeatable",
     )
 
 

@@ -105,7 +105,7 @@ def _from_folder(arguments: argparse.Namespace, changes: dict[str, str], console
     except NewerClusterFile as error:
         raise CommandError(f"{folder}: {error}") from error
     if not is_known:
-        console.warn(f"{folder} does not say how {topic} is set: the defaults are taken, --with says otherwise")
+        console.warn(f"{folder} does not have the settings of {topic}: defaults are used; use --with to change them")
     found = segment_ages.facts_of(
         storage, folder, topic, chosen, segment_ages.DeletionQuery(config, other, console.now_ms())
     )
@@ -140,7 +140,7 @@ def sentence_of(facts: "TopicFacts") -> str:
 
     rules = facts.rules
     if not rules.deletes:
-        return "compacted, nothing is deleted by age or size"
+        return "compacted: no record is deleted by age or size"
     age = f"{format_duration(rules.retention_ms)} (retention.ms)" if rules.retention_ms >= 0 else "for ever"
     size = (
         f", at most {rules.retention_bytes} bytes a partition (retention.bytes)" if rules.retention_bytes >= 0 else ""

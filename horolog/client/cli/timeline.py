@@ -53,7 +53,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace, console: Console) -> ExitCode | Coroutine[Any, Any, ExitCode]:
     """Reading a folder needs no event loop, which costs time to import."""
     if arguments.bucket == 0:
-        raise UsageError("--bucket: a bucket of no length holds nothing")
+        raise UsageError("--bucket: a bucket needs a length above zero")
     asked = console.range(arguments.since, arguments.until, length_ms=arguments.length)
     if arguments.dir is None:
         return _ask(arguments, asked, console)

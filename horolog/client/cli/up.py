@@ -24,13 +24,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--demo", action="store_true", help="fill in sample data of the last three days")
     parser.add_argument("--data", metavar="DIR", help="keep the data in this folder (a temporary one)")
     parser.add_argument(
-        "--port", type=port, metavar="N", help=f"of the broker; 0 takes a free one ({BROKER_PORT} if it is free)"
+        "--port", type=port, metavar="N", help=f"port of the broker; 0 uses a free one ({BROKER_PORT} if it is free)"
     )
     parser.add_argument(
         "--console-port",
         type=port,
         metavar="N",
-        help=f"of the console; 0 takes a free one ({CONSOLE_PORT} if it is free)",
+        help=f"port of the console; 0 uses a free one ({CONSOLE_PORT} if it is free)",
     )
     parser.add_argument("--no-console", action="store_true", help="start the broker alone")
     parser.add_argument(
@@ -44,7 +44,7 @@ def port(text: str) -> int:
     """For `type=`: a port, 0 included."""
     number = whole_number(text)
     if number > HIGHEST_PORT:
-        raise argparse.ArgumentTypeError(f"{text} is no port: {HIGHEST_PORT} is the highest")
+        raise argparse.ArgumentTypeError(f"{text} is not a port: the highest is {HIGHEST_PORT}")
     return number
 
 

@@ -19,7 +19,7 @@ MOST_PASSWORD_BYTES = 1024
 def configure(parser: argparse.ArgumentParser) -> None:
     add_actions(
         parser,
-        "Add, list and remove the users that come in by SASL/SCRAM: of a running broker, or with --data of a folder.",
+        "Add, list and remove users for SASL/SCRAM, of a running broker or, with --data, of a folder.",
         ACTIONS,
     )
 
@@ -103,7 +103,7 @@ def _asked(name: str, console: Console) -> str:
     from getpass import getpass
 
     if not is_terminal(console.stdin):
-        raise UsageError("there is no terminal to ask for the password", "give --password-file FILE")
+        raise UsageError("there is no terminal on which to ask for the password", "give --password-file FILE")
     password = getpass(f"password of {name}: ", console.err)
     if getpass("again: ", console.err) != password:
         raise UsageError("the two passwords differ")

@@ -102,7 +102,7 @@ class Consumer(Lookups):
     def assign(self, partitions: Iterable[TopicPartition]) -> None:
         """Read these partitions from now on. Those read before keep their positions."""
         if self._session is not None and self._session.active:
-            raise ValueError("the consumer subscribes to topics: its group says which partitions it reads")
+            raise ValueError("the consumer subscribes to topics: its group assigns its partitions")
         self._positions.assign(partitions)
         self._fetcher.wake()
 

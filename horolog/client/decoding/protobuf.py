@@ -87,7 +87,7 @@ def _file(text: str, name: str) -> dict[str, Any]:
 def _marked(file: dict[str, Any]) -> dict[str, Any]:
     """proto3's `optional` makes a oneof of one field; what it says is that the field is known to be absent."""
     if not _has_text_alone(file):
-        raise DecodingError("a descriptor of Protobuf has a name that is no UTF-8")
+        raise DecodingError("a descriptor of Protobuf has a name that is not UTF-8")
 
     def mark(message: dict[str, Any]) -> None:
         for field in message["field"]:
@@ -301,7 +301,7 @@ class _Reader:
             value = data[at:after] if wire == _SIZED else int.from_bytes(data[at:after], "little")
             at = after
         else:
-            raise DecodingError(f"no Protobuf: there is no wire type {wire}")
+            raise DecodingError(f"not Protobuf: there is no wire type {wire}")
         name = str(number)
         before = unknown.get(name)
         if isinstance(before, list):

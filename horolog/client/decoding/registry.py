@@ -137,7 +137,7 @@ class Registry:
         if answer.status == 404:
             raise NotRegistered(f"the registry {name} has no {what}")
         fault = RegistryUnavailable if answer.status >= 500 else DecodingError
-        raise fault(f"the registry {name} answers {answer.status} when asked for {what}")
+        raise fault(f"the registry {name} answered the request for {what} with {answer.status}")
 
     def _unavailable(self, sentence: str) -> RegistryUnavailable:
         """The error, remembered so that later records do not wait for the registry again."""
@@ -152,6 +152,6 @@ class Registry:
             found = None
         if not isinstance(found, dict) or not isinstance(found.get("schema"), str):
             raise DecodingError(
-                f"the registry {self.access.name} answers something that is no schema when asked for {what}"
+                f"the registry {self.access.name} answered the request for {what} with something that is not a schema"
             )
         return found

@@ -35,7 +35,7 @@ class RegistryAccess:
                 "the address of a registry is http://HOST:PORT or https://HOST:PORT, perhaps with a path"
             )
         if self.user_info is not None and self.token is not None:
-            raise RegistryUrlError("a registry takes a user and a password or a token, and both are given")
+            raise RegistryUrlError("a registry takes either a user and a password, or a token; both are given")
         if self.user_info is not None and ":" not in self.user_info:
             raise RegistryUrlError(f"{USER_INFO[0]} is USER:PASSWORD")
         if any(ord(one) < 32 for one in f"{self.url}{self.user_info}{self.token}"):

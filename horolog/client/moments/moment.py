@@ -110,7 +110,7 @@ class Report:
             )
         if self.out_of_place:
             found.append(
-                f"{self.out_of_place} records came too late to be put in their place: no more than {self.hold.records}"
+                f"{self.out_of_place} records came too late to be sorted: no more than {self.hold.records}"
                 f" records, or {self.hold.size_bytes >> 20} MiB, are held for sorting"
             )
         if self.lost:

@@ -27,7 +27,7 @@ async def conversation_of(sasl: Sasl) -> Conversation:
 
 def plain(username: str, password: str) -> Conversation:
     if "\0" in username + password:
-        raise SecurityError("PLAIN has no way to say a name or a password with a NUL in it")
+        raise SecurityError("PLAIN cannot send a name or password with a NUL in it")
     yield f"\0{username}\0{password}".encode()
 
 

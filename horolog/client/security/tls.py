@@ -79,7 +79,7 @@ def _trust(context: ssl.SSLContext, tls: Tls) -> None:
     try:
         context.load_verify_locations(cadata=text)
     except (ssl.SSLError, ValueError, TypeError) as error:  # TypeError: it is not ASCII
-        raise SecurityError(f"{name}: there is no certificate in it that can be read") from error
+        raise SecurityError(f"{name}: it has no readable certificate") from error
 
 
 def _show(context: ssl.SSLContext, tls: Tls) -> None:
@@ -185,9 +185,9 @@ def fault_of(error: OSError, name: str) -> KafkaError:
     if reason in _NO_TLS:
         return TlsFailed(f"{name} does not speak TLS: is it a plaintext listener?")
     if reason in _NO_COMMON_VERSION:
-        return TlsFailed(f"{name} speaks none of the versions of TLS that are allowed here")
+        return TlsFailed(f"{name} supports none of the versions of TLS that are allowed here")
     if _CERTIFICATE_ALERT.search(reason):
-        return TlsFailed(f"{name} does not take this client's certificate, or asks for one ({reason})")
+        return TlsFailed(f"{name} does not accept this client's certificate, or requires one ({reason})")
     return TlsFailed(f"the TLS handshake with {name} failed ({reason or error})")
 
 
@@ -200,5 +200,5 @@ def _disbelief(error: ssl.SSLCertVerificationError) -> str:
     if code in _WRONG_NAME:
         return f"it is for another host ({error.verify_message})"
     if code in _UNKNOWN_AUTHORITY:
-        return f"it is of an unknown authority ({error.verify_message}); ssl.truststore.location says whom to trust"
+        return f"it is of an unknown authority ({error.verify_message}); set ssl.truststore.location to the authority to trust"
     return error.verify_message

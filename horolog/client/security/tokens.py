@@ -104,7 +104,7 @@ def unsecured(options: Mapping[str, str]) -> UnsecuredToken:
         raise SecurityError("sasl.jaas.config: a number is expected in a claim of the token") from None
     principal = options.get("unsecuredLoginPrincipalClaimName", "sub")
     if not isinstance(claims.get(principal), str):
-        raise SecurityError(f'sasl.jaas.config: unsecuredLoginStringClaim_{principal}="..." says who the client is')
+        raise SecurityError(f'sasl.jaas.config: unsecuredLoginStringClaim_{principal}="..." has to name the client')
     return UnsecuredToken(claims, seconds)
 
 

@@ -15,7 +15,7 @@ from horolog.protocol.records.timestamps import FUTURE_TOLERANCE_MS
 
 DAY_MS = 86_400_000
 FOR_EVER_MS = 2**63 - 1
-NO_CLEANER = "Kafka's protocol does not say when the cleaner runs"
+NO_CLEANER = "Kafka's protocol does not show when the cleaner runs"
 FUTURE_KEY = "horolog.future.timestamp.max.ms"
 UNKNOWN_KEY = "horolog.settings.unknown"
 KEYS = (
@@ -123,7 +123,7 @@ def holds_of(rules: Rules, facts: PartitionFacts, now_ms: int) -> list[str]:
     found = []
     if rules.compacts:
         found.append(
-            "compaction keeps the last record of each key, and removes those before it when the cleaner comes"
+            "compaction keeps the last record of each key, and removes earlier ones when the cleaner runs"
             + ("" if rules.deletes else ": nothing goes by age or size (cleanup.policy=compact)")
         )
     if not rules.deletes:
@@ -151,7 +151,7 @@ def _about_future(rules: Rules, facts: PartitionFacts, ahead_ms: int) -> str:
     place = "a record" if facts.largest_offset is None else f"the record at offset {facts.largest_offset}"
     said = f"{place} is {format_distance(ahead_ms)} in the future ({spoken_time(largest_ms)})"
     if 0 <= rules.future_max_ms < ahead_ms:
-        return f"{said}: {FUTURE_KEY} takes that for a mistake, and its segment is as old as its file"
+        return f"{said}: {FUTURE_KEY} ignores that time, and uses the age of the file of its segment"
     return f"{said}: its segment, and everything behind it, stays until {spoken_time(largest_ms + rules.retention_ms)}"
 
 
@@ -191,7 +191,7 @@ def unknown_of(rules: Rules, facts: PartitionFacts) -> list[str]:
     found = []
     if facts.next is not None and facts.next.from_ms != facts.next.until_ms:
         found.append(
-            "where the first segment ends, and so when it goes, is not part of Kafka's protocol: --dir reads it from the files"
+            "Kafka's protocol does not show where the first segment ends, so the time of its deletion is unknown; use --dir to read the files"
         )
     if facts.size_bytes is None:
         found.append("this broker does not report the size")

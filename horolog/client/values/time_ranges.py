@@ -73,13 +73,13 @@ def parse_range(
     pair = None if since is None else split_range(since)
     if pair is not None:
         if until is not None:
-            raise TimeTextError(f"{since!r} says when to end, and {until!r} does, too")
+            raise TimeTextError(f"{since!r} sets the end, and {until!r} does, too")
         since, until = pair
     if until is not None and length_ms is not None:
-        raise TimeTextError("the end and the length of a range are the same question; give one of them")
+        raise TimeTextError("the end and the length of a range are both given; give one of them")
     first = None if since is None else parse_time(since, now_ms=now_ms, zone=zone, ends=True)
     if first is not None and first.ms == LATEST and not ends:
-        raise TimeTextError(f"{since!r}: nothing lies behind the end of a partition")
+        raise TimeTextError(f"{since!r}: there is nothing after the end of a partition")
     if length_ms is not None:
         last: Moment | None = _after(first, length_ms, "a length", zone)
     elif until is None:
@@ -97,7 +97,7 @@ def parse_named(
     """A range that one text names: two times, or one with what lies around or after it; also a minute, a day or a week alone."""
     if split_range(text) is not None or until is not None or length_ms is not None:
         if around_ms is not None:
-            raise TimeTextError(f"{text!r}: what lies around a time has no other end")
+            raise TimeTextError(f"{text!r}: a range around a time has no other end")
         return parse_range(text, until, length_ms=length_ms, now_ms=now_ms, zone=zone)
     moment = parse_time(text, now_ms=now_ms, zone=zone)
     if around_ms is not None:
@@ -112,14 +112,14 @@ def _until(text: str, first: Moment | None, *, now_ms: int, zone: tzinfo) -> Mom
     if first is None or first.ms in {EARLIEST, LATEST} or not is_clock(text):
         last = parse_time(text, now_ms=now_ms, zone=zone, ends=True)
         if last.ms == EARLIEST:
-            raise TimeTextError(f"{text!r}: nothing lies before the start of a partition")
+            raise TimeTextError(f"{text!r}: there is nothing before the start of a partition")
         return last
     return on_day_of(text, first, zone, days=1 if is_midnight(text) else 0)
 
 
 def _after(first: Moment | None, length_ms: int, said: str, zone: tzinfo) -> Moment:
     if first is None or first.ms in {EARLIEST, LATEST}:
-        raise TimeTextError(f"{said} counts from the beginning of the range, which is not a time here")
+        raise TimeTextError(f"{said} counts from the start of the range, which is not a time here")
     return _shifted(first, length_ms, zone)
 
 

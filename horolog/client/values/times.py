@@ -559,4 +559,4 @@ def _local(naive: datetime, zone: tzinfo, show_in: tzinfo) -> Moment:
     if before < after:
         return Moment(ms, f"{shown}: the clocks go forward over {clock}, which does not exist")
     again = format_time((second - _EPOCH_START) // timedelta(milliseconds=1), show_in)
-    return Moment(ms, f"{shown}: {clock} comes twice, {again} would be the second")
+    return Moment(ms, f"{shown}: {clock} occurs twice, {again} would be the second")

@@ -174,7 +174,7 @@ class Connection(asyncio.Protocol):
         """Why the broker may have hung up: a listener that wants a login answers ApiVersions first, one that wants TLS nothing."""
         unanswered = next(iter(self._waiters), None)
         if unanswered == 1:
-            return " at the first request, as a listener does that asks for credentials"
+            return " at the first request, as a listener does that requires credentials"
         if unanswered != 0:
             return ""
         wanted = "another certificate of the client, or one" if self._is_tls else "TLS"

@@ -69,7 +69,7 @@ async def get(
         response.begin()
         return HttpResponse(response.status, response.read())
     except (HTTPException, ValueError) as error:
-        raise NoAnswer("answers something that is no HTTP") from error
+        raise NoAnswer("answered with something that is not HTTP") from error
 
 
 async def _exchange(access: Access, request: bytes, most_bytes: int) -> bytes:

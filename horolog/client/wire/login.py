@@ -136,7 +136,7 @@ class _Exchange:
             offered = ", ".join(answer.mechanisms) or "none"
             raise AuthenticationFailed(f"{name} does not offer {mechanism}; it offers {offered}")
         if answer.error_code == ErrorCode.ILLEGAL_SASL_STATE:
-            raise AuthenticationFailed(f"{name} asks for no login by SASL: its listener is PLAINTEXT or SSL")
+            raise AuthenticationFailed(f"{name} does not use SASL: its listener is PLAINTEXT or SSL")
         if answer.error_code:
             raise AuthenticationFailed(f"{name} refused the login by {mechanism} with error code {answer.error_code}")
 

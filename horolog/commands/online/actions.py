@@ -63,7 +63,7 @@ async def confirmed(arguments: argparse.Namespace, console: Console, what: str) 
         return True
     if not is_terminal(console.stdin):
         raise UsageError(f"{what} cannot be undone", "pass --yes without a terminal")
-    console.err.write(f"{what}: go on? [y/N] ")
+    console.err.write(f"{what}: continue? [y/N] ")
     console.err.flush()
     async for answers in lines_of(STDIN, console.stdin):
         return answers[0].strip().lower() in {b"y", b"yes"}

@@ -209,5 +209,5 @@ def test_a_topic_is_added_to_and_never_overwritten(monkeypatch):
         with pytest.raises(OptionError, match="a topic cannot be overwritten"):
             made(SCHEMA, overwrite=True)
     monkeypatch.setattr(module, "has_arrow_writer_of_streams", lambda: False)
-    with pytest.raises(OptionError, match=r"streams are written from Spark 4\.1 on"):
+    with pytest.raises(OptionError, match=r"writing streams needs Spark 4\.1"):
         source.streamWriter(SCHEMA, overwrite=False)

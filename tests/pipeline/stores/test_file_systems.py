@@ -127,7 +127,7 @@ def test_what_a_url_means():
     assert "secret" not in repr(other)
     for ask in (other.as_delta_options, other.as_iceberg_properties):
         with pytest.raises(
-            StoreError, match="are kept in folders, object stores and HDFS; only Parquet can be kept here"
+            StoreError, match="can be kept in folders, object stores and HDFS; this file system takes only Parquet"
         ):
             ask()
     options = {"dfs.client.failover.max.attempts": "5", **place.as_options()}

@@ -37,7 +37,7 @@ class TestIceberg(TableTests):
 
 
 def test_a_table_in_an_object_store_needs_a_catalogue(spark):
-    with pytest.raises(TableError, match="s3a://b/t: an Iceberg table in an object store has a catalogue"):
+    with pytest.raises(TableError, match="s3a://b/t: an Iceberg table in an object store needs a catalogue"):
         IcebergFolder(Place.of("s3a://b/t", {"fs.s3a.access.key": "k"}, {}), spark)
 
 

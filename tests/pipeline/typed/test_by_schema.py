@@ -225,7 +225,7 @@ SECRET = "hush-hush"
             "neither a version number nor latest",
         ),
         ({"value.format": "string", "mode": "strict"}, "mode: 'strict' is none of permissive, dropmalformed, failfast"),
-        ({"value.format": "string", "mode": "failfast", "dead.letter.topic": "d"}, "one of them"),
+        ({"value.format": "string", "mode": "failfast", "dead.letter.topic": "d"}, "use one of the two"),
         ({"value.format": "string", "dead.letter.topic": " "}, "is not a name of a topic"),
         ({"value.format": "string", "timestamp.field": "a"}, "value.format has no fields"),
         ({"key.format": "string", "timestamp.field": "a"}, "value.format has no fields"),

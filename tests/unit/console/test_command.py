@@ -94,7 +94,7 @@ def test_elsewhere_a_token_is_made():
         (["--login", "sasl"], "0.0.0.0", "--login sasl without TLS.*--without-tls"),
         ([], "192.0.2.1", "--login token without TLS"),
         (["--host", "*"], "127.0.0.1", "needs a login"),
-        (["--tls-cert", "x"], "127.0.0.1", "come together"),
+        (["--tls-cert", "x"], "127.0.0.1", "use --tls-cert and --tls-key together"),
         (["--token-file", "x"], "127.0.0.1", "is for --login token"),
         (["-b", "a", "-b", "a"], "127.0.0.1", "twice"),
         (["-b", "a:b"], "127.0.0.1", "is not an address"),

@@ -77,7 +77,7 @@ async def test_both_ways_are_searched_to_the_end_and_each_record_is_found_once()
         assert "The search is not at its end" in text
         events = await all_events(page, searched(text))
         assert [name for name, _ in events[-1:]] == ["done"]
-        assert "nothing more lies within the time" in events[-1][1]["why"]
+        assert "there are no more records in the time range" in events[-1][1]["why"]
         steps = [data for name, data in events if name == "found"]
         before, after = found_in(text.partition('id="moment"')[0]), found_in(text.partition('id="moment"')[2])
         for step in steps:

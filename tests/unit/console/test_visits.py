@@ -142,7 +142,7 @@ def test_a_client_is_of_the_session_and_the_cluster():
     assert other.client_of(other.cluster_named("b:2")) == ("of alice", "b:2")
     unknown = visit()
     unknown.request.scope["state"]["session"] = None
-    with pytest.raises(AssertionError, match="lets nobody in"):
+    with pytest.raises(AssertionError, match="the console requires a login"):
         _ = unknown.session
 
 

@@ -66,17 +66,17 @@ def test_addresses_that_lead_to_several_stores_are_found():
 def test_several_winners_are_found(habit):
     tried, fault = fault_of(findings_of(habit)[0])
     assert tried == CREATES
-    assert fault.endswith("does not keep the condition If-None-Match, so nothing would keep two brokers apart")
+    assert fault.endswith("does not keep the condition If-None-Match, so two brokers could overwrite each other's data")
 
 
 @pytest.mark.parametrize(
     ("habit", "step", "said"),
     [
-        (Habit.CONFLICTS, CREATES, "a create of a key that is taken should be answered with 412, but: s3://lake/f: the store answers 409"),
+        (Habit.CONFLICTS, CREATES, "a create of an existing key should get 412, but: s3://lake/f: the store answers 409"),
         (Habit.TAKEN_BY_NOBODY, CREATES, "an object that was created is not there"),
-        (Habit.ALTERS_BYTES, CREATES, "the bytes that are read are those of no writer"),
+        (Habit.ALTERS_BYTES, CREATES, "the bytes that were read are those of no writer"),
         (Habit.LISTS_LATE, "list what was created", "1 of 1 objects are not in a list"),
-        (Habit.IGNORES_RANGES, "read a part of an object", "bytes 1 to 5 were asked for, and 4 others came"),
+        (Habit.IGNORES_RANGES, "read a part of an object", "bytes 1 to 5 were requested, and 4 others were returned"),
         (Habit.WRONG_CLOCK, "compare the clocks", "s behind this machine's: set the one that is wrong"),
         (Habit.RESETS, "list the place", "cannot be reached"),
     ],
@@ -96,9 +96,9 @@ def test_each_bad_habit_is_found(habit, step, said):
         ({"GET": (409, "OperationAborted")}, "list the place", "the store answers 409 Conflict (OperationAborted)"),
         ({"GET": (500, "")}, "list the place", "the store answers 500 Internal Server Error"),
         ({"GET": (503, "SlowDown")}, "list the place", "the store answers 503 Service Unavailable (SlowDown)"),
-        ({"PUT": (403, "AccessDenied")}, CREATES, "no create was answered with success or 412: s3://lake/f: access denied"),
+        ({"PUT": (403, "AccessDenied")}, CREATES, "no create got success or 412: s3://lake/f: access denied"),
         ({"PUT": (404, "NoSuchBucket")}, CREATES, "there is no bucket lake"),
-        ({"PUT": (409, "")}, CREATES, "no create was answered with success or 412: s3://lake/f: the store answers 409 Conflict"),
+        ({"PUT": (409, "")}, CREATES, "no create got success or 412: s3://lake/f: the store answers 409 Conflict"),
         ({"PUT": (500, "InternalError")}, CREATES, "the store answers 500 Internal Server Error (InternalError)"),
         ({"PUT": (501, "NotImplemented")}, CREATES, "the store answers 501 Not Implemented"),
         ({"PUT": (503, "SlowDown")}, CREATES, "the store answers 503 Service Unavailable (SlowDown)"),
@@ -148,8 +148,8 @@ def of(*outcomes):
         (of([TAKEN], [UNKNOWN, TAKEN]), b"1", ""),
         (of([TAKEN], [UNKNOWN, MADE]), b"1", ""),
         (of([MADE], [MADE]), b"0", "2 of 2 creates of one key succeeded"),
-        (of([MADE], [UNKNOWN]), b"0", "should be answered with 412, but: no answer"),
-        (of([UNKNOWN], [UNKNOWN]), b"0", "no create was answered with success or 412: no answer"),
+        (of([MADE], [UNKNOWN]), b"0", "should get 412, but: no answer"),
+        (of([UNKNOWN], [UNKNOWN]), b"0", "no create got success or 412: no answer"),
         (of([MADE], [TAKEN]), b"1", "not those of the writer that won"),
         (of([TAKEN], [TAKEN]), b"0", "none had created the key"),
         (of([TAKEN], [UNKNOWN, TAKEN]), b"5", "those of no writer"),

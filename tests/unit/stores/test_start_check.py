@@ -192,9 +192,7 @@ def test_a_store_that_refuses_the_first_broker_is_not_waited_for():
 
 def test_the_first_broker_refuses_a_store_that_never_says_that_a_key_is_taken():
     with serving(Habit.CONFLICTS) as server:
-        assert "should be answered with 412" in refused(
-            open_store("s3://lake/f", server.endpoint, ENVIRONMENT, 5.0, retries=0)
-        )
+        assert "should get 412" in refused(open_store("s3://lake/f", server.endpoint, ENVIRONMENT, 5.0, retries=0))
 
 
 def test_a_create_without_an_answer_says_nothing_about_the_store():

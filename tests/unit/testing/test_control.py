@@ -64,7 +64,7 @@ async def test_the_clock(asking):
     assert await asking.ask("POST", "/clock/set", {"to": T0}) == (200, standing)
     assert await asking.ask("POST", "/clock/set", {"to": T0_MS}) == (200, standing)
     assert not (await asking.ask("POST", "/clock/run"))[1]["standing"]
-    assert await asking.error("POST", "/clock/advance", {"by": 3}) == (400, "'by' is to be a text, such as '3 days'")
+    assert await asking.error("POST", "/clock/advance", {"by": 3}) == (400, "'by' has to be a text, such as '3 days'")
     status, said = await asking.error("POST", "/clock/advance", {"by": "a while"})
     assert (status, "a number is expected" in said) == (400, True)
 
@@ -128,7 +128,7 @@ async def test_faults(asking):
         ({"kind": "drop", "times": "x"}, "'times' is to be a whole number"),
         ({"kind": "drop", "topic": 1}, "'topic' is to be a text"),
         ({"kind": "drop", "after_work": "yes"}, "'after_work' is to be true or false"),
-        ([1], "the body is to be a JSON object"),
+        ([1], "the body has to be a JSON object"),
     ):
         status, said = await asking.error("POST", "/faults", body)
         assert status == 400

@@ -206,7 +206,7 @@ def test_errors_by_name_and_number():
     with pytest.raises(ValueError, match="do you mean NOT_ENOUGH_REPLICAS"):
         code_named("NOT_ENOUGH_REPLICA")
     for wrong in ("NONE", 0, 9999):
-        with pytest.raises(ValueError, match="no error of Kafka"):
+        with pytest.raises(ValueError, match="not an error code of Kafka"):
             code_named(wrong)
     with pytest.raises(ValueError, match=r"^there is no error 'x'$"):
         code_named("x")

@@ -37,7 +37,7 @@ async def test_there_and_back(tmp_path):
         assert await other.restore(text, "copy") == 1201
         assert other.snapshot("copy") == text.replace("topic: t\n", "topic: copy\n")
         assert other.records("copy")[0].timestamp_ms == other.clock.start_ms
-        with pytest.raises(AssertionError, match="not as its snapshot says"):
+        with pytest.raises(AssertionError, match="differs from its snapshot"):
             other.expect_snapshot("copy", file)
 
 

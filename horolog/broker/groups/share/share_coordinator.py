@@ -81,9 +81,7 @@ class ShareCoordinator:
         refusal = check_share_heartbeat(request)
         group = refusal or self._group_of(request)
         if isinstance(group, ShareGroup) and not self._held.takes_share_heartbeat(group, request, client):
-            group = ShareRefusal(
-                ErrorCode.GROUP_MAX_SIZE_REACHED, "There is no room for what the member says of itself."
-            )
+            group = ShareRefusal(ErrorCode.GROUP_MAX_SIZE_REACHED, "There is no room for the data of the member.")
         if isinstance(group, ShareRefusal):
             answer(share_refusal(group))
         elif request.member_epoch == LEAVE_EPOCH:

@@ -83,9 +83,7 @@ class StreamsCoordinator:
     ) -> None:
         group = check_streams_heartbeat(request) or self._group_of(request)
         if isinstance(group, StreamsGroup) and not self._held.takes_streams_heartbeat(group, request, client):
-            group = StreamsRefusal(
-                ErrorCode.GROUP_MAX_SIZE_REACHED, "There is no room for what the member says of itself."
-            )
+            group = StreamsRefusal(ErrorCode.GROUP_MAX_SIZE_REACHED, "There is no room for the data of the member.")
         if isinstance(group, StreamsRefusal):
             answer(streams_refusal(group))
         elif request.member_epoch < JOIN_EPOCH:

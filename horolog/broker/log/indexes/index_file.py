@@ -29,7 +29,7 @@ class IndexFile:
     def __init__(self, storage: Storage, path: str, max_bytes: int, entries: bytes = b"") -> None:
         self._storage = storage
         self._file: File | None = None
-        assert len(entries) % self.ENTRY.size == 0, f"{len(entries)} bytes are no whole entries: {path}"
+        assert len(entries) % self.ENTRY.size == 0, f"{len(entries)} bytes are not whole entries: {path}"
         self._written = len(entries)
         self.path = path
         self.entries = bytearray(entries)
@@ -59,7 +59,7 @@ class IndexFile:
 
     def trim(self) -> None:
         """Write the missing entries and cut the file behind them."""
-        assert len(self.entries) % self.ENTRY.size == 0, f"{self!r}: {len(self.entries)} bytes are no whole entries"
+        assert len(self.entries) % self.ENTRY.size == 0, f"{self!r}: {len(self.entries)} bytes are not whole entries"
         self.flush()
         self._opened().truncate(len(self.entries))
 

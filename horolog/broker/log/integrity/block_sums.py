@@ -27,7 +27,7 @@ class BlockSums:
     def __init__(self, size_bytes: int = 0, sums: bytes = b"") -> None:
         """`sums` as `encode` returned them for a log of that size. Raises ValueError if they do not fit the size."""
         if len(sums) != _SUM_BYTES * blocks_in(size_bytes):
-            raise ValueError(f"{len(sums)} bytes are no sums of {size_bytes} bytes")
+            raise ValueError(f"{len(sums)} bytes are not checksums of {size_bytes} bytes")
         self.size_bytes = size_bytes
         has_open_block = size_bytes % BLOCK_BYTES != 0
         self._complete = bytearray(sums[:-_SUM_BYTES] if has_open_block else sums)

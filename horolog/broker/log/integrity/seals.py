@@ -118,7 +118,7 @@ def contradiction(seal: Seal) -> str | None:
     """Why a seal is impossible, None if it is not. Asserted on writing, damage on reading."""
     holds, sums = seal.contents, seal.block_sums
     if len(sums) != 4 * blocks_in(holds.size_bytes):
-        return f"{len(sums)} bytes are no sums of {holds.size_bytes} bytes"
+        return f"{len(sums)} bytes are not checksums of {holds.size_bytes} bytes"
     if holds.next_offset < seal.base_offset:
         return f"offsets end at {holds.next_offset}, before {seal.base_offset}"
     if any(not 0 <= start < end <= holds.size_bytes for start, end in holds.holes):

@@ -117,7 +117,7 @@ class DataFolders:
                 if other != folder.path:
                     name = f"{key[0]}-{key[1]}"
                     raise DataFolderError(
-                        f"{name} lies in two data folders: {other}/{name} and {folder.path}/{name};"
+                        f"{name} is in two data folders: {other}/{name} and {folder.path}/{name};"
                         " move away the one that is out of date"
                     )
 

@@ -64,7 +64,7 @@ class FolderIdentity:
         except StorageFault as fault:
             if fault.code != errno.ENOSPC:
                 raise
-            log.error("%s does not say yet whose it is, the next start completes that: %s", self._path, fault)
+            log.error("%s has no owner yet, the next start completes it: %s", self._path, fault)
         self._is_whole = True
 
     @property

@@ -1,7 +1,7 @@
 """The condition of a partition: it serves, is read only, or is offline, each with its reason.
 
     serving     takes appends and is read
-    read only   is read, and takes no appends until its disk works again
+    read only   is read, and accepts no appends until its disk works again
     offline     nothing of it works until its folder can be opened again
     deleted     offline for good
 
@@ -71,7 +71,7 @@ class Condition:
     def __str__(self) -> str:
         if self.fault is not None:
             return f"is offline: {self.fault}"
-        return "serves" if self.stopped is None else f"takes no appends: {self.stopped}"
+        return "serves" if self.stopped is None else f"accepts no appends: {self.stopped}"
 
     @property
     def fault(self) -> str | None:
@@ -99,7 +99,7 @@ class Condition:
         """Take no appends, but be read, until everything that may not be on the disk has been written again."""
         with self._lock:
             self.state = self.state.read_only(reason)
-        log.error("%s takes no appends until its disk works again: %s", self._name, reason)
+        log.error("%s accepts no appends until its disk works again: %s", self._name, reason)
 
     def go_offline(self, reason: str) -> None:
         """Serve nothing until the folder can be opened again."""

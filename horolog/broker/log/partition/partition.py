@@ -127,7 +127,7 @@ class Partition:
 
     def __repr__(self) -> str:
         condition = self.condition
-        stopped = condition.stopped and f", takes no appends: {condition.stopped}"
+        stopped = condition.stopped and f", accepts no appends: {condition.stopped}"
         state = f", offline: {condition.fault}" if condition.fault else stopped or ""
         offsets = f"{self.log_start_offset} to {self.log_end_offset}"
         return f"<Partition {self.topic}-{self.index}: {len(self.segments)} segments, offsets {offsets}{state}>"
@@ -332,16 +332,14 @@ class Partition:
             if not self.condition.is_deleted:
                 self.resources.counters.sync_failures.value += 1
                 if fault.code not in NO_DESCRIPTORS:
-                    self.condition.stop(f"what was written may not be on the disk: {fault}")
+                    self.condition.stop(f"the written data may not be on the disk: {fault}")
                 raise
 
     def replace_log(self, opened: OpenedPartition) -> None:
         """Go on with the result of a fresh opening; no appends are taken until unsynced bytes are rewritten."""
         leader_epoch = max(self.leader_epoch, opened.leader_epoch)
         self.resources.changes.note()
-        self._begin(
-            opened, PartitionState(stopped="it was opened again, and what it holds is not known to be on the disk")
-        )
+        self._begin(opened, PartitionState(stopped="it was opened again, and its data may not be on the disk"))
         self.leader_epoch = leader_epoch
 
     # -- reading

@@ -21,8 +21,8 @@ FAR_AHEAD_MS = 86_400_000
 SILENCE_MS = 3_600_000
 
 _AHEAD = (
-    "topic %s: partition %s was sent a record of %s%s, %s ahead of this broker's clock (%s): by time it is kept, and so is all"
-    " that lies behind it, until then; message.timestamp.after.max.ms has such records refused"
+    "topic %s: partition %s was sent a record of %s%s, %s ahead of this broker's clock (%s): retention by time keeps it, and"
+    " everything behind it, until then; set message.timestamp.after.max.ms to refuse such records"
 )
 _BEHIND = (
     "topic %s: partition %s was sent records of %s%s or earlier, which retention.ms (%s) keeps no longer: it reaches back to %s;"

@@ -74,7 +74,7 @@ class Retries:
         for partition in self._attempts.keys() - set(waiting):
             del self._attempts[partition]
             if not partition.condition.is_deleted:
-                log.info("%r takes appends again", partition)
+                log.info("%r accepts appends again", partition)
 
     def _put_off(self, attempts: _Attempts, longest_s: float) -> None:
         attempts.count += 1

@@ -34,5 +34,5 @@ def check_in_place(segment: Segment) -> None:
         segment.log.check_in_place()
     except FileMissing as missing:
         if not segment.removed:
-            advice = "put the very file back, or start the broker again to go on without it"
+            advice = "put the same file back, or restart the broker to continue without it"
             raise FileMissing(f"{missing}; {advice}", path=missing.path) from missing

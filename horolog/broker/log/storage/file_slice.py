@@ -76,4 +76,4 @@ class FileSlice(Unread):
     def _check(self) -> None:
         if self._edition != self._file.edition:
             path = self._file.path
-            raise StorageFault(f"send {path}: its end was lost or written anew since the answer began", path=path)
+            raise StorageFault(f"send {path}: its end was lost or rewritten after the response began", path=path)

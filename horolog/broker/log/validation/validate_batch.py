@@ -109,7 +109,7 @@ def check_batch(
         append_time = lowest = highest = now_ms
         corrected = attributes | TIMESTAMP_TYPE_BIT
         if corrected == attributes:
-            raise RefusedSet(ErrorCode.INVALID_TIMESTAMP, "a producer may not set the timestamp type LogAppendTime")
+            raise RefusedSet(ErrorCode.INVALID_TIMESTAMP, "a producer cannot set the timestamp type LogAppendTime")
     else:
         append_time = NO_TIMESTAMP
         lowest = base_timestamp + scan.lowest_delta
@@ -223,7 +223,7 @@ def _check_header(header: BatchHeader, view: memoryview, config: TopicConfig, *,
     if crc32c(view[ATTRIBUTES_AT:]) != header.crc:
         raise RefusedSet(ErrorCode.CORRUPT_MESSAGE, "the batch's crc does not match")
     if header.is_control:
-        raise RefusedSet(ErrorCode.INVALID_RECORD, "clients may not write control batches")
+        raise RefusedSet(ErrorCode.INVALID_RECORD, "clients cannot write control batches")
     if header.count <= 0 or header.last_offset_delta != header.count - 1:
         raise RefusedSet(
             ErrorCode.INVALID_RECORD,
@@ -242,7 +242,7 @@ def _check_records(payload: bytes, header: BatchHeader, config: TopicConfig, tim
     try:
         for index, record in enumerate(iter_records_of(payload, _with_own_times(header))):
             if config.compact and record.key is None:
-                keyless.append((index, "a compacted topic takes no record without a key"))
+                keyless.append((index, "a compacted topic accepts no record without a key"))
             elif not config.log_append_time and not is_accepted_in_batch(record.timestamp, times):
                 named = len(untimely) < MOST_RECORD_ERRORS
                 untimely.append((index, describe_refusal(record.timestamp, times) if named else ""))

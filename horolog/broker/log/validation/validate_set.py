@@ -210,9 +210,9 @@ def _open(message: SetEntry) -> list[SetEntry]:
 def _check_types(outer: list[SetEntry], inner: list[SetEntry]) -> None:
     """The bit of LogAppendTime is the broker's to set, on messages, on wrappers and inside of them."""
     if any(message.timestamp_type == TimestampType.LOG_APPEND_TIME for message in outer):
-        raise RefusedSet(ErrorCode.INVALID_TIMESTAMP, "a producer may not set the timestamp type LogAppendTime")
+        raise RefusedSet(ErrorCode.INVALID_TIMESTAMP, "a producer cannot set the timestamp type LogAppendTime")
     errors = [
-        (index, "a message inside a wrapper may not claim the timestamp type LogAppendTime")
+        (index, "a message inside a wrapper cannot have the timestamp type LogAppendTime")
         for index, message in enumerate(inner)
         if message.timestamp_type == TimestampType.LOG_APPEND_TIME
     ]
@@ -239,7 +239,7 @@ def _check_messages(messages: list[SetEntry], config: TopicConfig, now_ms: int) 
     if config.compact:
         keyless = [index for index, message in enumerate(messages) if message.key is None]
         if keyless:
-            errors = [(index, "a compacted topic takes no message without a key") for index in keyless]
+            errors = [(index, "a compacted topic accepts no message without a key") for index in keyless]
             raise refuse_records(ErrorCode.CORRUPT_MESSAGE, errors)
 
 

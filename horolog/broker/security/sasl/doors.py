@@ -107,7 +107,7 @@ class SaslDoors:
     def _maker(self, listener: str, mechanism: str, told: MechanismSettings) -> Callable[[], Mechanism]:
         """A function that makes the state of one login."""
         if mechanism not in SERVED:
-            reason = f"{listener} is to serve {mechanism}; {', '.join(SERVED)} are served"
+            reason = f"{listener} has the mechanism {mechanism}, which is not supported; use {', '.join(SERVED)}"
             raise SettingsError(names(listener, ENABLED)[0], None, reason)
         options = _options(listener, mechanism, told.jaas_config)
         if mechanism == plain.NAME:

@@ -122,7 +122,7 @@ def _against_log(storage: ReadOnlyStorage, path: str, kind: str, data: bytes, ba
 
 def _set_aside(path: str, data: bytes) -> Iterator[Item]:
     told = aside_names.parse_name(PurePath(path).name)
-    assert told is not None, "its kind comes from its name"
+    assert told is not None, "its kind is recognised by its name"
     yield {
         "type": "entry",
         "reason": told.kind,

@@ -120,7 +120,7 @@ def opened(folder: str, topic: str, wanted: Sequence[int] | None) -> Iterator[Fo
             rescanner = Rescanner(resources.rescan_queue, files, by_directory.get)
             yield FolderSource(partitions, overrides, rescanner)
     except FileMissing as error:
-        raise CommandError(f"{folder}: {error}", "a broker has removed it meanwhile; try again") from error
+        raise CommandError(f"{folder}: {error}", "a broker has removed it in the meantime; try again") from error
     except (StorageFault, NewerClusterFile) as error:
         raise CommandError(f"{folder}: {error}", "run `horolog doctor` for details") from error
     finally:

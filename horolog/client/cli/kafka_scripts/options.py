@@ -48,7 +48,7 @@ def check_connection(arguments: argparse.Namespace, console: Console) -> None:
     if arguments.zookeeper is not None and arguments.bootstrap is None:
         raise UsageError(
             f"--zookeeper {arguments.zookeeper}: there is no ZooKeeper here",
-            f"say --bootstrap-server {DEFAULT_BOOTSTRAP}",
+            f"use --bootstrap-server {DEFAULT_BOOTSTRAP}",
         )
     if arguments.bootstrap is None:
         arguments.bootstrap = DEFAULT_BOOTSTRAP

@@ -299,7 +299,7 @@ def test_a_local_log_that_lost_what_it_has_to_ship_goes_offline(world):
     world.a.written_end = 2
     world.a.shipping_end = 1
     world.loop.advance(0.1)
-    assert "not there" in world.a.condition.fault
+    assert "no longer there" in world.a.condition.fault
     world.answer(0)
     (failures,) = told
     assert list(failures) == [world.a]

@@ -188,7 +188,7 @@ class TestTopicsThatAreNotOnRecord:
             start, state = machine.start()
         assert (ends(start), start.topics["t"].id, start.is_news) == ([4], ID, True)
         assert state.topics["t"].overrides == {SETTINGS_UNKNOWN: "true"}
-        assert "topic t: its settings are not known" in caplog.text
+        assert "topic t: its settings are unknown" in caplog.text
 
     def test_do_not_take_an_id_that_a_topic_has_already(self, machine):
         """A folder was copied under another name."""

@@ -338,7 +338,7 @@ class TestShortening:
         one.reserve(20)
         found = find(storage, [folder])
         storage.open(found.path).pwritev([b"00000000"], len(found.head_lines))
-        with pytest.raises(DataFolderError, match="who leads which partition"):
+        with pytest.raises(DataFolderError, match="the leaders of partitions are unknown"):
             take_up(storage, [folder])
         left = find(storage, [folder])
         assert list(left.whole.topics) == ["t"]

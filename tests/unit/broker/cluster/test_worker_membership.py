@@ -441,7 +441,7 @@ class TestLostRules:
         return crew
 
     def test_no_worker_serves_without_them(self, crew):
-        with pytest.raises(DataFolderError, match="it cannot be read who leads which partition"):
+        with pytest.raises(DataFolderError, match="the leaders of partitions are unknown"):
             crew.begin(2)
         for _ in range(2):
             with pytest.raises(DataFolderError, match=r"horolog\.lost\.rules\.accept=true"):

@@ -77,7 +77,7 @@ def test_ipv6_hosts_stand_in_brackets():
         ({"listeners": "PLAINTEXT://::1:9092"}, "needs brackets"),
         ({"advertised_listeners": "INSIDE://host:9092"}, "INSIDE is not in listener.security.protocol.map"),
         ({"listeners": "INSIDE://:9092"}, "INSIDE is not in listener.security.protocol.map"),
-        ({"listeners": "PLAINTEXT://a:1,PLAINTEXT://b:2"}, "this name stands there twice"),
+        ({"listeners": "PLAINTEXT://a:1,PLAINTEXT://b:2"}, "this name is listed twice"),
         ({"listeners": ""}, "NAME://HOST:PORT|at least one"),
         ({"listeners": "PLAINTEXT://:1", "controller_listener_names": "PLAINTEXT"}, "at least one listener"),
         ({"listener_security_protocol_map": "PLAINTEXT:HTTP"}, "NAME:PROTOCOL"),
@@ -94,7 +94,7 @@ def test_what_stops_the_start(flags, said):
 
 
 def test_one_address_is_not_bound_twice():
-    with pytest.raises(SettingsError, match="this address stands there twice"):
+    with pytest.raises(SettingsError, match="this address is listed twice"):
         listen_addresses(load(None, {}, COMPOSE | {"listeners": "INSIDE://:1,OUTSIDE://:1"})[0])
     assert len(listen_addresses(load(None, {}, COMPOSE | {"listeners": "INSIDE://:0,OUTSIDE://:0"})[0])) == 2
 

@@ -41,7 +41,7 @@ def test_a_broker_that_is_to_be_closed_does_not_start_open(key, value, protectio
     for environ, flags in (({}, {key: value}), ({variable: value}, {})):
         with pytest.raises(SettingsError) as refused:
             load(None, environ, flags)
-        assert f"{key}: asks for {protection}, which this release does not have" in str(refused.value)
+        assert f"{key}: requires {protection}, which this release does not support" in str(refused.value)
 
 
 @pytest.mark.parametrize(("key", "value"), NOT_ASKING)

@@ -65,7 +65,7 @@ def test_variables_are_named_as_in_kafkas_image(variable, key):
 @pytest.mark.parametrize(
     ("key", "said"),
     [
-        ("principal.builder.class", "asks for authentication, which this release does not have"),
+        ("principal.builder.class", "requires authentication, which this release does not support"),
         ("super.users", "no authorizer goes by it: authorizer.class.name names one"),
     ],
 )
@@ -222,7 +222,7 @@ def test_changes_while_running_win_over_the_start_and_can_be_taken_back():
 
 
 def test_only_dynamic_keys_may_change_while_running():
-    with pytest.raises(SettingsError, match=r"node\.id='2': is read at the start only"):
+    with pytest.raises(SettingsError, match=r"node\.id='2': is read only at the start"):
         Settings().with_dynamic({}, {"node.id": "2"})
     with pytest.raises(SettingsError, match="not a known setting"):
         Settings().with_dynamic({"no.such.key": "2"}, {})

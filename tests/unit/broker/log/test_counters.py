@@ -20,12 +20,12 @@ def counted(refused):
 
 def test_every_record_counts_under_its_reason():
     errors = [(n, describe_refusal(time, TIMES)) for n, time in enumerate((1, 2, 2_000_000, -5))]
-    errors.append((4, "a message inside a wrapper may not claim the timestamp type LogAppendTime"))
+    errors.append((4, "a message inside a wrapper cannot have the timestamp type LogAppendTime"))
     assert counted(RefusedSet(ErrorCode.INVALID_TIMESTAMP, "several", errors)) == (3, 1, 1)
 
 
 def test_a_refusal_of_the_whole_set_counts_once():
-    assert counted(RefusedSet(ErrorCode.INVALID_TIMESTAMP, "a producer may not set the type")) == (0, 0, 1)
+    assert counted(RefusedSet(ErrorCode.INVALID_TIMESTAMP, "a producer cannot set the type")) == (0, 0, 1)
 
 
 def test_other_refusals_do_not_count():

@@ -52,7 +52,7 @@ async def test_a_fault_of_an_internal_topic_keeps_clients_away_and_another_is_a_
         topic.find(0).condition.stop("a sync has failed")
         topic.find(1).condition.go_offline("the disk is gone")
         found = readiness(memory.broker)
-        told = ["t-0 takes no appends: a sync has failed", "t-1 is offline: the disk is gone"]
+        told = ["t-0 accepts no appends: a sync has failed", "t-1 is offline: the disk is gone"]
         assert (found.ready, found.reasons, found.warnings) == ((False, told, []) if internal else (True, [], told))
 
 
@@ -79,7 +79,7 @@ async def test_a_broker_that_only_reads_says_so():
     async with MemoryBroker(storage):
         pass
     async with MemoryBroker(storage, horolog_read_only="true") as memory:
-        assert readiness(memory.broker).warnings == ["nothing is written (horolog.read.only)"]
+        assert readiness(memory.broker).warnings == ["the broker is read-only (horolog.read.only)"]
 
 
 async def test_a_broker_that_others_reach_says_that_it_is_open(monkeypatch):
@@ -95,7 +95,7 @@ async def test_a_topic_whose_settings_are_not_known_is_a_warning():
     async with MemoryBroker() as memory:
         memory.topic("t", 1, horolog_settings_unknown="true")
         (warning,) = readiness(memory.broker).warnings
-        assert warning.startswith("topic t: its settings are not known")
+        assert warning.startswith("topic t: its settings are unknown")
 
 
 async def test_of_many_faults_some_are_named_and_the_rest_counted(monkeypatch):

@@ -70,7 +70,7 @@ async def test_a_stopped_partition_is_told_too():
         status, _, body = await get(broker.metrics_server.port, "/ready")
         partition.condition.state = SERVING
         assert status == 200
-        assert json.loads(body)["warnings"] == ["t-0 takes no appends: a sync has failed"]
+        assert json.loads(body)["warnings"] == ["t-0 accepts no appends: a sync has failed"]
 
 
 async def test_without_an_address_there_is_no_server():

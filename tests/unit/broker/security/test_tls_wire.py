@@ -203,7 +203,7 @@ async def test_what_is_no_tls_is_closed_with_one_line(certificates, caplog):
         writer.write(b"\0\0\0\x0f\0\x12\0\x03")
         assert await ended(reader) == b""
         (line,) = caplog.records
-        said = "what it sends is no TLS; a Kafka client needs security.protocol=SSL or SASL_SSL here"
+        said = "it does not use TLS; set security.protocol=SSL or SASL_SSL in the client"
         assert line.getMessage() == f"closing the connection of 127.0.0.1 on SSL: {said}"
         assert place.principals == []
         assert (place.tls.handshakes, place.tls.failures) == (0, 1)
@@ -359,6 +359,6 @@ async def test_the_audit_is_told_of_certificates_and_of_handshakes_that_fail(cer
         await ended(reader)
         (event,) = kept.events()
         assert event["outcome"] == "SSL_AUTHENTICATION_FAILED"
-        assert "what it sends is no TLS" in event["detail"]
+        assert "it does not use TLS" in event["detail"]
         place.door.wire(Echo(place)).fail("there is no connection any more")
         assert kept.events() == []

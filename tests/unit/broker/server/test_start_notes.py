@@ -71,6 +71,6 @@ def test_listeners_that_are_not_opened_and_those_that_are_open_to_others():
             "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
         }
     )
-    assert found[0] == (logging.INFO, "listener CONTROLLER://:9093 is not opened: there is no controller here")
+    assert found[0] == (logging.INFO, "listener CONTROLLER://:9093 is not opened, because horolog has no controller")
     assert found[1][0] == logging.WARNING
     assert "no authentication is configured" in found[1][1]

@@ -160,7 +160,7 @@ class TestDecidedTransactions:
         world.partitions[T0].flush()
         assert world.mark(T0, epoch=8) == {T0}
         assert world.is_open(T0)
-        assert "takes no marker" in caplog.text
+        assert "accepts no marker" in caplog.text
         assert world.mark(T0, epoch=9) == frozenset()
 
     def test_are_left_where_the_disk_takes_no_marker(self, world):

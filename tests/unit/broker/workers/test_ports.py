@@ -94,7 +94,7 @@ class TestPlanned:
                     "listener_security_protocol_map": "A:PLAINTEXT,B:PLAINTEXT",
                     "horolog_worker_ports": "9100",
                 },
-                "of which listener",
+                "to choose the listener",
             ),
         ],
     )

@@ -130,7 +130,7 @@ def test_without_settings_a_hint_says_how_to_see_the_defaults(horolog, ours):
     assert ended.code == 0
     assert len(horolog("configs", "list", "topic", "t", "--all", "-b", ours).out.splitlines()) > 20
     ended = horolog("configs", "list", "group", "g", "-b", ours)
-    assert (ended.code, "nothing is set; --all shows the defaults" in ended.err) == (0, True)
+    assert (ended.code, "nothing is set; use --all to show the defaults" in ended.err) == (0, True)
     explained = horolog("configs", "list", "topic", "t", "retention.ms", "--explain", "-o", "json", "-b", ours).json
     assert explained[0]["documentation"]
     assert (

@@ -30,7 +30,7 @@ def test_records_that_came_late_are_told_of_and_read_on_demand(run, hourly, tmp_
     times = ["--since", f"@{TIMES[1]}ms", "--until", f"@{TIMES[2]}ms"]
     ended = run("consume", hourly, *times, "-o", "json", "--merge", "none")
     assert values(ended) == ["v1"]
-    assert "at least 1 records of that time lie behind" in ended.err
+    assert "at least 1 records of the range arrived late" in ended.err
     assert values(run("consume", hourly, *times, "--late", "--merge", "none", "-o", "json")) == ["v1", "late"]
     for more in ([], ["--late"], ["--look-ahead", "4h"], ["--look-ahead", "1MiB"], ["--look-ahead", "all"]):
         assert values(run("consume", hourly, *times, "-o", "json", *more)) == ["v1", "late"]
@@ -136,9 +136,9 @@ def test_a_group_goes_on_where_it_was(run, hourly):
     ("words", "said"),
     [
         (["--since", "foo"], "--since: 'foo'"),
-        (["--since", "1h", "--offset", "3"], "both say where to begin"),
+        (["--since", "1h", "--offset", "3"], "both set the start"),
         (["--since", "1h", "--until", "2h"], "is not after the beginning"),
-        (["--group", "g", "--partition", "0"], "--partition cannot be given with --group"),
+        (["--group", "g", "--partition", "0"], "--partition cannot be used with --group"),
         (["--format", "%q"], "%q means nothing"),
         (["--format", "xml"], "text, json, raw or a template"),
         (["--format", "raw", "-o", "json"], "cannot both be"),
@@ -147,7 +147,7 @@ def test_a_group_goes_on_where_it_was(run, hourly):
         (["--until", "1h", "--late", "--look-ahead", "1h"], "--late is --look-ahead all"),
         (["--merge", "time", "--offset", "1"], "--merge time goes by times"),
         (["--since", "23:55", "--until", "00:05"], "is not after the beginning"),
-        (["--until", "+5m"], "counts from the beginning"),
+        (["--until", "+5m"], "counts from the start"),
     ],
 )
 def test_what_makes_no_sense_is_refused(run, words, said):

@@ -193,7 +193,7 @@ def test_a_command_whose_packages_are_missing_says_how_to_get_them(monkeypatch):
     monkeypatch.setattr(main, "import_module", lambda _name: types.SimpleNamespace(configure=configure))
     console = Console(io.StringIO(), io.StringIO(), io.StringIO(), {})
     assert main.main(["trial"], console) == 1
-    said = "horolog trial: error: spark.sql is not installed; pip install 'horolog[trial]' brings what it needs\n"
+    said = "horolog trial: error: spark.sql is not installed; pip install 'horolog[trial]' installs what it needs\n"
     assert console.err.getvalue() == said
 
 

@@ -71,12 +71,12 @@ def test_a_broker_tells_bounds(setup):
         "up_to_offset": None,
         "bytes": None,
     }
-    assert "--dir reads it from the files" in first["unknown"][0]
+    assert "use --dir to read the files" in first["unknown"][0]
     assert (empty["next"], empty["unknown"], first["end_offset"]) == (None, [], 80)
     shown = setup.broker("days").out
     assert shown.startswith("days: kept 1w3d (retention.ms)\n")
     assert "from offset 0, by time" in shown
-    assert "unknown: partition 0: where the first segment ends" in shown
+    assert "unknown: partition 0: Kafka's protocol does not show where the first segment ends" in shown
 
 
 def test_files_tell_exactly(setup):
@@ -110,7 +110,7 @@ def test_what_is_too_much_goes_at_the_next_check(setup):
 
 def test_what_keeps_records(setup):
     compacted = setup.broker("compacted")
-    assert compacted.out.startswith("compacted: compacted, nothing is deleted by age or size\n")
+    assert compacted.out.startswith("compacted: compacted: no record is deleted by age or size\n")
     assert "kept: partition 0: compaction keeps the last record of each key" in compacted.out
     for ended in (setup.broker("future"), setup.files("future")):
         assert "57w1d in the future" in ended.out

@@ -141,7 +141,7 @@ async def test_a_group_shares_and_commits(client):
         state, instance = consumer.member()
         assert (state.is_stable, instance) == (True, None)
         assert await consumer.committed([A, B]) == {A: Committed(4, "", -1), B: Committed(5, "why", -1)}
-        with pytest.raises(ValueError, match="its group says which partitions it reads"):
+        with pytest.raises(ValueError, match="its group assigns its partitions"):
             consumer.assign([A])
     async with Consumer(client, group="g", heartbeat_ms=50) as consumer:
         await consumer.subscribe(pattern="t")

@@ -151,7 +151,7 @@ def test_types_of_other_schemas_are_known():
         "a": Decimal("1.5"),
         "b": Decimal("1.6"),
     }
-    with pytest.raises(DecodingError, match=r"does not say what the type shop\.Price is"):
+    with pytest.raises(DecodingError, match=r"does not define the type shop\.Price"):
         AvroSchema(json.dumps(main))
 
 
@@ -242,7 +242,7 @@ def test_records_of_nothing_do_not_multiply():
         ("[" * 100_000, "cannot be read"),
         ("5", "where a type is expected"),
         ("{}", "where a type is expected"),
-        ('"unknown"', "does not say what the type unknown is"),
+        ('"unknown"', "does not define the type unknown"),
         ('{"type": "record"}', "a record without a name"),
         ('{"type": "enum"}', "an enum without a name"),
         ('{"type": "record", "name": "R"}', "no list of fields"),

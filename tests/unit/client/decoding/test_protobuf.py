@@ -415,7 +415,7 @@ def test_damaged_descriptors_are_refused_or_read(files):
             for message in schema.types.by_name.values():
                 with contextlib.suppress(DecodingError):
                     schema.read(chosen.randbytes(12), message)
-    with pytest.raises(DecodingError, match="a name that is no UTF-8"):
+    with pytest.raises(DecodingError, match="a name that is not UTF-8"):
         ProtobufSchema.of_descriptors(b"\x0a\x06\x0a\x01x\x12\x01\xff", "x.desc")
 
 

@@ -48,17 +48,20 @@ async def test_references_come_before_those_that_need_them():
     [
         (404, "the registry http://127.0.0.1:PORT has no schema 7"),
         (401, "the registry http://127.0.0.1:PORT requires credentials (401)"),
-        (500, "the registry http://127.0.0.1:PORT answers 500 when asked for schema 7"),
-        ([], "the registry http://127.0.0.1:PORT answers something that is no schema when asked for schema 7"),
+        (500, "the registry http://127.0.0.1:PORT answered the request for schema 7 with 500"),
+        (
+            [],
+            "the registry http://127.0.0.1:PORT answered the request for schema 7 with something that is not a schema",
+        ),
         (
             {"schema": 5},
-            "the registry http://127.0.0.1:PORT answers something that is no schema when asked for schema 7",
+            "the registry http://127.0.0.1:PORT answered the request for schema 7 with something that is not a schema",
         ),
         (
             b"HTTP/1.1 200 OK\r\n\r\n{",
-            "the registry http://127.0.0.1:PORT answers something that is no schema when asked for schema 7",
+            "the registry http://127.0.0.1:PORT answered the request for schema 7 with something that is not a schema",
         ),
-        (b"", "the registry http://127.0.0.1:PORT answers something that is no HTTP"),
+        (b"", "the registry http://127.0.0.1:PORT answered with something that is not HTTP"),
         (
             {"schema": "x", "references": [{}]},
             "the registry http://127.0.0.1:PORT has a schema with a reference that names nothing",

@@ -119,7 +119,7 @@ async def test_suites_as_java_and_librdkafka_write_them(authority, text):
 
 def test_authorities_that_are_no_ascii_are_refused():
     given = {"security.protocol": "SSL", "ssl.truststore.certificates": "-----BEGIN CERTIFICATE-----\nä\n"}
-    with pytest.raises(SecurityError, match=r"ssl\.truststore\.certificates: there is no certificate"):
+    with pytest.raises(SecurityError, match=r"ssl\.truststore\.certificates: it has no readable certificate"):
         context_of(Security.of(given).tls)
 
 
@@ -197,7 +197,11 @@ def test_a_pkcs12_of_authorities(authority, own, tmp_path):
         ("ssl.truststore.location", None, "No such file"),
         ("ssl.truststore.location", b"", "neither PEM nor PKCS12"),
         ("ssl.truststore.location", b"\xfe\xed\xfe\xed\0\0", "keytool -importkeystore"),
-        ("ssl.truststore.location", b"-----BEGIN CERTIFICATE-----\nxx\n-----END CERTIFICATE-----\n", "no certificate"),
+        (
+            "ssl.truststore.location",
+            b"-----BEGIN CERTIFICATE-----\nxx\n-----END CERTIFICATE-----\n",
+            "no readable certificate",
+        ),
         ("ssl.ca.location", b"nothing", "is not PEM"),
         ("ssl.keystore.location", b"-----BEGIN PRIVATE KEY-----\nhush\n-----END PRIVATE KEY-----\n", "cannot be read"),
     ],
@@ -230,8 +234,8 @@ async def test_a_file_that_cannot_be_used_is_told_once(authority, tmp_path):
     [
         ("WRONG_VERSION_NUMBER", "does not speak TLS"),
         ("TLSV1_ALERT_PROTOCOL_VERSION", "none of the versions"),
-        ("TLSV13_ALERT_CERTIFICATE_REQUIRED", "asks for one"),
-        ("TLSV1_ALERT_UNKNOWN_CA", "does not take"),
+        ("TLSV13_ALERT_CERTIFICATE_REQUIRED", "requires one"),
+        ("TLSV1_ALERT_UNKNOWN_CA", "does not accept"),
         ("SSLV3_ALERT_HANDSHAKE_FAILURE", "SSLV3_ALERT_HANDSHAKE_FAILURE"),
     ],
 )

@@ -81,7 +81,7 @@ def test_what_keeps_records():
     (compacted,) = holds_of(rules(cleanup_policy="compact"), facts(), NOW_MS)
     assert compacted.endswith("nothing goes by age or size (cleanup.policy=compact)")
     (also,) = holds_of(rules(cleanup_policy="compact,delete"), facts(), NOW_MS)
-    assert also.endswith("when the cleaner comes")
+    assert also.endswith("when the cleaner runs")
 
 
 def test_a_record_of_the_future_keeps_what_is_behind_it():
@@ -95,7 +95,7 @@ def test_a_record_of_the_future_keeps_what_is_behind_it():
         NOW_MS,
     )
     assert believed_not.startswith("a record is")
-    assert "its segment is as old as its file" in believed_not
+    assert "uses the age of the file of its segment" in believed_not
 
 
 def test_what_the_wire_does_not_tell():

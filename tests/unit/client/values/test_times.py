@@ -336,7 +336,7 @@ def test_the_ends_of_the_log_only_where_they_are_allowed():
         ("2026-03-29 02:30", 1, "2026-03-29T03:30:00.000+02:00: the clocks go forward over 2026-03-29 02:30:00"),
         ("2026-03-29 03:00", 2, None),
         ("2026-10-25 01:59", 2, None),
-        ("2026-10-25 02:30", 2, "comes twice, 2026-10-25T02:30:00.000+01:00 would be the second"),
+        ("2026-10-25 02:30", 2, "occurs twice, 2026-10-25T02:30:00.000+01:00 would be the second"),
         ("2026-10-25 03:00", 1, None),
     ],
 )

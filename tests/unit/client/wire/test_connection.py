@@ -312,7 +312,7 @@ async def test_the_end_cancels_the_next_login():
     [
         (0, False, "b:1 closed the connection at once, as a listener does that wants TLS"),
         (0, True, "as a listener does that wants another certificate of the client, or one"),
-        (1, False, "at the first request, as a listener does that asks for credentials"),
+        (1, False, "at the first request, as a listener does that requires credentials"),
         (2, False, "b:1 closed the connection"),
     ],
 )

@@ -27,9 +27,9 @@ async def test_an_answer_in_chunks():
 @pytest.mark.parametrize(
     ("raw", "said"),
     [
-        (b"", "no HTTP"),
-        (b"hello\r\n\r\n", "no HTTP"),
-        (b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc", "no HTTP"),
+        (b"", "not HTTP"),
+        (b"hello\r\n\r\n", "not HTTP"),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc", "not HTTP"),
         (b"HTTP/1.1 200 OK\r\n\r\n" + b"x" * 5000, "answers more than"),
     ],
 )

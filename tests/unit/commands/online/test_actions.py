@@ -88,7 +88,7 @@ def confirm(console, yes=False):
 def test_only_a_yes_at_the_terminal_goes_on(answer, goes_on):
     asked = console(Terminal(answer))
     assert confirm(asked) is goes_on
-    assert asked.err.getvalue() == "deleting t: go on? [y/N] "
+    assert asked.err.getvalue() == "deleting t: continue? [y/N] "
 
 
 def test_without_a_terminal_the_yes_is_an_option():

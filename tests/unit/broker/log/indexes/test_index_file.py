@@ -87,12 +87,12 @@ def test_what_was_synced_survives_the_loss_of_power(storage, index):
 
 
 def test_entries_are_whole_wherever_they_come_from(storage, index):
-    with pytest.raises(AssertionError, match="no whole entries"):
+    with pytest.raises(AssertionError, match="not whole entries"):
         OffsetIndex(storage, PATH, 44, bytes(9))
     index.append(3, 100)
     for size_bytes in (4, 16):
         with pytest.raises(AssertionError, match=f"cut to {size_bytes} bytes"):
             index.cut_back(size_bytes)
     index.entries += b"?"
-    with pytest.raises(AssertionError, match="no whole entries"):
+    with pytest.raises(AssertionError, match="not whole entries"):
         index.trim()

@@ -43,7 +43,7 @@ def test_they_go_on_from_where_they_were_saved(size):
 
 
 def test_sums_of_another_size_are_refused():
-    with pytest.raises(ValueError, match="no sums"):
+    with pytest.raises(ValueError, match="not checksums"):
         BlockSums(5, b"")
 
 

@@ -87,7 +87,7 @@ def test_the_format_is_the_one_of_the_docstring():
         (b" 12 5 ", {"next_offset": 6}, "end at 6, before 7"),
         (b" 10-20 ", {"holes": ((10, 101),)}, "not inside of 100 bytes"),
         (b" 10-20 ", {"holes": ((20, 10),)}, "not inside of 100 bytes"),
-        (b"\n7 100 ", {"size_bytes": 10_000_000}, "no sums of 10000000 bytes"),
+        (b"\n7 100 ", {"size_bytes": 10_000_000}, "not checksums of 10000000 bytes"),
     ],
 )
 def test_a_seal_that_contradicts_itself_is_neither_written_nor_believed(said, wrong, reason):
@@ -134,7 +134,7 @@ def test_a_fingerprint_changes_with_the_ends_and_the_size(size):
     [
         (lambda text: text.replace("horolog-seals 2", "horolog-seals 3"), "is not"),
         (lambda text: text.replace("7 100 ", "7 100 0 "), "has not 18 fields"),
-        (lambda text: text.replace(" 0000000a\n", " -\n"), "no sums of 100 bytes"),
+        (lambda text: text.replace(" 0000000a\n", " -\n"), "not checksums of 100 bytes"),
     ],
 )
 def test_lines_that_are_not_ours_are_refused_even_under_a_right_checksum(change, words):

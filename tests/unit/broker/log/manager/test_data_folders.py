@@ -127,7 +127,7 @@ def test_a_partition_in_two_folders_is_refused_and_neither_is_touched(machine):
     append(machine.start(A, B).create_topic("t", 1).find(0))
     machine.logs.close()
     machine.storage.make_dir(f"{B}/t-0")
-    with pytest.raises(DataFolderError, match="t-0 lies in two data folders: /disks/a/t-0 and /disks/b/t-0"):
+    with pytest.raises(DataFolderError, match="t-0 is in two data folders: /disks/a/t-0 and /disks/b/t-0"):
         machine.start(A, B)
     machine.storage.remove_dir(f"{B}/t-0")
     assert machine.start(A, B).topics["t"].find(0).log_end_offset == 1

@@ -30,11 +30,11 @@ def test_a_condition_tells_its_state_in_words_and_whose_it_is(caplog):
     condition = Condition("t-0")
     assert (condition.takes_appends, str(condition)) == (True, "serves")
     condition.stop("no room")
-    assert "t-0 takes no appends until its disk works again: no room" in caplog.text
+    assert "t-0 accepts no appends until its disk works again: no room" in caplog.text
     assert (condition.takes_appends, condition.stopped, condition.fault) == (False, "no room", None)
-    assert str(condition) == "takes no appends: no room"
+    assert str(condition) == "accepts no appends: no room"
     error = condition.error("/data/t-0")
-    assert (str(error), error.path) == ("t-0 takes no appends: no room", "/data/t-0")
+    assert (str(error), error.path) == ("t-0 accepts no appends: no room", "/data/t-0")
     condition.go_offline("no disk")
     assert repr(condition) == "<Condition of t-0: is offline: no disk>"
 

@@ -49,7 +49,7 @@ def test_after_a_failed_sync_only_what_is_on_the_disk_answers(model):
     assert lookups.first_at_or_after(model.partition, 5)[:2] == (5, 0)
     assert lookups.first_at_or_after(model.partition, 6, 1) is None
     for look_up in (partial(lookups.first_at_or_after, timestamp=6), lookups.largest_timestamp):
-        with pytest.raises(StorageFault, match="takes no appends: a sync has failed"):
+        with pytest.raises(StorageFault, match="accepts no appends: a sync has failed"):
             look_up(model.partition)
 
 

@@ -208,7 +208,7 @@ def test_a_partition_that_cannot_be_rolled_back_takes_no_more_and_is_read(model)
     with pytest.raises(StorageFault):
         model.flush()
     assert model.partition.condition.fault is None
-    with pytest.raises(StorageFault, match="takes no appends"):
+    with pytest.raises(StorageFault, match="accepts no appends"):
         append(model)
     assert read_all(model.partition), "reading goes on"
 
@@ -579,7 +579,7 @@ def test_a_partition_whose_log_is_replaced_is_the_fresh_opening_and_takes_no_app
     for name in attribute_names(Partition) - {"leader_epoch"}:
         assert type(getattr(partition, name)) is type(getattr(fresh, name)), name
     assert partition.segments is opened.segments
-    assert "not known to be on the disk" in partition.condition.stopped
+    assert "may not be on the disk" in partition.condition.stopped
     assert (fresh.condition.stopped, fresh.condition.fault) == (None, None)
     assert partition.leader_epoch == max(epoch, opened.leader_epoch) > epoch
     rewrite.job(partition)()
@@ -596,7 +596,7 @@ def test_a_partition_tells_what_it_holds(model):
     partition = model.partition
     assert repr(partition) == "<Partition t-0: 1 segments, offsets 0 to 2>"
     partition.condition.stop("no room")
-    assert repr(partition) == "<Partition t-0: 1 segments, offsets 0 to 2, takes no appends: no room>"
+    assert repr(partition) == "<Partition t-0: 1 segments, offsets 0 to 2, accepts no appends: no room>"
     partition.condition.go_offline("no disk")
     assert repr(partition) == "<Partition t-0: 1 segments, offsets 0 to 2, offline: no disk>"
 

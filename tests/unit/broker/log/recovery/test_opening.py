@@ -95,7 +95,7 @@ def test_it_is_read_and_goes_on_when_it_can_be_written(machine, broken):
     check_reads(partition)
     assert partition.condition.fault is None
     assert "nothing can be written" in partition.condition.stopped
-    with pytest.raises(StorageFault, match="takes no appends"):
+    with pytest.raises(StorageFault, match="accepts no appends"):
         append(partition, NOW_MS)
     machine.wait_for_disks(logs)
     assert "nothing can be written" in partition.condition.stopped

@@ -49,7 +49,7 @@ def test_what_was_written_since_its_sync_is_looked_for_every_time(logs, tmp_path
     append(logs.partitions["t", COUNT - 1])
     log_path(tmp_path, COUNT - 1).unlink()
     presence.step(logs.partitions.values())()
-    assert "put the very file back" in logs.partitions["t", COUNT - 1].condition.stopped
+    assert "put the same file back" in logs.partitions["t", COUNT - 1].condition.stopped
 
 
 def test_retention_and_deletion_are_no_loss(logs, tmp_path):

@@ -75,9 +75,9 @@ def test_a_log_without_its_name_fails_a_sync_unless_it_was_taken_out_of_use(fold
     segment = completed(folder)
     segment.log.pread(1, 0)
     folder.storage.remove(segment.files.path(".log"))
-    with pytest.raises(FileMissing, match="put the very file back"):
+    with pytest.raises(FileMissing, match="put the same file back"):
         syncing.datasync(segment)
-    with pytest.raises(FileMissing, match="put the very file back"):
+    with pytest.raises(FileMissing, match="put the same file back"):
         syncing.check_in_place(segment)
     segment.removed = True
     syncing.datasync(segment)

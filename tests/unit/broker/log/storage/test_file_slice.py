@@ -62,7 +62,7 @@ def test_withdrawn_it_is_not_given(log, how):
     piece, later = log.unread(1_000, 0), None
     log.withdraw()
     later = log.unread(1_000, 0)
-    with pytest.raises(StorageFault, match="its end was lost or written anew"):
+    with pytest.raises(StorageFault, match="its end was lost or rewritten"):
         piece.send(-1) if how == "send" else getattr(piece, how)(*[10][: how == "take"])
     assert later.read() == CONTENT[:1_000]
 

@@ -602,7 +602,7 @@ def test_a_slice_is_not_sent_where_its_bytes_may_have_become_others(long_file, s
     assert before.read() == CONTENT[:1_000]
     long_file.truncate(10_000)
     for piece in (before, across):
-        with pytest.raises(StorageFault, match="lost or written anew"):
+        with pytest.raises(StorageFault, match="lost or rewritten"):
             piece.send(sockets[0].fileno())
     assert long_file.unread(1_000, 9_000).read() == CONTENT[9_000:10_000]
 
@@ -616,7 +616,7 @@ def test_nor_where_a_sync_has_failed(long_file, sockets, monkeypatch):
     monkeypatch.setattr(os, "fdatasync", fails)
     with pytest.raises(StorageFault):
         long_file.datasync()
-    with pytest.raises(StorageFault, match="lost or written anew"):
+    with pytest.raises(StorageFault, match="lost or rewritten"):
         piece.send(sockets[0].fileno())
 
 

@@ -185,7 +185,7 @@ async def test_files_that_go_meanwhile_end_it_with_a_sentence(tmp_path):
                 path.unlink()
             await shown(source, (None, None), "read_committed", TO_THE_END)
 
-    with pytest.raises(CommandError, match="removed it meanwhile"):
+    with pytest.raises(CommandError, match="removed it in the meantime"):
         await read_what_has_gone()
 
 

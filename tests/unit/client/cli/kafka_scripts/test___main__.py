@@ -12,8 +12,8 @@ from horolog.commands.console import Console
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["kafka-nothing.sh"], "none of Kafka's scripts"),
-        ([], "none of Kafka's scripts"),
+        (["kafka-nothing.sh"], "not one of Kafka's scripts"),
+        ([], "not one of Kafka's scripts"),
         (["/opt/kafka/bin/kafka-topics.sh", "--zookeeper", "zk:2181", "--list"], "no ZooKeeper"),
         (["kafka-topics", "--create"], "--topic"),
         (["kafka-topics", "--list", "--create"], "not allowed with"),

@@ -107,5 +107,5 @@ def test_properties_of_the_client_win_over_its_file(tmp_path):
 def test_a_time_limit_that_is_no_number():
     with pytest.raises(UsageError, match=r"request\.timeout\.ms=soon: 'soon' is not a whole number"):
         settled("--command-property", "request.timeout.ms=soon")
-    with pytest.raises(UsageError, match="there is no ZooKeeper here; say --bootstrap-server"):
+    with pytest.raises(UsageError, match="there is no ZooKeeper here; use --bootstrap-server"):
         settled("--zookeeper", "zk:2181")
