@@ -132,7 +132,7 @@ def source(start_broker):
     return broker.data, seen
 
 
-def test_a_folder_becomes_a_cluster_of_three(source, tmp_path, capsys):
+def test_a_folder_becomes_a_cluster_of_three_and_a_folder_again(source, tmp_path, capsys, start_broker):
     horolog = partial(run_typed, capsys)
     data, seen = source
     (tmp_path / "store").mkdir()
@@ -157,6 +157,9 @@ def test_a_folder_becomes_a_cluster_of_three(source, tmp_path, capsys):
         for index in range(PARTITIONS):
             before, after = seen["records"]["orders", index], records(cluster.servers, "orders", index)
             assert (after[1], after[2][:-1]) == (before[1] + 1, before[2])
+        whole = everything(cluster.servers)
+        exported = horolog("store", "export", url, tmp_path / "exported", "-o", "json")
+        assert (exported.code, exported.json["findings"]) == (0, [])
         cluster.kill(1)
         del cluster.processes[1]
         shutil.rmtree(tmp_path / "1")
@@ -164,3 +167,7 @@ def test_a_folder_becomes_a_cluster_of_three(source, tmp_path, capsys):
         assert len(records(cluster.servers, "orders", 0)[2]) == len(seen["records"]["orders", 0][2]) + 1
     again = horolog("store", "import", data, url)
     assert (again.code, "brokers have started since" in again.err) == (1, True)
+    alone = start_broker(tmp_path / "exported")
+    assert everything(alone.address) == whole
+    assert alone.stop() == 0
+    assert horolog("doctor", tmp_path / "exported").code == 0

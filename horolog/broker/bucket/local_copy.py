@@ -78,7 +78,7 @@ class LocalCopy:
         run = found.run
         if run.base_offset < self.end_offset:
             return  # a segment in the bucket has it; or it was shipped twice, which no broker does: the first one counts
-        epoch = _epoch_in(data, run.leader_epoch)
+        epoch = epoch_in(data, run.leader_epoch)
         if not self._epochs or epoch > self._epochs[-1][0]:
             self._epochs.append((epoch, run.base_offset))
         if self._file is None or not self._fits(run.next_offset, len(data)):
@@ -142,7 +142,7 @@ class LocalCopy:
         return partition
 
 
-def _epoch_in(data: bytes | memoryview, epoch: int) -> int:
+def epoch_in(data: bytes | memoryview, epoch: int) -> int:
     """The epoch of the leader that wrote a run: an import has put runs of earlier ones into the WAL of the epoch that it began in."""
     head = next(heads_in(data), None)
     return epoch if head is None or not 0 <= head.leader_epoch < epoch else head.leader_epoch

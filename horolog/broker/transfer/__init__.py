@@ -1,10 +1,14 @@
 """Data folders into the prefix of a bucket, and out of it: for commands, without a broker."""
 
 __all__ = [
+    "exporting",
+    "folder_copy",
     "founding_entries",
     "importing",
     "log_pieces",
+    "logged_losses",
     "partition_import",
     "piece_objects",
+    "prefix_reading",
     "waiting_store",
 ]

@@ -1,6 +1,7 @@
 """`horolog store`: object stores that brokers share.
 
-`check` tests whether one keeps two brokers apart, `ls`, `du` and `verify` show its content, and `import` brings data folders into it.
+`check` tests whether one keeps two brokers apart, `ls`, `du` and `verify` show its content, `import` brings data folders into it, and
+`export` writes its content as a data folder.
 """
 
 from __future__ import annotations
@@ -96,6 +97,30 @@ def _configure_import(actions: Any) -> None:
     _add_place(bring)
     add_broker_settings(bring)
     add_output(bring)
+    _configure_export(actions)
+
+
+def _configure_export(actions: Any) -> None:
+    export = actions.add_parser("export", help="write the content of a prefix as a data folder")
+    text = (
+        "Write all topics of the cluster at URL into the empty folder DIR, as one broker keeps them: Kafka's segments with their"
+        " indexes, checkpoints, and the record of topics, settings and users. Brokers may be running: each partition is written"
+        " as it was when it was read. Every block and every batch is verified.\n\n"
+        "An export that was interrupted goes on when you run the same command again. The folder belongs to node.id=1 unless"
+        " --set says otherwise.\n\n"
+        "exit codes: 0 all of it is there, 3 something in the store is missing or damaged, 1 the export could not be done"
+    )
+    describe(
+        export,
+        text,
+        "horolog store export s3://bucket/prefix /var/lib/horolog",
+        "horolog store export s3://bucket/prefix /var/lib/horolog --dry-run -o json",
+    )
+    _add_place(export)
+    export.add_argument("folder", metavar="DIR", help="an empty folder, or one that is made")
+    export.add_argument("-n", "--dry-run", action="store_true", help="show the amount, and write nothing")
+    add_broker_settings(export)
+    add_output(export)
 
 
 def _add_place(parser: argparse.ArgumentParser) -> None:
@@ -105,7 +130,7 @@ def _add_place(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
     from horolog.client.cli.adopt import broker_settings
-    from horolog.client.cli.storing import importing, verify
+    from horolog.client.cli.storing import exporting, importing, verify
     from horolog.stores import opening
     from horolog.stores.faults import StoreError
 
@@ -121,6 +146,8 @@ def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
         return verify.run(store, arguments.at_once, console)
     if arguments.action == "import":
         return importing.run(store, arguments, broker_settings(arguments, arguments.data_folders[0], console), console)
+    if arguments.action == "export":
+        return exporting.run(store, arguments, broker_settings(arguments, arguments.folder, console), console)
     return _show_contents(store, arguments.action, console)
 
 
