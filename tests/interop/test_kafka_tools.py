@@ -224,3 +224,28 @@ def test_transactions(session_broker: BrokerProcess, topic: str) -> None:
     assert re.search(r"\n\d+\s+0\s+-?\d+\s+0\s+\d+\s+200", producers), producers
     sender.commit_transaction(20.0)
     assert re.search(rf"{name}\s+\d+\s+\d+\s+CompleteCommit", tool(session_broker, main, "list"))
+
+
+@pytest.mark.long
+def test_the_quorum_of_three_brokers_over_a_store(tmp_path: Path) -> None:
+    """Each broker answers for itself: it is the leader, and the others are observers."""
+    pytest.importorskip("obstore")
+    from tests.stores.test_three_brokers import NODES, Cluster
+
+    cluster = Cluster(tmp_path)
+    try:
+        for node in NODES:
+            cluster.start(node)
+        for node in NODES[:2]:
+            asked = BrokerProcess.at(f"127.0.0.1:{cluster.ports[node]}")
+            status = tool(asked, f"{TOOLS}.MetadataQuorumCommand", "describe", "--status")
+            said = {key: value.strip() for key, value in (line.split(":", 1) for line in status.splitlines())}
+            assert said["LeaderId"] in {str(one) for one in NODES}
+            assert int(said["HighWatermark"]) >= len(NODES)
+            assert said["MaxFollowerLag"] == "0"
+            replication = tool(asked, f"{TOOLS}.MetadataQuorumCommand", "describe", "--replication").splitlines()
+            rows = [line.split() for line in replication[1:] if line.strip()]
+            assert sorted(int(row[0]) for row in rows) == list(NODES)
+            assert sorted(row[-1] for row in rows) == ["Leader", "Observer", "Observer"]
+    finally:
+        cluster.end()

@@ -84,28 +84,9 @@ async def export(store: StoreAccess, found: FoundCluster, target: ExportTarget, 
     done = _begin(target, found.cluster_id)
     ends = await ends_of_open(store, found.state)
     with losses_in(exported.findings):
-        await _copy_all(store, found, target, ends, done, exported, seen)
+        await _Partitions(store, found, target, ends, exported, seen).copy_all(done)
     _complete(target, found, exported)
     return exported
-
-
-async def _copy_all(
-    store: StoreAccess,
-    found: FoundCluster,
-    target: ExportTarget,
-    ends: Ends,
-    done: Mapping[tuple[str, int], Copied],
-    exported: Exported,
-    seen: Seen,
-) -> None:
-    for topic, index in _places(found):
-        copied = done.get((topic.name, index))
-        if copied is None:
-            copied = await _Partition(store, found, target, ends, exported.findings, seen).copy(topic, index)
-            _note(target, {"topic": topic.name, "partition": index, "copied": list(copied)})
-        exported.ends[topic.name, index] = copied
-        exported.partitions += 1
-        exported.size_bytes += copied.size_bytes
 
 
 def _places(found: FoundCluster) -> Iterator[tuple[StoredTopic, int]]:
@@ -118,8 +99,8 @@ def _config(topic: StoredTopic, settings: Settings) -> TopicConfig:
     return resolve(usable(topic.overrides, settings)[0], settings)
 
 
-class _Partition:
-    """One partition at a time."""
+class _Partitions:
+    """One partition after the other."""
 
     def __init__(
         self,
@@ -127,17 +108,29 @@ class _Partition:
         found: FoundCluster,
         target: ExportTarget,
         ends: Ends,
-        findings: list[Finding],
+        exported: Exported,
         seen: Seen,
     ) -> None:
         self._store = store
         self._found = found
         self._target = target
         self._ends = ends
-        self._findings = findings
+        self._exported = exported
         self._seen = seen
 
-    async def copy(self, topic: StoredTopic, index: int) -> Copied:
+    async def copy_all(self, done: Mapping[tuple[str, int], Copied]) -> None:
+        """`done` has those that an earlier attempt has completed."""
+        exported = self._exported
+        for topic, index in _places(self._found):
+            copied = done.get((topic.name, index))
+            if copied is None:
+                copied = await self._copy(topic, index)
+                _note(self._target, {"topic": topic.name, "partition": index, "copied": list(copied)})
+            exported.ends[topic.name, index] = copied
+            exported.partitions += 1
+            exported.size_bytes += copied.size_bytes
+
+    async def _copy(self, topic: StoredTopic, index: int) -> Copied:
         """Read it again if objects have gone meanwhile: only what the newest manifest and mark name is lost."""
         lost: set[str] = set()
         config = _config(topic, self._target.settings)
@@ -203,7 +196,7 @@ class _Partition:
         findings += [missing(name, f"offsets {one.start} to {one.stop - 1} are in no object") for one in copy.gaps]
         if copied.damaged_bytes:
             findings.append(damaged(name, f"{copied.damaged_bytes} bytes are no batches"))
-        self._findings += findings
+        self._exported.findings += findings
         self._seen(sum(one.run.length for one in contents.runs))
         return copied
 
