@@ -63,6 +63,7 @@ class Application:
             "/compare": _page("compare"),
             "/access": _page("access"),
             "/transactions": _page("transactions"),
+            "/schemas": _page("schemas"),
         }
         routes = [Route(path, self._get(page)) for path, page in pages.items()]
         routes += [

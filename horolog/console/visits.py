@@ -220,7 +220,7 @@ class Visit:
             "zone_name": self.zone_name,
             "now_ms": self.now_ms,
             "path": self.request.url.path,
-            "shown_pages": PAGES,
+            "shown_pages": PAGES if options.registry is None else (*PAGES, "/schemas"),
             "wrong": self.wrong,
         }
 
