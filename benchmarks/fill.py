@@ -40,6 +40,12 @@ def one_each(address: str, topic: str, partitions: int) -> None:
     in_each(address, topic, partitions, 1)
 
 
+def until_led(address: str, topic: str, partitions: int) -> None:
+    """Wait until every partition of a new topic has its leader."""
+    with Peer(address) as asker:
+        peer.wait_until_led(asker, [topic], partitions, LEADING_SECONDS)
+
+
 def in_each(address: str, topic: str, partitions: int, records: int) -> None:
     """Give every partition of a topic one batch of records; a real Kafka may not lead all of a new topic yet."""
     made = frames.batch(frames.payloads(100, records), FIRST_TIMESTAMP)

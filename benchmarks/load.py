@@ -19,7 +19,7 @@ from dataclasses import asdict, dataclass, replace
 
 from confluent_kafka import KafkaException
 
-from benchmarks import consume, fill, frames, paced, peer, process, pump, real_client, share
+from benchmarks import consume, fill, frames, java_client, paced, peer, process, pump, real_client, session, share
 from benchmarks.frames import Api
 from benchmarks.peer import BrokerError, Peer
 
@@ -374,6 +374,46 @@ def share_consume(options: Options) -> Result:
         )
 
 
+def session_of_many(options: Options) -> Result:
+    """A fetch session of all partitions of a topic, to one of which comes a record at a time."""
+    with RunTopic(options, "session") as topic:
+        fill.until_led(options.address, topic, options.partitions)
+        with session.Session(options.address, topic, options.partitions) as follower:
+            follower.run(options.warm_seconds)
+            meter = Meter(options.pid)
+            done = follower.run(options.seconds)
+            return meter.result(
+                "session",
+                "records",
+                done.records,
+                requests=done.records,
+                latencies=done.latencies,
+                seconds=done.seconds,
+            )
+
+
+def group_consume(options: Options) -> Result:
+    """A new group of as many librdkafka consumers as `connections` says reads all partitions of a topic from the start."""
+    each = options.records
+    with RunTopic(replace(options, settings=(*options.settings, ("retention.ms", "-1"))), "group") as topic:
+        fill.in_each(options.address, topic, options.partitions, each)
+        meter = Meter(options.pid)
+        expected = each * options.partitions
+        count, took = real_client.consume_as_group(options.address, topic, expected, options.connections)
+        return meter.result("groupconsume", "records", count, requests=count, seconds=took)
+
+
+def java_produce(options: Options) -> Result:
+    """`records` records by Java's producer at its defaults; the rate and the latencies are what its own program prints."""
+    with RunTopic(options, "java") as topic:
+        meter = Meter(options.pid)
+        count, took, (p50, p99, p999) = java_client.produce(
+            options.address, topic, options.records, options.size_bytes, options.codec
+        )
+        found = meter.result("javaproduce", "records", count, requests=count, seconds=took)
+        return replace(found, p50_ms=p50, p99_ms=p99, p999_ms=p999)
+
+
 MODES: dict[str, Callable[[Options], Result]] = {
     "raw": produce,
     "smallreq": one_record_requests,
@@ -390,6 +430,9 @@ MODES: dict[str, Callable[[Options], Result]] = {
     "clientproduce": client_produce,
     "clientproducers": client_producers,
     "clientconsume": client_consume,
+    "session": session_of_many,
+    "groupconsume": group_consume,
+    "javaproduce": java_produce,
 }
 
 

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
-WRITES_MUCH = ("raw", "oldproduce", "clientproduce", "clientproducers")
+WRITES_MUCH = ("raw", "oldproduce", "clientproduce", "clientproducers", "javaproduce")
 """Modes of `benchmarks.load`. Others are not filled for: their records have to stay where they are, in the page cache."""
 
 READS_KEPT_RECORDS = ("consume", "clientconsume", "share", "timelookup", "maxlookup", "oldlookup")

@@ -100,3 +100,34 @@ def _read_all(consumer: Consumer, records: int) -> None:
         count += len(messages)
         if time.perf_counter() > limit:
             raise TimeoutError(f"{count} of {records} records within {CONSUME_LIMIT_SECONDS} s")
+
+
+def consume_as_group(address: str, topic: str, records: int, members: int) -> tuple[int, float]:
+    """Records read and the time it took: a new group reads all of a topic from its start, the joining of its members included."""
+    group = f"bench-{time.monotonic_ns()}"
+    settings = CONSUMER_SETTINGS | {"bootstrap.servers": address, "group.id": group, "auto.offset.reset": "earliest"}
+    began = time.perf_counter()
+    consumers = [Consumer(settings) for _ in range(members)]
+    limit = began + CONSUME_LIMIT_SECONDS
+    ends: dict[int | None, int] = {}  # a member that joins late may be given what another has read
+    try:
+        for consumer in consumers:
+            consumer.subscribe([topic])
+        while sum(ends.values()) < records:
+            for consumer in consumers:
+                _note_ends(consumer.consume(CONSUME_BATCH, timeout=0.01), ends)
+            if time.perf_counter() > limit:
+                raise TimeoutError(f"{sum(ends.values())} of {records} records within {CONSUME_LIMIT_SECONDS} s")
+        return records, time.perf_counter() - began
+    finally:
+        for consumer in consumers:
+            consumer.close()
+
+
+def _note_ends(messages: list[Message], ends: dict[int | None, int]) -> None:
+    """How far each partition has been read."""
+    for message in messages:
+        if message.error() is not None:
+            raise KafkaException(message.error())
+        partition, end = message.partition(), (message.offset() or 0) + 1
+        ends[partition] = max(end, ends.get(partition, 0))

@@ -227,6 +227,27 @@ SCENARIOS: tuple[Scenario, ...] = (
         (Target("cpu_s_per_million", NEWEST, 0.5, at_least=False),),
         quick=False,
     ),
+    Scenario(
+        "session-500",
+        "a fetch session of 500 partitions, one record at a time to any of them",
+        ("session", "--partitions", "500"),
+        (Target("cpu_s_per_million", NEWEST, 0.5, at_least=False),),
+        quick=False,
+    ),
+    Scenario(
+        "group-8",
+        "a group of 8 confluent-kafka consumers joins and reads 24 partitions of 20,000 records of 100 B",
+        ("groupconsume", "--connections", "8", "--partitions", "24", "--records", "20000"),
+        (Target("rate", NEWEST, 1.0),),
+        quick=False,
+    ),
+    Scenario(
+        "java-zstd",
+        "Java's producer at its defaults with zstd, 1,000,000 records of 100 B over 12 partitions",
+        ("javaproduce", "--partitions", "12", "--records", "1000000", "--codec", "zstd"),
+        (Target("cpu_s_per_million", NEWEST, 0.5, at_least=False),),
+        quick=False,
+    ),
     Scenario("client-produce", "confluent-kafka producer, 100 B records", ("clientproduce",)),
     Scenario(
         "client-consume",
