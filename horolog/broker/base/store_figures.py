@@ -49,9 +49,29 @@ JOURNAL = Described("store_journal_lag_seconds", GAUGE, "Time since this broker 
 CLOCK = Described("store_clock_offset_seconds", GAUGE, "How far the store's clock is ahead of this machine's.")
 OPENING = Described("store_opening_partitions", GAUGE, "Partitions that this broker leads but does not serve yet.")
 MEMBERS = Described("store_member_brokers", GAUGE, "Brokers of the cluster that this broker knows.")
+UPLOADS = Described("store_uploaded_segments_total", COUNTER, "Segments that were uploaded to the store.")
+UPLOADED_BYTES = Described("store_uploaded_bytes_total", COUNTER, "Bytes of the logs of segments that were uploaded.")
+UPLOAD_FAILURES = Described(
+    "store_upload_failures_total", COUNTER, "Segments that could not be read for their upload, which is tried again."
+)
+WAITING_BYTES = Described(
+    "store_waiting_segment_bytes",
+    GAUGE,
+    "Bytes of closed segments on this broker's disk that are not in the store yet.",
+)
+UPLOAD_FAMILIES = (UPLOADS, UPLOADED_BYTES, UPLOAD_FAILURES, WAITING_BYTES)
 GAUGES = (DOLLARS, UNSAFE, UNMERGED_BYTES, UNMERGED, FENCED, LEASE, JOURNAL, CLOCK, OPENING, MEMBERS)
 
-FAMILIES = (*COUNTED, *GAUGES)
+FAMILIES = (*COUNTED, *GAUGES, *UPLOAD_FAMILIES)
+
+
+class UploadFigures(NamedTuple):
+    """The uploads of segments by a broker, in the order of their families."""
+
+    segments: int = 0
+    size_bytes: int = 0
+    failures: int = 0
+    waiting_bytes: int = 0
 
 
 class StoreFigures(NamedTuple):
@@ -71,6 +91,7 @@ class StoreFigures(NamedTuple):
     dollars_per_day: float
     member_count: int
     counted: Metrics
+    uploads: UploadFigures = UploadFigures()
 
     def reasons(self) -> Iterator[str]:
         """Why clients should stay away."""
@@ -96,7 +117,7 @@ class StoreFigures(NamedTuple):
             self.opening_count,
             self.member_count,
         )
-        for family, value in zip(GAUGES, values, strict=True):
+        for family, value in zip((*GAUGES, *UPLOAD_FAMILIES), (*values, *self.uploads), strict=True):
             yield family, [((), value)]
 
 

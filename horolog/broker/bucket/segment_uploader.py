@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 from horolog.base.clock import Clock
 from horolog.broker.base.answers import Answer, run
+from horolog.broker.base.store_figures import UploadFigures
 from horolog.broker.bucket import closed_segment, segment_meta, upload_plan
 from horolog.broker.bucket.bucket_segment import BucketSegment, described
 from horolog.broker.bucket.closed_segment import ClosedSegment, Content
@@ -107,6 +108,10 @@ class SegmentUploader:
     def _is_current(self, partition: ShippedPartition, going: _Going) -> bool:
         """Whether the partition is still led here, in the same term."""
         return self._going.get(partition) is going
+
+    def figures(self) -> UploadFigures:
+        waiting = (upload_plan.waiting_bytes(partition, going.sent) for partition, going in self._going.items())
+        return UploadFigures(self.uploaded_count, self.uploaded_bytes, self.failed_count, sum(waiting))
 
     def left(self, partition: ShippedPartition, log_keys: Collection[str]) -> None:
         """Of its objects, manifests name only these, or will name them."""

@@ -70,6 +70,12 @@ def next_upload(partition: Partition, known: InBucket) -> Due | None:
     return None
 
 
+def waiting_bytes(partition: Partition, sent: Mapping[Segment, BucketSegment]) -> int:
+    """The size of the closed segments that do not lie there yet."""
+    start = partition.log_start_offset
+    return sum(one.size_bytes for one in local_segments(partition) if one not in sent and one.next_offset > start)
+
+
 def _extents(partition: Partition, unread: Iterable[int]) -> Iterator[Due]:
     local = local_segments(partition)
     gaps = [one for one in unread if not any(each.base_offset < one < each.next_offset for each in local)]

@@ -88,4 +88,5 @@ class StoreReport:
             dollars_per_day=self._requests.dollars_per_day(prices),
             member_count=len(cluster.state.nodes),
             counted=self._requests.metrics,
+            uploads=log_side.of_bucket.uploader.figures(),
         )

@@ -52,8 +52,7 @@ def test_closed_segments_are_uploaded_one_after_the_other():
     for one, segment in zip(world.uploaded, local, strict=False):
         assert world.store.objects[one.log_key] == storage.read_all(segment.files.path(LOG_SUFFIX))
         assert segment_meta.decode(world.store.objects[one.meta_key]).seal == segment.seal
-    assert world.uploader.uploaded_count == len(local) - 1
-    assert world.uploader.uploaded_bytes == sum(one.size_bytes for one in local)
+    assert world.uploader.figures() == (len(local) - 1, sum(one.size_bytes for one in local), 0, 0)
     assert world.partition.ends == {}
     world.uploader.look()
     assert len(world.uploaded) == len(local) - 1
@@ -184,6 +183,7 @@ def test_bytes_that_are_not_those_that_were_written_wait(caplog):
         world.uploader.look()
     assert (world.uploaded, world.store.objects) == ([], {})
     assert caplog.text.count("is uploaded later") == 1
+    assert world.uploader.figures() == (0, 0, 1, sum(one.size_bytes for one in world.partition.segments))
     file.pwritev([right], 100)
     world.uploader.look()
     assert world.bases[0] == 0

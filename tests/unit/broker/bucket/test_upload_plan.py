@@ -9,7 +9,15 @@ from horolog.broker.bucket.covered import Covered
 from horolog.broker.bucket.manifest import Page
 from horolog.broker.bucket.names import SegmentName, segments
 from horolog.broker.bucket.unread_pages import stand_in
-from horolog.broker.bucket.upload_plan import Due, InBucket, is_whole, local_segments, next_upload, sent_of
+from horolog.broker.bucket.upload_plan import (
+    Due,
+    InBucket,
+    is_whole,
+    local_segments,
+    next_upload,
+    sent_of,
+    waiting_bytes,
+)
 from horolog.broker.log.integrity import Contents
 from tests.support.log_model import small_config
 from tests.support.shipping import TOPIC_ID
@@ -67,6 +75,13 @@ def test_what_has_expired_stays_here_until_it_goes():
     first, second = Local(0, 10), Local(10, 100)
     assert next_upload(partition(first, second, start=10), InBucket({})) == Due(second, 100)
     assert next_upload(partition(first, second, start=9), InBucket({})) == Due(first, 10)
+
+
+def test_the_bytes_that_wait():
+    first, second, third = Local(0, 10, 5), Local(10, 20, 7), Local(20, 100, 11)
+    log = partition(first, second, third, start=10)
+    assert waiting_bytes(log, {second: sent(10, 20)}) == 11
+    assert waiting_bytes(log, {}) == 18
 
 
 def test_what_is_not_shipped_waits():

@@ -3,7 +3,7 @@
 import logging
 from types import SimpleNamespace
 
-from horolog.broker.base.store_figures import TAKEOVERS
+from horolog.broker.base.store_figures import TAKEOVERS, UploadFigures
 from horolog.broker.bucket.lease import Lease
 from horolog.broker.bucket.metered_requests import MeteredRequests
 from horolog.broker.config.settings import Layers, from_layers
@@ -17,7 +17,9 @@ class Reporting:
         self.requests = MeteredRequests(SimpleNamespace(get=lambda key, done: done(None)), lambda: self.now)
         self.report = StoreReport(self.requests, SimpleNamespace(fault="503"), self.lease, lambda: -1500)
         settings = from_layers(Layers(static={key.replace("_", "."): value for key, value in more.items()}))
-        self.log_side = SimpleNamespace(merger=SimpleNamespace(unmerged_bytes=7, unmerged_count=3))
+        uploader = SimpleNamespace(figures=lambda: UploadFigures(4, 300, 1, 20))
+        merger, of_bucket = SimpleNamespace(unmerged_bytes=7, unmerged_count=3), SimpleNamespace(uploader=uploader)
+        self.log_side = SimpleNamespace(merger=merger, of_bucket=of_bucket)
         cluster = SimpleNamespace(opening_count=5, state=SimpleNamespace(nodes=(1, 2, 3)))
         self.report.begin(Reported(lambda: settings, SimpleNamespace(unsafe_bytes=11), cluster, self.log_side))
 
@@ -29,6 +31,7 @@ def test_figures_are_those_of_the_parts():
     assert (found.fault, found.is_member, found.lease_left_s, found.clock_offset_s) == ("503", True, 1.5, -1.5)
     assert (found.opening_count, found.unsafe_bytes, found.member_count) == (5, 11, 3)
     assert (found.unmerged_bytes, found.unmerged_objects) == (7, 3)
+    assert found.uploads == UploadFigures(4, 300, 1, 20)
     made.log_side.merger = None
     assert made.report.figures()[6:8] == (0, 0)
 
