@@ -55,7 +55,7 @@ def open_made(
     """
     folder = next(one for one in logs.folders.usable() if one.path == parent_of(place.directory))
     known = Circumstances(
-        was_clean=True, log_start_offset=held.start_offset, now_ms=now_ms, recovery_point=held.end_offset
+        was_clean=True, log_start_offset=held.start_offset, now_ms=now_ms, recovery_point=held.end_offset, is_made=True
     )
     partition = made(complete(open_readable(place, config, logs.resources, known)))
     folder.partitions[place.topic, place.number] = logs.partitions[place.topic, place.number] = partition

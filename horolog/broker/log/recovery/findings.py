@@ -33,6 +33,8 @@ class Circumstances:
     """The caller wants little of it: an unsealed segment is presumed from its index files, if they fit. With `records_only`."""
     presumes_copies: bool = False
     """A sealed log whose file is a copy is checked against its indexes, instead of its ends against the seal."""
+    is_made: bool = False
+    """The folder was made of batches: aborted transactions of segments that have no index for them are found in these."""
 
 
 @dataclass(slots=True)

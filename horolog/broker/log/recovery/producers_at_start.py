@@ -48,6 +48,8 @@ class ProducersAtStart:
         aborted: dict[int, TransactionIndex] = {}
         for segment in segments:
             name = f"{segment.base_offset:020d}{transaction_index.SUFFIX}"
+            if self._known.is_made and name not in names:
+                continue
             path = f"{self._directory}/{name}"
             data = self._storage.read_all(path) if name in names else b""
             index = TransactionIndex(self._storage, path, segment.base_offset)

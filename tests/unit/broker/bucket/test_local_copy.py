@@ -16,14 +16,17 @@ from horolog.broker.bucket.wal_index import FoundRun
 from horolog.broker.bucket.wal_object import Identity
 from horolog.broker.log.files import checkpoints
 from horolog.broker.log.manager import LogManager
-from horolog.broker.log.partition import lookups
+from horolog.broker.log.partition import append_marker, lookups
 from horolog.broker.log.producers import ProducerBatch, snapshot_file
 from horolog.protocol.records.batch import encode_batch
+from horolog.protocol.records.control import Marker
+from horolog.protocol.records.head import heads_in
 from horolog.protocol.records.record import Record
+from tests.support import transactional
 from tests.support.bucket_segments import CountingStore, Reader, filled, upload
 from tests.support.log_model import NEW, NOW_MS, new_storage, read_all, small_config
 from tests.support.logs import broker_settings
-from tests.support.shipping import TOPIC_ID, append, run_at
+from tests.support.shipping import TOPIC_ID, append, new_partition, run_at
 
 WAL = Wal(1, 10)
 
@@ -188,3 +191,25 @@ def test_a_start_without_segments_is_that_of_the_log(logs):
         copy.add(found, data)
     partition = copy.open(3)
     assert (partition.log_start_offset, partition.high_watermark) == (2, 3)
+
+
+@pytest.mark.parametrize("value_bytes", [40, 500], ids=["one segment", "several"])
+def test_aborted_transactions_are_found_in_the_runs_without_a_warning(logs, caplog, value_bytes):
+    local = new_partition()
+    runs = []
+    for number in range(6):
+        data = transactional.batch([b"v" * value_bytes], 7, 0, number)
+        offset = local.append(data, NOW_MS, produce_version=NEW).base_offset
+        append_marker(local, 7, 0, Marker(number % 2 == 0, 0), NOW_MS)
+        local.flush()
+        local.shipped(local.written_end)
+        pieces = [first_batch(local.read(each, 1 << 20)) for each in (offset, offset + 1)]
+        runs.append(run_at(offset, number)._replace(next_offset=offset + 2, pieces=pieces))
+    partition = copied(logs, *runs)
+    assert partition.aborted.overlapping(0, 99) == local.aborted.overlapping(0, 99)
+    assert len(partition.aborted.overlapping(0, 99)) == 3
+    assert caplog.text == ""
+
+
+def first_batch(data):
+    return data[: next(heads_in(data)).end]
