@@ -232,7 +232,8 @@ async def check_groups(source: Admin, target: Admin, groups: list[str], topic: s
 async def _check_free(target: Admin, group: str, expected: dict[TopicPartition, int] | None) -> None:
     if (await target.describe_groups([group]))[group].members:
         raise GroupTaken(
-            f"group {group!r} has members where it is to go", "what they read now would be overwritten: stop them"
+            f"group {group!r} has members on cluster B",
+            "stop them first, because what they read now would be overwritten",
         )
     if expected is None:
         return

@@ -215,7 +215,7 @@ class BrokerStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
             said = ", ".join(
                 f"{one} was read up to {at} and begins at {first[one]} now" for one, at in overtaken.items()
             )
-            self._lost(f"{said}: retention deleted records before the stream read them", "goes on with the rest")
+            self._lost(f"{said}: retention deleted records before the stream read them", "continues with the rest")
         return first | {one: max(offset, first.get(one, offset)) for one, offset in begun.items()}
 
     def _lost(self, what: str, otherwise: str) -> None:
@@ -229,10 +229,10 @@ class BrokerStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if gone:
             said = ", ".join(
                 f"{one} was read up to {start[one]} and "
-                + (f"ends at {end[one]} now" if one in end else "is not there any more")
+                + (f"ends at {end[one]} now" if one in end else "is no longer there")
                 for one in gone
             )
-            self._lost(said, "goes on with the rest")
+            self._lost(said, "continues with the rest")
         return {partition: max(offset, start.get(partition, 0)) for partition, offset in end.items()}
 
     @short_errors()
@@ -250,7 +250,8 @@ class BrokerStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
         short = [one for one in wanted if ended.offsets[one] < begun.offsets.get(one, 0)]
         if short and not begun.remade(there):
             self._lost(
-                f"{short[0]} was read up to {begun.offsets[short[0]]} and ends before that now", "goes on with the rest"
+                f"{short[0]} was read up to {begun.offsets[short[0]]} and ends before that now",
+                "continues with the rest",
             )
         starts = self._begin(begun, wanted, there)
         ranges = [OffsetRange(one, starts[one], ended.offsets[one]) for one in wanted]

@@ -143,7 +143,7 @@ class Folders:
             days = date.fromisoformat(found[DATE]).toordinal() - _EPOCH_DAY
             return days * 24 + int(found[HOUR]) if self.by == HOUR else days
         except (KeyError, ValueError) as error:
-            raise TableError(f"{path} lies in no folder by {self}") from error
+            raise TableError(f"{path} is not in a folder by {self}") from error
 
 
 def in_any_zone(rows: "DataFrame", since_ms: int | None, until_ms: int | None) -> "DataFrame":

@@ -42,7 +42,7 @@ TopicIds = Mapping[str, str]
 
 
 class TableError(Exception):
-    """The folder is no table of that kind, or is inconsistent."""
+    """The folder is not a table of that kind, or is inconsistent."""
 
 
 class CommitLost(TableError):
@@ -195,4 +195,4 @@ def decode_offsets(found: Any) -> Offsets:
             for partition, offset in partitions.items()
         }
     except (AttributeError, TypeError, ValueError) as error:
-        raise TableError(f"{found!r} are no offsets") from error
+        raise TableError(f"{found!r} are not offsets") from error

@@ -208,7 +208,7 @@ def _enum(reader: Schema) -> Fit:
             return value
         if reader.default is not None:
             return reader.default
-        raise DecodingError(f"{value!r} is no symbol of {reader.name}")
+        raise DecodingError(f"{value!r} is not a symbol of {reader.name}")
 
     return fit
 

@@ -401,7 +401,7 @@ def test_a_group_with_members_is_not_moved_over_their_heads(spark, mirrored, ses
     with member_of(session_broker, topic, group):
         assert "still has members on A" in mirrored(topic, "--group", group).err
     with member_of(other, topic, group):
-        assert "has members where it is to go" in mirrored(topic, "--group", group, code=1).err
+        assert "has members on cluster B" in mirrored(topic, "--group", group, code=1).err
 
 
 @contextmanager

@@ -514,7 +514,9 @@ def test_a_partition_that_ends_before_what_was_read_is_a_loss():
     log = StillLog({A0: 9})
     end = lossy({}, log, lambda s: s.latestOffset({"a": {"0": 12}}), "a-0 was read up to 12 and ends at 9 now")
     assert ends_at(end) == {A0: 12}
-    gone = lossy({}, log, lambda s: s.latestOffset({"a": {"0": 2, "1": 3}}), "a-1 was read up to 3 and is not there")
+    gone = lossy(
+        {}, log, lambda s: s.latestOffset({"a": {"0": 2, "1": 3}}), "a-1 was read up to 3 and is no longer there"
+    )
     assert ends_at(gone) == {A0: 9}
     short = lambda s: s.partitions({"a": {"0": 12}}, {"a": {"0": 9}})  # noqa: E731
     assert lossy({}, log, short, "a-0 was read up to 12 and ends before that now") == []

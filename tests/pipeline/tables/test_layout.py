@@ -84,7 +84,7 @@ def test_paths_sort_as_their_times_do():
     assert BY_DATE.path(20_000) == "date=2024-10-04"
     assert Folders("hour").path(20_000 * 24 + 7) == "date=2024-10-04/hour=07"
     for path in ("date=2024-10-04/x", "hour=07/x", "date=x/hour=07/x", "date=2024-10-04/hour=y/x"):
-        with pytest.raises(TableError, match="no folder by date and hour in UTC"):
+        with pytest.raises(TableError, match="not in a folder by date and hour in UTC"):
             Folders("hour").number_of(path)
 
 

@@ -172,7 +172,7 @@ def test_schemas_that_do_not_go_together(writer, reader, said):
     [
         (["null", "int"], "int", None, "null, which"),
         (["int", "string"], "int", "x", "string is no int"),
-        (LARGE, SMALL | {"default": None}, "C", "'C' is no symbol of E"),
+        (LARGE, SMALL | {"default": None}, "C", "'C' is not a symbol of E"),
         ("bytes", "string", b"\xff", "not UTF-8"),
     ],
 )

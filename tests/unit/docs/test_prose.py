@@ -20,12 +20,12 @@ BANNED = re.compile(
 rewrites (after a failed sync), retries and corrects, and `doctor` repairs.
 """
 HIDDEN_SUBJECT = re.compile(
-    r"\b(?:whoever|made anew|answered with nothing|who is over|where it has one|nobody|somebody|is told|tells|tell (?:it|nothing)|by whom|is said|of a Kafka|a horolog|he may|who he is|as ever|put on record|counts as a crash|leapt ahead|was not let in)\b",
+    r"\b(?:whoever|made anew|answered with nothing|who is over|where it has one|nobody|somebody|is told|tells|tell (?:it|nothing)|by whom|is said|of a Kafka|a horolog|he may|who he is|as ever|put on record|counts as a crash|leapt ahead|was not let in|of ours|going on|lies? behind|says of|ha(?:s|ve) gone|(?:is|are) to be|reckoned|comes? in by)\b",
     re.IGNORECASE,
 )
 """In pages for users the broker reports, a client learns, and the reader is `you`."""
 NOT_A_THING = re.compile(
-    r"(?<!there )(?<!that )\b(?:is|are) no (?:whole number|JSON|text|UTF-8|base64|time zone|regular expression|address)\b"
+    r"(?<!there )(?<!that )\b(?:is|are) no (?:whole number|JSON|text|UTF-8|base64|time zone|regular expression|address|name|option|symbol|lock|commit|PKCS12|port|table of)\b"
 )
 """In messages: `'x' is not a whole number`."""
 FOR_CONTRIBUTORS = {"design.md", "measurements.md", "CHANGELOG.md"}

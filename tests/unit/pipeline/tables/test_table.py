@@ -32,7 +32,7 @@ def test_offsets_are_written_as_sparks_connector_writes_them_and_read():
 
 @pytest.mark.parametrize("found", [None, [], {"t": 1}, {"t": {"x": 1}}, {"t": {"0": "many"}}, {"t": {"0": None}}])
 def test_what_are_no_offsets_is_told(found):
-    with pytest.raises(TableError, match="are no offsets"):
+    with pytest.raises(TableError, match="are not offsets"):
         decode_offsets(found)
 
 
