@@ -8,7 +8,7 @@ import threading
 import time
 import traceback
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from statistics import median
@@ -17,6 +17,7 @@ from typing import NamedTuple
 from tests.chaos import clients
 from tests.chaos.brokers import NODES, Brokers, over_a_store
 from tests.chaos.clients import SOUGHT, TOPICS, Chaos
+from tests.chaos.library_threads import sleeps_of_mains, stopped
 from tests.chaos.plan import Event, plan
 from tests.soak.soak import WAIT_SECONDS, create_topics, read_all, wrong_times
 from tests.soak.workload import Soak, threads_of
@@ -25,6 +26,8 @@ PARTITIONS = 3
 HEALS_WITHIN_S = 90.0
 LOOKS_EVERY_S = 0.5
 CALLS_SHOWN = 4
+STOPPED_FOR_S = 5.0
+"""A client's main thread that has not woken up for so long waits for ever."""
 
 
 class Report(NamedTuple):
@@ -71,8 +74,23 @@ def under(brokers: Brokers, events: list[Event], chaos: Chaos) -> tuple[Counter[
         chaos.soak.stop.set()
         for thread in threads:
             thread.join(WAIT_SECONDS)
-    stuck += [f"stuck: {thread.name} did not end: {whereabouts(thread)}" for thread in threads if thread.is_alive()]
+    stuck += not_ended(chaos, threads)
     return clients.progress(chaos) + Counter(chaos.soak.counts), [*stuck, *wrongs(brokers, chaos)]
+
+
+def not_ended(chaos: Chaos, threads: Sequence[threading.Thread]) -> list[str]:
+    """The clients that wait for a broker and do not end. Those whose library has stopped are counted."""
+    found = [f"{thread.name} did not end: {whereabouts(thread)}" for thread in threads if thread.is_alive()]
+    if not found:
+        return []
+    before = sleeps_of_mains()
+    time.sleep(STOPPED_FOR_S)
+    if stopped(before, sleeps_of_mains()) < len(found):
+        return [f"stuck: {one}" for one in found]
+    print(*(f"its library has stopped: {one}" for one in found), sep="\n")
+    for _ in found:
+        chaos.soak.count("clients whose library has stopped")
+    return []
 
 
 def whereabouts(thread: threading.Thread) -> str:
