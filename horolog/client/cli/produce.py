@@ -9,6 +9,7 @@ from horolog.commands.console import Console
 from horolog.commands.errors import UsageError
 from horolog.commands.exit_codes import ExitCode
 from horolog.commands.online.connecting import add_connection, connected, partitions_of
+from horolog.commands.online.encoding import add_encoding, encoders_of, encoding
 
 if TYPE_CHECKING:
     from horolog.commands.online.record_text import Line
@@ -31,6 +32,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "horolog produce logs access.log --timestamp 2h-ago --codec zstd",
         "horolog produce users users.txt --key-separator : --on-error continue",
         "horolog consume logs --since 1h -o json | horolog produce copy --format json",
+        "horolog produce orders orders.json --registry http://schemas:8081",
     )
     parser.add_argument("topic", metavar="TOPIC")
     parser.add_argument(
@@ -81,6 +83,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--create", action="store_true", help="create the topic if it does not exist, with the broker's defaults"
     )
+    add_encoding(parser)
     add_connection(parser)
     add_zone(parser)
     add_output(parser)
@@ -100,7 +103,9 @@ async def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
             times.settle(doubt.unit, unit)
         return unit is not None
 
-    read = reader(arguments, times)
+    keys, values = await encoders_of(arguments)
+    read = encoding(reader(arguments, times), keys, values)
+    own_key = None if arguments.key is None else arguments.key.encode()
     headers = tuple(header(text) for text in arguments.header)
     time_ms = await given_time(arguments.timestamp, times, settle) if arguments.timestamp else None
     if time_ms is not None:
@@ -121,7 +126,7 @@ async def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
             sending = Sending(
                 producer,
                 arguments.topic,
-                key=None if arguments.key is None else arguments.key.encode(),
+                key=own_key if keys is None else keys.encode(own_key),
                 headers=headers,
                 timestamp_ms=time_ms,
                 partition=arguments.partition,

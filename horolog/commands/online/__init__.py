@@ -4,6 +4,7 @@ __all__ = [
     "actions",
     "connecting",
     "decoding",
+    "encoding",
     "formats",
     "lines",
     "looked_at",

@@ -191,6 +191,7 @@ def read_json(line: bytes, times: ReadTimes) -> Line:
 _MEMBERS = {
     *("key", "key_base64", "value", "value_base64", "headers", "timestamp", "partition"),
     *("topic", "offset", "timestamp_type"),  # of a consumed record: where it was
+    *(f"{part}_{what}" for part in ("key", "value") for what in ("format", "schema", "problem")),  # how it was read
 }
 
 

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from horolog.testing import broker_in_thread
+from horolog.testing import broker_in_thread, registry_in_thread
 from tests.support.names import unique
 from tests.support.online_commands import HOUR_MS, NOW_MS, TIMES, values
 from tests.support.style import PROJECT
@@ -136,3 +136,24 @@ def test_a_topic_is_made_and_files_follow_each_other_until_one_is_bad(horolog, o
     many.write_text("bad\n" * 30)
     ended = horolog("produce", "made", many, "--format", "json", "--on-error", "continue", "-b", ours.bootstrap)
     assert "more" in ended.err.splitlines()[-2]
+
+
+def test_values_are_encoded_by_the_schema_of_a_registry(run, topic, tmp_path):
+    schema = {"type": "record", "name": "R", "fields": [{"name": "id", "type": "long"}]}
+    path = tmp_path / "values.json"
+    path.write_text('{"id": 7}\n{"id": "x"}\n')
+    with registry_in_thread() as registry:
+        registry.register(f"{topic}-value", schema)
+        registry.register(f"{topic}-key", '"string"')
+        words = ("--registry", registry.url, "--key-subject", f"{topic}-key", "-k", "ours", "--on-error", "continue")
+        ended = run("produce", topic, path, *words)
+        assert (ended.code, "line 2: field id: 'x' is not a whole number" in ended.err) == (1, True), ended
+        found = run("consume", topic, "--registry", registry.url, "-o", "json")
+        assert [(one["key"], one["value"], one["value_schema"]) for one in found.lines] == [
+            ("ours", {"id": 7}, "R (1)")
+        ]
+        path.write_text(found.out)
+        again = ("--format", "json", "--registry", registry.url)
+        assert run("produce", topic, path, *again).code == 0
+        values = [one["value"] for one in run("consume", topic, "--registry", registry.url, "-o", "json").lines]
+        assert values == [{"id": 7}] * 2
