@@ -10,6 +10,7 @@ from horolog.base.readable import exact_time
 from horolog.client.charting.lookups import offsets_at
 from horolog.client.values.times import TimeTextError, format_duration, parse_duration
 from horolog.client.values.types import ConsumerRecord, TopicPartition
+from horolog.console.beside import asked_beside, beside_of
 from horolog.console.changes import command_line
 from horolog.console.now import served_places
 from horolog.console.reading import FILTERED_SECONDS_AT_MOST, Reader, Shown
@@ -120,11 +121,13 @@ async def page(visit: Visit) -> Response:
         return await which(visit, "/moment", "Moment")
     with visit.reading("where", "key"):
         wish = Wish(visit, visit.desk.decoder)
-    with visit.reading("at", "until", "within"):
+    other = None
+    with visit.reading("at", "until", "within", "other"):
         asked = asked_of(visit)
+        other = asked_beside(visit, asked)
     most = visit.number("rows", ROWS, 2, ROWS_AT_MOST)
     if visit.wrong:
-        return visit.page("moment.html", **words_of(visit, name), asked=None, chart=None)
+        return visit.page("moment.html", **words_of(visit, name), asked=None, chart=None, beside=None)
     reader = Reader(visit.client, places, wish, visit.desk.clock)
     if wish.key or wish.text:
         reader.until = visit.desk.clock.monotonic() + FILTERED_SECONDS_AT_MOST
@@ -133,6 +136,7 @@ async def page(visit: Visit) -> Response:
     if chart is not None:
         chart.marks["moment"] = asked.at_ms
         chart.shown = (max(from_ms, 0), until_ms)
+    beside = None if other is None else await beside_of(visit, places, wish, (asked, other), most)
     parts = tree_parts(len(earlier) + len(later))
     words = words_of(visit, name)
     if not asked.is_range:
@@ -161,6 +165,7 @@ async def page(visit: Visit) -> Response:
         is_search_on=is_search_on(asked, (from_ms, until_ms), (len(earlier), len(later)), most),
         notes=reader.notes,
         chart=chart,
+        beside=beside,
         command=command_of(visit, name, asked.since_ms, asked.until_ms, wish),
     )
 
@@ -173,7 +178,9 @@ def is_search_on(asked: MomentQuery, edges: tuple[int, int], found: tuple[int, i
 
 def words_of(visit: Visit, topic: str) -> dict[str, str]:
     """The values of the form, as typed."""
-    words = {name: visit.typed(name) for name in ("at", "until", "within", "where", "key", "partition", "span")}
+    words = {
+        name: visit.typed(name) for name in ("at", "until", "within", "where", "key", "partition", "span", "other")
+    }
     since, found, until = words["at"].partition("..")
     if found and "at" not in visit.wrong and not words["until"]:
         words["at"], words["until"] = since.strip(), until.strip()
@@ -192,7 +199,7 @@ def tools_of(visit: Visit, words: Mapping[str, str]) -> dict[str, Any]:
 
     def one(row: RecordRow) -> str:
         address = here(visit, words, at=row.record.timestamp_ms, span="")
-        return f"{address.removesuffix('#moment')}#{row.id}"
+        return f"{address.removesuffix('#moment')}#{row._replace(mark='r').id}"
 
     def again(record: ConsumerRecord) -> str:
         return visit.link("/change/produce", topic=record.topic, again=f"{record.partition}:{record.offset}")

@@ -36,11 +36,13 @@ class RecordRow(NamedTuple):
     is_after: bool
     tree: "Markup | None" = None
     """The value, to be folded open."""
+    mark: str = "r"
+    """Where its name on the page begins."""
 
     @property
     def id(self) -> str:
         """Its name on the page, for links to it."""
-        return f"r{self.record.partition}-{self.record.offset}"
+        return f"{self.mark}{self.record.partition}-{self.record.offset}"
 
 
 class WrittenMark(NamedTuple):

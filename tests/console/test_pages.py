@@ -19,6 +19,7 @@ PAGES = {
     "topic": "/topic?name=orders",
     "partition": "/topic?name=orders&partition=1",
     "moment": "/moment?topic=orders&at=20h&within=2h",
+    "beside": "/moment?topic=orders&at=20h&within=1h&other=30h",
     "which": "/moment",
     "follow": "/follow?topic=orders",
     "groups": "/groups",

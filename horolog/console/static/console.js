@@ -352,7 +352,7 @@
       if (rest && (data.before || data.after)) rest.remove();
       at.low = data.low; at.high = data.high; at.looked = data.looked_at;
       at.earlier = +at.earlier + data.earlier; at.later = +at.later + data.later;
-      const all = rows();
+      const all = [...before.rows, ...after.rows].filter((row) => "row" in row.dataset);
       for (const [key, row] of [["[", all[0]], ["]", all.at(-1)]]) {
         const link = document.querySelector(`[data-key="${key}"]`);
         if (row && link) link.href = row.querySelector("a").href;
