@@ -33,6 +33,7 @@ AT_ONCE = 2
 """Producers wait for the same store: what runs in the background leaves room for their requests."""
 REST_AT_ONCE = 8
 """A broker that leaves has others waiting."""
+SMALL_BYTES, MOST_SMALL = 2 << 20, 8
 MOST_GONE = 64
 """So many are removed before it is seen whether there are more."""
 REST_ROUNDS = 3
@@ -150,7 +151,7 @@ class WalMerger:
     async def _merge(self, at_once: int) -> None:
         self._is_merging = True
         upto, safe_bytes = self._writer.safe_end, self._writer.safe_bytes
-        kept = [one for one in self._merged if 2 * self._needed_bytes(one) > one.size_bytes]
+        kept = _without_many_small([one for one in self._merged if 2 * self._needed_bytes(one) > one.size_bytes])
         going = [one for one in self._merged if one not in kept]
         found = await in_parallel([partial(self._runs_of, number) for number in range(self._upto, upto)], at_once)
         runs = [one for several in found for one in several if self._is_needed(one)]
@@ -197,6 +198,12 @@ class WalMerger:
             log.error("%s cannot be read, and its batches are lost: %s", name, error)
             return None
         return data
+
+
+def _without_many_small(merged: list[_Merged]) -> list[_Merged]:
+    """Small objects are merged once more when there are many: a take-over reads each of them."""
+    large = [one for one in merged if one.size_bytes >= SMALL_BYTES]
+    return large if len(merged) - len(large) >= MOST_SMALL else merged
 
 
 def _new_runs(data: bytes) -> list[NewRun]:

@@ -6,7 +6,7 @@ from horolog.broker.base.answers import run
 from horolog.broker.bucket import wal_merger
 from horolog.broker.bucket.names import key
 from horolog.broker.bucket.wal_index import index_of
-from horolog.broker.bucket.wal_merger import LEAST_NUMBERS, MOST_SECONDS, WalMerger
+from horolog.broker.bucket.wal_merger import LEAST_NUMBERS, MOST_SECONDS, MOST_SMALL, WalMerger
 from horolog.broker.bucket.wal_writer import WalWriter
 from tests.support.shipping import TOPIC_ID, WAL, HeldStore, ReadyStore, access_to, in_full, run_at
 
@@ -159,6 +159,22 @@ def test_the_rest_waits_for_a_merge_that_is_under_way(world, monkeypatch):
     world.merger.look()
     world.merger.look()
     assert (ended, world.keys("wal")) == ([0], [])
+
+
+def test_many_small_merged_objects_become_one(world, monkeypatch):
+    monkeypatch.setattr(wal_merger, "MOST_NUMBERS", 3)
+    counts = []
+    for _ in range(2 * MOST_SMALL + 2):
+        world.ship(3)
+        world.merger.look()
+        counts.append(len(world.keys("merged")))
+    assert counts == [*range(1, MOST_SMALL + 1), *range(1, MOST_SMALL + 1), 1, 2]
+    assert world.offsets() == list(range(3 * len(counts)))
+    monkeypatch.setattr(wal_merger, "SMALL_BYTES", 1)
+    for _ in range(MOST_SMALL):
+        world.ship(3)
+        world.merger.look()
+    assert len(world.keys("merged")) == MOST_SMALL + 2, "large ones stay"
 
 
 def test_what_is_in_memory_is_not_read_again(world, monkeypatch):
