@@ -14,6 +14,9 @@ from horolog.stores.object_store import Created, Outcome, Stored
 from horolog.stores.place import StorePlace
 
 REQUEST_SECONDS = 10.0
+LARGE_BYTES = 8 << 20
+LARGE_TIMES = 12
+"""A create of more bytes may take so many times as long as other requests: slow lines need it for a segment."""
 RETRIES = 3
 
 
@@ -23,6 +26,7 @@ class BucketStore:
     def __init__(self, place: StorePlace, request_seconds: float = REQUEST_SECONDS, retries: int = RETRIES) -> None:
         self.place = place
         self._creating: Any = place.client(0, request_seconds)
+        self._creating_large: Any = place.client(0, LARGE_TIMES * request_seconds)
         self._asking: Any = place.client(retries, request_seconds)
         self._before = len(place.key("")) + 1 if place.folder else 0
 
@@ -34,7 +38,8 @@ class BucketStore:
         from obstore.exceptions import BaseError
 
         try:
-            obstore.put(self._creating, self.place.key(key), data, mode="create", use_multipart=False)
+            client = self._creating if len(data) <= LARGE_BYTES else self._creating_large
+            obstore.put(client, self.place.key(key), data, mode="create", use_multipart=False)
         except (BaseError, OSError, NotImplementedError) as error:
             if says_taken(error):
                 return Created(Outcome.TAKEN)

@@ -18,9 +18,9 @@ from horolog.broker.bucket.remote_front import RemoteFront
 from horolog.broker.bucket.shipped_expiry import MoveStart, ShippedExpiry
 from horolog.broker.config.topic_settings import TopicConfig
 from horolog.broker.log.integrity import BLOCK_BYTES
-from horolog.broker.log.partition import OpenedPartition, Partition, limits_of
+from horolog.broker.log.partition import OpenedPartition, Partition
 from horolog.broker.log.producers import Completed
-from horolog.broker.log.segments import Allowance, Segment
+from horolog.broker.log.segments import Allowance
 from horolog.broker.log.validation import AppendResult, RefusedSet
 from horolog.protocol.errors import ErrorCode
 
@@ -28,6 +28,11 @@ log = logging.getLogger(__name__)
 
 MOST_BYTES = 32 << 20
 """Segments are no larger, whatever `segment.bytes` says: each is uploaded with one request, from memory. One batch may be."""
+
+
+def limited(config: TopicConfig) -> TopicConfig:
+    """The same settings with segments that fit the bucket: those that are appended to, and those that are compacted."""
+    return config if config.segment_bytes <= MOST_BYTES else replace(config, segment_bytes=MOST_BYTES)
 
 
 class ShippedPartition(Partition):
@@ -39,7 +44,7 @@ class ShippedPartition(Partition):
         self._unshipped: list[Completed] = []
         self._counted_bytes = 0
         self._new_lead = NewLead()
-        super().__init__(opened)
+        super().__init__(replace(opened, config=limited(opened.config)))
         self.ends: dict[int, ProducersAt] = {}
         """The producers just behind each segment that was closed here and is not in the bucket yet, by the offset."""
         self.shipping_end = self.high_watermark
@@ -61,18 +66,7 @@ class ShippedPartition(Partition):
         expiry.move_start = move_start
 
     def configure(self, config: TopicConfig) -> None:
-        super().configure(config)
-        self._limit()
-
-    def begin_segment(self, segment: Segment) -> None:
-        super().begin_segment(segment)
-        self._limit()
-
-    def _limit(self) -> None:
-        """Close the active segment when it is as large as one of the bucket."""
-        if self.config.segment_bytes > MOST_BYTES:
-            smaller = replace(self.config, segment_bytes=MOST_BYTES)
-            self._limits = limits_of(self._active.base_offset, smaller, self.resources.random)
+        super().configure(limited(config))
 
     def roll(self, now_ms: int) -> None:
         super().roll(now_ms)

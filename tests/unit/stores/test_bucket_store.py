@@ -4,6 +4,7 @@ import pytest
 
 pytest.importorskip("obstore")
 
+from horolog.stores import bucket_store
 from horolog.stores.bucket_store import BucketStore
 from horolog.stores.faults import StoreError
 from horolog.stores.object_store import Created, Outcome
@@ -86,6 +87,15 @@ def test_a_create_without_an_answer_is_unknown_and_sent_once(habit):
         said = "does not answer in time" if habit is Habit.NEVER_ANSWERS else "cannot be reached"
         assert created.fault == f"s3://lake/f: {server.endpoint} {said}"
         assert len(server.requests) == 1
+
+
+def test_a_large_create_has_more_time(monkeypatch):
+    monkeypatch.setattr(bucket_store, "LARGE_BYTES", 10)
+    monkeypatch.setattr(bucket_store, "LARGE_TIMES", 400)
+    with serving(Habit.SLOW) as server:
+        store = opened(server, seconds=0.05)
+        assert store.create("small", b"1" * 10).outcome is Outcome.UNKNOWN
+        assert store.create("large", b"1" * 11).outcome is Outcome.MADE
 
 
 def test_a_create_whose_answer_was_lost_is_taken_by_itself():

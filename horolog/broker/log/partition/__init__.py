@@ -11,7 +11,6 @@ from horolog.broker.log.partition.opened import OpenedPartition, Resources
 from horolog.broker.log.partition.partition import OffsetOutOfRange, Partition, made
 from horolog.broker.log.partition.progress import note_progress
 from horolog.broker.log.partition.rare_changes import RareChanges
-from horolog.broker.log.partition.rolling import limits_of
 
 __all__ = [
     "SERVING",
@@ -27,7 +26,6 @@ __all__ = [
     "SegmentExpiry",
     "append_marker",
     "closing",
-    "limits_of",
     "log_start",
     "lookups",
     "made",

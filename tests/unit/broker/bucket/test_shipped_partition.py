@@ -222,6 +222,7 @@ def test_segments_are_no_larger_than_one_upload(monkeypatch):
     monkeypatch.setattr("horolog.broker.bucket.shipped_partition.MOST_BYTES", 400)
     partition = shipping.new_partition()
     partition.configure(small_config(segment_bytes=1 << 20))
+    assert partition.config.segment_bytes == 400, "compaction makes none that is larger"
     append(partition, *range(20))
     assert len(partition.segments) > 3
     assert all(one.size_bytes <= 400 for one in partition.segments)
