@@ -1,13 +1,15 @@
 """Runs the test suites of other projects, unmodified, against a fresh broker each: `python -m tests.peers SUITE`, or `make peers`.
 
+    clients       the integration tests of Kafka's own clients, by Maven: each starts a broker of its own; those that need several brokers,
+                  a login, or the inside of a broker are skipped
     franz-go      the tests of its client, by Go's module proxy; those that need no broker run too
     kafka-go      the same; its tests name a fixed address, which is replaced
-    kafka-python  the integration tests of its source archive, by PyPI
     librdkafka    the tests of its share consumer, in C, with libzstd: cloned from GitHub, or copied from the folder that LIBRDKAFKA_SOURCE
                   names
 
 `--kafka` runs them against Kafka instead, as a baseline, and `--workers N` against horolog with several workers. Prints a table, and the
-tests that failed; ends with 1 if there are any. librdkafka's tests need half an hour, and the outcome of each is printed as it comes.
+tests that failed; ends with 1 if there are any. Neither applies to `clients`, whose broker is horolog with one process. The tests of `clients`
+and of librdkafka need half an hour and more; librdkafka's outcomes are printed as they come.
 """
 
 from __future__ import annotations
@@ -27,13 +29,12 @@ from typing import NamedTuple
 from xml.etree import ElementTree as ET
 
 from benchmarks import kafka
-from tests.interop.toolchains import cache_dir, whole_folder
-from tests.support.broker_process import BrokerProcess
+from tests.interop.toolchains import HERE, cache_dir, whole_folder
+from tests.support.broker_process import PROJECT, BrokerProcess
 
 KAFKA = "4.3.1"
 FRANZ_GO = "1.22.3"
 KAFKA_GO = "0.4.51"
-KAFKA_PYTHON = "3.0.12"
 LIBRDKAFKA = "2.15.0"
 LIBRDKAFKA_URL = "https://github.com/confluentinc/librdkafka"
 LIBRDKAFKA_SOURCE = "LIBRDKAFKA_SOURCE"
@@ -41,8 +42,18 @@ SHARE_TESTS = [f"{number:04}" for number in (*range(170, 182), 184, 185)]
 """Those of librdkafka's tests of share consumers that need a broker."""
 PATIENCE = 5
 """By how much the limits of librdkafka's tests are multiplied, for slow machines."""
+STARTS_BROKERS = "RaftClusterInvocationContext"
+CLIENT_TESTS = (
+    f"org.apache.kafka:kafka-clients-integration-tests:{KAFKA}:test",
+    f"org.apache.kafka:kafka-test-common-runtime:{KAFKA}",
+    f"org.apache.kafka:kafka-test-common-internal-api:{KAFKA}",
+    f"org.apache.kafka:kafka-clients:{KAFKA}:test",
+    f"org.apache.kafka:kafka-server-common:{KAFKA}:test",
+    f"org.apache.kafka:kafka_2.13:{KAFKA}:test",
+    "org.junit.platform:junit-platform-console-standalone:1.13.4",
+)
 KAFKA_GO_ADDRESS = "localhost:9092"
-SUITE_TIMEOUT_S = 3600
+SUITE_TIMEOUT_S = 7200
 PASSED, FAILED, SKIPPED = "passed", "failed", "skipped"
 SETTINGS = {
     "group.initial.rebalance.delay.ms": "0",
@@ -58,11 +69,10 @@ Outcomes = Mapping[str, str]
 
 
 class Suite(NamedTuple):
-    """A project's tests; `run` gets the address of a broker with these settings, and an empty folder."""
+    """A project's tests; `run` gets the address of a broker, and an empty folder."""
 
     version: str
     run: Callable[[str, Path], Outcomes]
-    settings: Mapping[str, str] = {}
 
 
 def command(words: Sequence[str | Path], folder: Path, **environment: str) -> str:
@@ -107,7 +117,7 @@ def go_source(module: str, scratch: Path) -> Path:
 
 
 def go_test(source: Path, package: str, **environment: str) -> Outcomes:
-    words = ["go", "test", "-json", "-count=1", f"-timeout={SUITE_TIMEOUT_S - 60}s", package]
+    words = ["go", "test", "-mod=mod", "-json", "-count=1", f"-timeout={SUITE_TIMEOUT_S - 60}s", package]
     return of_go(command(words, source, **environment).splitlines())
 
 
@@ -123,34 +133,66 @@ def of_go(lines: Iterable[str]) -> Outcomes:
     return found
 
 
-# -- kafka-python
+# -- Kafka's own clients
 
 
-def kafka_python(address: str, scratch: Path) -> Outcomes:
-    """Its client is the one beside the tests; those of logins start brokers of their own, and are skipped."""
-    package = f"kafka-python=={KAFKA_PYTHON}"
-    words = [sys.executable, "-m", "pip", "download", "-q", "--no-deps", "--no-build-isolation", "--no-binary=:all:"]
-    built([*words, package], scratch)
-    (archive,) = scratch.glob("*.tar.gz")
-    shutil.unpack_archive(archive, scratch, filter="data")
-    report = scratch / "report.xml"
+def clients(_address: str, scratch: Path) -> Outcomes:
+    """The class that starts brokers is replaced by our own of the same name, which stands first on the class path."""
+    jars = f"{client_tests()}/*:{kafka.libs(KAFKA)}/*"
+    classes = scratch / "classes"
+    built(["javac", "-nowarn", "-d", str(classes), "-cp", jars, str(HERE / "java" / f"{STARTS_BROKERS}.java")], scratch)
     command(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", f"--junitxml={report}", "test/integration"],
-        archive.with_suffix("").with_suffix(""),
-        KAFKA_URI=f"kafka://{address}",
-        KAFKA_VERSION=KAFKA,
+        [
+            *("java", "-Xmx512m", f"-Dbroker.command={sys.executable} -m horolog.client.cli.main serve"),
+            *("-cp", f"{classes}:{jars}", "org.junit.platform.console.ConsoleLauncher", "execute"),
+            *("--config", "junit.jupiter.extensions.autodetection.enabled=true", f"--reports-dir={scratch}"),
+            *("--details=none", "--select-package=org.apache.kafka.clients"),
+        ],
+        PROJECT,
     )
-    return of_pytest(report.read_text())
+    return of_junit((scratch / "TEST-junit-jupiter.xml").read_text())
 
 
-def of_pytest(report: str) -> Outcomes:
-    """The outcomes in a report of pytest, in the form of JUnit."""
+def of_junit(report: str) -> Outcomes:
+    """The outcomes in a report in the form of JUnit."""
     words = {"failure": FAILED, "error": FAILED, "skipped": SKIPPED}
     found: dict[str, str] = {}
     for case in ET.fromstring(report).iter("testcase"):
         outcome = next((words[one.tag] for one in case if one.tag in words), PASSED)
-        found[f"{case.get('classname')}::{case.get('name')}"] = outcome
+        name = f"{case.get('classname')}::{case.get('name')}"
+        found[name] = FAILED if FAILED in {outcome, found.get(name)} else outcome
     return found
+
+
+def client_tests() -> Path:
+    """The archives of the tests with what they need beside the broker's."""
+
+    def fill(folder: Path) -> None:
+        wanted = "".join(map(dependency, CLIENT_TESTS))
+        (folder / "pom.xml").write_text(
+            "<project><modelVersion>4.0.0</modelVersion><groupId>local</groupId><artifactId>tests</artifactId>"
+            f"<version>1</version><packaging>pom</packaging><dependencies>{wanted}</dependencies></project>"
+        )
+        built(
+            [
+                "mvn",
+                "-q",
+                "-B",
+                "dependency:copy-dependencies",
+                f"-DoutputDirectory={folder}",
+                "-DexcludeTransitive=true",
+            ],
+            folder,
+        )
+
+    return whole_folder(cache_dir() / "java" / f"client-tests-{KAFKA}", fill)
+
+
+def dependency(coordinates: str) -> str:
+    """GROUP:ARTIFACT:VERSION, and a classifier if there is one, as Maven's XML."""
+    names = ("groupId", "artifactId", "version", "classifier")
+    fields = "".join(f"<{name}>{value}</{name}>" for name, value in zip(names, coordinates.split(":"), strict=False))
+    return f"<dependency>{fields}</dependency>"
 
 
 # -- librdkafka
@@ -213,21 +255,21 @@ def built(words: Sequence[str], folder: Path) -> None:
 # -- all of them
 
 SUITES = {
+    "clients": Suite(KAFKA, clients),
     "franz-go": Suite(FRANZ_GO, franz_go),
     "kafka-go": Suite(KAFKA_GO, kafka_go),
-    "kafka-python": Suite(KAFKA_PYTHON, kafka_python, {"num.partitions": "4"}),
     "librdkafka": Suite(LIBRDKAFKA, librdkafka),
 }
 
 
 @contextmanager
-def broker(folder: Path, settings: Mapping[str, str], *, workers: int, real: bool) -> Iterator[str]:
+def broker(folder: Path, *, workers: int, real: bool) -> Iterator[str]:
     """The address of a fresh broker, horolog's or Kafka's."""
     if real:
-        with kafka.running(KAFKA, data=folder / "kafka", **settings) as node:
+        with kafka.running(KAFKA, data=folder / "kafka", **SETTINGS) as node:
             yield node.address
         return
-    process = BrokerProcess(folder / "data", {**settings, "horolog.workers": str(workers)}).start()
+    process = BrokerProcess(folder / "data", {**SETTINGS, "horolog.workers": str(workers)}).start()
     try:
         yield process.address
     finally:
@@ -251,10 +293,9 @@ def main(arguments: Sequence[str]) -> int:
     given = parser.parse_args(arguments)
     found: dict[str, Outcomes] = {}
     for name in given.suite or SUITES:
-        settings = {**SETTINGS, **SUITES[name].settings}
         with (
             tempfile.TemporaryDirectory(prefix="peers-") as folder,
-            broker(Path(folder), settings, workers=given.workers, real=given.kafka) as address,
+            broker(Path(folder), workers=given.workers, real=given.kafka) as address,
         ):
             scratch = Path(folder) / "suite"
             scratch.mkdir()

@@ -28,7 +28,7 @@ def test_chosen_tests_of_librdkafka():
     assert peers.of_librdkafka(report) == {"0170_a": PASSED, "0171_b": FAILED, "0172_c": FAILED}
 
 
-def test_tests_of_pytest():
+def test_reports_in_the_form_of_junit():
     cases = [
         ("a", ""),
         ("b", "<failure/>"),
@@ -37,13 +37,24 @@ def test_tests_of_pytest():
         ("e", "<system-out>x</system-out>"),
     ]
     report = "".join(f'<testcase classname="m" name="{name}">{inner}</testcase>' for name, inner in cases)
-    assert peers.of_pytest(f"<testsuites><testsuite>{report}</testsuite></testsuites>") == {
+    assert peers.of_junit(f"<testsuites><testsuite>{report}</testsuite></testsuites>") == {
         "m::a": PASSED,
         "m::b": FAILED,
         "m::c": SKIPPED,
         "m::d": FAILED,
         "m::e": PASSED,
     }
+
+
+def test_a_test_that_failed_once_has_failed():
+    cases = ["<failure/>", ""]
+    report = "".join(f'<testcase classname="m" name="a">{inner}</testcase>' for inner in cases)
+    assert peers.of_junit(f"<testsuite>{report}</testsuite>") == {"m::a": FAILED}
+
+
+def test_an_archive_may_have_a_classifier():
+    assert peers.dependency("g:a:1").endswith("<version>1</version></dependency>")
+    assert "<classifier>test</classifier>" in peers.dependency("g:a:1:test")
 
 
 def test_a_row_for_each_suite():

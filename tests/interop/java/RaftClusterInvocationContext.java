@@ -1,0 +1,277 @@
+package org.apache.kafka.common.test.junit;
+
+import java.io.BufferedReader;
+import java.io.File;
+import java.io.IOException;
+import java.io.InputStreamReader;
+import java.io.UncheckedIOException;
+import java.lang.reflect.Proxy;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.Set;
+import java.util.TreeMap;
+import java.util.concurrent.TimeUnit;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import kafka.server.ControllerServer;
+import kafka.server.KafkaBroker;
+import org.apache.kafka.clients.admin.Admin;
+import org.apache.kafka.clients.consumer.GroupProtocol;
+import org.apache.kafka.common.Node;
+import org.apache.kafka.common.network.ListenerName;
+import org.apache.kafka.common.security.auth.SecurityProtocol;
+import org.apache.kafka.common.test.ClusterInstance;
+import org.apache.kafka.common.test.api.ClusterConfig;
+import org.apache.kafka.common.test.api.Type;
+import org.apache.kafka.metadata.MetadataCache;
+import org.apache.kafka.server.fault.FaultHandlerException;
+import org.junit.jupiter.api.extension.AfterEachCallback;
+import org.junit.jupiter.api.extension.BeforeEachCallback;
+import org.junit.jupiter.api.extension.Extension;
+import org.junit.jupiter.api.extension.TestTemplateInvocationContext;
+import org.opentest4j.TestAbortedException;
+
+/**
+ * Stands in for the class of the same name that starts Kafka's brokers in the JVM of the tests: starts a process of another broker.
+ *
+ * <p>The system property {@code broker.command} is the command, in words that spaces divide; the folder of its data and its settings
+ * follow. A test that needs several brokers or a login, or looks into a broker, is skipped.
+ */
+public class RaftClusterInvocationContext implements TestTemplateInvocationContext {
+    private final String name;
+    private final ClusterConfig config;
+
+    public RaftClusterInvocationContext(String name, ClusterConfig config, boolean isCombined) {
+        this.name = name;
+        this.config = config;
+    }
+
+    @Override
+    public String getDisplayName(int number) {
+        return name + " [" + number + "]";
+    }
+
+    @Override
+    public List<Extension> getAdditionalExtensions() {
+        BrokerInstance instance = new BrokerInstance(config);
+        BeforeEachCallback before = context -> {
+            if (config.numBrokers() != 1) {
+                throw new TestAbortedException("needs several brokers");
+            }
+            if (config.brokerSecurityProtocol() != SecurityProtocol.PLAINTEXT) {
+                throw new TestAbortedException("needs a login");
+            }
+            if (config.isAutoStart()) {
+                instance.start();
+            }
+        };
+        AfterEachCallback after = context -> instance.stop();
+        return Arrays.asList(before, after, new ClusterInstanceParameterResolver(instance));
+    }
+
+    private static final class BrokerInstance implements ClusterInstance {
+        private static final int NODE = 0;
+        private static final Pattern ADDRESS = Pattern.compile("127\\.0\\.0\\.1:\\d+");
+        private final ClusterConfig config;
+        private Path folder;
+        private Process process;
+        private String address = "127.0.0.1:0";
+        private boolean started;
+        private boolean stopped;
+
+        BrokerInstance(ClusterConfig config) {
+            this.config = config;
+        }
+
+        @Override
+        public void start() {
+            if (started) {
+                return;
+            }
+            started = true;
+            try {
+                folder = Files.createTempDirectory("peers-kafka-");
+                run();
+            } catch (IOException error) {
+                throw new UncheckedIOException(error);
+            }
+        }
+
+        private void run() throws IOException {
+            List<String> words = new ArrayList<>(Arrays.asList(System.getProperty("broker.command").split(" ")));
+            words.addAll(List.of("--data", folder.resolve("data").toString(), "--listen", address));
+            Map<String, String> settings = new TreeMap<>(config.serverProperties());
+            settings.putIfAbsent("node.id", Integer.toString(NODE));
+            config.perServerOverrideProperties().values().forEach(settings::putAll);
+            settings.forEach((key, value) -> words.addAll(List.of("--set", key + "=" + value)));
+            ProcessBuilder builder = new ProcessBuilder(words);
+            builder.redirectError(folder.resolve("stderr").toFile());
+            process = builder.start();
+            BufferedReader lines = new BufferedReader(new InputStreamReader(process.getInputStream()));
+            String line = lines.readLine();
+            Matcher found = ADDRESS.matcher(line == null ? "" : line);
+            if (!found.find()) {
+                throw new IOException("the broker does not start: " + Files.readString(folder.resolve("stderr")));
+            }
+            address = found.group();
+        }
+
+        private void end() {
+            process.destroy();
+            try {
+                if (!process.waitFor(60, TimeUnit.SECONDS)) {
+                    process.destroyForcibly();
+                }
+            } catch (InterruptedException error) {
+                process.destroyForcibly();
+                Thread.currentThread().interrupt();
+            }
+        }
+
+        @Override
+        public void stop() {
+            if (process != null && !stopped) {
+                end();
+                remove(folder.toFile());
+            }
+            stopped = true;
+        }
+
+        private static void remove(File file) {
+            for (File one : Optional.ofNullable(file.listFiles()).orElse(new File[0])) {
+                remove(one);
+            }
+            file.delete();
+        }
+
+        @Override
+        public void shutdownBroker(int id) {
+            end();
+        }
+
+        @Override
+        public void startBroker(int id) {
+            try {
+                run();
+            } catch (IOException error) {
+                throw new UncheckedIOException(error);
+            }
+        }
+
+        @Override
+        public String clusterId() {
+            try (Admin admin = admin()) {
+                return admin.describeCluster().clusterId().get();
+            } catch (Exception error) {
+                throw new IllegalStateException(error);
+            }
+        }
+
+        @Override
+        public Type type() {
+            return Type.KRAFT;
+        }
+
+        /** One that says that it is alive, and nothing else: the tests of share consumers ask for that first. */
+        @Override
+        public Map<Integer, KafkaBroker> brokers() {
+            MetadataCache cache = only(MetadataCache.class, "getAliveBrokerNodes", List.of(new Node(NODE, "127.0.0.1", port())));
+            return Map.of(NODE, only(KafkaBroker.class, "metadataCache", cache));
+        }
+
+        private static <T> T only(Class<T> kind, String method, Object answer) {
+            Object made = Proxy.newProxyInstance(kind.getClassLoader(), new Class<?>[] {kind}, (self, asked, arguments) -> {
+                if (asked.getName().equals(method)) {
+                    return answer;
+                }
+                throw new TestAbortedException("looks into the broker: " + asked.getName());
+            });
+            return kind.cast(made);
+        }
+
+        private int port() {
+            return Integer.parseInt(address.substring(address.indexOf(':') + 1));
+        }
+
+        /** None that the waits for topics in each broker's memory could look into. */
+        @Override
+        public Map<Integer, KafkaBroker> aliveBrokers() {
+            return Map.of();
+        }
+
+        @Override
+        public Set<GroupProtocol> supportedGroupProtocols() {
+            return Set.of(GroupProtocol.CLASSIC, GroupProtocol.CONSUMER);
+        }
+
+        @Override
+        public void ensureConsistentMetadata() {
+            // there is one broker, and it answers by what it has
+        }
+
+        @Override
+        public Map<Integer, ControllerServer> controllers() {
+            return Map.of();
+        }
+
+        @Override
+        public ClusterConfig config() {
+            return config;
+        }
+
+        @Override
+        public Set<Integer> controllerIds() {
+            return Set.of();
+        }
+
+        @Override
+        public ListenerName clientListener() {
+            return ListenerName.normalised("PLAINTEXT");
+        }
+
+        @Override
+        public ListenerName controllerListenerName() {
+            return config.controllerListenerName();
+        }
+
+        @Override
+        public String bootstrapServers() {
+            return address;
+        }
+
+        @Override
+        public String bootstrapControllers() {
+            return address;
+        }
+
+        @Override
+        public Optional<FaultHandlerException> firstFatalException() {
+            return Optional.empty();
+        }
+
+        @Override
+        public Optional<FaultHandlerException> firstNonFatalException() {
+            return Optional.empty();
+        }
+
+        @Override
+        public boolean started() {
+            return started;
+        }
+
+        @Override
+        public boolean stopped() {
+            return stopped;
+        }
+
+        @Override
+        public void waitForReadyBrokers() {
+            // a broker that has printed its address is ready
+        }
+    }
+}
