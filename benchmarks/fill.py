@@ -14,7 +14,7 @@ FIRST_TIMESTAMP = 1_600_000_000_000
 IN_FLIGHT = 4
 OLD_MESSAGE_OVERHEAD = 34
 RECORD_OVERHEAD = 12
-LEADING_SECONDS = 30.0
+LEADING_SECONDS = 90.0
 LOOK_AGAIN_SECONDS = 0.02
 NOT_LED_YET = (3, 5, 6)
 """Errors of a partition that is new: unknown, without a leader, not led by this broker."""
@@ -40,15 +40,9 @@ def one_each(address: str, topic: str, partitions: int) -> None:
     in_each(address, topic, partitions, 1)
 
 
-def until_led(address: str, topic: str, partitions: int) -> None:
-    """Wait until every partition of a new topic has its leader."""
-    with Peer(address) as asker:
-        peer.wait_until_led(asker, [topic], partitions, LEADING_SECONDS)
-
-
-def in_each(address: str, topic: str, partitions: int, records: int) -> None:
+def in_each(address: str, topic: str, partitions: int, records: int, first_timestamp: int = FIRST_TIMESTAMP) -> None:
     """Give every partition of a topic one batch of records; a real Kafka may not lead all of a new topic yet."""
-    made = frames.batch(frames.payloads(100, records), FIRST_TIMESTAMP)
+    made = frames.batch(frames.payloads(100, records), first_timestamp)
     until = time.monotonic() + LEADING_SECONDS
     with pump.connect(address) as link:
         for number in range(partitions):

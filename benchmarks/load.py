@@ -27,6 +27,8 @@ NO_ERROR = b"\0\0"
 LOOKUP_FRAMES = 20_000
 PACED_WARM_PART = 0.1
 MIXED_BATCHES = 8
+GROUP_BATCH = 5000
+"""The most records in a batch that a group reads: half a megabyte."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -377,8 +379,9 @@ def share_consume(options: Options) -> Result:
 def session_of_many(options: Options) -> Result:
     """A fetch session of all partitions of a topic, to one of which comes a record at a time."""
     with RunTopic(options, "session") as topic:
-        fill.until_led(options.address, topic, options.partitions)
-        with session.Session(options.address, topic, options.partitions) as follower:
+        # A real Kafka may not lead all of them yet. Of an old record, the first one of today would begin a segment.
+        fill.in_each(options.address, topic, options.partitions, 1, now_ms())
+        with session.Session(options.address, topic, options.partitions, first_offset=1) as follower:
             follower.run(options.warm_seconds)
             meter = Meter(options.pid)
             done = follower.run(options.seconds)
@@ -394,11 +397,12 @@ def session_of_many(options: Options) -> Result:
 
 def group_consume(options: Options) -> Result:
     """A new group of as many librdkafka consumers as `connections` says reads all partitions of a topic from the start."""
-    each = options.records
+    batches = -(-options.records // GROUP_BATCH)
     with RunTopic(replace(options, settings=(*options.settings, ("retention.ms", "-1"))), "group") as topic:
-        fill.in_each(options.address, topic, options.partitions, each)
+        for _ in range(batches):
+            fill.in_each(options.address, topic, options.partitions, options.records // batches)
         meter = Meter(options.pid)
-        expected = each * options.partitions
+        expected = options.records // batches * batches * options.partitions
         count, took = real_client.consume_as_group(options.address, topic, expected, options.connections)
         return meter.result("groupconsume", "records", count, requests=count, seconds=took)
 

@@ -67,7 +67,8 @@ def news(reply: bytes, topic: str) -> tuple[int, int] | None:
 class Session:
     """A reader of all partitions of a topic, and a producer to them."""
 
-    def __init__(self, address: str, topic: str, partitions: int) -> None:
+    def __init__(self, address: str, topic: str, partitions: int, first_offset: int = 0) -> None:
+        """Every partition is read from `first_offset` on, and ends there."""
         self._topic, self._partitions = topic, partitions
         self._chance = random.Random(partitions)
         record = frames.batch(frames.payloads(100, 1), time.time_ns() // 1_000_000)
@@ -75,7 +76,7 @@ class Session:
         self._reader, self._writer = pump.connect(address), pump.connect(address)
         self._epoch = 0
         self._id = 0
-        self._read: list[tuple[int, int]] = [(number, 0) for number in range(partitions)]
+        self._read: list[tuple[int, int]] = [(number, first_offset) for number in range(partitions)]
 
     def __enter__(self) -> Self:
         return self
