@@ -235,14 +235,14 @@ class Following:
             self._ending.pause(_LOCK_POLL_SECONDS)
             return
         if not self._trouble:
-            self._tell(f"{reason}; retrying until it answers")
+            self._tell(f"{reason}; retrying")
         self._trouble = reason
         self._ending.pause(self._pause)
         self._pause = min(2 * self._pause, LONGEST_PAUSE_SECONDS)
 
     def _recovered(self) -> None:
         if self._trouble:
-            self._tell("it answers again; continuing")
+            self._tell("this is over; the job continues")
         self._trouble, self._pause = "", FIRST_PAUSE_SECONDS
 
 

@@ -223,7 +223,7 @@ def test_rounds_take_newer_schemas_of_the_registry(spark, session_broker, run, t
         rounds = []
         with pytest.raises(Exception, match=r"value_decoded\.id is bigint in the table, and string in the schema"):
             rounds.extend(following.rounds())
-    assert [line.partition(":")[0] for line in told] == ["registry", "it answers again; continuing"]
+    assert [line.partition(":")[0] for line in told] == ["registry", "this is over; the job continues"]
     rows = pipeline.table(spark, str(folder), table_format=kind).orderBy("offset")
     found = [tuple(row) for row in rows.selectExpr("value_decoded.*", "_corrupt is null").collect()]
     again = [(1 << 40, "me", True), (2, None, True), (None, None, False)]

@@ -137,7 +137,7 @@ def test_what_passes_is_told_once_and_waited_for_with_growing_pauses_up_to_a_bou
     _, told, ending, _ = followed(job, every_ms=1000)
     assert ending.paused[1:9] == [1, 2, 4, 8, 16, 30, 30, 30]
     assert job.commits == [5]
-    assert told == ["NETWORK_EXCEPTION: gone; retrying until it answers", "it answers again; continuing"] * 2
+    assert told == ["NETWORK_EXCEPTION: gone; retrying", "this is over; the job continues"] * 2
 
 
 def test_spark_may_be_ended_together_with_the_job():
@@ -175,7 +175,7 @@ def test_another_job_at_the_table_is_waited_for():
     job = FakeJob([0, 5, 0, 0, 0], lock_faults=[held, CommitLost("overtaken")])
     _, told, *_ = followed(job, every_ms=1000)
     assert job.commits == [5]
-    assert told == ["bob is writing; retrying until it answers", "it answers again; continuing"]
+    assert told == ["bob is writing; retrying", "this is over; the job continues"]
 
 
 def _with_news(*lock_faults):
@@ -322,7 +322,7 @@ def test_a_job_outlasts_its_broker_and_ends_cleanly_when_it_is_told_to(spark, pr
     try:
         wait_until(lambda: list(folder.glob("_horolog/commits/*.json")))
         broker.kill()
-        wait_until(lambda: "trying again" in err.read_text())
+        wait_until(lambda: "retrying" in err.read_text())
         broker.start()
         wait_until(lambda: added() == 300)
         produce(topic, list(days_of_records(400, seed=2)), partitions=2)
@@ -336,7 +336,7 @@ def test_a_job_outlasts_its_broker_and_ends_cleanly_when_it_is_told_to(spark, pr
         assert [line["round"] for line in lines[:-1]] == list(range(1, len(lines)))
         assert lines[-1]["rounds"] == len(lines) - 1
         assert lines[-1]["records"] == sum(line["records"] for line in lines[:-1])
-        assert err.read_text().count("trying again") == err.read_text().count("it answers again; continuing") == 1
+        assert err.read_text().count("retrying") == err.read_text().count("this is over; the job continues") == 1
         rest = run("archive", "--topic", topic, "--to", folder, "-o", "json")
         assert rest.json["records"] == 700 - lines[-1]["records"]
         there, everything = archived(spark, "parquet", folder), consumed(run, topic)
