@@ -136,7 +136,7 @@ class LedSegments:
         place = partition.topic_id, partition.index
         listed = await self._store.list(segments(*place))
         newest, history = self.manifests.newest(partition), History()
-        if newest is not None and self._care.history_ms():
+        if newest is not None:
             history = await history_of(self._store, place, newest, before_ms)
         named = self.manifests.named(partition)
         keep = (named or Named()).and_more(history.named, history.unread)
