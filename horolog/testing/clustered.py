@@ -231,8 +231,12 @@ class EmbeddedCluster:
         await self._named(number).stop()
 
     async def start(self, number: int) -> None:
-        """Start a broker again, on the same port."""
+        """Start a broker again, on the same port, and wait until the others know it."""
         await self._named(number).start()
+        await _until(partial(self._is_known, number), f"brokers do not know broker {number}", DEFAULT_WITHIN)
+
+    def _is_known(self, number: int) -> bool:
+        return all(number in self.broker(one).placement.members.live for one in self.running)
 
     async def restart(self, number: int) -> None:
         """Stop a broker cleanly, and start it again."""
