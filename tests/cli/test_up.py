@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.pages import blocks_of, prints, steps
 from tests.support.style import PROJECT
 
 SECONDS = 60
@@ -63,6 +64,24 @@ def test_ctrl_c_stops_both_and_removes_the_folder(running):
     assert list(folder.iterdir()) == []
     with pytest.raises(OSError, match="refused"):
         urllib.request.urlopen(started["console"], timeout=SECONDS)
+
+
+def test_the_manual_shows_what_it_prints(tmp_path):
+    page = PROJECT / "docs" / "cli.md"
+    (step,) = next(found for block in blocks_of(page) if (found := steps_of_up(block)))
+    words = step.command.split()
+    assert words[:2] == ["horolog", "up"]
+    process = begin(*words[2:], cwd=tmp_path)
+    try:
+        printed = [next(process.stdout) for _ in step.expected]
+    finally:
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=SECONDS)
+    assert prints(step.expected, "".join(printed)), "".join(printed)
+
+
+def steps_of_up(block):
+    return steps(block.text) if block.first.startswith("$ horolog up ") else []
 
 
 def test_a_port_that_is_taken_is_named(tmp_path):

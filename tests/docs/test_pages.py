@@ -32,6 +32,7 @@ BY_A_SCHEDULER = "a line of another program: tests/pipeline/jobs/test_archive.py
 LONG = "takes minutes, and prints what it measured here"
 OF_A_KAFKA = "needs the folder of a Kafka, and its tools: tests/interop/test_adopted.py, tests/unit/broker/adoption"
 SHAPE = "no program: a shape, a layout or a picture"
+RUNS_ON = "runs until it is stopped: tests/cli/test_up.py"
 EXPRESSIONS = "no program: read by tests/unit/docs/test_conditions.py"
 PICTURES = frozenset({"mermaid"})
 READ_AS_SETTINGS = "settings, read by tests/unit/docs/test_operations.py"
@@ -47,6 +48,7 @@ NOT_RUN: dict[tuple[str, str], str] = {
     ("README.md", "pip install '.[console]'"): INSTALLS,
     ("CONTRIBUTING.md", "make run       # a broker on 127.0.0.1:9092, data in ./data"): MAKES,
     ("docs/cli.md", "horolog COMMAND [ACTION] [OPTIONS]"): SHAPE,
+    ("docs/cli.md", "$ horolog up --demo..."): RUNS_ON,
     ("docs/cli.md", '{"topic": "t", "written": 4, "refused_count": 1,...'): SHAPE,
     ("docs/cli.md", '{"topic": "t", "partition": 0, "offset": 7,...'): SHAPE,
     ("docs/cli.md", '[{"topic": "t", "partition": 0, "asked_ms": 1700000000000,...'): SHAPE,

@@ -16,7 +16,9 @@ FIELDS = ("key", "value", "timestamp", "partition", "headers")
 
 
 def records(run, topic):
-    return [{name: one[name] for name in FIELDS} for one in run("consume", topic, "-o", "json").lines]
+    """Those of each partition in their order; partitions are read side by side."""
+    found = [{name: one[name] for name in FIELDS} for one in run("consume", topic, "-o", "json").lines]
+    return sorted(found, key=lambda one: one["partition"])
 
 
 @pytest.fixture
