@@ -16,6 +16,8 @@ OURS = (HOROLOG, BEFORE)
 COMMANDS = ("horolog/client/cli/main.py", "client/cli/main.py")
 """Where a checkout has its command, the oldest last."""
 WORKERS = "horolog.workers"
+AS_KAFKA_HERE = {"group.initial.rebalance.delay.ms": "0"}
+"""The settings of horolog that `kafka.node` makes on every Kafka: a group does not wait before its first rebalance."""
 READY_TIMEOUT_SECONDS = 60.0
 # Deleted topics must leave the disk at once, or one run's data is written back during the next.
 SETTINGS = {"log.segment.delete.delay.ms": "1000"}
@@ -84,7 +86,7 @@ def _start_horolog(
     address = f"127.0.0.1:{port or process.free_range(1 + workers)}"  # a port that all share, and one for each
     module = module_of(tree or Path())
     command = [sys.executable, "-m", module, "serve", "--data", str(data.absolute()), "--listen", address]
-    for key, value in settings.items():
+    for key, value in (AS_KAFKA_HERE | dict(settings)).items():
         command += ["--set", f"{key}={value}"]
     output = data.parent / f"{name}.out"
     with output.open("wb") as out:
