@@ -39,12 +39,15 @@ class _Cut(NamedTuple):
 def pieces_of(partition: Partition, most_bytes: int, *, is_of_one_epoch: bool = False) -> Iterator[LogPiece]:
     """The pieces of a partition's log, none longer than that unless one batch is. Raises DamagedLog and StorageFault.
 
-    Each has batches of one leader epoch, if that is wanted.
+    Each has batches of one leader epoch, if that is wanted. The first one begins at the start of the log, even if compaction has emptied
+    the segments there: positions of groups may lie before the first record.
     """
+    lowest = partition.log_start_offset
     for segment in partition.segments:
         for cut in _cuts(segment, most_bytes, is_of_one_epoch=is_of_one_epoch):
             data = segment.log.pread(cut.end - cut.position, cut.position)
-            yield LogPiece(cut.base_offset, cut.next_offset, data, cut.epoch, segment.created_ms)
+            yield LogPiece(min(cut.base_offset, lowest), cut.next_offset, data, cut.epoch, segment.created_ms)
+            lowest = cut.next_offset
 
 
 def _cuts(segment: Segment, most_bytes: int, *, is_of_one_epoch: bool) -> Iterator[_Cut]:
