@@ -1,14 +1,14 @@
-"""Runs the simulated company with many seeds: `python -m tests.simulation.bucket FIRST LAST [--log | --pipelines]`; exits with 1 at the first broken promise.
+"""Runs the simulated company with many seeds: `python -m tests.simulation.bucket FIRST LAST [--log | --pipelines | --crashes]`; exits with 1 at the first broken promise.
 
 With `--log` the brokers' logs are real: segments, shipping, merging, and opening from the store. With `--pipelines` there are idempotent
-producers with five batches under way, too.
+producers with five batches under way, too. With `--crashes` leaders of one partition are killed between any two requests, ten for each seed.
 """
 
 import argparse
 import logging
 import sys
 
-from tests.simulation.bucket import pipelines
+from tests.simulation.bucket import crashes, pipelines
 from tests.simulation.bucket.company_world import CompanyWorld
 from tests.simulation.bucket.planted_log import outcome_of
 
@@ -19,10 +19,13 @@ def main():
     parser.add_argument("last", type=int)
     parser.add_argument("--log", action="store_true", help="brokers with real logs")
     parser.add_argument("--pipelines", action="store_true", help="real logs, and producers with five batches under way")
+    parser.add_argument("--crashes", action="store_true", help="leaders that are killed between any two requests")
     chosen = parser.parse_args()
     logging.disable(logging.CRITICAL)
     for seed in range(chosen.first, chosen.last):
-        if chosen.pipelines:
+        if chosen.crashes:
+            broken = crashes.outcome_of(seed, 10)
+        elif chosen.pipelines:
             broken = pipelines.outcome_of(seed)
         else:
             broken = outcome_of(seed)[0] if chosen.log else CompanyWorld(seed).run()
