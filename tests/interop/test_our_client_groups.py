@@ -145,7 +145,7 @@ async def test_what_does_not_fit_together_is_told(session_broker: BrokerProcess)
             Consumer(client, group=group, strategies=["best"])
         with pytest.raises(ValueError, match="without a group"):
             await Consumer(client).subscribe([topic])
-        with pytest.raises(ValueError, match="group says"):
+        with pytest.raises(ValueError, match="its group assigns"):
             first.assign([TopicPartition(topic, 0)])
         await first.close()
 
