@@ -49,6 +49,16 @@ def test_its_aborted_transactions_and_producers_go_with_it():
     assert meta.producers == known.snapshot()
 
 
+def test_one_whose_last_records_were_compacted_away_ends_where_the_next_begins():
+    partition = filled(random.Random(2))
+    first, second, *_ = partition.segments
+    end_offset = second.next_offset
+    closed = closed_segment.found(partition, Due(first, end_offset), None)
+    meta = segment_meta.decode(closed_segment.read(closed, ProducersAt(0), NONCE).meta)
+    assert meta.seal.contents.next_offset == end_offset
+    assert meta.seal.contents.size_bytes == first.size_bytes
+
+
 def test_bytes_that_have_changed_on_the_disk_are_not_uploaded():
     partition = filled(random.Random(2))
     segment = partition.segments[0]

@@ -15,6 +15,7 @@ from horolog.broker.bucket.shipped_partition import ShippedPartition
 from horolog.broker.bucket.wal_index import FoundRun
 from horolog.broker.bucket.wal_object import Identity
 from horolog.broker.log.files import checkpoints
+from horolog.broker.log.indexes import AbortedTransaction, transaction_index
 from horolog.broker.log.manager import LogManager
 from horolog.broker.log.partition import append_marker, lookups
 from horolog.broker.log.producers import ProducerBatch, snapshot_file
@@ -183,6 +184,52 @@ def test_without_runs_it_goes_on_where_the_segments_end(logs, caplog):
     append(partition, 5)
     assert partition.written_end == local.written_end + 1
     assert "gone" not in caplog.text
+
+
+def whole_copy(logs, transactions=b""):
+    """A copy of a compacted topic that has brought its segments here, and what they are."""
+    store = CountingStore()
+    local = filled(random.Random(8))
+    segments = upload(local, store)
+    covered = Covered(0, tuple(segments), epochs=((0, 0),))
+    config = small_config(delete=False, compact=True)
+    compacted = Opening("t", TOPIC_ID, 0, config, (Stretch(9, Wal(3, 30)),))
+    copy = LocalCopy(logs, compacted, NOW_MS, covered)
+    for one in segments:
+        copy.begin_whole(one.base_offset, transactions)
+        data = store.objects[one.log_key]
+        for at in range(0, len(data), 1000):
+            copy.write_whole(data[at : at + 1000], at)
+    return local, segments, copy
+
+
+@pytest.mark.parametrize("has_runs", [True, False])
+def test_a_log_that_has_to_be_whole_has_the_segments_of_the_bucket(logs, has_runs):
+    local, segments, copy = whole_copy(logs, transaction_index.encode([]))
+    assert copy.is_whole
+    end = segments[-1].next_offset
+    for found, data in stored(*([run_at(end, 7)] if has_runs else [])):
+        copy.add(found, data)
+    partition = copy.open(0)
+    assert partition.log_start_offset == 0
+    assert read_all(partition)[: len(read_all(local))] == read_all(local)
+    assert [one.base_offset for one in partition.segments[:-1]] == [one.base_offset for one in segments]
+    append(partition, 5)
+    assert partition.written_end == end + has_runs + 1
+    assert partition.unread_bases == ()
+
+
+@pytest.mark.parametrize(
+    "transactions", [b"", transaction_index.encode([AbortedTransaction(7, 0, 3, 4)])], ids=["none", "one"]
+)
+def test_a_segment_that_is_left_out_leaves_no_files(logs, transactions):
+    _, segments, copy = whole_copy(logs, transactions)
+    lost = segments[1].base_offset
+    copy.leave_out(lost)
+    partition = copy.open(0)
+    assert partition.unread_bases == (lost,)
+    assert lost not in [one.base_offset for one in partition.segments]
+    assert not any(str(lost).zfill(20) in name for name in logs.resources.storage.list_dir(partition.directory))
 
 
 def test_a_start_without_segments_is_that_of_the_log(logs):

@@ -5,13 +5,16 @@ from dataclasses import replace
 
 import pytest
 
+from horolog.broker.bucket.manifest import Page
+from horolog.broker.bucket.names import SegmentName
 from horolog.broker.bucket.remote_segment import RemoteSegment
+from horolog.broker.bucket.unread_pages import stand_in
 from horolog.broker.log.indexes import AbortedTransaction, transaction_index
 from horolog.broker.log.integrity import BLOCK_BYTES, IndexSum, RescanQueue
 from horolog.broker.log.partition import DecidedHere
 from horolog.broker.log.producers import snapshot_file
 from horolog.broker.log.segments import indexes_of
-from horolog.broker.log.storage import NotHere
+from horolog.broker.log.storage import NotHere, StorageFault
 from tests.support.bucket_segments import CountingStore, Reader, decode, filled, upload
 from tests.support.log_model import small_config
 
@@ -119,3 +122,25 @@ def test_suspected_damage_is_not_left_to_the_workers_of_local_files(reader, stor
     assert isinstance(segment.folder.rescan_queue, RescanQueue)
     segment.suspected("damaged")
     assert len(reader.resources.rescan_queue) == 0
+
+
+@pytest.mark.parametrize("take_out", ["a byte", "a segment"])
+def test_a_meta_object_that_is_damaged_or_of_another_segment_is_not_believed(reader, store, take_out):
+    segment, remote = first_segment(reader, store)
+    known = segment.seal
+    objects, key = store.objects, remote.described.meta_key
+    if take_out == "a byte":
+        objects[key] = objects[key][:-1]
+    else:
+        second = remote.described.log_key, next(one for one in sorted(objects) if one.endswith(".meta") and one > key)
+        objects[key] = objects[second[1]]
+    with pytest.raises((StorageFault, AssertionError)):
+        reader.served(remote.parts)
+    assert segment.seal == known
+
+
+def test_one_that_stands_in_for_a_page_refuses_every_reader(reader):
+    page = Page(SegmentName(3, 10, b"n" * 16), 40, 5, 99)
+    alone = RemoteSegment(stand_in(page, "seg/t/0"), "/x.log", reader.metas, lambda: None)
+    with pytest.raises(StorageFault, match="cannot be read"):
+        alone.parts()

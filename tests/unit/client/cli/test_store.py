@@ -13,6 +13,7 @@ from horolog.broker.bucket.names import LOG, key
 from horolog.broker.cluster.cluster_state import TopicsCreated
 from horolog.broker.on_record.cluster_file import StoredTopic
 from horolog.client.cli import store
+from horolog.commands.exit_codes import ExitCode
 from horolog.stores.opening import open_store
 from tests.support.command import run_typed
 from tests.support.hostile_store import ENVIRONMENT, Habit, serving
@@ -121,3 +122,13 @@ def test_a_policy_denies_what_could_overwrite(capsys):
     )
     assert store.policy_of("lake", "")["Statement"][0]["Resource"] == "arn:aws:s3:::lake/*"
     assert run_typed(capsys, "store", "policy", "gs://lake/f").code == 2
+
+
+def test_each_action_reaches_its_command(shared, tmp_path, capsys):
+    verified = run_typed(capsys, "store", "verify", shared, "-o", "json").json
+    assert verified["cluster_id"] == "c1"
+    imported = run_typed(capsys, "store", "import", tmp_path / "none", shared)
+    assert imported.code == ExitCode.NOT_FOUND
+    exported = run_typed(capsys, "store", "export", shared, tmp_path / "folder", "--dry-run")
+    assert exported.code == ExitCode.OK
+    assert not (tmp_path / "folder").exists()

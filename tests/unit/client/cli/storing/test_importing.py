@@ -11,6 +11,8 @@ pytest.importorskip("obstore")
 from horolog.broker.bucket.names import DATA, LOG, key
 from horolog.broker.bucket.prefix_contents import found_in
 from horolog.broker.log.storage import LOCK_FILE, RealStorage
+from horolog.broker.prefix.findings import Finding, FindingKind
+from horolog.broker.prefix.verifying import Verified
 from horolog.broker.transfer.waiting_store import WaitingStore
 from horolog.client.cli.main import main
 from horolog.client.cli.storing import importing
@@ -175,3 +177,17 @@ def test_a_store_that_does_not_answer(data, monkeypatch, capsys):
 
 def test_json_is_one_document(bring):
     assert json.loads(bring("-n", "-o", "json").out)["wal_objects"] == 0
+
+
+def test_what_is_missing_after_an_import_is_shown(bring, monkeypatch):
+    finding = Finding(FindingKind.MISSING, "t-0", "offsets 3 up to 5")
+    monkeypatch.setattr(importing, "verify", lambda _store, seen: Verified("c", 1, 1, 2, (), (finding,)))
+    shown = bring()
+    assert (shown.code, "missing: t-0: offsets 3 up to 5" in shown.out) == (ExitCode.ALERT, True)
+
+
+def test_a_partition_without_a_folder_is_brought_empty(bring, data, url):
+    shutil.rmtree(data / "t-1")
+    brought = bring("-o", "json").json
+    assert (brought["topics"], brought["is_whole"]) == (1, True)
+    assert found_in(open_store(url)).state.topics["t"].partition_count == 2
