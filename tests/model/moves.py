@@ -108,7 +108,8 @@ def _learning(turn):
         if content != FENCE or turn.bug == "taken_is_mine":
             changed.made |= {number}
         else:
-            changed.role = "over"  # fenced: unsafe records are dropped, and their producers refused
+            _acknowledge(state, changed, number - 1)  # a fencer found data under all numbers before
+            changed.role = "over"  # fenced: other records are dropped, and their producers refused
         yield f"{me} learns of {number}", state
     if turn.bug == "conflict_is_taken":  # the create is not there, and is not sent again
         for put in turn.state.wire:
@@ -124,10 +125,17 @@ def _acknowledging(turn):
     able = max(broker.made, default=-1) if turn.bug == "ack_out_of_order" else broker.safe
     if able in broker.made:
         state, broker = turn.copy()
-        broker.safe = able + 1
-        broker.high_watermark = max(broker.high_watermark, broker.ends[able] if able >= broker.since else 0)
-        state.tell(broker)
+        _acknowledge(state, broker, able)
         yield f"{turn.me} acknowledges {able}", state
+
+
+def _acknowledge(state, broker, number):
+    """All records up to those of this number are safe."""
+    if number < broker.safe:
+        return
+    broker.safe = number + 1
+    broker.high_watermark = max(broker.high_watermark, broker.ends[number] if number >= broker.since else 0)
+    state.tell(broker)
 
 
 # -- the journal

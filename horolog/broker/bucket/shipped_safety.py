@@ -4,7 +4,8 @@
             -> safe, once all numbers before are
 
 Every commit waits for that, and the high watermark moves with it. Unsafe records are bounded: while too many bytes wait or are under way,
-producers are not read from. When the WAL is fenced, nothing that waits is ever safe: its producers learn that another broker leads.
+producers are not read from. When the WAL is fenced, nothing is ever safe but what lies below the fence: the other producers learn that
+another broker leads.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Ships batches to the WAL of this broker: numbers in order, a few at a time, and safe only when all numbers before are there.
 
 A producer may be answered for number n once `safe_end` is above n. So whatever was acknowledged lies in a number below every fence of
-the WAL: only the store decides whether a number is data or a fence. A broker that finds a fence is *fenced*: nothing that is not safe
-by then is ever safe, and nothing more is shipped.
+the WAL: only the store decides whether a number is data or a fence. A broker that finds a fence is *fenced*: a fencer found data under
+all numbers before, so these are safe, nothing else ever is, and nothing more is shipped.
 """
 
 from __future__ import annotations
@@ -103,13 +103,20 @@ class WalWriter:
 
     def _learn_made(self, number: int) -> None:
         self._made.add(number)
-        before = self.safe_end
-        while self.safe_end in self._made:
-            self._made.discard(self.safe_end)
-            self.safe_bytes += self._sizes.pop(self.safe_end)
-            self.safe_end += 1
-        if self.safe_end > before:
-            self._events.safe(self.safe_end)
+        upto = self.safe_end
+        while upto in self._made:
+            upto += 1
+        self._learn_safe(upto)
+
+    def _learn_safe(self, upto: int) -> None:
+        """The store has all numbers below this one."""
+        if upto == self.safe_end:
+            return
+        for number in range(self.safe_end, upto):
+            self._made.discard(number)
+            self.safe_bytes += self._sizes.pop(number)
+        self.safe_end = upto
+        self._events.safe(upto)
 
     def _learn_taken(self, number: int, other: bytes) -> None:
         fence: Fence | None = None
@@ -119,6 +126,8 @@ class WalWriter:
         except FormatError as error:
             log.error("%r: number %s: %s", self, number, error)
         self.is_fenced = True
+        if fence is not None:
+            self._learn_safe(number)
         self._made.clear()
         self._sizes.clear()
         self._events.fenced(fence)

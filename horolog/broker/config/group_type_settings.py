@@ -5,9 +5,14 @@ from dataclasses import dataclass
 from horolog.broker.config.security_settings import SecuritySettings
 from horolog.broker.config.setting_types import INT32_MAX, integer
 
+_AT_ONCE = "Accepted for compatibility: assignments are made at once."
+
 
 @dataclass(frozen=True, slots=True, repr=False)
 class GroupTypeSettings(SecuritySettings):
+    group_consumer_assignment_interval_ms: int = integer(1_000, _AT_ONCE, low=0, dynamic=True)
+    group_share_assignment_interval_ms: int = integer(1_000, _AT_ONCE, low=0, dynamic=True)
+    group_streams_assignment_interval_ms: int = integer(1_000, _AT_ONCE, low=0, dynamic=True)
     group_share_session_timeout_ms: int = integer(
         45_000, "Time without a heartbeat after which the broker removes a member of a share group.", low=1
     )

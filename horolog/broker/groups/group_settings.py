@@ -229,8 +229,8 @@ def _entry(row: GroupSetting, overrides: Mapping[str, str], settings: Settings) 
     own = [Synonym(name, overrides[name], ConfigSource.GROUP)] if name in overrides else []
     if brokers in SPECS:
         others = list(settings.synonyms(brokers))
-    else:
-        others = [Synonym(brokers, render(row.spec.default), ConfigSource.DEFAULT)]
+    else:  # Kafka's brokers have no such setting either
+        others = [Synonym(name, render(row.spec.default), ConfigSource.DEFAULT)]
     first = [*own, *others][0]
     return ConfigEntry(
         name=name,

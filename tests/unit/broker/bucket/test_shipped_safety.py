@@ -233,6 +233,24 @@ def test_after_a_stop_late_answers_count_for_nothing(world):
     assert (world.a.high_watermark, world.shown, world.under_way) == (0, [], [])
 
 
+def test_what_lies_below_a_fence_is_safe_although_it_was_not_answered(world):
+    calls = []
+    for time in (1, 2):
+        append(world.a, time)
+        calls.append(world.make_safe(world.a))
+        world.loop.advance(0.1)
+    append(world.a, 3)
+    calls.append(world.make_safe(world.a))
+    below, behind, waiting = calls
+    fence = Fence(WAL, 1, 3, b"f" * 16)
+    world.store.objects[key(WAL.folder, 1)] = fence.encode()
+    world.cluster.at_fence = lambda: calls.append(list(below))
+    world.answer(1, TAKEN)
+    assert (below, calls[-1], world.a.high_watermark) == ([{}], [{}], 1)
+    assert codes(behind) == codes(waiting) == {0: ErrorCode.NOT_LEADER_OR_FOLLOWER}
+    assert world.under_way == [key(WAL.folder, 0)], "nothing more is shipped"
+
+
 def test_a_fence_of_a_wal_that_is_not_written_any_more_is_no_news(world):
     append(world.a, 1)
     world.make_safe(world.a)

@@ -109,9 +109,22 @@ def test_a_fence_ends_the_wal(setup):
     store.answer(1, TAKEN)
     store.answer(0, MADE)
     store.answer(2, MADE)
-    assert log.said == [fence], "what was not safe by then is never said to be"
-    assert (writer.safe_end, writer.can_ship, writer.is_fenced, writer.unsafe_bytes) == (0, False, True, 0)
+    assert log.said == [1, fence], "what lies behind the fence is never said to be safe"
+    assert (writer.safe_end, writer.can_ship, writer.is_fenced, writer.unsafe_bytes) == (1, False, True, 0)
+    assert writer.safe_bytes == len(store.sent[0][1])
     assert repr(writer) == "<WalWriter 2-17, fenced>"
+
+
+def test_a_fence_under_the_first_number_makes_nothing_safe(setup):
+    store, log, writer = setup
+    for _ in range(2):
+        shipped(writer)
+    fence = Fence(WAL, 0, 3, bytes(16))
+    store.objects[key(WAL.folder, 0)] = fence.encode()
+    store.answer(1, MADE)
+    store.answer(0, TAKEN)
+    assert log.said == [fence]
+    assert (writer.safe_end, writer.safe_bytes) == (0, 0)
 
 
 @pytest.mark.parametrize("other", [wal_object.encode(Identity(WAL, 0, 1, b"x" * 16), []), b"nonsense"])

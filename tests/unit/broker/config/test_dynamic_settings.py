@@ -64,6 +64,7 @@ READ_WHEN_NEEDED = {
     "horolog.log.message.upconversion.enable",
     "log.message.downconversion.enable",
     "horolog.disk.room.warning.percent",
+    *(f"group.{kind}.assignment.interval.ms" for kind in ("consumer", "share", "streams")),
 }
 TESTED_BELOW = {
     "producer.id.expiration.ms",

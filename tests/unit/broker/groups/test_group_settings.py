@@ -2,7 +2,7 @@
 
 import pytest
 
-from horolog.broker.config.setting_types import ConfigSource, SettingsError
+from horolog.broker.config.setting_types import ConfigSource, SettingsError, Synonym
 from horolog.broker.config.settings import Settings, load
 from horolog.broker.groups import group_settings
 from horolog.broker.groups.group_settings import ROWS, SESSION_TIMEOUT
@@ -72,6 +72,29 @@ def test_the_groups_own_value_counts_before_the_brokers_and_that_before_the_defa
         ("group.consumer.session.timeout.ms", "50000", ConfigSource.STATIC_BROKER),
         ("group.consumer.session.timeout.ms", "45000", ConfigSource.DEFAULT),
     ]
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("share.auto.offset.reset", "latest"), ("share.isolation.level", "read_uncommitted")]
+)
+def test_a_setting_that_brokers_do_not_have_is_its_own_synonym(name, value):
+    (default,) = group_settings.describe({}, SETTINGS, [name])
+    assert default.synonyms == (Synonym(name, value, ConfigSource.DEFAULT),)
+
+
+@pytest.mark.parametrize("kind", ["consumer", "share", "streams"])
+def test_the_brokers_assignment_interval_is_that_of_its_groups(kind):
+    name = f"{kind}.assignment.interval.ms"
+    brokers = f"group.{name}"
+    broker, _ = load(None, {}, {brokers: "1500"})
+    (given,) = group_settings.describe({}, broker, [name])
+    assert (given.value, given.source) == ("1500", ConfigSource.STATIC_BROKER)
+    assert given.synonyms == (
+        Synonym(brokers, "1500", ConfigSource.STATIC_BROKER),
+        Synonym(brokers, "1000", ConfigSource.DEFAULT),
+    )
+    (own,) = group_settings.describe({name: "2000"}, broker, [name])
+    assert (own.value, own.synonyms[0].name) == ("2000", name)
 
 
 def test_everything_is_described_with_its_default():
