@@ -74,7 +74,7 @@ class NeverSafe:
     holds_all = True
 
     def __init__(self):
-        self.calls, self.second, self.wait_s = [], asyncio.Event(), 0.0
+        self.calls, self.second, self.wait_s, self.refuses = [], asyncio.Event(), 0.0, False
 
     def producers_wait_s(self):
         return self.wait_s
@@ -83,6 +83,14 @@ class NeverSafe:
         self.calls.append((partitions, done))
         if len(self.calls) == 2:
             self.second.set()
+        if self.refuses:
+            self.refuse_all()
+
+    def refuse_all(self):
+        self.refuses = True
+        while self.calls:
+            partitions, done = self.calls.pop()
+            done(dict.fromkeys(partitions, NotSafe("fenced", ErrorCode.NOT_LEADER_OR_FOLLOWER)))
 
 
 async def test_records_that_are_not_safe_are_refused_with_the_error_of_the_reason() -> None:
@@ -98,8 +106,7 @@ async def test_records_that_are_not_safe_are_refused_with_the_error_of_the_reaso
         sent.timeout_ms = 60_000
         client.send(sent, 9)
         await asyncio.wait_for(safety.second.wait(), 60)
-        for partitions, done in safety.calls:
-            done(dict.fromkeys(partitions, NotSafe("fenced", ErrorCode.NOT_LEADER_OR_FOLLOWER)))
+        safety.refuse_all()
         assert only(await client.take(sent, 9)).error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
 
 
@@ -121,6 +128,7 @@ async def test_producers_are_not_read_from_while_too_many_records_are_not_safe()
         other = memory.connect()
         safety.wait_s = 0.5
         assert (await other.ask(ListGroupsRequest(), 4)).error_code == 0
+        safety.refuse_all()  # a stop would wait for it
 
 
 async def test_a_refusal_with_acks_zero_closes_the_connection() -> None:
