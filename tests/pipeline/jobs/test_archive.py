@@ -244,7 +244,7 @@ def test_what_retention_took_first_is_an_error_until_it_is_accepted(spark, run, 
     assert run("delete", topic, "--yes", command=("topics",)).code == 0
     produce(topic, records[:1])
     ended = run(*words)
-    assert (ended.code, "made anew" in ended.err) == (1, True)
+    assert (ended.code, "deleted and recreated" in ended.err) == (1, True)
 
 
 def test_what_cannot_be_archived_is_said(spark, run, produce, tmp_path):

@@ -178,7 +178,7 @@ def test_a_topic_that_was_made_anew_is_refused_and_what_came_between_two_runs_is
     assert run("delete", topic, "--yes", command=("topics",)).code == 0
     made(session_broker, topic, 2)
     feed(session_broker, topic, some_records(30, partitions=2))
-    assert "made anew" in mirrored(topic, code=1).err
+    assert "deleted and recreated" in mirrored(topic, code=1).err
     assert mirrored(topic, "--force").json["records"] == 30
 
 

@@ -121,7 +121,7 @@ def test_what_is_gone_or_shorter_is_a_fault(s3, tmp_path):
     file = files.open(path)
     assert file.pread(10, 0) + file.pread(0, 5) + file.pread(5, 10) == files.open_apart(path).pread(15, 0)
     shutil.rmtree(s3.bucket / url.removeprefix(s3.url("")) / "topic-0")
-    with pytest.raises(FileMissing, match="it is gone"):
+    with pytest.raises(FileMissing, match="the file is gone"):
         files.fetch(path, 0, 10)
     with pytest.raises(DataLoss, match="changed or removed after the read was planned"):
         list(read_pieces(made.pieces, include_headers=False, fail_on_data_loss=True, place=options.place))

@@ -278,7 +278,7 @@ def test_a_checkpoint_without_ids_is_bound_to_the_topic_that_is_there(spark, clu
     assert sum(run(stream(spark, cluster, topic), tmp_path, [])) == 30
     assert list(ids_in(newest_offsets(tmp_path))) == [topic]
     remake(cluster, topic, 900)
-    with pytest.raises(StreamingQueryException, match="made anew"):
+    with pytest.raises(StreamingQueryException, match="deleted and recreated"):
         run(stream(spark, cluster, topic), tmp_path, [])
 
 
@@ -293,7 +293,7 @@ def ids_in(offsets):
     return json.loads(offsets.read_text().splitlines()[-1]).get("topic ids", {})
 
 
-@pytest.mark.parametrize("what", ["made anew", "deleted"])
+@pytest.mark.parametrize("what", ["deleted and recreated", "deleted"])
 def test_a_batch_of_a_topic_that_is_gone_is_not_read_from_another(spark, cluster, tmp_path, what):
     """A batch is under way when the run dies, and its topic goes before the next."""
     topic, other = unique("under-way"), unique("under-way")
@@ -308,7 +308,7 @@ def test_a_batch_of_a_topic_that_is_gone_is_not_read_from_another(spark, cluster
     dying = stream(spark, cluster, topic, **names).writeStream.foreachBatch(die)
     with pytest.raises(StreamingQueryException, match="died"):
         dying.option("checkpointLocation", str(tmp_path)).trigger(availableNow=True).start().awaitTermination(SECONDS)
-    if what == "made anew":
+    if what == "deleted and recreated":
         remake(cluster, topic, 60)
     else:
         with client_of(cluster) as ask:
@@ -321,7 +321,7 @@ def test_a_batch_of_a_topic_that_is_gone_is_not_read_from_another(spark, cluster
         run(spark.readStream.format("horolog").options(**frame).load(), tmp_path, [])
     seen = []
     run(spark.readStream.format("horolog").options(**frame, failOnDataLoss="false").load(), tmp_path, seen)
-    both = [*everything(90), *everything(60)] if what == "made anew" else everything(90)
+    both = [*everything(90), *everything(60)] if what == "deleted and recreated" else everything(90)
     assert sorted(seen) == sorted(both)
 
 

@@ -111,7 +111,7 @@ def test_what_fits(field, value, expected):
     ],
 )
 def test_what_does_not_fit(field, value):
-    with pytest.raises(ValueError, match=f"^field {field}: .* is no "):
+    with pytest.raises(ValueError, match=f"^field {field}: .* is not "):
         one(SLOW, {field: value})
 
 
