@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import socket
 import subprocess
@@ -104,8 +105,9 @@ def test_a_full_disk_a_kill_and_a_start(kind: str, tmp_path: Path, disk_of: Disk
     known = len(witness.errors)
     witness.send(10)
     assert {code for _, code in witness.errors[known:]} == {KafkaError.KAFKA_STORAGE_ERROR}
-    assert any("t-0 accepts no appends" in line for line in warnings_of(port))
-    assert "t-0 accepts no appends until its disk works again" in broker.log()
+    accepts_none = re.compile(r"\bt-[01] accepts no appends")  # the first to be opened may get the last block
+    assert any(map(accepts_none.search, warnings_of(port)))
+    assert accepts_none.search(broker.log())
     give_room(disk)
     resumes(witness)
     resumes(witness)
