@@ -25,7 +25,13 @@ from tests.support.waiting import PAUSE_S, until
 from tests.unit.broker.workers.test_calls_of_a_change import PairWithThreads
 
 UNKNOWN = {"transactional_id": "x", "producer_id": 5, "producer_epoch": 0, "group_id": "g"}
-TRY_AGAIN = {ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, ErrorCode.NOT_COORDINATOR}
+TRY_AGAIN = {
+    ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+    ErrorCode.NOT_COORDINATOR,
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+}
+"""Clients repeat a commit of offsets with each of them."""
 
 
 @pytest.fixture
