@@ -4,13 +4,17 @@ Partitions that are to be opened in one tick read each WAL once, for all of them
 object that is gone sends it to the newest mark, and a fault of the local disk is tried again. Segments in the bucket stay there. If their
 manifest changes during the reading, the reading begins again: the WALs may lack what the newer one covers. A partition whose newest manifest
 is damaged stays closed until it can be read: an older one does not name all segments, and the WALs need not have what it lacks.
+
+A segment of which earlier leaders have written a part is closed, however small it is, once the lineage is long: the next leader reads every
+WAL in it, and no WAL is removed that a lineage names.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from functools import partial
+from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from horolog.base.clock import Clock
@@ -55,6 +59,10 @@ LOOKS_EVERY_S = 1.0
 SEGMENTS_EVERY_LOOKS = 5
 """Looking at all partitions takes a while."""
 CACHE_BYTES = 10 << 30
+MOST_STRETCHES = 8
+"""Of a lineage, until a small segment is closed so that all stretches but the last are covered."""
+CLOSED_AT_ONCE = 20
+"""Closing a segment writes to the disk."""
 
 
 class Around(NamedTuple):
@@ -163,6 +171,8 @@ class BucketLog:
             self._looking = self._loop.call_later(LOOKS_EVERY_S, self._look)
             self.merger.look()
             if self._looked_count % SEGMENTS_EVERY_LOOKS == 0:
+                for one in islice(self._in_many_wals(), CLOSED_AT_ONCE):
+                    self.of_bucket.uploader.close(one)
                 self.of_bucket.look()
                 self._upkeep.look(self._covered_tails)
             self._looked_count += 1
@@ -188,6 +198,13 @@ class BucketLog:
         led = self._led.get(place)
         covered_end = 0 if led is None else self.of_bucket.manifests.covered_end(led)
         return run.next_offset > covered_end and any((one.wal, one.epoch) == (wal, run.leader_epoch) for one in line)
+
+    def _in_many_wals(self) -> Iterator[ShippedPartition]:
+        """The partitions whose last segment begins before this broker's records, and whose lineage is long."""
+        for place, one in self._led.items():
+            line = self._cluster.lineages().get(place, ())
+            if len(line) > MOST_STRETCHES and one.segments[-1].base_offset < self._began[place]:
+                yield one
 
     def _covered_tails(self) -> dict[Place, int]:
         """The partitions for which no WAL of an earlier leader is needed any more, and the epochs that they are led in."""

@@ -2,7 +2,8 @@
 
 Only segments below the high watermark go, one after the other in each partition, a few at a time in all (`upload_plan`). Their files are
 read and verified in another thread. Objects of one term are never named in another one: a broker that stops leading forgets them, and the
-sweep finds them. A segment that takes appends is closed here once it is old and large enough. One that was compacted goes again.
+sweep finds them. A segment that takes appends is closed here once it is old and large enough, or when the log's half asks for it. One that
+was compacted goes again.
 """
 
 from __future__ import annotations
@@ -136,8 +137,13 @@ class SegmentUploader:
             return
         now_ms = self._uploads.clock.wall_ms()
         if abs(now_ms - active.created_ms) >= self._uploads.close_after_ms():  # the clock may have been set back
+            self.close(partition)
+
+    def close(self, partition: ShippedPartition) -> None:
+        """Close the segment that takes appends, unless the disk fails."""
+        if partition.condition.takes_appends and partition.segments[-1].size_bytes:
             try:
-                partition.roll(now_ms)
+                partition.roll(self._uploads.clock.wall_ms())
             except StorageFault as fault:
                 log.warning("%r: its segment is closed later: %s", partition, fault)
 

@@ -173,6 +173,18 @@ def test_a_segment_that_is_old_and_large_enough_is_closed(monkeypatch):
     assert world.bases == [0]
 
 
+def test_a_segment_is_closed_when_asked_for_unless_it_is_empty():
+    partition = new_partition()
+    world = World(partition=partition)
+    world.uploader.close(partition)
+    assert len(partition.segments) == 1, "it is empty"
+    append(partition, 1)
+    partition.shipped(1)
+    world.uploader.close(partition)
+    world.uploader.look()
+    assert world.bases == [0]
+
+
 def test_bytes_that_are_not_those_that_were_written_wait(caplog):
     world = World()
     path = world.partition.segments[0].files.path(LOG_SUFFIX)
