@@ -71,8 +71,9 @@ def _send_timed(chaos: Chaos, producer: Producer, name: str, partition: int) -> 
 
     def note(error: KafkaError | None, message: Message) -> None:
         offset = message.offset()
-        if error is None and offset is not None:
+        if error is None:
             soak.history.acknowledge(value, offset)
+        if error is None and offset is not None:
             chaos.observed.acknowledged.append(Acknowledged(place, offset, time_ms, time.monotonic()))
 
     producer.produce(TIMED, value, partition=partition, timestamp=time_ms, on_delivery=note)
@@ -226,7 +227,7 @@ def progress(chaos: Chaos) -> Counter[str]:
     with chaos.soak.guard:
         writes, outcomes, polls = history.writes.copy(), history.outcomes.copy(), history.polls.copy()
     for value, write in writes.items():
-        if write.offset is not None:
+        if write.is_acknowledged:
             done[value.decode().rpartition("-")[0]] += 1
     for transaction, outcome in outcomes.items():
         if outcome is Outcome.COMMITTED:

@@ -132,7 +132,9 @@ def going_on(chaos: Chaos, when: str) -> list[str]:
     before = clients.progress(chaos)
     latest = time.monotonic() + HEALS_WITHIN_S
     while still := standing_still(before, clients.progress(chaos)):
-        if time.monotonic() > latest or chaos.soak.failures:
+        if chaos.soak.failures:
+            return []  # the run is over, and says why
+        if time.monotonic() > latest:
             return [f"stuck: {one} {when}" for one in still]
         time.sleep(LOOKS_EVERY_S)
     return []

@@ -92,9 +92,7 @@ class Soak:
 def delivered(soak: Soak, value: bytes) -> Callable[[KafkaError | None, Message], None]:
     def note(error: KafkaError | None, message: Message) -> None:
         if error is None:
-            offset = message.offset()
-            assert offset is not None
-            soak.history.acknowledge(value, offset)
+            soak.history.acknowledge(value, message.offset())
             soak.count("acknowledged")
         else:
             soak.count("not acknowledged")

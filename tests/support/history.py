@@ -39,7 +39,8 @@ class Write:
     place: Place
     transaction: str | None
     offset: int | None = None
-    """None: not acknowledged."""
+    """None: not acknowledged, or the client does not know where."""
+    is_acknowledged: bool = False
     sender: str | None = None
     """The sender that required its values to be in order."""
     number: int = 0
@@ -63,8 +64,10 @@ class History:
         if transaction is not None:
             self.outcomes.setdefault(transaction, Outcome.UNKNOWN)
 
-    def acknowledge(self, value: bytes, offset: int) -> None:
-        self.writes[value].offset = offset
+    def acknowledge(self, value: bytes, offset: int | None) -> None:
+        """The client reports the record as written; it has no offset if only the acknowledgement of a later batch says so."""
+        write = self.writes[value]
+        write.offset, write.is_acknowledged = offset, True
 
     def end(self, transaction: str, outcome: Outcome) -> None:
         self.outcomes[transaction] = outcome
@@ -113,14 +116,14 @@ class History:
         found = {value for rows in final.values() for _, value in rows}
         for value, write in self.writes.items():
             committed = write.transaction is None or self.outcomes[write.transaction] == Outcome.COMMITTED
-            if committed and write.offset is not None and value not in found:
+            if committed and write.is_acknowledged and value not in found:
                 yield f"lost write: {value!r}, acknowledged at {write.place} {write.offset}"
 
     def _halves(self, final: Mapping[Place, list[Row]]) -> Iterator[str]:
         found = {value for rows in final.values() for _, value in rows}
         by_transaction: dict[str, set[bool]] = {}
         for value, write in self.writes.items():
-            if write.transaction is not None and write.offset is not None:
+            if write.transaction is not None and write.is_acknowledged:
                 by_transaction.setdefault(write.transaction, set()).add(value in found)
         for transaction, answers in by_transaction.items():
             if len(answers) > 1:

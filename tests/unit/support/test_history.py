@@ -43,6 +43,14 @@ def test_what_is_as_told_is_no_problem(outcome, final):
     assert made.problems(final) == []
 
 
+def test_an_acknowledgement_without_an_offset_counts():
+    made = history()
+    made.attempt(b"before", OTHER)
+    made.acknowledge(b"before", None)
+    assert made.problems({**WHOLE, OTHER: [(0, b"b"), (7, b"before")]}) == []
+    assert [one.partition(":")[0] for one in made.problems(WHOLE)] == ["lost write"]
+
+
 @pytest.mark.parametrize(
     ("outcome", "final", "problem"),
     [
