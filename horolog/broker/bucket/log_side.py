@@ -12,7 +12,7 @@ WAL in it, and no WAL is removed that a lineage names.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Coroutine, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -31,7 +31,7 @@ from horolog.broker.bucket.parallel import in_parallel
 from horolog.broker.bucket.remote_front import RemoteFront
 from horolog.broker.bucket.remote_segment import MetaReader
 from horolog.broker.bucket.sealed_lines import FormatError
-from horolog.broker.bucket.seams import ClusterSide, Opened, Opening, SegmentsInBucket
+from horolog.broker.bucket.seams import ClusterSide, Lineage, Opened, Opening, SegmentsInBucket
 from horolog.broker.bucket.segment_bringing import bring
 from horolog.broker.bucket.shipped_partition import ShippedPartition
 from horolog.broker.bucket.shipped_safety import ShippedSafety
@@ -111,6 +111,15 @@ def _clear(logs: LogManager, topic: str, index: int, config: TopicConfig) -> Non
         log.error("the local files of %s-%s are removed when this broker leads it again: %s", topic, index, fault)
 
 
+def _in_many_wals(
+    led: Mapping[Place, ShippedPartition], began: Mapping[Place, int], lineages: Callable[[], Mapping[Place, Lineage]]
+) -> Iterator[ShippedPartition]:
+    """The partitions whose last segment begins before this broker's records, and whose lineage is long."""
+    for place, one in led.items():
+        if len(lineages().get(place, ())) > MOST_STRETCHES and one.segments[-1].base_offset < began[place]:
+            yield one
+
+
 class _Pending(NamedTuple):
     """A partition that is being opened."""
 
@@ -171,7 +180,7 @@ class BucketLog:
             self._looking = self._loop.call_later(LOOKS_EVERY_S, self._look)
             self.merger.look()
             if self._looked_count % SEGMENTS_EVERY_LOOKS == 0:
-                for one in islice(self._in_many_wals(), CLOSED_AT_ONCE):
+                for one in islice(_in_many_wals(self._led, self._began, self._cluster.lineages), CLOSED_AT_ONCE):
                     self.of_bucket.uploader.close(one)
                 self.of_bucket.look()
                 self._upkeep.look(self._covered_tails)
@@ -198,13 +207,6 @@ class BucketLog:
         led = self._led.get(place)
         covered_end = 0 if led is None else self.of_bucket.manifests.covered_end(led)
         return run.next_offset > covered_end and any((one.wal, one.epoch) == (wal, run.leader_epoch) for one in line)
-
-    def _in_many_wals(self) -> Iterator[ShippedPartition]:
-        """The partitions whose last segment begins before this broker's records, and whose lineage is long."""
-        for place, one in self._led.items():
-            line = self._cluster.lineages().get(place, ())
-            if len(line) > MOST_STRETCHES and one.segments[-1].base_offset < self._began[place]:
-                yield one
 
     def _covered_tails(self) -> dict[Place, int]:
         """The partitions for which no WAL of an earlier leader is needed any more, and the epochs that they are led in."""
