@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from starlette.responses import Response
 
 from horolog.client.values.errors import KafkaError
+from horolog.commands.online.access_words import BY_DEFAULT
 from horolog.console.acl_changes import words_of
 from horolog.console.visits import Visit
 
@@ -68,7 +69,5 @@ async def _quotas(visit: Visit) -> list[QuotaRow]:
 
 
 def _quota_row(quota: "Quota") -> QuotaRow:
-    from horolog.client.cli.quotas import BY_DEFAULT
-
     words = {kind: BY_DEFAULT if name is None else name for kind, name in quota.entity}
     return QuotaRow(words, dict(sorted(quota.values.items())))

@@ -4,8 +4,8 @@ from typing import TYPE_CHECKING
 
 from horolog.base.acl_types import Operation, PatternType
 from horolog.base.acls import Acl, AclFilter
-from horolog.client.cli.acls import RESOURCES, acl_of_words, resource_text
 from horolog.commands.errors import UsageError
+from horolog.commands.online.access_words import RESOURCES, acl_of_words, resource_text
 from horolog.console.changes import Form, Input, Plan, command_line
 from horolog.console.visits import Refused, Visit
 

@@ -20,10 +20,10 @@ async def rules_of(client: "Client", name: str) -> Rules | None:
     """The settings of a topic that delete its records; None if the broker does not show them."""
 
     async def ask() -> Rules | None:
-        from horolog.client.admin.admin import Admin
+        from horolog.client.admin.admin_configs import ConfigAdmin
 
         try:
-            found = await Admin(client).describe_configs("topic", name, KEYS)
+            found = await ConfigAdmin(client).describe_configs("topic", name, KEYS)
             return Rules.of({key: config.value for key, config in found.items()})
         except (KafkaError, ValueError):
             return None

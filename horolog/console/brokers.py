@@ -51,11 +51,12 @@ async def _doors(visit: "Visit") -> "tuple[list[HttpAccess], str]":
     """The HTTP ports of all brokers, by the rights of this user; else the reason."""
 
     async def ask() -> "tuple[list[HttpAccess], str]":
+        from horolog.client.admin.admin_configs import ConfigAdmin
         from horolog.client.segments.segments_look import KAFKA, LISTEN, NO_PORT, HttpAccess, NoSegments, find_all
 
         why = {KAFKA: "Kafka does not report it", NO_PORT: f"the broker has no HTTP port ({LISTEN})"}
         try:
-            return await find_all(visit.admin, visit.cluster.http or HttpAccess()), ""
+            return await find_all(ConfigAdmin(visit.client), visit.cluster.http or HttpAccess()), ""
         except NoSegments as error:
             return [], why.get(str(error), str(error))
 

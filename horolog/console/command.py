@@ -256,11 +256,9 @@ def _zone_name(console: Console) -> str:
 
 
 def _listen(text: str) -> tuple[str, int]:
-    from horolog.broker.config.listeners import split_host_port
-    from horolog.broker.config.setting_types import SettingsError
+    from horolog.base.hosts import host_and_port
 
     try:
-        host, port = split_host_port("--listen", text)
-    except SettingsError as error:
-        raise UsageError(str(error)) from error
-    return host.strip("[]"), port
+        return host_and_port(text)
+    except ValueError as error:
+        raise UsageError(f"--listen={text[:200]!r}: {error}") from error

@@ -2,8 +2,8 @@
 
 from typing import TYPE_CHECKING
 
-from horolog.client.cli.quotas import BY_DEFAULT, KEYS, KINDS, known_key, value_of
 from horolog.commands.errors import UsageError
+from horolog.commands.online.access_words import BY_DEFAULT, QUOTA_KEYS, QUOTA_KINDS, known_quota, rate_of
 from horolog.commands.online.setting_values import settings_of
 from horolog.console.changes import Form, Input, Plan, command_line
 from horolog.console.visits import Refused, Visit
@@ -17,7 +17,10 @@ if TYPE_CHECKING:
 async def setting(visit: Visit) -> Form:
     given = visit.given.get
     inputs = (
-        *(Input(kind, kind.capitalize(), visit.text(kind), f"none; {BY_DEFAULT} for all others") for kind in KINDS),
+        *(
+            Input(kind, kind.capitalize(), visit.text(kind), f"none; {BY_DEFAULT} for all others")
+            for kind in QUOTA_KINDS
+        ),
         Input("values", "Rates, one on each line", given("values", ""), "producer_byte_rate=10MiB", is_long=True),
     )
 
@@ -42,7 +45,7 @@ async def setting(visit: Visit) -> Form:
             basis=str(sorted(before.items())),
         )
 
-    return Form("Set a quota", inputs, plan, "Set the quota", (f"Rates: {', '.join(KEYS)}.",))
+    return Form("Set a quota", inputs, plan, "Set the quota", (f"Rates: {', '.join(QUOTA_KEYS)}.",))
 
 
 async def removal(visit: Visit) -> Form:
@@ -71,9 +74,9 @@ async def removal(visit: Visit) -> Form:
 
 def _parts(visit: Visit) -> dict[str, str | None]:
     """The kinds and names of the form; None stands for the default."""
-    texts = {kind: text for kind in KINDS if (text := visit.text(kind))}
+    texts = {kind: text for kind in QUOTA_KINDS if (text := visit.text(kind))}
     if not texts:
-        raise Refused("user: name a user, a client id or an address", field=KINDS[0])
+        raise Refused("user: name a user, a client id or an address", field=QUOTA_KINDS[0])
     if "ip" in texts and len(texts) > 1:
         raise Refused("ip: a quota of an address has no other part", field="ip")
     return {kind: None if text == BY_DEFAULT else text for kind, text in texts.items()}
@@ -82,7 +85,7 @@ def _parts(visit: Visit) -> dict[str, str | None]:
 def _values(text: str) -> dict[str, float]:
     try:
         texts = settings_of([line.strip() for line in text.splitlines() if line.strip()])
-        values = {known_key(key): value_of(key, value) for key, value in texts.items()}
+        values = {known_quota(key): rate_of(key, value) for key, value in texts.items()}
     except UsageError as error:
         raise Refused(f"values: {error}", field="values") from error
     if not values:

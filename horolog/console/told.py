@@ -44,12 +44,12 @@ async def _door(client: "Client", cluster: "Cluster") -> Door:
     async def open_it() -> Door:
         from dataclasses import replace
 
-        from horolog.client.admin.admin import Admin
+        from horolog.client.admin.admin_configs import ConfigAdmin
         from horolog.client.segments.segments_look import HttpAccess, NoSegments, find
         from horolog.client.wire.http_get import NoAnswer, get
 
         try:
-            found = await find(Admin(client), cluster.http or HttpAccess())
+            found = await find(ConfigAdmin(client), cluster.http or HttpAccess())
         except NoSegments as error:
             return Door(None, str(error))
         try:

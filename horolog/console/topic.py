@@ -98,10 +98,10 @@ def _picked(visit: Visit, topic: "TopicView") -> int | None:
 
 async def settings_of(client: "Client", name: str) -> "list[Config] | None":
     """The settings that were set, then the defaults; None if the broker does not show them to this user."""
-    from horolog.client.admin.admin import Admin
+    from horolog.client.admin.admin_configs import ConfigAdmin
 
     try:
-        found = await Admin(client).describe_configs("topic", name)
+        found = await ConfigAdmin(client).describe_configs("topic", name)
     except KafkaError:
         return None
     return sorted(found.values(), key=lambda one: (one.source, one.name))

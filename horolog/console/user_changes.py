@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from horolog.client.cli.users import DEFAULT_MECHANISM, LEAST_ITERATIONS, MECHANISMS, MOST_PASSWORD_BYTES
+from horolog.commands.online.access_words import DEFAULT_MECHANISM, LEAST_ITERATIONS, MECHANISMS, MOST_PASSWORD_BYTES
 from horolog.console.changes import Form, Input, Plan, command_line
 from horolog.console.visits import Refused, Visit
 

@@ -37,8 +37,8 @@ MOMENT_BYTES = 12 << 20
 """The batches that hold the records around a time, and those in which the bars of its picture end."""
 ZOOMS_MS = [YEAR, 90 * 24 * HOUR, 7 * 24 * HOUR, 24 * HOUR, HOUR, 60_000, 5_000, 500, 50]
 AT_S = 2.0
-VAST_RESIDENT_MIB = RESIDENT_MIB + 7
-"""Batches of ten thousand records, opened for four partitions at once, take 4 to 7 MiB more than other pages leave."""
+VAST_RESIDENT_MIB = RESIDENT_MIB + 4
+"""Batches of ten thousand records, opened for four partitions at once, take up to 4 MiB more than other pages leave."""
 
 
 class Vast:

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from horolog.base.hosts import host_and_port
 from horolog.broker.config.setting_types import SettingsError
 
 if TYPE_CHECKING:  # checking whether an address is of this machine needs no settings
@@ -171,13 +172,10 @@ def read_address(key: str, text: str, protocols: dict[str, str]) -> Address:
 
 def split_host_port(key: str, text: str) -> tuple[str, int]:
     """HOST:PORT in its two parts; raises SettingsError."""
-    host, separator, port = text.rpartition(":")
-    if not (separator and port.isascii() and port.isdigit() and int(port) <= 65535):
-        raise SettingsError(key, text, "a port from 0 to 65535 belongs behind the host: HOST:PORT")
-    bracketed = host.startswith("[") and host.endswith("]")
-    if ":" in host and not bracketed:
-        raise SettingsError(key, text, "an IPv6 address needs brackets: [HOST]:PORT")
-    return (host[1:-1] if bracketed else host), int(port)
+    try:
+        return host_and_port(text)
+    except ValueError as error:
+        raise SettingsError(key, text, str(error)) from error
 
 
 def _protocols(settings: Settings) -> dict[str, str]:

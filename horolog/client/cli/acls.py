@@ -7,17 +7,21 @@ from horolog.commands.arguments import add_data_folders
 from horolog.commands.console import Console
 from horolog.commands.errors import NotFoundError, UsageError
 from horolog.commands.exit_codes import ExitCode
+from horolog.commands.online.access_words import (
+    RESOURCES,
+    acl_of_words,
+    operation_of,
+    principal_of,
+    resource_of,
+    resource_text,
+)
 from horolog.commands.online.actions import Action, add_actions, run_action
 from horolog.commands.online.connecting import admin_of
 
 if TYPE_CHECKING:
-    from horolog.base.acl_types import Operation, ResourceType
     from horolog.base.acls import Acl, AclFilter
     from horolog.broker.security.authorizer import Authorizer, Verdict
     from horolog.client.admin.admin import Admin
-
-KINDS = ("topic", "group", "transactional-id", "cluster")
-RESOURCES = "topic:NAME, group:NAME or transactional-id:NAME; NAME* is a prefix, * all names; or cluster"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -46,60 +50,9 @@ def _add_denied_rule(parser: argparse.ArgumentParser) -> None:
     add_data_folders(parser)
 
 
-def _principal(text: str) -> str:
-    return text if ":" in text else f"User:{text}"
-
-
-def _operation(text: str) -> "Operation":
-    from horolog.base.acl_types import Operation
-
-    word = text.upper().replace("-", "_")
-    known = [each.name for each in Operation if each > Operation.ANY]
-    if word not in known:
-        allowed = ", ".join(name.lower().replace("_", "-") for name in known)
-        raise UsageError(f"{text!r} is not an operation", f"there is: {allowed}")
-    return Operation[word]
-
-
-def _resource(text: str) -> "tuple[ResourceType, str, bool]":
-    """Type and name of resources, and whether the name is a prefix."""
-    from horolog.base.acl_types import CLUSTER_NAME, EVERY_NAME, ResourceType
-
-    kind, separator, name = text.partition(":")
-    if kind == "cluster" and not name:
-        return ResourceType.CLUSTER, CLUSTER_NAME, False
-    if kind not in KINDS or not separator or not name:
-        raise UsageError(f"{text!r} names no resource", RESOURCES)
-    word = ResourceType[kind.upper().replace("-", "_")]
-    is_prefix = name.endswith("*") and name != EVERY_NAME
-    return word, name.removesuffix("*") if is_prefix else name, is_prefix
-
-
 def _rule(arguments: argparse.Namespace) -> "Acl":
     words = (arguments.principal, arguments.operation, arguments.resource, arguments.host)
     return acl_of_words(*words, deny=arguments.deny)
-
-
-def acl_of_words(principal: str, operation: str, resource: str, host: str, *, deny: bool) -> "Acl":
-    """The rule in the words of the command line. Raises UsageError."""
-    from horolog.base.acl_types import PatternType, Permission
-    from horolog.base.acls import Acl
-    from horolog.broker.security.acls import wrong_with
-
-    kind, name, is_prefix = _resource(resource)
-    rule = Acl(
-        kind,
-        name,
-        PatternType.PREFIXED if is_prefix else PatternType.LITERAL,
-        _principal(principal),
-        host,
-        _operation(operation),
-        Permission.DENY if deny else Permission.ALLOW,
-    )
-    wrong = wrong_with(rule)
-    if wrong is not None:
-        raise UsageError(wrong)
-    return rule
 
 
 # -- list, add, remove
@@ -121,7 +74,7 @@ async def _list(arguments: argparse.Namespace, console: Console) -> ExitCode:
         async with admin_of(arguments) as admin:
             found = await admin.describe_acls(wanted)
     if arguments.principal is not None:
-        who = (_principal(arguments.principal), EVERYBODY)
+        who = (principal_of(arguments.principal), EVERYBODY)
         found = [acl for acl in found if acl.principal in who]
     return _shown(console, found)
 
@@ -132,7 +85,7 @@ def _filter(resource: str | None) -> "AclFilter":
 
     if resource is None:
         return AclFilter()
-    kind, name, is_prefix = _resource(resource)
+    kind, name, is_prefix = resource_of(resource)
     if is_prefix:
         return AclFilter(kind, name, PatternType.PREFIXED)
     return AclFilter(kind, name, PatternType.LITERAL if name == EVERY_NAME else PatternType.MATCH)
@@ -150,16 +103,6 @@ def _shown(console: Console, acls: "list[Acl]", **more: str) -> ExitCode:
         ],
     )
     return ExitCode.OK
-
-
-def resource_text(acl: "Acl") -> str:
-    """The resources of a rule as the command line names them."""
-    from horolog.base.acl_types import PatternType, ResourceType
-
-    if acl.resource_type is ResourceType.CLUSTER:
-        return "cluster"
-    kind = acl.resource_type.name.lower().replace("_", "-")
-    return f"{kind}:{acl.name}{'*' if acl.pattern_type is PatternType.PREFIXED else ''}"
 
 
 def _as_json(acl: "Acl") -> dict[str, Any]:
@@ -224,13 +167,13 @@ async def _check(arguments: argparse.Namespace, console: Console) -> ExitCode:
     """Check against the broker's rules and settings; the decision is made here, by the broker's own code."""
     from horolog.broker.base.principal import Principal
 
-    kind, name, is_prefix = _resource(arguments.resource)
+    kind, name, is_prefix = resource_of(arguments.resource)
     if is_prefix:
         raise UsageError(
             f"{arguments.resource!r} is not a single resource", "check asks about one: give its whole name"
         )
-    operation = _operation(arguments.operation)
-    who, _, user = _principal(arguments.principal).partition(":")
+    operation = operation_of(arguments.operation)
+    who, _, user = principal_of(arguments.principal).partition(":")
     async with admin_of(arguments) as admin:
         authorizer = await _authorizer(admin)
     host = "" if arguments.host == "*" else arguments.host

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 from horolog.commands.console import Console
 from horolog.commands.errors import NotFoundError, UsageError
 from horolog.commands.exit_codes import ExitCode
+from horolog.commands.online.access_words import BY_DEFAULT, QUOTA_KEYS, QUOTA_KINDS, known_quota, rate_of
 from horolog.commands.online.actions import Action, add_actions, run_action
 from horolog.commands.online.connecting import admin_of
 from horolog.commands.online.setting_values import settings_of
@@ -14,13 +15,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from horolog.client.admin.admin_quotas import Quota
-
-KINDS = ("user", "client-id", "ip")
-KEYS = (
-    *("producer_byte_rate", "consumer_byte_rate", "request_percentage", "controller_mutation_rate"),
-    "connection_creation_rate",
-)
-BY_DEFAULT = "(default)"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -40,7 +34,7 @@ def _add_entity(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--ip", metavar="ADDRESS", help="the address that connections come from")
     parser.add_argument(
         "--default",
-        choices=KINDS,
+        choices=QUOTA_KINDS,
         action="append",
         default=[],
         help="default for all of this kind that have no quota of their own; repeatable",
@@ -50,7 +44,7 @@ def _add_entity(parser: argparse.ArgumentParser) -> None:
 def parts_of(arguments: argparse.Namespace) -> dict[str, str | None]:
     """The kinds and names that the options give; None stands for the default. Raises UsageError."""
     parts: dict[str, str | None] = {}
-    for kind in KINDS:
+    for kind in QUOTA_KINDS:
         name = getattr(arguments, kind.replace("-", "_"))
         if name is not None and kind in arguments.default:
             raise UsageError(f"--{kind} and --default {kind} are both given", "leave one of them out")
@@ -70,23 +64,6 @@ def _required(arguments: argparse.Namespace) -> dict[str, str | None]:
     return parts
 
 
-def known_key(key: str) -> str:
-    """The key itself; UsageError names the likely one."""
-    if key in KEYS:
-        return key
-    from horolog.commands.suggestions import nearest
-
-    close = nearest(key, KEYS)
-    raise UsageError(f"there is no quota {key!r}", f"do you mean {close}?" if close else f"there are {', '.join(KEYS)}")
-
-
-def value_of(key: str, text: str) -> float:
-    try:
-        return float(text)
-    except ValueError as error:
-        raise UsageError(f"{key}={text!r}: a number is expected") from error
-
-
 # -- list, set, remove
 
 
@@ -101,14 +78,14 @@ async def _list(arguments: argparse.Namespace, console: Console) -> ExitCode:
 
 
 def _set_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("values", metavar="KEY=VALUE", nargs="+", help=f"{', '.join(KEYS)}; bytes also as 10MiB")
+    parser.add_argument("values", metavar="KEY=VALUE", nargs="+", help=f"{', '.join(QUOTA_KEYS)}; bytes also as 10MiB")
     _add_entity(parser)
     parser.add_argument("-n", "--dry-run", action="store_true", help="only check whether it is possible")
 
 
 async def _set(arguments: argparse.Namespace, console: Console) -> ExitCode:
     texts = settings_of(arguments.values)
-    values = {known_key(key): value_of(key, text) for key, text in texts.items()}
+    values = {known_quota(key): rate_of(key, text) for key, text in texts.items()}
     return await _change(arguments, _required(arguments), values, console)
 
 
@@ -120,7 +97,7 @@ def _remove_arguments(parser: argparse.ArgumentParser) -> None:
 
 async def _remove(arguments: argparse.Namespace, console: Console) -> ExitCode:
     parts = _required(arguments)
-    keys = [known_key(key) for key in arguments.keys]
+    keys = [known_quota(key) for key in arguments.keys]
     async with admin_of(arguments) as admin:
         present = {key for quota in await admin.describe_quotas(parts, strict=True) for key in quota.values}
     missing = [key for key in keys if key not in present]

@@ -7,13 +7,15 @@ from horolog.commands.arguments import add_data_folders, positive_number
 from horolog.commands.console import Console, is_terminal
 from horolog.commands.errors import CommandError, NotFoundError, UsageError
 from horolog.commands.exit_codes import ExitCode
+from horolog.commands.online.access_words import (
+    DEFAULT_MECHANISM,
+    LEAST_ITERATIONS,
+    MECHANISMS,
+    MOST_ITERATIONS,
+    MOST_PASSWORD_BYTES,
+)
 from horolog.commands.online.actions import Action, add_actions, run_action
 from horolog.commands.online.connecting import admin_of
-
-MECHANISMS = ("SCRAM-SHA-256", "SCRAM-SHA-512")
-DEFAULT_MECHANISM = "SCRAM-SHA-512"
-LEAST_ITERATIONS, MOST_ITERATIONS = 4096, 16384
-MOST_PASSWORD_BYTES = 1024
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

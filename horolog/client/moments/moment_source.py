@@ -75,11 +75,11 @@ class BrokerSource:
 
     async def time_settings(self, topics: Iterable[str]) -> dict[str, Settings]:
         """Empty for a topic whose settings the client may not read."""
-        from horolog.client.admin.admin import Admin
+        from horolog.client.admin.admin_configs import ConfigAdmin
 
         async def of_one(topic: str) -> Settings:
             try:
-                configs = await Admin(self._client).describe_configs("topic", topic, TIME_SETTINGS)
+                configs = await ConfigAdmin(self._client).describe_configs("topic", topic, TIME_SETTINGS)
             except (KafkaError, ValueError):
                 return {}
             return {key: config.value for key, config in configs.items()}

@@ -12,7 +12,7 @@ from urllib.parse import quote, urlsplit
 from horolog.client.segments.segments import TopicSegments, parse
 
 if TYPE_CHECKING:
-    from horolog.client.admin.admin import Admin
+    from horolog.client.admin.admin_configs import ConfigAdmin
     from horolog.client.wire.cluster_view import Node, TopicView
 
 LISTEN, PROTOCOL = "horolog.http.listen", "horolog.http.protocol"
@@ -78,7 +78,7 @@ class HttpAccess:
         return None if self.token is None else f"Bearer {self.token}"
 
 
-async def find(admin: "Admin", given: HttpAccess) -> HttpAccess:
+async def find(admin: "ConfigAdmin", given: HttpAccess) -> HttpAccess:
     """The access to use: the first broker's, unless an address is given. Raises NoSegments."""
     if given.url is not None:
         return given
@@ -86,7 +86,7 @@ async def find(admin: "Admin", given: HttpAccess) -> HttpAccess:
     return await _of_node(admin, nodes[min(nodes)], given)
 
 
-async def find_all(admin: "Admin", given: HttpAccess) -> list[HttpAccess]:
+async def find_all(admin: "ConfigAdmin", given: HttpAccess) -> list[HttpAccess]:
     """The access of each broker; workers share one. Raises NoSegments if that of one broker is not known."""
     if given.url is not None:
         return [given]
@@ -94,7 +94,7 @@ async def find_all(admin: "Admin", given: HttpAccess) -> list[HttpAccess]:
     return list(dict.fromkeys([await _of_node(admin, nodes[number], given) for number in sorted(nodes)]))
 
 
-async def _nodes(admin: "Admin") -> "dict[int, Node]":
+async def _nodes(admin: "ConfigAdmin") -> "dict[int, Node]":
     """The brokers, if they may have such a port. Raises NoSegments."""
     from horolog.client.values.errors import KafkaError
     from horolog.protocol.apis import ApiKey
@@ -108,7 +108,7 @@ async def _nodes(admin: "Admin") -> "dict[int, Node]":
         raise NoSegments(HIDDEN) from error
 
 
-async def _of_node(admin: "Admin", node: "Node", given: HttpAccess) -> HttpAccess:
+async def _of_node(admin: "ConfigAdmin", node: "Node", given: HttpAccess) -> HttpAccess:
     from horolog.client.values.errors import KafkaError
 
     try:
@@ -168,7 +168,7 @@ async def ask(
 
 
 async def look(
-    admin: "Admin",
+    admin: "ConfigAdmin",
     topic: "TopicView",
     given: HttpAccess | None = None,
     *,

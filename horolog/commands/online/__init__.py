@@ -1,6 +1,7 @@
 """Shared by commands that talk to a broker."""
 
 __all__ = [
+    "access_words",
     "actions",
     "connecting",
     "decoding",

@@ -3,7 +3,7 @@
 import pytest
 
 from horolog import Admin
-from horolog.client.cli.acls import acl_of_words
+from horolog.commands.online.access_words import acl_of_words
 from horolog.console.acl_changes import words_of
 from tests.support.change_forms import confirmed, sent
 from tests.support.console_browser import shown

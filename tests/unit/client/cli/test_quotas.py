@@ -2,8 +2,6 @@
 
 import pytest
 
-from horolog.client.cli import quotas
-from horolog.commands.errors import UsageError
 from tests.support.names import unique
 
 
@@ -84,9 +82,3 @@ def test_a_broker_without_quotas_says_so(run, monkeypatch):
 def test_wrong_usage(horolog, words, said):
     ended = horolog("quotas", *words, "-b", "127.0.0.1:1")
     assert (ended.code, ended.out, said in ended.err) == (2, "", True), ended
-
-
-def test_the_values_of_keys():
-    assert quotas.value_of("request_percentage", "12.5") == 12.5
-    with pytest.raises(UsageError):
-        quotas.known_key("x")
