@@ -1,7 +1,7 @@
 """The Python side of the core: the broker's own objects decide and do whatever the core does not.
 
 One `Turns` belongs to an event loop. The core calls it: for a partition's facts and a producer's sequence, and once a turn to append
-and write. Rolling, indexes, times, failures and waiting readers are the partition's and the committer's, as ever.
+and write. Rolling, indexes, times, failures and waiting readers are left to the partition and the committer.
 """
 
 # The prototype reaches into the objects that it measures. A core that is built would have fronts for this.

@@ -1,4 +1,4 @@
-"""Times and durations as people read them, for log lines, refusals and reports."""
+"""Times, durations and counts as people read them, for log lines, refusals and reports."""
 
 from datetime import UTC, datetime, timedelta, tzinfo
 
@@ -12,6 +12,11 @@ NO_LIMIT_MS = 2**63 - 1
 _NAMES_MS = {"day": 86_400_000, "hour": 3_600_000, "minute": 60_000, "second": 1000, "millisecond": 1}
 
 _EPOCH_START = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def counted(count: int, noun: str) -> str:
+    """A number with its noun: `1 partition`, `1,024 partitions`."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def format_time(timestamp_ms: int, zone: tzinfo = UTC) -> str:

@@ -174,7 +174,7 @@ def options_of(arguments: argparse.Namespace, console: Console, host: str) -> "O
         raise UsageError("use --tls-cert and --tls-key together")
     login = Login(arguments.login or ("none" if is_loopback(host) else "token"))
     if login is Login.NONE and not is_loopback(host):
-        raise UsageError(f"--login none: others than this machine reach {host}", "remove it, or use --login sasl")
+        raise UsageError(f"--login none: other machines can reach {host}", "remove it, or use --login sasl")
     if login is not Login.NONE and arguments.tls_cert is None and not (is_loopback(host) or arguments.without_tls):
         raise UsageError(
             f"--login {login.value} without TLS: anyone who reads the network on the way to {host} can read tokens and passwords",

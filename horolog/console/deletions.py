@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from horolog.base.readable import counted
 from horolog.client.values.types import EARLIEST, LATEST
 from horolog.client.wire.offsets import ends
 from horolog.console.changes import Form, Input, Plan, command_line
@@ -32,7 +33,7 @@ async def of_topic(visit: Visit) -> Form:
         first = await ends(visit.client, dict.fromkeys(places, EARLIEST))
         last = await ends(visit.client, dict.fromkeys(places, LATEST))
         records = sum(last[place] - first[place] for place in places)
-        return Loss(f"its {len(places)} partitions", f"{records:,} records are lost; this cannot be undone")
+        return Loss(f"its {counted(len(places), 'partition')}", f"{records:,} records are lost; this cannot be undone")
 
     async def delete(admin: "Admin") -> None:
         await admin.delete_topics([name])
@@ -50,7 +51,7 @@ async def of_group(visit: Visit) -> Form:
         if described.state not in IDLE:
             raise Refused(f"name: group {name} is {described.state}: it has members; stop them first", 409, "name")
         positions = await visit.admin.positions_of(described)
-        content = f"its offsets in {len(positions)} partitions"
+        content = f"its offsets in {counted(len(positions), 'partition')}"
         return Loss(content, "a consumer of this group then begins according to its auto.offset.reset")
 
     async def delete(admin: "Admin") -> None:

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from horolog.base.readable import counted
 from horolog.broker.commit.committer import InternalCommit
 from horolog.broker.commit.safety import Failures
 from horolog.broker.log.partition import Partition
@@ -45,7 +46,8 @@ def _partitions(broker: Broker, snapshot: Snapshot, name: str) -> Sequence[Parti
         broker.cluster.create_topic(name, snapshot.partitions, {})
     topic = topic_named(broker.cluster, name)
     if topic.partition_count < snapshot.partitions:
-        raise SnapshotError(f"topic {name} has {topic.partition_count} partitions, the snapshot {snapshot.partitions}")
+        there = counted(topic.partition_count, "partition")
+        raise SnapshotError(f"topic {name} has {there}, the snapshot {snapshot.partitions}")
     found = [topic.find(index) for index in range(snapshot.partitions)]
     return [one for one in found if not isinstance(one, ErrorCode)]
 

@@ -1,4 +1,4 @@
-"""A client whose library has stopped is told from one that waits for a broker."""
+"""Runs distinguish a client whose library has stopped from one that waits for a broker."""
 
 import time
 

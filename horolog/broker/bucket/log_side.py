@@ -108,7 +108,12 @@ def _clear(logs: LogManager, topic: str, index: int, config: TopicConfig) -> Non
     try:
         made_elsewhere.clear(logs, topic, index, config)
     except StorageFault as fault:
-        log.error("the local files of %s-%s are removed when this broker leads it again: %s", topic, index, fault)
+        log.error(
+            "the local files of %s-%s could not be removed; they go when this broker leads it again: %s",
+            topic,
+            index,
+            fault,
+        )
 
 
 def _in_many_wals(

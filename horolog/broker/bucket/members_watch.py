@@ -252,7 +252,9 @@ class MembersWatch:
         if not (state.is_member(wal) and state.is_member(self.me)):
             return None
         leads = heirs(state, state.led_by(wal.node), wal.node)
-        log.warning("broker %s leads nothing after number %s of its WAL; %d partitions move", wal.node, end, len(leads))
+        log.warning(
+            "broker %s leads nothing from number %s of its WAL on; %d partitions move", wal.node, end, len(leads)
+        )
         return WalEnded(wal, end, leads)
 
 

@@ -208,7 +208,7 @@ class SocketTransport(asyncio.Protocol):
     def _cannot_go_on(self, fault: StorageFault) -> None:
         """The answer has begun, so it can carry no error any more. The next one can, for that file is read before."""
         self._drop()
-        self.conversation.cut(f"its request cannot be read: {fault}")
+        self.conversation.cut(f"the data that it requested cannot be read: {fault}")
         if self._wire is not None:  # `cut` does nothing if it was closing already
             self._wire.abort()
 

@@ -70,7 +70,7 @@ class Ending:
         try:
             epoch = self._journal.partition_of(entry.transaction.id).leader_epoch
         except NotWritten as fault:
-            log.error("%r is unchanged: %s", entry, fault)
+            log.error("%r is decided, but has no markers yet: %s", entry, fault)
         else:
             entry.busy = True
             mark = partial(self._marking.mark, entry.transaction, entry.unmarked, epoch)

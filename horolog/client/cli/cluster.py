@@ -5,6 +5,7 @@ from collections import Counter
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+from horolog.base.readable import counted
 from horolog.commands.arguments import add_output, describe, duration
 from horolog.commands.console import Console
 from horolog.commands.exit_codes import ExitCode
@@ -109,5 +110,5 @@ def _show(cluster: dict[str, Any], console: Console, *, watches: bool) -> None:
         ],
     )
     if cluster["offline"]:
-        console.warn(f"{cluster['offline']} partitions have no leader; `horolog health` names them")
+        console.warn(f"{counted(cluster['offline'], 'partition')} without a leader; `horolog health` names them")
     console.out.flush()

@@ -4,6 +4,7 @@ import argparse
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+from horolog.base.readable import counted
 from horolog.commands.arguments import add_output, add_zone, describe
 from horolog.commands.console import Console
 from horolog.commands.errors import CommandError, NotFoundError
@@ -176,7 +177,7 @@ def pin_line(one: "Item") -> str:
     """One scan's pins in a sentence."""
     state = "is over, and the next read sweeps it, or remove the folder" if one["is_over"] else "is being read"
     return (
-        f"pinned: {one['folder']}: {_counted(one['files'], 'file')} of a scan of {one['owner'] or 'an unknown user'}, which {state};"
+        f"pinned: {one['folder']}: {counted(one['files'], 'file')} of a scan of {one['owner'] or 'an unknown user'}, which {state};"
         f" {one['held_bytes']} bytes are kept by it alone"
     )
 
@@ -225,14 +226,10 @@ def _show(document: dict[str, Any], console: Console, *, verbose: bool) -> None:
         console.print(pin_line(one))
     summary = document["summary"]
     console.print(
-        f"\n{_counted(summary['partitions'], 'partition')}, {_counted(summary['segments'], 'segment')},"
+        f"\n{counted(summary['partitions'], 'partition')}, {counted(summary['segments'], 'segment')},"
         f" {summary['size_bytes']} bytes read:"
         f" {summary['damaged'] or 'none'} damaged"
     )
-
-
-def _counted(count: int, what: str) -> str:
-    return f"{count} {what}{'' if count == 1 else 's'}"
 
 
 def _show_partition(one: dict[str, Any], console: Console, *, verbose: bool) -> None:

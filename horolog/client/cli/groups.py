@@ -3,6 +3,7 @@
 import argparse
 from typing import TYPE_CHECKING, Any
 
+from horolog.base.readable import counted
 from horolog.commands.arguments import add_zone, duration, partitions, whole_number
 from horolog.commands.console import Console
 from horolog.commands.errors import CommandError, NotFoundError, UsageError
@@ -209,7 +210,7 @@ def _say_alert(lags: "list[Lag]", limit_ms: int, console: Console) -> None:
     late = [lag for lag in lags if (lag.seconds or 0) * 1000 > limit_ms]
     worst = max(late, key=lambda lag: lag.seconds or 0)
     console.warn(
-        f"{len(late)} partitions are more than {format_duration(limit_ms)} behind, the most {worst.partition} of group"
+        f"{counted(len(late), 'partition')} more than {format_duration(limit_ms)} behind, the most {worst.partition} of group"
         f" {worst.group}: {_behind(worst)}"
     )
 

@@ -4,6 +4,7 @@ import argparse
 import time
 from typing import Final
 
+from horolog.base.readable import counted
 from horolog.commands.arguments import add_output, describe
 from horolog.commands.console import Console
 from horolog.commands.exit_codes import ExitCode
@@ -54,7 +55,8 @@ async def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
         )
     else:
         console.print(
-            f"healthy: {len(view.nodes)} broker, {len(view.topics)} topics, {partitions} partitions, {took_ms} ms"
+            f"healthy: {counted(len(view.nodes), 'broker')}, {counted(len(view.topics), 'topic')},"
+            f" {counted(partitions, 'partition')}, {took_ms} ms"
         )
     for warning in () if console.as_json else warnings:
         console.warn(warning)

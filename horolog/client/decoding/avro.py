@@ -227,7 +227,7 @@ class _Compiling:
         full = _full(name, space)
         found = full if full in self.named else name
         if found not in self.named:
-            raise DecodingError(f"the schema does not define the type {full} is")
+            raise DecodingError(f"the schema does not define the type {full}")
         self.is_recursive = self.is_recursive or found in self.open
         return self.named[found]
 

@@ -200,5 +200,5 @@ def _disbelief(error: ssl.SSLCertVerificationError) -> str:
     if code in _WRONG_NAME:
         return f"it is for another host ({error.verify_message})"
     if code in _UNKNOWN_AUTHORITY:
-        return f"it is of an unknown authority ({error.verify_message}); set ssl.truststore.location to the authority to trust"
+        return f"it was issued by an unknown authority ({error.verify_message}); set ssl.truststore.location to the authority to trust"
     return error.verify_message

@@ -103,7 +103,7 @@ def catalogue_table(arguments: argparse.Namespace, location: str | None = None) 
 
     if arguments.catalog is None:
         if arguments.table is not None or arguments.catalog_set:
-            raise UsageError("choose one with --table, and the catalogue with --catalog-set", "give --catalog, too")
+            raise UsageError("--table and --catalog-set are for tables in a catalogue", "give --catalog, too")
         return None
     if arguments.table is None:
         raise UsageError(f"the catalogue {arguments.catalog} has many tables", "--table NAMESPACE.NAME names one")

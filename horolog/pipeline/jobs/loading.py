@@ -270,7 +270,7 @@ class NotSent(CommandError):
 
 def refuse_losses(outlook: Outlook) -> None:
     if outlook.losses:
-        raise NotSent(f"{'; '.join(outlook.losses)}; nothing was sent", "change the topic's settings, or say --force")
+        raise NotSent(f"{'; '.join(outlook.losses)}; nothing was sent", "change the topic's settings, or use --force")
 
 
 def unsent(rows: "DataFrame", have: Mapping[int, int]) -> "DataFrame":

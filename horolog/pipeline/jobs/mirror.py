@@ -460,7 +460,7 @@ class _Run:
                 if reason is None:
                     raise
                 self._progress.clear()
-                self._console.warn(f"{reason}; trying again in {pause:.0f} s")
+                self._console.warn(f"{reason}; retrying in {pause:.0f} s")
                 time.sleep(pause)
                 pause, coming = min(2 * pause, LONGEST_PAUSE_SECONDS), {}
 

@@ -158,8 +158,8 @@ def test_the_arguments_that_jobs_share():
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("--table", "n.t"), "choose one with --table, and the catalogue with --catalog-set"),
-        (("--catalog-set", "uri=x"), "choose one with --table, and the catalogue with --catalog-set"),
+        (("--table", "n.t"), "--table and --catalog-set are for tables in a catalogue"),
+        (("--catalog-set", "uri=x"), "--table and --catalog-set are for tables in a catalogue"),
         (("--catalog", "c"), "the catalogue c has many tables"),
         (("--catalog", "c", "--table", "unqualified"), "unqualified"),
     ],

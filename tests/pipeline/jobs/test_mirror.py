@@ -454,7 +454,7 @@ def test_a_round_is_a_task_for_each_piece(monkeypatch):
         (None, False, None),
         ({}, False, None),
         ({"expired": 1}, True, None),
-        ({"expired": 1}, False, "change the topic's settings, or say --force"),
+        ({"expired": 1}, False, "change the topic's settings, or use --force"),
         ({"too_late": 1}, True, "change the topic's bounds"),
     ],
 )
@@ -519,7 +519,7 @@ def test_a_mirror_that_follows_waits_for_news_and_longer_each_time_that_a_cluste
     said = run.err.getvalue()
     assert "topic t was made on b:1: 1 partitions, retention.ms=-1" in said
     assert "group g still has members on A" in said
-    assert said.count("trying again in") == 2
+    assert said.count("retrying in") == 2
     assert "5 records, 0.0 MB, " in said
     assert "0.5 s behind" in said
     assert "stopped; unfinished transactions are aborted" in said

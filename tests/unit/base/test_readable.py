@@ -5,6 +5,7 @@ from datetime import timedelta, timezone
 import pytest
 
 from horolog.base.readable import (
+    counted,
     exact_time,
     format_distance,
     format_duration,
@@ -54,6 +55,11 @@ def test_durations(duration_ms: int, shown: str) -> None:
 )
 def test_settings_are_durations_where_they_are_milliseconds(key: str, value: str, shown: str) -> None:
     assert setting_text(key, value) == shown
+
+
+def test_a_noun_follows_its_number() -> None:
+    shown = [counted(count, "partition") for count in (0, 1, 2, 1024)]
+    assert shown == ["0 partitions", "1 partition", "2 partitions", "1,024 partitions"]
 
 
 def test_what_is_far_off_is_years() -> None:

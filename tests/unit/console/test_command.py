@@ -90,7 +90,7 @@ def test_elsewhere_a_token_is_made():
 @pytest.mark.parametrize(
     ("words", "host", "said"),
     [
-        (["--login", "none"], "0.0.0.0", "others than this machine"),
+        (["--login", "none"], "0.0.0.0", "other machines can reach"),
         (["--login", "sasl"], "0.0.0.0", "--login sasl without TLS.*--without-tls"),
         ([], "192.0.2.1", "--login token without TLS"),
         (["--host", "*"], "127.0.0.1", "needs a login"),

@@ -42,6 +42,6 @@ async def test_a_group_is_deleted_once_it_has_no_members():
             refused = await sent(page, "group-delete", name="g")
             assert (refused.status_code, "it has members" in refused.text) == (409, True)
         plan = await sent(page, "group-delete", name="g")
-        assert "deletes group g with its offsets in 1 partitions" in plan.text
+        assert "deletes group g with its offsets in 1 partition" in plan.text
         assert (await confirmed(page, "group-delete", plan, "g")).status_code == 303
         assert "g" not in [one.group for one in await admin.list_groups()]

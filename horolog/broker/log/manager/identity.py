@@ -64,7 +64,9 @@ class FolderIdentity:
         except StorageFault as fault:
             if fault.code != errno.ENOSPC:
                 raise
-            log.error("%s has no owner yet, the next start completes it: %s", self._path, fault)
+            log.error(
+                "%s: the ids of the folder could not be written, the next start writes them: %s", self._path, fault
+            )
         self._is_whole = True
 
     @property

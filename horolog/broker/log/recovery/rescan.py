@@ -97,7 +97,7 @@ class Rescanner:
         task.segment.take_over(seal)
         partition.segments_changed()
         partition.folder.counters.segments_mended.value += 1
-        log.info("%r: rescanning segment %s", partition, task.segment.base_offset)
+        log.info("%r: segment %s has been rescanned", partition, task.segment.base_offset)
         return True
 
 

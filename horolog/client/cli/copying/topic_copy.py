@@ -12,6 +12,7 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from horolog.base.readable import counted
 from horolog.client.admin.admin import Admin
 from horolog.client.admin.admin_topics import NewTopic
 from horolog.client.moments.look_ahead import DEFAULT, TO_THE_END
@@ -108,7 +109,9 @@ async def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
         partition_count = len(source.partitions) if target is None else len(target.partitions)
         by_key = arguments.by_key or partition_count <= max(place.partition for place in places)
         if by_key and not arguments.by_key:
-            console.note(f"{arguments.target} has only {partition_count} partitions: keys choose the partition")
+            console.note(
+                f"{arguments.target} has only {counted(partition_count, 'partition')}: keys choose the partition"
+            )
         copying = Copying(arguments.target, None, by_key, arguments.times, lens, arguments.max)
         moment = _records(admin, places, times, arguments)
         if arguments.dry_run:

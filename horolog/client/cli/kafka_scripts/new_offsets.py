@@ -47,7 +47,7 @@ async def new_offsets(
     elif arguments.shift_by is not None:
         wanted = {place: committed[place] + arguments.shift_by for place in places if place in committed}
     else:
-        raise UsageError("--reset-offsets needs to know where to", "use --to-earliest, --to-datetime or similar")
+        raise UsageError("--reset-offsets needs a new position", "use --to-earliest, --to-datetime or similar")
     return {place: min(max(offset, first[place]), last[place]) for place, offset in wanted.items()}
 
 

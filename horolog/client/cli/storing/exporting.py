@@ -6,6 +6,7 @@ import argparse
 import uuid
 from typing import TYPE_CHECKING, Any
 
+from horolog.base.readable import counted
 from horolog.broker.bucket.prefix_contents import found_in
 from horolog.broker.bucket.sealed_lines import FormatError
 from horolog.broker.log.storage import LOCK_FILE, RealStorage, StorageFault, make_folder
@@ -92,6 +93,6 @@ def _show(document: dict[str, Any], folder: str, console: Console) -> None:
     if document["findings"]:
         end = "the lines above name all that is missing or damaged"
     console.print(
-        f"cluster {document['cluster_id']}: {document['topics']} topics, {document['partitions']} partitions,"
+        f"cluster {document['cluster_id']}: {counted(document['topics'], 'topic')}, {counted(document['partitions'], 'partition')},"
         f" {document['size_bytes']} bytes {verb} into {folder}: {end}"
     )

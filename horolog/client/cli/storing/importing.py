@@ -13,6 +13,7 @@ from functools import partial
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
+from horolog.base.readable import counted
 from horolog.broker.bucket.names import NONCE_SIZE
 from horolog.broker.bucket.sealed_lines import FormatError
 from horolog.broker.cluster.cluster_start import next_producer_id_of, refuse_lost_rules, with_doubts
@@ -204,7 +205,7 @@ def _show(found: dict[str, Any], console: Console) -> None:
     if not (found["dry_run"] or found["is_whole"]):
         end = "the lines above name all that is missing or damaged"
     console.print(
-        f"cluster {found['cluster_id']}: {found['topics']} topics, {found['partitions']} partitions,"
+        f"cluster {found['cluster_id']}: {counted(found['topics'], 'topic')}, {counted(found['partitions'], 'partition')},"
         f" {found['size_bytes']} bytes {verb} into {found['segments']} segments and {found['wal_objects']} objects"
         f" of a WAL, with {found['rules']} users, access rules and quotas: {end}"
     )

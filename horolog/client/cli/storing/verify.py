@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from horolog.base.readable import counted
 from horolog.broker.prefix.verifying import Verified, verify
 from horolog.commands.exit_codes import ExitCode
 from horolog.stores.faults import StoreError
@@ -51,6 +52,6 @@ def _show(found: Verified, console: Console) -> None:
         "nothing is missing or damaged" if found.is_whole else "the lines above name all that is missing or damaged"
     )
     console.print(
-        f"cluster {found.cluster_id}, {found.journal_entries} entries in its journal, {found.topics} topics,"
-        f" {found.partitions} partitions, {objects} objects, {size_bytes} bytes: {outcome}"
+        f"cluster {found.cluster_id}, {found.journal_entries} entries in its journal, {counted(found.topics, 'topic')},"
+        f" {counted(found.partitions, 'partition')}, {objects} objects, {size_bytes} bytes: {outcome}"
     )

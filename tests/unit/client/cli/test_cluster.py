@@ -83,4 +83,4 @@ def test_partitions_without_a_leader_are_a_warning():
     cluster._show({"cluster_id": None, "store": "s3://b/p", "brokers": [broker], "offline": 1}, console, watches=False)
     lines = console.out.getvalue().splitlines()
     assert (lines[0], lines[2].split()) == ("cluster -, over s3://b/p", ["1", "(controller)", "h:9", "a", "2", "3"])
-    assert "1 partitions have no leader" in console.err.getvalue()
+    assert "1 partition without a leader" in console.err.getvalue()

@@ -50,7 +50,7 @@ def test_a_table_is_a_folder_or_has_a_name_in_a_catalogue():
         (("--to", "/t", "--format", "delta", "--checkpoint", "/c"), "--checkpoint is for parquet; delta keeps offsets"),
         (("--catalog", "c", "--table", "n.t", "--format", "delta"), "--catalog is for Iceberg tables, not for delta"),
         (("--catalog", "c"), "the catalogue c has many tables"),
-        (("--to", "/t", "--table", "n.t"), "choose one with --table"),
+        (("--to", "/t", "--table", "n.t"), "--table and --catalog-set are for tables"),
     ],
 )
 def test_what_names_no_table_is_refused(words, said):

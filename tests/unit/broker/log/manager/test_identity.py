@@ -108,7 +108,7 @@ class TestADiskThatTakesNothing:
         storage.fail("create", code=errno.ENOSPC)
         identity = completed(storage)
         assert identity.cluster_id == CLUSTER
-        assert "has no owner yet" in caplog.text
+        assert "the ids of the folder could not be written" in caplog.text
         assert written(storage) is None
 
     def test_a_failing_one_does(self, storage):

@@ -120,7 +120,7 @@ def test_groups_are_deleted_by_name(groups):
         ),
         (("--reset-offsets", "--group", "idle", "--to-latest"), "--reset-offsets needs --topic or --all-topics"),
         (("--reset-offsets", "--group", "idle", "--topic", "t:7", "--to-latest"), "topic t has no partition 7"),
-        (("--reset-offsets", "--group", "idle", "--topic", "t"), "--reset-offsets needs to know where to"),
+        (("--reset-offsets", "--group", "idle", "--topic", "t"), "--reset-offsets needs a new position"),
     ],
 )
 def test_what_makes_no_sense_is_refused(groups, words, said):

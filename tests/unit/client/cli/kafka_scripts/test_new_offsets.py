@@ -76,5 +76,5 @@ async def test_where_a_group_goes_on(address, options, found):
 
 
 async def test_without_a_place_there_is_none(address):
-    with pytest.raises(UsageError, match="needs to know where to; use --to-earliest"):
+    with pytest.raises(UsageError, match="needs a new position; use --to-earliest"):
         await moved(address)

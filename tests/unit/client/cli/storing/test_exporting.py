@@ -33,7 +33,7 @@ def test_a_prefix_becomes_a_folder(export, tmp_path, capsys):
     assert not (tmp_path / "data").exists()
     done = export("--set", "node.id=4")
     assert (done.code, done.err) == (ExitCode.OK, "")
-    assert "1 topics, 2 partitions" in done.out
+    assert "1 topic, 2 partitions" in done.out
     assert done.out.endswith("nothing is missing or damaged\n")
     assert "node.id=4" in (tmp_path / "data" / "meta.properties").read_text()
     assert run_typed(capsys, "doctor", tmp_path / "data").code == ExitCode.OK

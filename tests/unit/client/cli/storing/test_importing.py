@@ -58,7 +58,7 @@ def stored(url):
 def test_a_dry_run_reads_all_and_writes_nothing(bring, url):
     looked = bring("--dry-run")
     assert looked.code == ExitCode.OK
-    assert "1 topics, 2 partitions" in looked.out
+    assert "1 topic, 2 partitions" in looked.out
     assert looked.out.endswith("nothing was written\n")
     assert stored(url) == []
 

@@ -25,7 +25,7 @@ def test_a_whole_prefix(url, capsys):
     said = run_typed(capsys, "store", "verify", url)
     assert said.code == 0
     (line,) = said.out.splitlines()
-    assert line.startswith("cluster c1, 5 entries in its journal, 1 topics, 2 partitions, 17 objects, ")
+    assert line.startswith("cluster c1, 5 entries in its journal, 1 topic, 2 partitions, 17 objects, ")
     assert line.endswith(": nothing is missing or damaged")
 
 
