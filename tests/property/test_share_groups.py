@@ -13,7 +13,7 @@ from horolog.broker.log.storage import MemoryStorage
 from horolog.broker.share import partition
 from horolog.broker.share.partition import SharePartition
 from horolog.broker.share.state import ShareState
-from horolog.broker.share.state_batches import DeliveryState
+from horolog.broker.share.state_batches import DeliveryState, PackedBatches
 from horolog.broker.share.state_keeper import StateKeeper
 from horolog.protocol.errors import ErrorCode
 from tests.support.share_broker import Member, initialize, put, share_broker
@@ -138,7 +138,7 @@ def keeps_the_last_update_alone():
     original = ShareState.take_update
 
     def take(state, update):
-        state._recent = []
+        state._recent = PackedBatches()
         original(state, update)
 
     return patch.object(ShareState, "take_update", take)

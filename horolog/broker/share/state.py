@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from horolog.broker.share.records import Snapshot, Update
-from horolog.broker.share.state_batches import NO_OFFSET, StateBatch, combine
+from horolog.broker.share.state_batches import NO_OFFSET, PackedBatches, StateBatch, combine
 from horolog.protocol.errors import ErrorCode
 
 NO_EPOCH = -1
@@ -62,8 +62,7 @@ class ShareState:
         return f"<ShareState {self.summary}, snapshot {self._values.snapshot_epoch} and {self.updates} updates>"
 
     def take_snapshot(self, snapshot: Snapshot, at: int) -> None:
-        self._combined: Sequence[StateBatch] = snapshot.batches
-        self._recent: list[StateBatch] = []
+        self._combined, self._recent = PackedBatches(snapshot.batches), PackedBatches()
         self._values = snapshot._replace(batches=())
         self.snapshot_at = at
         self.updates = 0
@@ -75,20 +74,21 @@ class ShareState:
             start_offset=values.start_offset if update.start_offset == NO_OFFSET else update.start_offset,
             complete_count=values.complete_count if update.complete_count == NO_COUNT else update.complete_count,
         )
-        self._recent += update.batches
+        self._recent.add(update.batches)
         self.updates += 1
         if len(self._recent) > COMBINE_ABOVE + len(self._combined):
             self._combine()
 
     def _combine(self) -> None:
-        self._combined, self._recent = combine([*self._combined, *self._recent], self._values.start_offset), []
+        combined = combine([*self._combined, *self._recent], self._values.start_offset)
+        self._combined, self._recent = PackedBatches(combined), PackedBatches()
 
     @property
-    def batches(self) -> Sequence[StateBatch]:
+    def batches(self) -> list[StateBatch]:
         """They do not overlap, and lie at or above the start."""
         if self._recent:
             self._combine()
-        return self._combined
+        return list(self._combined)
 
     @property
     def summary(self) -> StateSummary:

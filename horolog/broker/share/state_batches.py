@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Iterable, Iterator
 from enum import IntEnum
 from heapq import heappop, heappush
+from itertools import chain
 from typing import NamedTuple
 
 NO_OFFSET = -1
@@ -30,6 +32,28 @@ class StateBatch(NamedTuple):
     last_offset: int
     state: int
     delivery_count: int
+
+
+class PackedBatches:
+    """Batches as plain numbers: a state may have one for each record, and is seldom read. Each takes 32 bytes."""
+
+    __slots__ = ("_numbers",)
+
+    def __init__(self, batches: Iterable[StateBatch] = ()) -> None:
+        self._numbers = array("q", chain.from_iterable(batches))
+
+    def __repr__(self) -> str:
+        return f"<PackedBatches {len(self)}>"
+
+    def __len__(self) -> int:
+        return len(self._numbers) // len(StateBatch._fields)
+
+    def __iter__(self) -> Iterator[StateBatch]:
+        numbers = iter(self._numbers)
+        return map(StateBatch, numbers, numbers, numbers, numbers)
+
+    def add(self, batches: Iterable[StateBatch]) -> None:
+        self._numbers.extend(chain.from_iterable(batches))
 
 
 def combine(batches: Iterable[StateBatch], start_offset: int) -> list[StateBatch]:
@@ -66,8 +90,7 @@ def _swept(ordered: list[StateBatch]) -> Iterator[StateBatch]:
             continue
         if next_up < len(ordered):
             last_offset = min(last_offset, ordered[next_up].first_offset - 1)
-        # one object for both ends of a single record: there may be many
-        yield StateBatch(offset, offset if last_offset == offset else last_offset, -state, -delivery_count)
+        yield StateBatch(offset, last_offset, -state, -delivery_count)
         offset = last_offset + 1
 
 

@@ -43,7 +43,7 @@ def test_enough_updates_are_followed_by_a_snapshot():
     snapshot = write(state, StateBatch(5, 6, 0, 1), start=2, most=1)
     batches = (StateBatch(2, 4, 2, 1), StateBatch(5, 6, 0, 1))
     assert snapshot == Snapshot(1, 5, 2, 2, 0, 1000, 2000, batches)
-    assert (state.updates, state.snapshot_at, state.read.batches) == (0, 9, batches)
+    assert (state.updates, state.snapshot_at, state.read.batches) == (0, 9, list(batches))
     assert isinstance(write(state, most=1), Update)
 
 

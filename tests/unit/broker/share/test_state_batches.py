@@ -1,11 +1,12 @@
 """Batches of states combined, against a plain model with one entry for each offset."""
 
 import random
+import sys
 from itertools import pairwise
 
 import pytest
 
-from horolog.broker.share.state_batches import DeliveryState, StateBatch, combine, complete_count
+from horolog.broker.share.state_batches import DeliveryState, PackedBatches, StateBatch, combine, complete_count
 
 STATES = (DeliveryState.AVAILABLE, DeliveryState.ACKNOWLEDGED, DeliveryState.ARCHIVED)
 
@@ -35,10 +36,15 @@ def test_each_offset_has_the_state_that_is_furthest_in_its_life(seed):
         assert before.last_offset + 1 < after.first_offset or before[2:] != after[2:], "neighbours are merged"
 
 
-def test_a_batch_of_one_record_keeps_one_object_for_both_ends():
-    (one,) = combine([StateBatch(int("1000000"), int("1000000"), 2, 1)], 0)
-    assert one == (1_000_000, 1_000_000, 2, 1)
-    assert one.first_offset is one.last_offset
+def test_packed_batches_are_those_that_were_added_at_32_bytes_each():
+    batches = [StateBatch(offset, offset, 2, 1) for offset in range(1 << 40, (1 << 40) + 1000, 2)]
+    packed = PackedBatches(batches[:100])
+    packed.add(batches[100:])
+    assert list(packed) == batches
+    assert len(packed) == 500
+    assert not PackedBatches()
+    assert repr(packed) == "<PackedBatches 500>"
+    assert sys.getsizeof(packed._numbers) < 40 * 500
 
 
 def test_nothing_combines_to_nothing():

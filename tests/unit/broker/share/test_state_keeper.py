@@ -130,7 +130,7 @@ async def test_a_state_that_holds_up_many_records_is_written_again(world, monkey
     world.broker.broker.time_has_moved()
     assert world.log.log_start_offset >= 9
     world.keeper.gained(world.shard)
-    assert await world.read(key=idle) == StateRead(0, 7, ())
+    assert await world.read(key=idle) == StateRead(0, 7, [])
 
 
 async def test_requests_that_cannot_be_are_refused(world, monkeypatch):
@@ -147,7 +147,7 @@ async def test_requests_that_cannot_be_are_refused(world, monkeypatch):
     assert not await world.initialize(state_epoch=3)
     assert await world.initialize(state_epoch=2) == ErrorCode.FENCED_STATE_EPOCH
     assert not await world.initialize(state_epoch=3, start=4)
-    assert await world.read(leader_epoch=2) == StateRead(3, 4, ())
+    assert await world.read(leader_epoch=2) == StateRead(3, 4, [])
     assert await world.read(leader_epoch=1) == ErrorCode.FENCED_LEADER_EPOCH
     assert not await world.ask(keeper.delete)
     monkeypatch.setattr(StateJournal, "led_elsewhere", property(lambda _: {world.shard}))
