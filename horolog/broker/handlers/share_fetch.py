@@ -16,7 +16,6 @@ from functools import partial
 from typing import Final, NamedTuple
 
 from horolog.broker.commit.waiting import Wait
-from horolog.broker.coordination.keyed_queue import gather
 from horolog.broker.handlers.context import BrokerView, RequestContext
 from horolog.broker.handlers.share_acknowledge import (
     MISPLACED,
@@ -128,10 +127,12 @@ class ShareFetching:
         "_broker",
         "_codes",
         "_context",
+        "_is_answered",
         "_max_bytes",
         "_request",
         "_session",
         "_shares",
+        "_unopened",
         "_watches",
     )
 
@@ -146,6 +147,8 @@ class ShareFetching:
         self._codes: dict[Place, ErrorCode] = {}
         self._shares: dict[Place, OpenShare] = {}
         self._watches: list[tuple[OpenShare, _Watch]] = []
+        self._unopened = 0
+        self._is_answered = False
         max_bytes = min(request.max_bytes, broker.settings.fetch_max_bytes)
         if context.throttle is not None:
             max_bytes = int(min(max_bytes, context.throttle.most_fetched_bytes))
@@ -163,26 +166,38 @@ class ShareFetching:
         if request.is_renew_ack:
             self._reply({})
             return
-        places = list(session.places)
-        gather([partial(self._open, place) for place in places], lambda _: self._begin())
+        self._find_all()
 
-    def _open(self, place: Place, done: object) -> None:
-        refusal = refusal_of(self._broker, self._context, place)
+    def _find_all(self) -> None:
+        leader, unopened = self._broker.shares.leader, {}
+        for place in self._session.places:
+            key = SharePartitionKey(self._session.key[0], *place)
+            found = refusal_of(self._broker, self._context, place) or leader.find(key)
+            if found is ErrorCode.LEADER_NOT_AVAILABLE:
+                unopened[place] = key
+            else:
+                self._take(place, found)
+        self._unopened = len(unopened)
+        self._go_on()
+        for place, key in unopened.items():
+            leader.open(key, partial(self._opened, place))
 
-        def opened(found: OpenShare | ErrorCode) -> None:
-            if isinstance(found, OpenShare):
-                self._shares[place] = found
-            elif found not in _SILENT:
-                self._codes[place] = found
-            done(None)  # type: ignore[operator]
+    def _take(self, place: Place, found: OpenShare | ErrorCode) -> None:
+        if isinstance(found, OpenShare):
+            self._shares[place] = found
+        elif found not in _SILENT:
+            self._codes[place] = found
 
-        if refusal:
-            opened(refusal)
-        else:
-            self._broker.shares.leader.open(SharePartitionKey(self._session.key[0], *place), opened)
+    def _opened(self, place: Place, found: OpenShare | ErrorCode) -> None:
+        self._unopened -= 1
+        self._take(place, found)
+        self._go_on()
 
-    def _begin(self) -> None:
-        if not self.check() and (self._request.max_wait_ms <= 0 or not self._wait()):
+    def _go_on(self) -> None:
+        """As in Kafka, the first partitions that open with records are answered: the states of others may take longer to read."""
+        if self._is_answered or self.check():
+            return
+        if not self._unopened and (self._request.max_wait_ms <= 0 or not self._wait()):
             self.expire()
 
     # -- records
@@ -305,6 +320,7 @@ class ShareFetching:
 
     def _reply(self, found: dict[Place, _Found]) -> None:
         request, session, context = self._request, self._session, self._context
+        self._is_answered = True
         session.serve_last(found)
         is_opening = request.share_session_epoch == OPEN_EPOCH
         places = dict.fromkeys((*(session.places if is_opening else ()), *self._acknowledged, *self._codes, *found))

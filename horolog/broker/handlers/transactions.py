@@ -253,8 +253,8 @@ def _check_commit(
 
 
 def _told_to_committer(code: ErrorCode, version: int) -> ErrorCode:
-    if code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
-        return ErrorCode.COORDINATOR_NOT_AVAILABLE  # the transaction's coordinator does not know the topic of groups yet
+    if code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:  # its coordinator does not know the topic of groups
+        return ErrorCode.COORDINATOR_NOT_AVAILABLE
     if code == ErrorCode.CONCURRENT_TRANSACTIONS and version < FIRST_COMMIT_THAT_ADDS:
         return ErrorCode.COORDINATOR_NOT_AVAILABLE  # which these clients retry
     if code == ErrorCode.PRODUCER_FENCED:

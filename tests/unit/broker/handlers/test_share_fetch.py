@@ -1,6 +1,7 @@
 """ShareFetch: sessions, records acquired and released, and requests that wait."""
 
 import asyncio
+from functools import partial
 from itertools import count
 from types import SimpleNamespace
 
@@ -361,3 +362,26 @@ async def test_bytes_that_do_not_come_are_an_error_that_members_retry(broker):
     await put(broker, 3)
     OnItsWay(broker.broker.cluster.topics["t"].find(0).segments[-1]).has_failed = True
     assert code_of(await Member(broker).fetch()) == ErrorCode.KAFKA_STORAGE_ERROR
+
+
+async def test_the_first_partition_that_opens_with_records_is_answered(broker, monkeypatch):
+    """As on Kafka: a state that takes long to read does not hold up the records of other partitions."""
+    await put(broker, 3)
+    await put(broker, 4, index=1)
+    leader = broker.broker.shares.leader
+    read, held = leader._persister.read, []
+
+    def hold(key, *more):
+        if key.partition == 1:
+            held.append(partial(read, key, *more))
+        else:
+            read(key, *more)
+
+    monkeypatch.setattr(leader._persister, "read", hold)
+    ann = Member(broker)
+    first = await ann.fetch(indexes=(0, 1), max_wait_ms=10_000)
+    acquired = {one.partition_index: len(one.acquired_records) for one in first.responses[0].partitions}
+    assert acquired == {0: 1, 1: 0}
+    (go_on,) = held
+    go_on()
+    assert await ann.acquire(indexes=(), max_wait_ms=10_000) == [(0, 3, 1)]
