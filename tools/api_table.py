@@ -15,7 +15,6 @@ from horolog.protocol.apis import API
 from tools.kafka_apis import RELEASE, VERSIONS
 
 NOT_SERVED = {
-    "a broker that stops or fails is no longer a member, so none has to be unregistered": ("UnregisterBroker",),
     "there is no Raft quorum to change": ("AddRaftVoter", "RemoveRaftVoter"),
     "for brokers over a store only, not for clients": ("BrokerHeartbeat",),
     "the broker does not collect metrics of clients": ("GetTelemetrySubscriptions", "PushTelemetry"),

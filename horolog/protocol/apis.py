@@ -192,6 +192,7 @@ API: Final[dict[int, Api]] = {
         Api(ApiKey.ALTER_USER_SCRAM_CREDENTIALS, "scram", (0, 0), 0),
         Api(ApiKey.DESCRIBE_QUORUM, "quorum", (0, 2), 0),
         Api(ApiKey.UPDATE_FEATURES, "features", (0, 2), 0),
+        Api(ApiKey.UNREGISTER_BROKER, "unregister_broker", (0, 0), 0),
         Api(ApiKey.BROKER_HEARTBEAT, "broker_heartbeat", (0, 2), 0),
         Api(ApiKey.DESCRIBE_CLUSTER, "metadata", (0, 2), 0),
         Api(ApiKey.DESCRIBE_PRODUCERS, "transactions", (0, 0), 0),

@@ -35,17 +35,18 @@ FEATURES = {
 """The lowest and the newest level of each, as Kafka 4.3.1 describes them."""
 
 
-def tool(broker: BrokerProcess, main: str, *arguments: str, code: int = 0) -> str:
-    """What a tool prints; it must end well, or with this code."""
+def tool(broker: BrokerProcess, main: str, *arguments: str, code: int = 0, command: str | None = None) -> str:
+    """The output of a tool, also that of its errors if it must end with their code. Some tools want their command before the address."""
     try:
         jars = kafka.libs(RELEASE)
     except kafka.MissingJarsError as error:
         pytest.skip(f"no jars of Kafka {RELEASE}: {error}")
     java = ["java", "-Xmx192m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-cp", f"{jars}/*"]
-    command = [*java, main, "--bootstrap-server", broker.address, *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    before = [] if command is None else [command]
+    line = [*java, main, *before, "--bootstrap-server", broker.address, *arguments]
+    done = subprocess.run(line, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == code, done.stdout + done.stderr
-    return done.stdout
+    return done.stdout + done.stderr if code else done.stdout
 
 
 @pytest.fixture
@@ -140,6 +141,8 @@ def test_features(session_broker: BrokerProcess) -> None:
     assert upgraded.strip() == "group.version was upgraded to 1."
     refused = tool(session_broker, features, "downgrade", "--metadata", "4.0", code=1)
     assert "Unsupported metadata.version downgrade from 30 to 25." in refused
+    unknown = tool(session_broker, f"{TOOLS}.ClusterTool", "--id", "77", code=1, command="unregister")
+    assert "Broker ID 77 is not currently registered" in unknown
 
 
 def reset_to(told: str, topic: str) -> int:

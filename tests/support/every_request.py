@@ -29,6 +29,7 @@ from horolog.protocol.messages import (
     streams_groups,
     topics,
     transactions,
+    unregister_broker,
 )
 from horolog.protocol.wire import NO_UUID, Message, Struct
 from tests.support.log_model import encode
@@ -378,6 +379,10 @@ def _update_features(world: World, version: int) -> Message:
     return features.UpdateFeaturesRequest(feature_updates=[asked])
 
 
+def _unregister_broker(world: World, version: int) -> Message:
+    return unregister_broker.UnregisterBrokerRequest(broker_id=7)
+
+
 def _describe_cluster(world: World, version: int) -> Message:
     return metadata.DescribeClusterRequest(include_cluster_authorized_operations=True)
 
@@ -536,6 +541,7 @@ BUILDERS: Mapping[ApiKey, Callable[[World, int], Message]] = {
     ApiKey.ALTER_USER_SCRAM_CREDENTIALS: _alter_users,
     ApiKey.DESCRIBE_QUORUM: _quorum,
     ApiKey.UPDATE_FEATURES: _update_features,
+    ApiKey.UNREGISTER_BROKER: _unregister_broker,
     ApiKey.DESCRIBE_CLUSTER: _describe_cluster,
     ApiKey.CONSUMER_GROUP_HEARTBEAT: _member,
     ApiKey.CONSUMER_GROUP_DESCRIBE: _describe_members,

@@ -23,6 +23,8 @@ from horolog.broker.bucket.store_access import StoreAccess
 from horolog.broker.bucket.wal_fencing import FenceGivenUp, fence
 from horolog.broker.cluster.changes import Decide, Done, Outcome
 from horolog.broker.cluster.cluster_state import ClusterState, Entry
+from horolog.broker.on_record.cluster_errors import ClusterError, not_registered, still_running
+from horolog.protocol.errors import ErrorCode
 
 log = logging.getLogger(__name__)
 
@@ -187,6 +189,18 @@ class MembersWatch:
             self.end()
             self._events.fenced(state.wal_of(self.me.node))
 
+    async def unregister(self, node: int) -> ClusterError | None:
+        """Fence a member that an operator reports as gone, and that does not answer now; the error if it stays."""
+        wal = self.state.wal_of(node)
+        if wal is None:
+            return not_registered(node)
+        if node == self.me.node or await Answer[Pong | None](partial(self._links.ping, node, self.state.number)):
+            return still_running(node)
+        await self._fence(wal, is_wanted=lambda: True)
+        if self.state.is_member(wal):
+            return ClusterError(ErrorCode.UNKNOWN_SERVER_ERROR, f"the WAL of broker {node} cannot be fenced")
+        return None
+
     # -- in turns
 
     def _tick(self) -> None:
@@ -221,7 +235,7 @@ class MembersWatch:
             return
         self._under_way.add(act)
         if isinstance(act, FenceOff):
-            run(self._fence(act))
+            run(self._fence_off(act))
         else:
             log.warning("%s", _message_of(act))
             self._cluster.make(partial(self._decided, act), lambda _: self._under_way.discard(act), waits=False)
@@ -232,20 +246,23 @@ class MembersWatch:
         after = entry.applied(state)
         return entry if isinstance(after, BucketState) and after.suspicions != state.suspicions else None
 
-    async def _fence(self, act: FenceOff) -> None:
-        log.warning("broker %s is gone: its WAL %s is fenced", act.wal.node, act.wal)
-        is_wanted = partial(self._detection.is_against, act.wal)
-        try:
-            end = await fence(self._store, act.wal, self.me.node, self._new_nonce(), is_wanted)
-        except FenceGivenUp as reason:
-            log.warning("broker %s is not gone: %s", act.wal.node, reason)
+    async def _fence_off(self, act: FenceOff) -> None:
+        if await self._fence(act.wal, partial(self._detection.is_against, act.wal)):
             self._under_way.discard(act)
-            return
+
+    async def _fence(self, wal: Wal, is_wanted: Callable[[], bool]) -> bool:
+        """Whether it may be tried again."""
+        log.warning("broker %s is gone: its WAL %s is fenced", wal.node, wal)
+        try:
+            end = await fence(self._store, wal, self.me.node, self._new_nonce(), is_wanted)
+        except FenceGivenUp as reason:
+            log.warning("broker %s is not gone: %s", wal.node, reason)
+            return True
         except FormatError as error:
-            log.error("the WAL %s cannot be fenced: %s", act.wal, error)
-            return
-        await Answer[Outcome](partial(self._cluster.make, partial(self._ended, act.wal, end), waits=False))
-        self._under_way.discard(act)
+            log.error("the WAL %s cannot be fenced: %s", wal, error)
+            return False
+        await Answer[Outcome](partial(self._cluster.make, partial(self._ended, wal, end), waits=False))
+        return True
 
     def _ended(self, wal: Wal, end: int, state: ClusterState) -> WalEnded | None:
         assert isinstance(state, BucketState)

@@ -31,6 +31,7 @@ __all__ = [
     "produce",
     "refusals",
     "throttling",
+    "unregister_broker",
 ]
 
 if TYPE_CHECKING:
@@ -117,6 +118,7 @@ HANDLERS: dict[ApiKey, Handler] = {
     ApiKey.OFFSET_DELETE: Handler(0, 0, "offsets:delete"),
     ApiKey.DESCRIBE_QUORUM: Handler(0, 2, "quorum:handle"),
     ApiKey.UPDATE_FEATURES: Handler(0, 2, "features:update"),
+    ApiKey.UNREGISTER_BROKER: Handler(0, 0, "unregister_broker:handle"),
     ApiKey.DESCRIBE_CLUSTER: Handler(0, 2, "cluster:handle"),
     ApiKey.CONSUMER_GROUP_HEARTBEAT: Handler(0, 1, "consumer_groups:heartbeat"),
     ApiKey.CONSUMER_GROUP_DESCRIBE: Handler(0, 1, "consumer_groups:describe"),

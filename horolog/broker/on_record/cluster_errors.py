@@ -15,3 +15,13 @@ class ClusterError(Exception):
 
     def __repr__(self) -> str:
         return f"ClusterError({self.code.name}, {self.message!r})"
+
+
+def not_registered(node: int) -> ClusterError:
+    """The error for a number that no broker of the cluster has; the message is Kafka's."""
+    return ClusterError(ErrorCode.BROKER_ID_NOT_REGISTERED, f"Broker ID {node} is not currently registered")
+
+
+def still_running(node: int) -> ClusterError:
+    """The error for a broker that is to be unregistered while it runs."""
+    return ClusterError(ErrorCode.INVALID_REQUEST, f"broker {node} is running: stop it, and it leaves the cluster")

@@ -39,8 +39,7 @@ from horolog.broker.bucket.store_journal import StoreJournal
 from horolog.broker.bucket.store_upkeep import LetGo
 from horolog.broker.bucket.tcp_peers import PeerLinks, TcpPeers
 from horolog.broker.config.listeners import advertised_addresses
-from horolog.broker.handlers import HANDLERS
-from horolog.broker.handlers.broker_heartbeat import handler_of
+from horolog.broker.handlers import HANDLERS, broker_heartbeat, unregister_broker
 from horolog.broker.handlers.leased import leased
 from horolog.broker.log.manager import whole
 from horolog.broker.security.peer_access import peer_access
@@ -186,7 +185,11 @@ class OverStore:
             partitions=ShippedPartition,
             hand_overs=StoreHandOvers,
             new_cluster=partial(self._new_cluster, cluster_id),
-            handlers={**HANDLERS, ApiKey.BROKER_HEARTBEAT: handler_of(self._watch)},
+            handlers={
+                **HANDLERS,
+                ApiKey.BROKER_HEARTBEAT: broker_heartbeat.handler_of(self._watch),
+                ApiKey.UNREGISTER_BROKER: unregister_broker.handler_of(self._watch),
+            },
             address_of=self._advertised,
             rack_of=self._rack,
             drains=lambda: self._has_left,

@@ -155,6 +155,10 @@ def feature_levels(request: Any, answer: Any) -> Iterator[Part]:
         yield Part(f"feature:{each.feature}", answer.error_code, f"level {each.max_version_level}")
 
 
+def unregistered_broker(request: Any, answer: Any) -> Iterator[Part]:
+    yield Part(f"broker:{request.broker_id}", answer.error_code, "unregistered")
+
+
 # -- rules
 
 

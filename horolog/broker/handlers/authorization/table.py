@@ -191,6 +191,9 @@ NEEDS: Final[Mapping[ApiKey, Needs]] = {
     ApiKey.UPDATE_FEATURES: needs(
         cluster(Operation.ALTER), changes=ChangingApi(Operation.ALTER, changes.feature_levels)
     ),
+    ApiKey.UNREGISTER_BROKER: needs(
+        cluster(Operation.ALTER), changes=ChangingApi(Operation.ALTER, changes.unregistered_broker)
+    ),
     ApiKey.DESCRIBE_CLUSTER: needs(
         AnswerChange("nothing; DESCRIBE on the cluster to see operations", groups.own_operations_on_cluster)
     ),

@@ -4,6 +4,7 @@ import logging
 
 import pytest
 
+from horolog.broker.base.answers import run
 from horolog.broker.bucket import wal_object
 from horolog.broker.bucket.bucket_entries import Suspected, SuspicionEnded
 from horolog.broker.bucket.detection import FenceOff
@@ -11,6 +12,7 @@ from horolog.broker.bucket.journal_objects import decode_log_entry
 from horolog.broker.bucket.members_watch import Pong
 from horolog.broker.bucket.names import LOG, Wal, key
 from horolog.broker.bucket.wal_object import Identity
+from horolog.protocol.errors import ErrorCode
 from tests.simulation.bucket.company_world import CompanyWorld
 from tests.simulation.bucket.processes import TOPIC, Process
 from tests.support.simulated_store import CALM
@@ -193,6 +195,53 @@ def test_a_wal_with_a_strange_object_cannot_be_fenced(world, caplog):
         world.run_for(5)
     assert world.journal().is_member(wal)
     assert any("cannot be fenced" in one.getMessage() for one in caplog.records)
+
+
+def unregistered(world, by, node):
+    """What `by` answers to the request that takes a broker off the list of members."""
+    answers = []
+
+    async def ask():
+        answers.append(await world[by].watch.unregister(node))
+
+    run(ask())
+    world.run_for(2.4)
+    (answer,) = answers
+    return answer
+
+
+@pytest.mark.parametrize("by", [1, 2])
+def test_a_broker_that_runs_is_not_unregistered(world, by):
+    answer = unregistered(world, by, 2)
+    assert answer.code == ErrorCode.INVALID_REQUEST
+    assert answer.message == "broker 2 is running: stop it, and it leaves the cluster"
+    assert world.journal().nodes == (1, 2, 3)
+
+
+def test_a_number_that_no_member_has_is_not_registered(world):
+    answer = unregistered(world, 1, 7)
+    assert (answer.code, answer.message) == (
+        ErrorCode.BROKER_ID_NOT_REGISTERED,
+        "Broker ID 7 is not currently registered",
+    )
+
+
+def test_a_broker_that_does_not_answer_is_unregistered_before_it_would_be_fenced(world):
+    wal, led = world.journal().wal_of(3), world.journal().led_by(3)
+    world.machines[3].awake_at = world.schedule.now + 30
+    assert unregistered(world, 1, 3) is None
+    state = world.journal()
+    assert (state.nodes, state.suspicions) == ((1, 2), {})
+    assert {state.leads[place].node for place in led} <= {1, 2}
+    world.run_for(40)
+    assert world.journal().wal_of(3).incarnation > wal.incarnation, "it goes on, and registers again"
+
+
+def test_a_member_whose_wal_cannot_be_fenced_stays(world):
+    world.machines[3].end_process()
+    world.store.objects[key(world.journal().wal_of(3).folder, 0)] = b"strange"
+    assert unregistered(world, 1, 3).code == ErrorCode.UNKNOWN_SERVER_ERROR
+    assert world.journal().nodes == (1, 2, 3)
 
 
 def test_a_broker_alone_is_a_company(world):

@@ -45,6 +45,7 @@ LOOKS = {
 }
 NOTHING_TO_CHANGE = {
     *("UPDATE_FEATURES", "ELECT_LEADERS", "ALTER_PARTITION_REASSIGNMENTS", "ALTER_REPLICA_LOG_DIRS"),
+    "UNREGISTER_BROKER",
 }
 """They answer, and no handler of theirs writes anything."""
 

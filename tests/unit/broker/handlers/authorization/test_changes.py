@@ -20,6 +20,7 @@ from horolog.protocol.messages import (
     scram,
     topics,
     transactions,
+    unregister_broker,
 )
 
 DENIED = ErrorCode.POLICY_VIOLATION
@@ -250,6 +251,12 @@ def test_the_parts_of_an_entity_may_be_told_in_any_order() -> None:
     )
     request, answer = quotas.AlterClientQuotasRequest(entries=[entry]), quotas.AlterClientQuotasResponse(entries=[told])
     assert list(changes.quotas(request, answer)) == [Part("quota:client-id=app,user=ann", 0, "producer_byte_rate=10.0")]
+
+
+def test_the_broker_that_is_unregistered_is_named() -> None:
+    answer = unregister_broker.UnregisterBrokerResponse(error_code=ErrorCode.NONE)
+    request = unregister_broker.UnregisterBrokerRequest(broker_id=3)
+    assert list(changes.unregistered_broker(request, answer)) == [Part("broker:3", ErrorCode.NONE, "unregistered")]
 
 
 def test_levels_of_features_share_one_outcome() -> None:
