@@ -74,6 +74,7 @@ lint: $(VENV)/dev.stamp
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/check-jsonschema --quiet --builtin-schema vendor.github-workflows .github/workflows/*.yml
+	$(BIN)/check-jsonschema --quiet --builtin-schema vendor.github-actions packages/action/action.yml
 
 format: $(VENV)/dev.stamp
 	$(BIN)/ruff check --fix .

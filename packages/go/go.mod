@@ -1,0 +1,3 @@
+module horolog.test/testbroker
+
+go 1.21
