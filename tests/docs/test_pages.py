@@ -40,6 +40,7 @@ MADE_OF_PROFILES = "profiles, read by tests/unit/docs/test_security.py"
 GUARDED = "needs a broker with an authorizer: tests/unit/client/cli/test_acls.py"
 MADE_OF_SETTINGS = "settings, read by tests/unit/docs/test_security.py"
 OVER_A_STORE = "needs a store that serves three brokers: tests/stores/test_serve_over_store.py"
+BACKED_UP = "needs a bucket: tests/unit/client/cli/backing_up runs these commands over a folder"
 BETWEEN_BROKERS = "settings of three brokers over a store: tests/unit/broker/server/test_secured_peers.py"
 ON_KUBERNETES = "needs a cluster of Kubernetes; tests/container/test_cluster_files.py reads the files"
 KAFKAS_TOOL = "needs a tool of Kafka's: tests/interop/test_kafka_tools.py"
@@ -57,6 +58,9 @@ NOT_RUN: dict[tuple[str, str], str] = {
     ("docs/cli.md", "[profiles.production]"): MADE_OF_PROFILES,
     ("docs/cli.md", "[profiles.shop]"): MADE_OF_PROFILES,
     ("docs/cli.md", "value.customer.id = 7 and headers.trace ~ '^7f'..."): EXPRESSIONS,
+    ("docs/backup.md", "horolog backup run ..."): BACKED_UP,
+    ("docs/backup.md", "horolog backup verify ..."): BACKED_UP,
+    ("docs/backup.md", "horolog restore ..."): BACKED_UP,
     ("docs/cluster.md", "docker compose -f docker-compose.cluster.yml up --build -d"): DOCKER,
     ("docs/cluster.md", "pip install 'horolog[store]'..."): INSTALLS,
     ("docs/cluster.md", "horolog serve --set node.id=1 ..."): OVER_A_STORE,

@@ -11,4 +11,5 @@ __all__ = [
     "piece_objects",
     "prefix_reading",
     "waiting_store",
+    "whole_folder",
 ]

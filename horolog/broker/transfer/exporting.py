@@ -1,16 +1,13 @@
 """Writes a prefix as a data folder, which one broker serves, ours or Kafka's: segments, checkpoints, and the record of the cluster.
 
-Brokers may be running: each partition is written as it was when it was read. `horolog-export` in the folder says which partitions are
-complete, so an export that was interrupted goes on behind them. It goes when the folder is whole, and no broker of ours starts before: the
-record of the cluster comes last.
+Brokers may be running: each partition is written as it was when it was read. An export that was interrupted goes on behind the partitions
+that are complete (`whole_folder`).
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
 
 from crc32c import crc32c
 
@@ -24,35 +21,19 @@ from horolog.broker.bucket.store_access import StoreAccess
 from horolog.broker.bucket.wal_index import Gone
 from horolog.broker.config.settings import Settings
 from horolog.broker.config.topic_settings import TopicConfig, resolve, usable
-from horolog.broker.log.files import MetaProperties, checkpoints, log_starts, meta_properties
 from horolog.broker.log.integrity import BLOCK_BYTES
 from horolog.broker.log.recovery import PartitionFolder
-from horolog.broker.log.storage import LOCK_FILE, FileMissing, Storage
-from horolog.broker.on_record.cluster_file import ClusterFile, StoredTopic
+from horolog.broker.on_record.cluster_file import StoredTopic
 from horolog.broker.prefix.findings import Finding, damaged, missing
 from horolog.broker.transfer.folder_copy import Copied, FolderCopy
 from horolog.broker.transfer.logged_losses import losses_in
 from horolog.broker.transfer.prefix_reading import Ends, PartitionContents, contents_of, ends_of_open, is_newest
+from horolog.broker.transfer.whole_folder import ExportTarget, Record, begin, complete, note
 
-FILE_NAME = "horolog-export"
 READ_BYTES = 8 * BLOCK_BYTES
 """So much of a segment is read with one request."""
 
 Seen = Callable[[int], None]
-
-
-class ExportTarget(NamedTuple):
-    """The folder that is written, and whose it will be."""
-
-    storage: Storage
-    folder: str
-    settings: Settings
-    directory_id: str
-    now_ms: int
-
-
-class FolderTaken(Exception):
-    """The folder has files that are not of this export."""
 
 
 @dataclass(slots=True)
@@ -81,11 +62,15 @@ async def weigh(store: StoreAccess, found: FoundCluster, settings: Settings, see
 async def export(store: StoreAccess, found: FoundCluster, target: ExportTarget, seen: Seen) -> Exported:
     """Write everything. Raises FolderTaken, FormatError and StorageFault."""
     exported = Exported(len(found.state.topics))
-    done = _begin(target, found.cluster_id)
+    done = begin(target, {"cluster": found.cluster_id})
     ends = await ends_of_open(store, found.state)
     with losses_in(exported.findings):
         await _Partitions(store, found, target, ends, exported, seen).copy_all(done)
-    _complete(target, found, exported)
+    state = found.state
+    record = Record(
+        found.cluster_id, state.topics.values(), state.broker_configs, state.next_producer_id, state.rules.values()
+    )
+    complete(target, exported.ends, record)
     return exported
 
 
@@ -125,7 +110,7 @@ class _Partitions:
             copied = done.get((topic.name, index))
             if copied is None:
                 copied = await self._copy(topic, index)
-                _note(self._target, {"topic": topic.name, "partition": index, "copied": list(copied)})
+                note(self._target, (topic.name, index), copied)
             exported.ends[topic.name, index] = copied
             exported.partitions += 1
             exported.size_bytes += copied.size_bytes
@@ -199,57 +184,3 @@ class _Partitions:
         self._exported.findings += findings
         self._seen(sum(one.run.length for one in contents.runs))
         return copied
-
-
-# -- the folder
-
-
-def _begin(target: ExportTarget, cluster_id: str) -> dict[tuple[str, int], Copied]:
-    """The partitions that an earlier attempt has completed. Raises FolderTaken."""
-    storage, path = target.storage, f"{target.folder}/{FILE_NAME}"
-    try:
-        lines = storage.read_all(path).decode().split("\n")[:-1]
-    except FileMissing:
-        if set(storage.list_dir(target.folder)) - {LOCK_FILE}:
-            raise FolderTaken(f"{target.folder} is not empty") from None
-        storage.write_atomically(path, (json.dumps({"cluster": cluster_id}) + "\n").encode())
-        return {}
-    head, *rest = map(json.loads, lines)
-    if head != {"cluster": cluster_id}:
-        raise FolderTaken(f"{target.folder} has an export of cluster {head.get('cluster')}")
-    return {(one["topic"], one["partition"]): Copied(*one["copied"]) for one in rest}
-
-
-def _note(target: ExportTarget, line: dict[str, Any]) -> None:
-    target.storage.sync_dir(target.folder)
-    file = target.storage.open(f"{target.folder}/{FILE_NAME}")
-    file.pwritev([(json.dumps(line) + "\n").encode()], file.size())
-    file.datasync()
-    file.close()
-
-
-def _complete(target: ExportTarget, found: FoundCluster, exported: Exported) -> None:
-    """Write the files of the whole folder."""
-    storage, folder, settings, directory_id, now_ms = target
-    meta = MetaProperties(1, settings.node_id, found.cluster_id, directory_id)
-    meta_properties.save(storage, folder, meta, now_ms)
-    ends = {place: one.end_offset for place, one in exported.ends.items()}
-    starts = {place: one.start_offset for place, one in exported.ends.items() if one.start_offset}
-    for name, offsets in (
-        (checkpoints.RECOVERY_POINTS, ends),
-        (checkpoints.HIGH_WATERMARKS, ends),
-        (checkpoints.LOG_START_OFFSETS, starts),
-    ):
-        checkpoints.save_offsets(storage, f"{folder}/{name}", offsets)
-    storage.write_atomically(f"{folder}/{log_starts.LOG_STARTS}", log_starts.encode(starts))
-    state = found.state
-    ClusterFile(storage, folder).save(
-        [StoredTopic(one.name, one.id, one.partition_count, one.overrides) for one in state.topics.values()],
-        state.broker_configs,
-        state.next_producer_id,
-        {},
-        rules=state.rules.values(),
-    )
-    checkpoints.mark_clean_shutdown(storage, folder)
-    storage.remove(f"{folder}/{FILE_NAME}")
-    storage.sync_dir(folder)

@@ -111,12 +111,7 @@ class FolderCopy:
         self._write_small_files()
         start, end = self._covered.log_start_offset, max(end_offset, self.end_offset)
         known = Circumstances(was_clean=True, log_start_offset=start, now_ms=now_ms, recovery_point=end)
-        partition = open_partition(self._place, self._config, Resources(self._storage), known)
-        holes = sum(stop - begin for one in partition.segments for begin, stop in one.holes)
-        size_bytes = sum(one.size_bytes for one in partition.segments)
-        copied = Copied(partition.log_start_offset, partition.log_end_offset, size_bytes, holes)
-        closing.close(partition)
-        return copied
+        return recovered(self._storage, self._place, self._config, known)
 
     def _write_small_files(self) -> None:
         covered = self._covered
@@ -130,3 +125,13 @@ class FolderCopy:
             small_files[producers_file.FILE_NAME] = covered.batches
         for name, data in small_files.items():
             self._storage.write_atomically(f"{self._place.directory}/{name}", data)
+
+
+def recovered(storage: Storage, place: PartitionFolder, config: TopicConfig, known: Circumstances) -> Copied:
+    """Have recovery open a folder: it reads all of it. Raises StorageFault."""
+    partition = open_partition(place, config, Resources(storage), known)
+    holes = sum(stop - begin for one in partition.segments for begin, stop in one.holes)
+    size_bytes = sum(one.size_bytes for one in partition.segments)
+    copied = Copied(partition.log_start_offset, partition.log_end_offset, size_bytes, holes)
+    closing.close(partition)
+    return copied

@@ -53,6 +53,8 @@ COMMANDS = (
     Command("dump", "horolog.client.cli.dump", "show the content of files in a data folder, and damage"),
     Command("doctor", "horolog.client.cli.doctor", "check a data folder, and repair it with --repair"),
     Command("adopt", "horolog.client.cli.adopt", "take over a Kafka data folder; preview what retention would delete"),
+    Command("backup", "horolog.client.cli.backup", "copy data folders to an object store, and list and verify copies"),
+    Command("restore", "horolog.client.cli.restore", "restore data folders from a backup, as of a moment"),
     Command("store", "horolog.client.cli.store", "test and inspect an object store that brokers share"),
     Command("pipeline", "horolog.pipeline.jobs.command", "archive, replay, mirror and profile topics with Spark"),
     Command(

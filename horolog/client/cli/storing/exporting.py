@@ -11,8 +11,9 @@ from horolog.broker.bucket.prefix_contents import found_in
 from horolog.broker.bucket.sealed_lines import FormatError
 from horolog.broker.log.storage import LOCK_FILE, RealStorage, StorageFault, make_folder
 from horolog.broker.transfer import exporting
-from horolog.broker.transfer.exporting import Exported, ExportTarget, FolderTaken
+from horolog.broker.transfer.exporting import Exported
 from horolog.broker.transfer.waiting_store import WaitingStore
+from horolog.broker.transfer.whole_folder import ExportTarget, FolderTaken
 from horolog.commands.errors import CommandError
 from horolog.commands.exit_codes import ExitCode
 from horolog.protocol.uuids import show_uuid

@@ -10,7 +10,8 @@ from horolog.broker.log.files import checkpoints, log_starts, meta_properties
 from horolog.broker.log.segments import LOG_SUFFIX
 from horolog.broker.on_record.cluster_file import ClusterFile
 from horolog.broker.transfer import exporting
-from horolog.broker.transfer.exporting import FILE_NAME, ExportTarget, FolderTaken, export, weigh
+from horolog.broker.transfer.exporting import export, weigh
+from horolog.broker.transfer.whole_folder import FILE_NAME, ExportTarget, FolderTaken
 from horolog.stores.faults import StoreError
 from tests.support.imported import EVENTS, TABLE, Folder, Target
 from tests.support.log_model import NOW_MS, new_storage
@@ -79,7 +80,7 @@ def test_an_export_that_was_interrupted_goes_on_behind_what_is_complete(made, mo
     def interrupted(*_):
         raise StoreError("interrupted")
 
-    monkeypatch.setattr(exporting, "_complete", interrupted)
+    monkeypatch.setattr(exporting, "complete", interrupted)
     with pytest.raises(StoreError):
         made.run()
     monkeypatch.undo()

@@ -1,0 +1,98 @@
+"""Which moments of a backup are kept, and which objects may go: those that no kept moment names.
+
+All moments of the last hour are kept, one in ten minutes of the last day, and one an hour before that, up to the history's end.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable
+
+from horolog.broker.backup import moment
+from horolog.broker.backup.moment import DATA, MOMENTS, UNFINISHED, Moment
+from horolog.broker.bucket.names import key, number_of
+from horolog.broker.bucket.sealed_lines import FormatError
+from horolog.stores.object_store import ObjectStore, Stored
+
+log = logging.getLogger(__name__)
+
+HOUR_MS = 3_600_000
+DAY_MS = 24 * HOUR_MS
+STEPS = ((HOUR_MS, 0), (DAY_MS, HOUR_MS // 6))
+"""Up to this age, the newest moment of each time of that length stays; 0: all do."""
+GRACE_MS = HOUR_MS
+"""So long an object stays that no moment names: it may belong to a round that has not ended."""
+
+
+def outdated(made: Iterable[tuple[int, int]], now_ms: int, history_ms: int) -> set[int]:
+    """The numbers of moments that may go; of each the number and the time are given. The newest one stays, however old it is."""
+    slots: set[tuple[int, int]] = set()
+    gone = set()
+    for place, (number, made_ms) in enumerate(sorted(made, reverse=True)):
+        width = next((width for age_ms, width in STEPS if now_ms - made_ms <= age_ms), HOUR_MS)
+        slot = (width, made_ms // width) if width else (0, number)
+        if place and (now_ms - made_ms > history_ms or slot in slots):
+            gone.add(number)
+        slots.add(slot)
+    return gone
+
+
+class Keeper:
+    """Removes outdated moments, and objects that only they name; a moment is read once."""
+
+    def __init__(self, store: ObjectStore, history_ms: int) -> None:
+        self._store = store
+        self._history_ms = history_ms
+        self._named: dict[str, frozenset[str]] = {}
+
+    def __repr__(self) -> str:
+        return f"<Keeper of {len(self._named)} moments in {self._store!r}>"
+
+    def keep(self, newest: Moment) -> int:
+        """Remove what may go now that this moment was made; how many objects of logs that were. Raises StoreError and FormatError."""
+        found = {one.key: one for one in self._store.list(MOMENTS)}
+        now_ms = found[newest.key].last_modified_ms
+        for number in outdated(
+            ((number_in(one), one.last_modified_ms) for one in found.values()), now_ms, self._history_ms
+        ):
+            self._store.delete(key(MOMENTS, number))
+            del found[key(MOMENTS, number)]
+        for one in self._store.list(UNFINISHED):
+            if number_in(one) < newest.number:
+                self._store.delete(one.key)
+        self._named = {name: self._named[name] for name in found.keys() & self._named.keys()}
+        self._named[newest.key] = frozenset(newest.objects())
+        for name in found.keys() - self._named.keys():
+            if (read := read_moment(self._store, name)) is not None:
+                self._named[name] = frozenset(read.objects())
+        return self._sweep(now_ms)
+
+    def _sweep(self, now_ms: int) -> int:
+        named = frozenset().union(*self._named.values())
+        unnamed = [
+            one.key
+            for one in self._store.list(DATA)
+            if one.key not in named and now_ms - one.last_modified_ms > GRACE_MS
+        ]
+        for name in unnamed:
+            self._store.delete(name)
+        return len(unnamed)
+
+
+def read_moment(store: ObjectStore, name: str) -> Moment | None:
+    """None if it is gone; a damaged one is logged and left out. Raises StoreError."""
+    try:
+        return moment.decode(store.get(name))
+    except FileNotFoundError:
+        return None
+    except FormatError as error:
+        log.error("%s: %s", name, error)
+        return None
+
+
+def number_in(one: Stored) -> int:
+    """The number of a moment, by its key; raises FormatError."""
+    number = number_of(one.key)
+    if number is None:
+        raise FormatError(f"{one.key} is none of a backup's objects")
+    return number

@@ -1,0 +1,53 @@
+"""`horolog restore`: writes a moment of a backup as a data folder."""
+
+from __future__ import annotations
+
+import argparse
+
+from horolog.commands.arguments import add_output, add_zone, describe
+from horolog.commands.console import Console
+from horolog.commands.errors import UsageError
+from horolog.commands.exit_codes import ExitCode
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    text = (
+        "Write the newest moment of the backup at URL, or the newest one up to --at, into the empty folder DIR. Start a broker on it:"
+        " clients find topics, records, offsets, times, positions, transactions, users and settings as they were at that moment."
+        " Every batch is read and verified. A restore that was interrupted goes on when you run the same command again.\n\n"
+        "With --check the copy is opened in a temporary folder, its sums and offsets are compared, and the folder is removed.\n\n"
+        "exit codes: 0 all of it is there, 3 something is missing or damaged, 4 there is no such moment or topic, 1 it could not be done"
+    )
+    describe(
+        parser,
+        text,
+        "horolog restore --from s3://bucket/backup --data /var/lib/horolog",
+        "horolog restore --from s3://bucket/backup --at 'yesterday 10:05' --data /tmp/then --topics orders,payments",
+        "horolog restore --from s3://bucket/backup --check",
+    )
+    parser.add_argument(
+        "--from",
+        dest="url",
+        required=True,
+        metavar="URL",
+        help="s3://BUCKET/PREFIX, gs://, az://, file:///FOLDER or /FOLDER",
+    )
+    parser.add_argument("--endpoint", default="", metavar="URL", help="an S3 server other than Amazon's")
+    parser.add_argument("--at", metavar="TIME", help="the newest moment up to this time (default: the newest one)")
+    parser.add_argument(
+        "--data",
+        metavar="DIR",
+        help="an empty folder, or one that is made; with --check, where the temporary one is made",
+    )
+    parser.add_argument("--topics", metavar="NAMES", help="these topics alone, separated by commas, and internal ones")
+    parser.add_argument("--check", action="store_true", help="restore into a temporary folder, report, and remove it")
+    add_output(parser)
+    add_zone(parser)
+
+
+def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
+    from horolog.client.cli.backing_up import restored
+
+    if not (arguments.data or arguments.check):
+        raise UsageError("--data names the folder to restore to; --check needs none")
+    return restored.run(arguments, console)
