@@ -1,4 +1,4 @@
-"""Starting and ending the brokers that are compared: horolog and any Kafka release behind one shape."""
+"""Starting and ending what is compared: horolog, any Kafka release and the floor behind one shape."""
 
 import subprocess
 import sys
@@ -7,12 +7,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks import kafka, peer, process
+from benchmarks import floor, kafka, peer, process
 
 HOROLOG = "horolog"
 BEFORE = "before"
 """horolog too, from another checkout."""
 OURS = (HOROLOG, BEFORE)
+FLOOR = "floor"
+"""No broker: see `benchmarks.floor`."""
 COMMANDS = ("horolog/client/cli/main.py", "client/cli/main.py")
 """Where a checkout has its command, the oldest last."""
 WORKERS = "horolog.workers"
@@ -69,6 +71,9 @@ def start(
     chosen = SETTINGS | dict(settings or {})
     if name.startswith(OURS):
         return _start_horolog(name, data, chosen, partitions, tree if name == BEFORE else None, port)
+    if name == FLOOR:
+        address, seconds, started = floor.start(data, port)
+        return Running(name, address, started.pid, data, seconds, started)
     node = kafka.start(name, data, chosen, partitions=partitions, port=port)
     return Running(name, node.address, node.pid, data, node.ready_seconds)
 

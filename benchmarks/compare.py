@@ -19,8 +19,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from benchmarks import brokers, load, process, ready_memory, report, second_opinion
-from benchmarks.brokers import BEFORE, HOROLOG, OURS, Running
+from benchmarks import brokers, floor, load, process, ready_memory, report, second_opinion
+from benchmarks.brokers import BEFORE, FLOOR, HOROLOG, OURS, Running
 from benchmarks.peer import BrokerError, Peer
 from benchmarks.scenarios import ALL_KAFKA, NEWEST, SCENARIOS, Scenario
 
@@ -133,7 +133,7 @@ def measure(run: Run, scenario: Scenario, broker: Running, plan: Plan) -> dict[s
     """One load on one broker; None when it failed, which is kept and told at the end."""
     arguments = [*scenario.arguments, "--address", broker.address, "--pid", str(broker.pid)]
     arguments += ["--seconds", str(plan.seconds * scenario.stretch), "--warm-seconds", str(plan.warm_seconds)]
-    arguments += scenario.kafka_topic if broker.name not in OURS else ()
+    arguments += scenario.kafka_topic if broker.name not in (*OURS, FLOOR) else ()
     _ready_memory(run, broker, arguments)
     try:
         if run.second:
@@ -173,7 +173,7 @@ def measure_loads(run: Run) -> None:
     try:
         for name in run.names:
             started.append(start(run, name, folder="loads"))  # noqa: PERF401 - when a later one fails the earlier must be stopped
-        _warm_up(run, [broker for broker in started if broker.name not in OURS])
+        _warm_up(run, [broker for broker in started if broker.name not in (*OURS, FLOOR)])
         for number in range(run.plan.rounds):
             _measure_round(run, number, started if number % 2 == 0 else started[::-1])
         for broker in started:
@@ -187,8 +187,12 @@ def measure_loads(run: Run) -> None:
 def _measure_round(run: Run, number: int, order: Sequence[Running]) -> None:
     for scenario in run.scenarios:
         for broker in order:
-            if broker.name in OURS or broker.name in scenario.kafka:
+            if _serves(broker.name, scenario):
                 _keep(run, number, scenario, broker)
+
+
+def _serves(name: str, scenario: Scenario) -> bool:
+    return name in OURS or name in scenario.kafka or (name == FLOOR and floor.drives(scenario.arguments))
 
 
 def _warm_up(run: Run, machines: Sequence[Running]) -> None:
@@ -233,6 +237,11 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
         metavar="FOLDER",
         help="another checkout of horolog, measured beside this one",
     )
+    parser.add_argument(
+        "--floor",
+        action="store_true",
+        help="and a C server that does the least that a load demands (needs a C compiler)",
+    )
     parser.add_argument("--only", nargs="+", default=[], choices=[one.name for one in SCENARIOS], metavar="SCENARIO")
     parser.add_argument("--rounds", type=int, default=0)
     parser.add_argument("--seconds", type=float, default=0.0, help="of each load")
@@ -259,7 +268,12 @@ def plan_of(chosen: argparse.Namespace) -> Plan:
 def main(arguments: Sequence[str] | None = None) -> int:
     chosen = parse(arguments)
     versions = tuple(chosen.kafka) if chosen.kafka is not None else ALL_KAFKA
-    names = (() if chosen.without_horolog else (HOROLOG,)) + ((BEFORE,) if chosen.before else ()) + versions
+    names = (
+        *(() if chosen.without_horolog else (HOROLOG,)),
+        *((BEFORE,) if chosen.before else ()),
+        *versions,
+        *((FLOOR,) if chosen.floor else ()),
+    )
     root = Path(tempfile.mkdtemp(prefix="horolog-bench-", dir=chosen.data))
     settings = dict(pair.split("=", 1) for pair in chosen.set)
     run = Run(plan_of(chosen), root, names, choose(chosen), chosen.loadgen, chosen.before, settings)
@@ -279,10 +293,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _measure_footprints(run: Run, *, quick: bool) -> None:
     for name in run.names:
-        if not quick or name in (*OURS, NEWEST):
+        if name != FLOOR and (not quick or name in (*OURS, NEWEST)):
             measure_starts(run, name)
     for name in run.names:
-        if not quick or name in OURS:
+        if name != FLOOR and (not quick or name in OURS):
             measure_many_partitions(run, name)
 
 
