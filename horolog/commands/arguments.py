@@ -162,3 +162,12 @@ def add_data_folders(parser: argparse.ArgumentParser) -> None:
         metavar="DIR",
         help="a data folder that no broker runs on, instead of a broker; repeat it for each folder of log.dirs",
     )
+
+
+def add_endpoint(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--endpoint", default="", metavar="URL", help="an S3 server other than Amazon's")
+
+
+def is_store(text: str) -> bool:
+    """Whether an argument is the URL of a store, and no path of this machine."""
+    return "://" in text

@@ -17,6 +17,11 @@ def open_store(
     retries: int = RETRIES,
 ) -> BucketStore:
     """The store of a URL; StoreError if there is none of that kind. No request is sent yet."""
+    check_package(url)
+    return BucketStore(StorePlace.from_environment(url, endpoint, environment), request_seconds, retries)
+
+
+def check_package(url: str) -> None:
+    """Raises StoreError if nothing can open a store here."""
     if importlib.util.find_spec("obstore") is None:
         raise StoreError(f"{url}: the package obstore is not installed: pip install 'horolog[store]'")
-    return BucketStore(StorePlace.from_environment(url, endpoint, environment), request_seconds, retries)

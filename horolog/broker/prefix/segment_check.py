@@ -92,12 +92,13 @@ def _segment(reader: PrefixReader, task: tuple[Place, BucketSegment]) -> list[Fi
         meta = segment_meta.decode(data)
     except FormatError as error:
         return [damaged(segment.meta_key, error)]
-    if not _belongs(meta, place, segment):
+    if not belongs(meta, place, segment):
         return [damaged(segment.meta_key, "it belongs to another segment than the one that the manifest names")]
     return list(_log(partial(reader.get_range, segment.log_key), segment.log_key, meta.seal.sums()))
 
 
-def _belongs(meta: SegmentMeta, place: Place, segment: BucketSegment) -> bool:
+def belongs(meta: SegmentMeta, place: Place, segment: BucketSegment) -> bool:
+    """Whether a `.meta` object is the one of a segment that a manifest names."""
     name = SegmentName.parse(segment.meta_key.rpartition("/")[2].removesuffix(".meta"))
     holds, named = meta.seal.contents, segment.contents
     facts = meta.place, meta.nonce, meta.seal.base_offset, holds.size_bytes, holds.next_offset

@@ -5,12 +5,13 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from horolog.base.readable import counted
-from horolog.commands.arguments import add_output, add_zone, describe
+from horolog.commands.arguments import add_endpoint, add_output, add_zone, describe, is_store
 from horolog.commands.console import Console
-from horolog.commands.errors import CommandError, NotFoundError
+from horolog.commands.errors import CommandError, NotFoundError, UsageError
 from horolog.commands.exit_codes import ExitCode
 
 if TYPE_CHECKING:  # reading files is imported when files are read
+    from horolog.broker.log.storage import ReadOnlyStorage
     from horolog.client.cli.dumping.items import Item
     from horolog.client.cli.examining.folder_check import PartitionReport
 
@@ -20,14 +21,16 @@ MESSAGES_SHOWN = 20
 def configure(parser: argparse.ArgumentParser) -> None:
     describe(
         parser,
-        "Check every log, index and checkpoint of a data folder. Report damage with its offsets and times, and what recovery\nwould do. Only --repair changes files: it runs that recovery. Damaged bytes are copied before anything is cut; inside a\nlog they also stay in place. If a broker runs on the folder, the command only reads, and batches that are being written\nmay look torn.\n\nexit codes: 0 nothing is wrong, or all is repaired; 3 damage was found; 1 it could not be repaired",
+        "Check every log, index and checkpoint of a data folder. Report damage with its offsets and times, and what recovery\nwould do. Only --repair changes files: it runs that recovery. Damaged bytes are copied before anything is cut; inside a\nlog they also stay in place. If a broker runs on the folder, the command only reads, and batches that are being written\nmay look torn.\n\nThe prefix of a cluster over a store is checked like a data folder, as far as its segments reach. It is never repaired;\n`horolog store verify` compares its objects with their checksums.\n\nexit codes: 0 nothing is wrong, or all is repaired; 3 damage was found; 1 it could not be repaired",
         "horolog doctor /var/lib/horolog",
         "horolog doctor /var/lib/horolog --topic orders -o json",
         "horolog doctor /var/lib/horolog --repair",
+        "horolog doctor s3://bucket/prefix --topic orders",
     )
-    parser.add_argument("data_folder", metavar="DATA_FOLDER", help="the data folder (log.dirs)")
+    parser.add_argument("data_folder", metavar="DATA_FOLDER", help="the data folder (log.dirs), or the URL of a prefix")
     parser.add_argument("--topic", action="append", default=[], metavar="NAME", help="only this topic; repeatable")
     parser.add_argument("--repair", action="store_true", help="repair the damage; no broker may be running")
+    add_endpoint(parser)
     add_output(parser)
     add_zone(parser)
 
@@ -35,6 +38,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
     from horolog.client.cli.examining.folder_check import is_in_use
 
+    if is_store(arguments.data_folder):
+        return _of_prefix(arguments, console)
     folder = arguments.data_folder.rstrip("/") or "/"
     _check_is_folder(folder)
     in_use = is_in_use(folder)
@@ -53,10 +58,26 @@ def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
     if arguments.repair and _is_damaged(reports, others):
         document = _repair(folder, arguments.topic, (reports, others), document, stamp, console)
     document["pins"] = _pins(folder, console.now_ms())
+    return _report(document, console, verbose=not in_use)
+
+
+def _of_prefix(arguments: argparse.Namespace, console: Console) -> ExitCode:
+    """Check the segments of a prefix, with nothing rehearsed: no broker recovers them."""
+    from horolog.client.cli.storing.prefix_folder import opened
+
+    url, topics = arguments.data_folder, arguments.topic
+    if arguments.repair:
+        raise UsageError(f"{url}: objects of a prefix are never changed; restore them from versions of the bucket")
+    with opened(url, arguments.endpoint, console, lambda topic, _: not topics or topic in topics) as storage:
+        reports = _checked(storage, storage.root, topics, console)
+    return _report(_document(url, False, reports, []) | {"pins": []}, console, verbose=False)
+
+
+def _report(document: dict[str, Any], console: Console, *, verbose: bool) -> ExitCode:
     if console.as_json:
         console.json(document)
     else:
-        _show(document, console, verbose=not in_use)
+        _show(document, console, verbose=verbose)
     return ExitCode.ALERT if document["summary"]["damaged"] or document["findings"] else ExitCode.OK
 
 
@@ -73,9 +94,16 @@ def _check_is_folder(folder: str) -> None:
 
 def _examine(folder: str, topics: list[str], console: Console) -> "tuple[list[PartitionReport], list[Item]]":
     from horolog.broker.log.storage import ReadOnlyStorage
-    from horolog.client.cli.examining.folder_check import check_partition, check_small_files, partitions_in
+    from horolog.client.cli.examining.folder_check import check_small_files
 
     storage = ReadOnlyStorage()
+    return _checked(storage, folder, topics, console), check_small_files(storage, folder)
+
+
+def _checked(storage: "ReadOnlyStorage", folder: str, topics: list[str], console: Console) -> "list[PartitionReport]":
+    """The reports on all partitions of these topics; of all topics if there are none."""
+    from horolog.client.cli.examining.folder_check import check_partition, partitions_in
+
     chosen = [one for one in partitions_in(storage, folder) if not topics or one[0] in topics]
     missing = set(topics) - {topic for topic, _, _ in chosen}
     if missing:
@@ -90,8 +118,7 @@ def _examine(folder: str, topics: list[str], console: Console) -> "tuple[list[Pa
         if name.endswith(".log")
     )
     with console.progress("bytes", total) as bar:
-        reports = [check_partition(storage, *one, bar.advance) for one in chosen]
-    return reports, check_small_files(storage, folder)
+        return [check_partition(storage, *one, bar.advance) for one in chosen]
 
 
 def _rehearse(folder: str, reports: "list[PartitionReport]", stamp: str) -> None:

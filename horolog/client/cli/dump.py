@@ -4,7 +4,7 @@ import argparse
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from horolog.commands.arguments import add_output, add_zone, describe, positive_number
+from horolog.commands.arguments import add_endpoint, add_output, add_zone, describe, is_store, positive_number
 from horolog.commands.console import Console
 from horolog.commands.errors import NotFoundError, UsageError
 from horolog.commands.exit_codes import ExitCode
@@ -17,14 +17,21 @@ if TYPE_CHECKING:  # reading files is imported when files are read
 def configure(parser: argparse.ArgumentParser) -> None:
     describe(
         parser,
-        "Show the content of files in a data folder of horolog or Kafka: logs (.log), indexes (.index, .timeindex, .txnindex),\nproducer snapshots, checkpoints, meta.properties, horolog-seals, horolog-producers, horolog-cluster, and copies of\ndamaged bytes. Indexes are compared with the log beside them. Damage is reported with its position; the exit code is\nthen 3.",
+        "Show the content of files in a data folder of horolog or Kafka: logs (.log), indexes (.index, .timeindex, .txnindex),\nproducer snapshots, checkpoints, meta.properties, horolog-seals, horolog-producers, horolog-cluster, and copies of\ndamaged bytes. Indexes are compared with the log beside them. Damage is reported with its position; the exit code is\nthen 3.\n\nThe prefix of a cluster over a store is read like a data folder, as far as its segments reach; brokers may be running.",
         "horolog dump data/orders-0/00000000000000000000.log",
         "horolog dump --print-data-log data/orders-0/*.log",
         "horolog dump --verify-index-only data/orders-0/*.index data/orders-0/*.timeindex",
         "horolog dump data/orders-0 -o json | jq 'select(.type == \"damage\")'",
         "horolog dump --print-data-log data/__consumer_offsets-12         # decoded by the name of the folder",
+        "horolog dump --deep s3://bucket/prefix orders-0",
     )
-    parser.add_argument("files", nargs="+", metavar="FILE", help="files, or folders with such files")
+    parser.add_argument(
+        "files",
+        nargs="+",
+        metavar="FILE",
+        help="files, or folders with such files; or the URL of a prefix, then topics, partitions (orders-0) or their files",
+    )
+    add_endpoint(parser)
     records = parser.add_argument_group("records of logs")
     records.add_argument(
         "--deep", "--deep-iteration", action="store_true", help="also show records, without keys and values"
@@ -57,23 +64,53 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
-    from horolog.client.cli.dumping.files import MissingFile, dump_file, files_of
-    from horolog.client.cli.dumping.items import TROUBLE
-
     question = _question(arguments)
-    trouble = 0
-    for path in arguments.files:
-        try:
-            for file in files_of(path):
-                trouble += _show(dump_file(file, question), console, TROUBLE)
-        except MissingFile as missing:
-            raise NotFoundError(str(missing), "name files of a data folder, or a partition's folder") from missing
+    if is_store(arguments.files[0]):
+        trouble = _of_prefix(arguments.files, arguments.endpoint, question, console)
+    else:
+        trouble = _of_files(arguments.files, question, console)
     if not trouble:
         return ExitCode.OK
     console.error(
         f"{trouble} {'places are' if trouble > 1 else 'place is'} damaged or wrong; horolog doctor shows what recovery would do"
     )
     return ExitCode.ALERT
+
+
+def _of_files(paths: list[str], question: "Question", console: Console) -> int:
+    """Show files of this machine; returns the number of faults."""
+    from horolog.client.cli.dumping.files import MissingFile, dump_file, files_of
+    from horolog.client.cli.dumping.items import TROUBLE
+
+    trouble = 0
+    for path in paths:
+        try:
+            for file in files_of(path):
+                trouble += _show(dump_file(file, question), console, TROUBLE)
+        except MissingFile as missing:
+            raise NotFoundError(str(missing), "name files of a data folder, or a partition's folder") from missing
+    return trouble
+
+
+def _of_prefix(words: list[str], endpoint: str, question: "Question", console: Console) -> int:
+    """Show files of a prefix; returns the number of faults."""
+    from horolog.client.cli.dumping.files import dump_file
+    from horolog.client.cli.dumping.items import TROUBLE
+    from horolog.client.cli.dumping.kinds import kind_of
+    from horolog.client.cli.storing.prefix_folder import files_named, means, opened
+
+    url, *names = words
+    if not names:
+        raise UsageError(f"name topics, partitions or files of {url}, such as orders, orders-0")
+    trouble = 0
+    with opened(url, endpoint, console, lambda *one: any(means(name, *one) for name in names)) as storage:
+        for name in names:
+            files = files_named(storage, name, lambda path: kind_of(path) is not None)
+            if not files:
+                raise NotFoundError(f"{url} has no {name}", "horolog store ls shows its topics")
+            for file in files:
+                trouble += _show(dump_file(file, question, storage), console, TROUBLE)
+    return trouble
 
 
 def _question(arguments: argparse.Namespace) -> "Question":

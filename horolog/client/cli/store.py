@@ -9,7 +9,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from horolog.commands.arguments import Parser, add_broker_settings, add_output, describe, positive_number
+from horolog.commands.arguments import Parser, add_broker_settings, add_endpoint, add_output, describe, positive_number
 from horolog.commands.console import Console
 from horolog.commands.errors import UsageError
 from horolog.commands.exit_codes import ExitCode
@@ -125,7 +125,7 @@ def _configure_export(actions: Any) -> None:
 
 def _add_place(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("url", metavar="URL", help="s3://BUCKET/PREFIX, gs://, az:// or file:///FOLDER")
-    parser.add_argument("--endpoint", default="", metavar="URL", help="an S3 server other than Amazon's")
+    add_endpoint(parser)
 
 
 def run(arguments: argparse.Namespace, console: Console) -> ExitCode:

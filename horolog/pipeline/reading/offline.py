@@ -22,7 +22,15 @@ from horolog.broker.log.manager import partition_of
 from horolog.broker.log.partition import Partition, Resources, lookups
 from horolog.broker.log.recovery import Rescanner
 from horolog.broker.log.segments import LOG_SUFFIX, Segment, indexes_of, reader
-from horolog.broker.log.storage import FileMissing, OverlayStorage, ReadOnlyStorage, StorageFault, parent_of
+from horolog.broker.log.storage import (
+    FileMissing,
+    NotHere,
+    OverlayStorage,
+    ReadOnlyStorage,
+    StorageFault,
+    parent_of,
+)
+from horolog.broker.prefix.prefix_files import PrefixFiles
 from horolog.client.values.types import TopicPartition
 from horolog.pipeline.arrow.columns import Source
 from horolog.pipeline.arrow.decode import Bounds, decode
@@ -40,6 +48,7 @@ from horolog.pipeline.base.topic_ids import show_topic_id
 from horolog.pipeline.options.options import ReadOptions, Selection, parse_read
 from horolog.pipeline.reading.folders import Look, open_partitions
 from horolog.pipeline.reading.object_files import LEAST_BYTES, ObjectFiles
+from horolog.pipeline.reading.prefixes import bring_planned, expect, is_object, prefix_at
 from horolog.pipeline.reading.pushdown import EVERYTHING, Wanted
 from horolog.pipeline.stores.object_stores import Place
 from horolog.protocol.errors import DecodeError
@@ -102,6 +111,8 @@ class Plan:
     """The largest time in the segments that are read."""
     versions: dict[str, str] = field(default_factory=dict)
     """Of files in a store, by path: the planned versions, so that a replaced file is noticed."""
+    is_of_prefix: bool = False
+    """Whether the files are objects of a prefix that brokers share: they never change, and go late."""
 
     @property
     def pieces(self) -> list[Piece]:
@@ -111,6 +122,7 @@ class Plan:
         return (
             f"reads {self.segments_read} segments, {self.bytes_read} bytes; skips {self.segments_skipped} segments,"
             f" {self.bytes_skipped} bytes; looked at {self.looked_at_bytes} bytes to know; {self.damaged_bytes} bytes are damaged"
+            f"{'; records that are not in segments yet are not read' if self.is_of_prefix else ''}"
         )
 
 
@@ -149,20 +161,48 @@ def plan(path: str, since: str | int | None = None, until: str | int | None = No
 def make_plan(options: ReadOptions, wanted: Wanted = EVERYTHING) -> Plan:
     """The pieces to read for these options; `wanted` skips pieces of which no record passes the query's filters."""
     assert options.path is not None
-    files = ReadOnlyStorage() if options.place is None else _planning_files(options.place, options.selection)
-    storage = OverlayStorage(files)
+    look = _look(options, wanted)
     try:
-        resources = Resources(storage)
-        partitions = open_partitions(options.path, options.selection, resources, _look(options, wanted))
-        made = _plan_and_rescan(partitions, resources, files, options, wanted)
-        for part in made.parts:
-            part[:] = [one._replace(patches=_patches(storage, one.path)) for one in part]
+        with prefix_at(options, with_transactions=look.with_transactions) as prefix:
+            if prefix is not None:
+                made = _plan_of_prefix(prefix, options, wanted, look)
+            else:
+                place = options.place
+                files = ReadOnlyStorage() if place is None else _planning_files(place, options.selection)
+                made = _plan_of(files, options, wanted, look)
     except FileMissing as error:
         raise DataLoss(f"{options.path}: {error}; a broker has removed it in the meantime; try again") from error
+    _check_damage(options, made)
+    return made
+
+
+def _plan_of_prefix(prefix: PrefixFiles, options: ReadOptions, wanted: Wanted, look: Look) -> Plan:
+    """Plan by what the manifests say, until no segment that is read or looked into is known by its manifest only."""
+    expect(prefix, options, wanted, with_transactions=look.with_transactions)
+    while True:
+        try:
+            made = _plan_of(prefix, options, wanted, look)
+        except NotHere:
+            continue
+        if not bring_planned(prefix, {one.path for one in made.pieces}):
+            break
+    for part in made.parts:
+        part[:] = [one._replace(path=prefix.object_path(one.path)) for one in part]
+    made.is_of_prefix = True
+    return made
+
+
+def _plan_of(files: ReadOnlyStorage, options: ReadOptions, wanted: Wanted, look: Look) -> Plan:
+    assert options.path is not None
+    storage = OverlayStorage(files)
+    resources = Resources(storage)
+    partitions = open_partitions(options.path, options.selection, resources, look)
+    made = _plan_and_rescan(partitions, resources, files, options, wanted)
+    for part in made.parts:
+        part[:] = [one._replace(patches=_patches(storage, one.path)) for one in part]
     if isinstance(files, ObjectFiles):
         made.versions = {piece.path: files.versions[piece.path] for piece in made.pieces}
     made.looked_at_bytes = sum(files.bytes_read.values())
-    _check_damage(options, made)
     return made
 
 
@@ -362,10 +402,19 @@ def read_pieces(
         try:
             yield from _read_piece(storage, piece, source)
         except (StorageFault, DecodeError) as error:
-            said = f"{piece.partition}: {error}: damaged, or changed or removed after the read was planned"
+            said = f"{piece.partition}: {error}: {_why(piece, error)}"
             if fail_on_data_loss:
                 raise DataLoss(f"{said}; failOnDataLoss=false skips it") from error
             log.warning("%s, and passed over", said)
+
+
+def _why(piece: Piece, error: Exception) -> str:
+    if is_object(piece.path) and isinstance(error, FileMissing):
+        return (
+            "it was removed after the read was planned; objects stay for horolog.store.delete.delay.ms and"
+            " horolog.store.history.ms, so raise these, or read less at a time"
+        )
+    return "damaged, or changed or removed after the read was planned"
 
 
 def _read_piece(storage: OverlayStorage, piece: Piece, source: Source) -> Iterator[pa.RecordBatch]:

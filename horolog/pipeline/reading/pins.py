@@ -33,7 +33,7 @@ def plan_and_pin(
     for attempt in range(1, _TRIES + 1):
         plan = make_plan(options, wanted)
         tasks = tasks_of(plan)
-        if options.place is not None or not any(tasks):
+        if options.place is not None or plan.is_of_prefix or not any(tasks):
             return plan, tasks
         try:
             return plan, _pinned(tasks, owner_pid)

@@ -12,16 +12,17 @@ Filters go through views to the source. Every user of the database can read the 
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
 from horolog.broker.log.storage import ReadOnlyStorage
 from horolog.pipeline.base.positions import OptionError
 from horolog.pipeline.options.brokers import BOOTSTRAP
-from horolog.pipeline.options.options import ReadOptions, parse_read
+from horolog.pipeline.options.options import ReadOptions, Selection, parse_read
 from horolog.pipeline.reading.folders import find_partitions
 from horolog.pipeline.reading.object_files import ObjectFiles
+from horolog.pipeline.reading.prefixes import prefix_at
 from horolog.pipeline.spark.spark_session import HIDDEN
 
 if TYPE_CHECKING:
@@ -35,6 +36,8 @@ _SECRET = re.compile(HIDDEN)
 _USER_IN_URL = re.compile(r"://[^/]*@")
 _NOT_HERE = ("subscribe", "subscribePattern", "assign")
 _NAME = re.compile(r"\w+", re.ASCII)
+NOTHING = Selection(pattern="")
+"""The names of topics are wanted, and nothing of their partitions."""
 
 
 @dataclass(slots=True)
@@ -130,8 +133,9 @@ def catalogue(
 def topics_of(options: ReadOptions) -> list[str]:
     """The topics there are, without internal ones."""
     if options.path is not None:
-        files = ReadOnlyStorage() if options.place is None else ObjectFiles(options.place)
-        found = {one.topic for one in find_partitions(options.path, files)}
+        with prefix_at(replace(options, selection=NOTHING)) as prefix:
+            files = prefix or (ReadOnlyStorage() if options.place is None else ObjectFiles(options.place))
+            found = {one.topic for one in find_partitions(options.path, files)}
         return sorted(topic for topic in found if not topic.startswith("__"))
     from horolog.pipeline.reading.broker_log import BrokerLog
 

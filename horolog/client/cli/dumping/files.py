@@ -48,11 +48,11 @@ def files_of(path: str) -> list[str]:
     return [path]
 
 
-def dump_file(path: str, question: Question) -> Iterator[Item]:
-    """The items of one file; a disk error is a problem like others."""
+def dump_file(path: str, question: Question, storage: ReadOnlyStorage | None = None) -> Iterator[Item]:
+    """The items of one file, of this machine's disk or of a prefix; a disk error is a problem like others."""
     kind = kind_of(path)
     assert kind is not None, "files_of gives no others"
-    storage = ReadOnlyStorage()
+    storage = storage or ReadOnlyStorage()
     try:
         size_bytes, _ = storage.stat(path)
         yield {
@@ -107,7 +107,7 @@ def _index(storage: ReadOnlyStorage, path: str, kind: str, question: Question) -
 
 
 def _against_log(storage: ReadOnlyStorage, path: str, kind: str, data: bytes, base_offset: int) -> Iterator[Item]:
-    log_path = str(PurePath(path).with_suffix(".log"))
+    log_path = f"{path.rpartition('.')[0]}.log"  # a path would lose a slash of a URL
     try:
         log_bytes, _ = storage.stat(log_path)
     except FileMissing:
