@@ -13,8 +13,7 @@ from typing import NamedTuple, cast
 from horolog.broker.bucket.names import Wal
 from horolog.broker.bucket.seams import Lineage, Stretch
 from horolog.broker.cluster import spread
-from horolog.broker.cluster.cluster_state import ClusterState, Entry, Lead, LeadsChanged
-from horolog.broker.cluster.placement import NO_EPOCH, NO_NODE
+from horolog.broker.cluster.cluster_state import NO_EPOCH, NO_NODE, ClusterState, Entry, Lead, LeadsChanged
 from horolog.broker.on_record.cluster_file import Place, StoredTopic
 
 

@@ -21,6 +21,10 @@ PRODUCER_ID_BLOCK_SIZE = 1_000
 """Producer ids reserved by one entry; those left of a block are lost at a restart."""
 
 
+NO_NODE = -1
+NO_EPOCH = -1
+
+
 class Lead(NamedTuple):
     """The broker that leads a partition, and since which leader epoch."""
 

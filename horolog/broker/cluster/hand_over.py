@@ -21,8 +21,8 @@ from typing import Protocol
 from horolog.broker.base.answers import Answer, run
 from horolog.broker.cluster.changes import Outcome
 from horolog.broker.cluster.cluster import Cluster
-from horolog.broker.cluster.cluster_state import ClusterState, Lead, LeadsChanged
-from horolog.broker.cluster.placement import NO_NODE, Placement
+from horolog.broker.cluster.cluster_state import NO_NODE, ClusterState, Lead, LeadsChanged
+from horolog.broker.cluster.placement import Placement
 from horolog.broker.cluster.served_topics import LED_ELSEWHERE
 from horolog.broker.commit.committer import Committer, InternalCommit
 from horolog.broker.commit.safety import Failures

@@ -6,12 +6,10 @@ from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
 from horolog.broker.cluster.cluster import Cluster
-from horolog.broker.cluster.cluster_state import Lead
+from horolog.broker.cluster.cluster_state import NO_EPOCH, NO_NODE, Lead
 from horolog.broker.cluster.membership import Members
 from horolog.protocol.errors import ErrorCode
 
-NO_NODE = -1
-NO_EPOCH = -1
 NOBODY = Lead(NO_NODE, NO_EPOCH)
 
 

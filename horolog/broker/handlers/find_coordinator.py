@@ -11,7 +11,8 @@ from __future__ import annotations
 
 from horolog.broker.base.java_hash import partition_for
 from horolog.broker.base.topic_names import GROUP_OFFSETS, SHARE_GROUP_STATE, TRANSACTION_STATE
-from horolog.broker.cluster.placement import NO_NODE, Endpoint, endpoint_of
+from horolog.broker.cluster.cluster_state import NO_NODE
+from horolog.broker.cluster.placement import Endpoint, endpoint_of
 from horolog.broker.handlers.context import BrokerView, RequestContext
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.messages.groups import Coordinator, FindCoordinatorRequest, FindCoordinatorResponse

@@ -6,7 +6,8 @@ import logging
 from typing import NamedTuple
 
 from horolog.broker.cluster.cluster import Cluster
-from horolog.broker.cluster.placement import NO_NODE, Placement
+from horolog.broker.cluster.cluster_state import NO_NODE
+from horolog.broker.cluster.placement import Placement
 from horolog.broker.cluster.topic import Topic
 from horolog.broker.log.partition import Partition
 from horolog.broker.log.storage import StorageFault

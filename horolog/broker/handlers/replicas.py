@@ -15,7 +15,7 @@ from collections.abc import Callable
 from functools import partial
 
 from horolog.broker.cluster.cluster import Cluster
-from horolog.broker.cluster.placement import NO_NODE
+from horolog.broker.cluster.cluster_state import NO_NODE
 from horolog.broker.coordination.keyed_queue import gather
 from horolog.broker.handlers.context import BrokerView, RequestContext
 from horolog.broker.on_record.cluster_errors import ClusterError

@@ -16,8 +16,8 @@ from collections.abc import Hashable, Iterable
 
 from horolog.broker.cluster.changes import Failures
 from horolog.broker.cluster.cluster import Cluster, Created
+from horolog.broker.cluster.cluster_state import NO_NODE
 from horolog.broker.cluster.new_topics import NewPartitions, NewTopic, unknown_topic
-from horolog.broker.cluster.placement import NO_NODE
 from horolog.broker.cluster.topic import NO_TOPIC_ID
 from horolog.broker.config import topic_settings
 from horolog.broker.handlers.context import BrokerView, RequestContext

@@ -8,7 +8,6 @@ open the partition again. The small files of a whole partition, which come out o
 # Paths are plain strings here, as in `storage`.
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -82,7 +81,7 @@ class _Folder:
     """The folder of one partition."""
 
     def __init__(self, stored: StoredPartition, *, with_state: bool) -> None:
-        self.place: Place = stored.topic_id, stored.index
+        self.place: Place = stored.topic_id, stored.partition
         self.start_offset = stored.start_offset
         self.segments: Mapping[int, BucketSegment] = {one.base_offset: one for one in stored.segments}
         self.last = stored.segments[-1] if stored.segments else None
@@ -92,7 +91,9 @@ class _Folder:
 def _names_of(stored: StoredPartition, state_of: BucketSegment | None) -> Iterable[str]:
     yield checkpoints.PARTITION_METADATA
     if not stored.segments:
-        yield from (_name(stored.start_offset, suffix) for suffix in (LOG_SUFFIX, OFFSET_INDEX_SUFFIX, TIME_INDEX_SUFFIX))
+        yield from (
+            _name(stored.start_offset, suffix) for suffix in (LOG_SUFFIX, OFFSET_INDEX_SUFFIX, TIME_INDEX_SUFFIX)
+        )
         return
     yield SEALS
     for one in stored.segments:
@@ -120,9 +121,9 @@ class PrefixFiles(ReadOnlyStorage):
         self._options = options
         self._metas = MetaObjects(reader, self.count)
         self._folders = {
-            f"{root}/{one.topic}-{one.index}": _Folder(one, with_state=options.with_state) for one in partitions
+            f"{root}/{one.topic}-{one.partition}": _Folder(one, with_state=options.with_state) for one in partitions
         }
-        starts = {(one.topic, one.index): one.start_offset for one in partitions if one.start_offset}
+        starts = {(one.topic, one.partition): one.start_offset for one in partitions if one.start_offset}
         self._starts = checkpoints.encode_offsets(starts)
 
     def __repr__(self) -> str:
@@ -265,8 +266,6 @@ class PrefixFiles(ReadOnlyStorage):
 
     def disk_space(self, path: str) -> tuple[int, int]:  # noqa: ARG002
         return 0, 0
-
-    now_ns = staticmethod(time.time_ns)
 
 
 class PartOfPrefix(RefusingFile):

@@ -21,7 +21,7 @@ class StoredPartition(NamedTuple):
 
     topic: str
     topic_id: bytes
-    index: int
+    partition: int
     start_offset: int
     segments: tuple[BucketSegment, ...] = ()
     """In order; those that end before the start are left out."""

@@ -12,8 +12,9 @@ from typing import Any, Final, TypeVar
 
 from horolog.broker.base.topic_names import SHARE_GROUP_STATE
 from horolog.broker.cluster.cluster import Cluster
+from horolog.broker.cluster.cluster_state import NO_NODE
 from horolog.broker.cluster.peers import Peers
-from horolog.broker.cluster.placement import NO_NODE, Placement
+from horolog.broker.cluster.placement import Placement
 from horolog.broker.on_record.cluster_errors import ClusterError
 from horolog.broker.share.journal import StateJournal
 from horolog.broker.share.records import SharePartitionKey

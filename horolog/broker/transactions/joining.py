@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple, Protocol
 
 from horolog.broker.cluster.cluster import Cluster
-from horolog.broker.cluster.placement import NO_NODE
+from horolog.broker.cluster.cluster_state import NO_NODE
 from horolog.broker.log.partition import Partition
 from horolog.broker.log.producers import KnownProducer
 from horolog.broker.transactions.other_brokers import Codes, OtherBrokers, Question

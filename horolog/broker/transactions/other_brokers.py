@@ -12,8 +12,9 @@ from horolog.broker.base.answers import Answer, run
 from horolog.broker.base.java_hash import partition_for
 from horolog.broker.base.topic_names import TRANSACTION_STATE
 from horolog.broker.cluster.cluster import Cluster
+from horolog.broker.cluster.cluster_state import NO_NODE
 from horolog.broker.cluster.peers import Peers
-from horolog.broker.cluster.placement import NO_NODE, Placement
+from horolog.broker.cluster.placement import Placement
 from horolog.broker.coordination.keyed_queue import gather
 from horolog.broker.transactions.states import STATES_BY_TITLE, Producer, Transaction, TransactionState
 from horolog.protocol.errors import ErrorCode

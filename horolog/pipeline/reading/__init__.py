@@ -8,6 +8,7 @@ __all__ = [
     "offline",
     "online",
     "pins",
+    "prefixes",
     "preparing",
     "pushdown",
     "stream",

@@ -120,7 +120,7 @@ def _asked(
 
 
 def bring_planned(files: PrefixFiles, paths: Iterable[str]) -> bool:
-    """Read what is needed of the planned logs, and has been presumed; False if nothing has."""
+    """Read the `.meta` objects of planned logs that have been presumed until now; False if there are none."""
     logs = {path: files.log_at(path) for path in paths}
     missing = [(parent_of(path), one) for path, one in logs.items() if not files.is_known(one)]
     files.bring(missing)

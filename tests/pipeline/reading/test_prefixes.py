@@ -1,11 +1,15 @@
 """A prefix that brokers share is read like the folder that it came from, and no more of it is read than the wanted range needs."""
 
 import shutil
+import subprocess
+import sys
+from contextlib import ExitStack, contextmanager
 
 import pytest
 
 pytest.importorskip("obstore")
 
+from benchmarks.process import free_ports
 from horolog.broker.bucket.manifest import decode
 from horolog.broker.bucket.names import MANIFESTS
 from horolog.broker.prefix.prefix_reader import PrefixReader
@@ -21,9 +25,11 @@ from horolog.pipeline.reading.prefixes import prefix_at
 from horolog.pipeline.sources.topic_tables import topics_of
 from horolog.testing import broker_in_thread
 from tests.pipeline import samples
+from tests.pipeline.clusters import digest
 from tests.pipeline.reading.test_offline import NOW_MS, log_of
 from tests.support import golden
 from tests.support.command import run_typed
+from tests.support.style import PROJECT
 
 SEGMENTS = 20
 GOLDEN = ("v1-multiseg", "v2-compacted-txn", "v2-delete-records", "v2-empty", "v2-multiseg-maxearly", "v2-txn-multiseg")
@@ -198,3 +204,32 @@ def test_spark_reads_a_prefix(spark, made):
     assert rows.count() == count
     found = rows.where(f"timestamp >= timestamp_millis({samples.BASE_MS + 1000 * (count - 5)})").collect()
     assert sorted(row["offset"] for row in found) == list(range(count - 5, count))
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(120)
+def test_a_folder_a_prefix_and_the_brokers_over_it_have_one_hash(made, prefix, tmp_path):
+    from horolog.pipeline.reading.online import BrokerReader
+
+    with brokers_over(prefix, tmp_path) as address:
+        settings = {"kafka.bootstrap.servers": address, "includeHeaders": "true", "subscribe": "topic"}
+        reader = BrokerReader(parse_read(settings, NOW_MS))
+        through = samples.rows_in(one for task in reader.partitions() for one in reader.read(task))
+        there = read(prefix)
+    assert len(there) == made[2]
+    assert digest([row[:8] for row in through]) == digest(there) == digest(read(made[0]))
+
+
+@contextmanager
+def brokers_over(store, folder):
+    """Two brokers that share the store, while it is read."""
+    ports = dict(enumerate(free_ports(2), 1))
+    with ExitStack() as stack:
+        for node, port in ports.items():
+            command = ["-m", "tests.support.store_broker", store.as_uri(), str(node), str(port), f"{folder}/{node}"]
+            process = stack.enter_context(
+                subprocess.Popen([sys.executable, *command], cwd=PROJECT, stdout=subprocess.PIPE, text=True)
+            )
+            stack.callback(process.terminate)
+            assert process.stdout.readline() == "ready\n"
+        yield ",".join(f"127.0.0.1:{port}" for port in ports.values())

@@ -1,9 +1,9 @@
 """The cluster of each broker over one store: the same topics everywhere, and each partition served by the broker that leads it."""
 
 from horolog.broker.base.answers import run
-from horolog.broker.cluster.cluster_state import Lead
+from horolog.broker.cluster.cluster_state import NO_NODE, Lead
 from horolog.broker.cluster.new_topics import NewPartitions, NewTopic
-from horolog.broker.cluster.placement import NO_NODE, Placement
+from horolog.broker.cluster.placement import Placement
 from horolog.broker.handlers.lookup import Leadership, leadership
 from horolog.broker.log.storage import MemoryStorage
 from horolog.protocol.errors import ErrorCode

@@ -2,10 +2,10 @@
 
 import pytest
 
-from horolog.broker.cluster.cluster_state import Lead, LeadsChanged
+from horolog.broker.cluster.cluster_state import NO_NODE, Lead, LeadsChanged
 from horolog.broker.cluster.membership import Members
 from horolog.broker.cluster.new_topics import NewTopic
-from horolog.broker.cluster.placement import NO_NODE, NOBODY, Endpoint, Placement, endpoint_of
+from horolog.broker.cluster.placement import NOBODY, Endpoint, Placement, endpoint_of
 from tests.support.at_once import at_once
 from tests.support.crew import Crew
 from tests.unit.broker.cluster.cluster_stand_ins import Machine

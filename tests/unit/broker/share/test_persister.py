@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from horolog.broker.cluster.placement import NO_NODE
+from horolog.broker.cluster.cluster_state import NO_NODE
 from horolog.broker.on_record.cluster_errors import ClusterError
 from horolog.broker.share.persister import SharePersister
 from horolog.broker.share.records import SharePartitionKey

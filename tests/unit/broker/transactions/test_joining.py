@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from horolog.broker.cluster.placement import NO_NODE
+from horolog.broker.cluster.cluster_state import NO_NODE
 from horolog.broker.cluster.topic import Topic
 from horolog.broker.log.partition import Resources, append_marker
 from horolog.broker.log.recovery import PartitionFolder, create_partition

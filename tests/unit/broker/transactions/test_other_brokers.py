@@ -6,9 +6,9 @@ import pytest
 
 from horolog.broker.base.java_hash import partition_for
 from horolog.broker.base.topic_names import TRANSACTION_STATE
-from horolog.broker.cluster.cluster_state import Lead
+from horolog.broker.cluster.cluster_state import NO_NODE, Lead
 from horolog.broker.cluster.membership import Members
-from horolog.broker.cluster.placement import NO_NODE, NOBODY
+from horolog.broker.cluster.placement import NOBODY
 from horolog.broker.transactions.other_brokers import OtherBrokers, Question
 from horolog.broker.transactions.states import VERSION_2, Producer, Transaction, TransactionState
 from horolog.protocol.errors import ErrorCode
