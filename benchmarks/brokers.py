@@ -1,4 +1,4 @@
-"""Starting and ending what is compared: horolog, any Kafka release and the floor behind one shape."""
+"""Starts and ends the brokers that are compared: horolog, any Kafka release and the floor, behind one shape."""
 
 import subprocess
 import sys
