@@ -50,6 +50,8 @@ class Application:
         pages: dict[str, Page] = {
             "/": _page("now"),
             "/events": self._part("now_part.html", "now"),
+            "/cluster": _page("cluster"),
+            "/cluster/events": self._part("cluster_part.html", "cluster"),
             "/topic": _page("topic"),
             "/moment": _page("moment"),
             "/moment/download": _page("moment", "download"),

@@ -27,7 +27,7 @@ ASKED_WITHIN_MS = 3000
 CLUSTERS_AT_MOST = 16
 SCRAPE_BYTES = 16 << 20
 _REFUSED = 401
-RATES = frozenset({"records", "received_bytes", "sent_bytes", "requests", "cpu_seconds"})
+RATES = frozenset({"records", "received_bytes", "sent_bytes", "requests", "cpu_seconds", "store_requests"})
 
 
 class BrokerAnswer(NamedTuple):

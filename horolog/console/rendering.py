@@ -70,6 +70,7 @@ def environment() -> Environment:
         "count": count,
         "bytes": size,
         "rate": rate,
+        "dollars": dollars,
         "span": span,
         "short": short,
         "visible": visible,
@@ -103,6 +104,13 @@ def rate(value: float | None) -> str:
     if value is None:
         return UNKNOWN
     return f"{value:,.0f}/s" if value >= 10 or value == 0 else f"{value:.2g}/s"
+
+
+def dollars(value: float | None) -> str:
+    """An amount of money, with two digits at least."""
+    if value is None:
+        return UNKNOWN
+    return f"${value:,.2f}" if value >= 1 or value == 0 else f"${value:.2g}"
 
 
 def span(value_ms: float | None) -> str:

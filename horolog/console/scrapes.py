@@ -1,9 +1,12 @@
-"""Reads a broker's `/metrics` and `/ready` for the page Now: sums over all series, and the state of its workers; pure."""
+"""Reads a broker's `/metrics` and `/ready`: sums over all series, the state of its workers, and its store; pure."""
 
 import json
 import re
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
+
+from horolog.console.store_scrapes import FAMILIES as OF_STORE
+from horolog.console.store_scrapes import StoreScrape, store_of
 
 SUMS: Mapping[str, str] = {
     "horolog_topic_records_total": "records",
@@ -28,7 +31,7 @@ WORKER_STATE, WORKER_STARTS, WORKER_DOWN = (
 INTERNAL = "__"
 _SAMPLE = re.compile(r"^([a-zA-Z_:][a-zA-Z0-9_:]*)(?:\{(.*)\})? (\S+)$")
 _LABEL = re.compile(r'([a-zA-Z_]\w*)="((?:[^"\\]|\\.)*)"')
-_WANTED = (*SUMS, STARTED, LEFT_OUT, WORKER_STATE, WORKER_STARTS, WORKER_DOWN)
+_WANTED = (*SUMS, STARTED, LEFT_OUT, WORKER_STATE, WORKER_STARTS, WORKER_DOWN, *OF_STORE)
 
 
 class Totals(NamedTuple):
@@ -42,6 +45,9 @@ class Totals(NamedTuple):
     cpu_seconds: float | None = None
     memory_bytes: float | None = None
     connections: float | None = None
+    store_requests: float | None = None
+    store_dollars: float | None = None
+    """A day."""
 
 
 class Worker(NamedTuple):
@@ -57,6 +63,7 @@ class Scrape(NamedTuple):
     totals: Totals
     started_s: float | None
     workers: tuple[Worker, ...] = ()
+    store: StoreScrape | None = None
 
 
 class Ready(NamedTuple):
@@ -73,6 +80,7 @@ def scrape_of(text: str) -> Scrape:
     cut: set[str] = set()
     started: list[float] = []
     workers: dict[int, Worker] = {}
+    of_store: list[tuple[str, dict[str, str], float]] = []
     for name, labels, value in _samples(text):
         if name in SUMS and not labels.get("topic", "").startswith(INTERNAL):
             sums[SUMS[name]] = sums.get(SUMS[name], 0) + value
@@ -82,13 +90,18 @@ def scrape_of(text: str) -> Scrape:
             started.append(value)
         elif name.startswith("horolog_worker_"):
             _note_worker(workers, name, labels, value)
+        elif name in OF_STORE:
+            of_store.append((name, labels, value))
     if not sums:
         raise ValueError("these are not the metrics of horolog")
     for family, field in SUMS.items():  # nothing was counted yet
         if family.startswith("horolog_"):
             sums.setdefault(field, 0)
     totals = Totals(**{field: value for field, value in sums.items() if field not in cut})
-    return Scrape(totals, min(started, default=None), tuple(workers[number] for number in sorted(workers)))
+    store = store_of(of_store)
+    if store is not None:
+        totals = totals._replace(store_requests=store.request_count, store_dollars=store.dollars_a_day)
+    return Scrape(totals, min(started, default=None), tuple(workers[number] for number in sorted(workers)), store)
 
 
 def _note_worker(workers: dict[int, Worker], name: str, labels: Mapping[str, str], value: float) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from horolog.console.pulse import HOUR_MS, HourSample, Point, points
-from horolog.console.rendering import rate, size
+from horolog.console.rendering import dollars, rate, size
 
 WIDTH, HEIGHT = 1000, 100
 TOP = 4
@@ -39,11 +39,15 @@ FIGURES = (
     Figure("size_bytes", "Size", size),
     Figure("cpu_seconds", "CPU", lambda value: f"{value:.2f} cores"),
 )
+STORE_FIGURES = (
+    Figure("store_requests", "Requests to the store", rate),
+    Figure("store_dollars", "Cost of a day", dollars),
+)
 
 
-def lines_of(samples: Sequence[HourSample], now_ms: int) -> list[Line]:
+def lines_of(samples: Sequence[HourSample], now_ms: int, figures: Sequence[Figure] = FIGURES) -> list[Line]:
     """One for each figure; none before there is a sample."""
-    return [_line(figure, list(points(samples, figure.field)), now_ms) for figure in FIGURES] if samples else []
+    return [_line(figure, list(points(samples, figure.field)), now_ms) for figure in figures] if samples else []
 
 
 def _line(figure: Figure, found: list[Point], now_ms: int) -> Line:

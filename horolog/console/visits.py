@@ -34,7 +34,10 @@ _ONLY_NUMBERED = re.compile(r"(?:@-?[0-9]{1,18}ms|-?[0-9]{6,18})(?:\.\.@-?[0-9]{
 FAULT = "the console has a fault; see its log for details"
 GONE = {"NETWORK_EXCEPTION", "REQUEST_TIMED_OUT", "COORDINATOR_NOT_AVAILABLE", "LEADER_NOT_AVAILABLE"}
 NOT_THERE = {"UNKNOWN_TOPIC_OR_PARTITION", "UNKNOWN_TOPIC_ID", "GROUP_ID_NOT_FOUND"}
-PAGES = ("/", "/moment", "/follow", "/groups", "/group/reset", "/compare", "/access", "/transactions")
+PAGES = (
+    *("/", "/moment", "/follow", "/groups", "/group/reset", "/compare"),
+    *("/cluster", "/access", "/transactions"),
+)
 """Those that others lead to."""
 
 

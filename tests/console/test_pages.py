@@ -27,6 +27,7 @@ PAGES = {
     "reset": "/group/reset?name=billing&topic=orders&to=30h",
     "compare": "/compare?a=orders&b=payments",
     "access": "/access",
+    "cluster": "/cluster",
     "transactions": "/transactions?topic=orders",
     "error": "/topic?name=order",
     "change": "/change/topic-setting?name=orders&key=retention.ms",

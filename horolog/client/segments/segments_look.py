@@ -86,12 +86,10 @@ async def find(admin: "ConfigAdmin", given: HttpAccess) -> HttpAccess:
     return await _of_node(admin, nodes[min(nodes)], given)
 
 
-async def find_all(admin: "ConfigAdmin", given: HttpAccess) -> list[HttpAccess]:
-    """The access of each broker; workers share one. Raises NoSegments if that of one broker is not known."""
-    if given.url is not None:
-        return [given]
+async def find_each(admin: "ConfigAdmin", given: HttpAccess) -> dict[int, HttpAccess]:
+    """The access of each broker by its number, as the brokers report it; workers share one. Raises NoSegments if one has none."""
     nodes = await _nodes(admin)
-    return list(dict.fromkeys([await _of_node(admin, nodes[number], given) for number in sorted(nodes)]))
+    return {number: await _of_node(admin, nodes[number], given) for number in sorted(nodes)}
 
 
 async def _nodes(admin: "ConfigAdmin") -> "dict[int, Node]":

@@ -231,7 +231,7 @@
 
   // -- keys
 
-  const PAGES = { n: "/", m: "/moment", f: "/follow", g: "/groups", c: "/compare", a: "/access", t: "/transactions", s: "/schemas" };
+  const PAGES = { n: "/", m: "/moment", f: "/follow", g: "/groups", c: "/compare", b: "/cluster", a: "/access", t: "/transactions", s: "/schemas" };
   let prefix = 0;
   const rows = () => [...document.querySelectorAll("tr[data-row]")];
   const move = (step) => {

@@ -12,6 +12,7 @@ from horolog.console import rendering
 from horolog.console.rendering import (
     Times,
     count,
+    dollars,
     environment,
     link,
     rate,
@@ -37,6 +38,10 @@ AT = 1_700_000_000_000
         (size, 500 << 20, "500 MiB"),
         (size, 3 << 60, "3072 PiB"),
         (rate, 0, "0/s"),
+        (dollars, None, rendering.UNKNOWN),
+        (dollars, 0, "$0.00"),
+        (dollars, 0.00123, "$0.0012"),
+        (dollars, 1234.5, "$1,234.50"),
         (rate, 0.0166, "0.017/s"),
         (rate, 12345.6, "12,346/s"),
         (span, 999, "999ms"),

@@ -51,7 +51,9 @@ def test_other_texts_are_refused():
 async def test_a_broker_is_read():
     async with horolog_broker(horolog_http_listen="127.0.0.1:0") as broker:
         found = scrape_of((await body_of(broker, "/metrics")).decode())
-        assert None not in found.totals
+        of_store = found.totals._replace(store_requests=0, store_dollars=0)
+        assert None not in of_store
+        assert (found.store, found.totals.store_dollars) == (None, None)
         assert found.totals.records == found.totals.size_bytes == 0
         assert ready_of(await body_of(broker, "/ready")) == Ready(True, (), ())
 
@@ -59,3 +61,12 @@ async def test_a_broker_is_read():
 def test_a_sum_of_brokers_needs_all_of_them():
     assert sum_of([Totals(records=1, requests=2), Totals(records=3)]) == Totals(records=4)
     assert sum_of([]) == Totals()
+
+
+def test_the_store_is_read_with_the_rest():
+    found = scrape_of(
+        TEXT
+        + 'horolog_store_requests_total{kind="get",outcome="done"} 4\nhorolog_store_lease_left_seconds 3\n'
+        + 'horolog_store_request_seconds_bucket{kind="get",le="1"} 4\nhorolog_store_daily_dollars 0.5\n'
+    )
+    assert (found.totals.store_requests, found.totals.store_dollars, found.store.lease_left_s) == (4, 0.5, 3)

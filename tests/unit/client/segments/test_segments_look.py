@@ -16,7 +16,7 @@ from horolog.client.segments.segments_look import (
     NoSegments,
     ask,
     find,
-    find_all,
+    find_each,
     look,
 )
 from horolog.client.values.errors import KafkaError
@@ -46,8 +46,8 @@ async def test_a_horolog_tells_where_its_segments_are_told(listen):
         assert list((await look(admin, topic, partitions=[1])).partitions) == [1]
         named = HttpAccess(f"http://127.0.0.1:{broker.broker.http_port}/")
         assert (await find(admin, named)) is named
-        assert await find_all(admin, named) == [named]
-        assert await find_all(admin, HttpAccess()) == [await find(admin, HttpAccess())]
+        (number,) = admin.client.view.nodes
+        assert await find_each(admin, HttpAccess()) == {number: await find(admin, HttpAccess())}
         assert (await ask(named, topic)).id == found.id
         with pytest.raises(NoSegments, match="another cluster"):
             await ask(named, replace(topic, id=b"x" * 16))
