@@ -84,6 +84,10 @@ These are the results of unmodified clients against a broker of this version:
 Kafka 0.8 is tested with its producer and its SimpleConsumer. Its high-level consumer keeps groups
 in ZooKeeper and cannot run on a broker alone.
 
+@platformatic/kafka 1.35.0 is the newest release for Node.js 20; it compresses with zstd from
+Node.js 22 on. @confluentinc/kafka-javascript is librdkafka with an interface for JavaScript: see
+confluent-kafka, which is the same library.
+
 """
 TOOLS_HEAD = """
 ## Kafka's own tools, 4.3.1

@@ -27,6 +27,15 @@ LINES = 400
 WORDS = [f"word{number}" for number in range(20)]
 WAIT_SECONDS = 120.0
 INPUT, OUTPUT = "lines", "counts"
+SETTINGS = {
+    "group.initial.rebalance.delay.ms": 0,
+    "group.streams.initial.rebalance.delay.ms": 0,
+    "group.streams.heartbeat.interval.ms": 300,
+    "group.streams.min.heartbeat.interval.ms": 300,
+    "group.streams.min.session.timeout.ms": 6000,
+    "group.streams.session.timeout.ms": 6000,
+}
+"""Members hear of their tasks soon, and one that was killed is missed soon."""
 
 
 def lines(seed: int) -> list[str]:
@@ -87,13 +96,16 @@ class Counts:
         self._consumer.close()
 
 
-def test_words_are_counted_exactly_once_through_kills(start_broker: BrokerStarter, tmp_path: Path) -> None:
-    broker = start_broker(group__initial__rebalance__delay__ms=0)
+@pytest.mark.parametrize("protocol", ["classic", "streams"])
+def test_words_are_counted_exactly_once_through_kills(
+    start_broker: BrokerStarter, tmp_path: Path, protocol: str
+) -> None:
+    broker = start_broker(**SETTINGS)
     admin = AdminClient({"bootstrap.servers": broker.address, "log_level": 0})
     for future in admin.create_topics([NewTopic(name, PARTITIONS, 1) for name in (INPUT, OUTPUT)]).values():
         future.result(30)
     program = java_program(VERSION, "WordCount", artifact="kafka-streams", needs=())(tmp_path)
-    command = [*program, broker.address, "word-count", INPUT, OUTPUT, str(tmp_path / "state")]
+    command = [*program, broker.address, "word-count", INPUT, OUTPUT, str(tmp_path / "state"), protocol]
     log, written, counts = tmp_path / "streams.log", [lines(seed) for seed in (1, 2, 3)], Counts(broker.address)
     expected = Counter(word for some in written for line in some for word in line.split())
     a_third = 5 * LINES

@@ -11,7 +11,6 @@ import pytest
 
 from benchmarks import kafka
 from tests.interop.toolchains import java_program
-from tests.support.broker_process import BrokerProcess
 from tests.support.fixtures import BrokerStarter
 from tests.support.raw_wire import RawWire
 from tests.support.streams_dialogue import talk
@@ -27,7 +26,7 @@ SETTINGS = {
     "transaction.state.log.num.partitions": "1",
 }
 """Members hear of their tasks soon."""
-ALL_CHECKS = 5
+ALL_CHECKS = 6
 
 
 @pytest.fixture(params=["1", "2", pytest.param("kafka", marks=pytest.mark.kafka_jars)])
@@ -81,28 +80,28 @@ def test_members_are_answered_as_by_kafka(start_broker: BrokerStarter, tmp_path:
         assert mine == theirs, title
 
 
-def tool(broker: BrokerProcess, *arguments: str) -> str:
+def tool(address: str, *arguments: str) -> str:
     try:
         jars = kafka.libs(RELEASE)
     except kafka.MissingJarsError as error:
         pytest.skip(f"no jars of Kafka {RELEASE}: {error}")
     java = ["java", "-Xmx192m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-cp", f"{jars}/*", TOOL]
-    command = [*java, "--bootstrap-server", broker.address, *arguments]
+    command = [*java, "--bootstrap-server", address, *arguments]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
 
 @pytest.mark.kafka_jars
-def test_kafkas_tool(start_broker: BrokerStarter, tmp_path: Path) -> None:
-    broker, name = start_broker(**SETTINGS), "words"
-    assert applications(tmp_path, broker.address, "once") == {"words": ""}
-    assert tool(broker, "--list").split() == [name]
-    assert "Empty" in tool(broker, "--describe", "--group", name, "--state")
-    reset = tool(broker, "--reset-offsets", "--group", name, "--input-topic", "words-in", "--to-earliest", "--execute")
+def test_kafkas_tool(address: str, tmp_path: Path) -> None:
+    name = "words"
+    assert applications(tmp_path, address, "once") == {"words": ""}
+    assert tool(address, "--list").split() == [name]
+    assert "Empty" in tool(address, "--describe", "--group", name, "--state")
+    reset = tool(address, "--reset-offsets", "--group", name, "--input-topic", "words-in", "--to-earliest", "--execute")
     assert [line.split()[1:] for line in sorted(reset.strip().splitlines()[1:])] == [
         ["words-in", str(index), "0"] for index in range(3)
     ], reset
-    assert "words-in" in tool(broker, "--delete-offsets", "--group", name, "--input-topic", "words-in")
-    tool(broker, "--delete", "--group", name)
-    assert not tool(broker, "--list").split()
+    assert "words-in" in tool(address, "--delete-offsets", "--group", name, "--input-topic", "words-in")
+    tool(address, "--delete", "--group", name)
+    assert not tool(address, "--list").split()

@@ -121,7 +121,8 @@ def node_program(main: str, *arguments: str) -> Callable[[Path], list[str]]:
     def command(scratch: Path) -> list[str]:
         lock = hashlib.sha256((HERE / "node" / "package-lock.json").read_bytes()).hexdigest()[:16]
         folder = whole_folder(cache_dir() / "node" / lock, install)
-        shutil.copy(HERE / "node" / main, scratch)
+        for name in ("checks.js", main):
+            shutil.copy(HERE / "node" / name, scratch)
         modules = scratch / "node_modules"
         if not modules.exists():
             modules.symlink_to(folder / "node_modules")

@@ -4,6 +4,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 import java.util.Properties;
 import java.util.Set;
@@ -19,12 +20,14 @@ import org.apache.kafka.clients.producer.KafkaProducer;
 import org.apache.kafka.clients.producer.Producer;
 import org.apache.kafka.clients.producer.ProducerRecord;
 import org.apache.kafka.common.GroupState;
+import org.apache.kafka.common.GroupType;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.config.ConfigResource;
 import org.apache.kafka.common.serialization.LongDeserializer;
 import org.apache.kafka.common.serialization.Serdes;
 import org.apache.kafka.common.serialization.StringDeserializer;
 import org.apache.kafka.common.serialization.StringSerializer;
+import org.apache.kafka.streams.CloseOptions;
 import org.apache.kafka.streams.KafkaStreams;
 import org.apache.kafka.streams.KeyQueryMetadata;
 import org.apache.kafka.streams.StoreQueryParameters;
@@ -67,6 +70,7 @@ final class StreamsGroups {
             Report.check("windows by event time", all::windows);
             Report.check("a restart", all::restart);
             Report.check("two instances, standbys and queries", all::two);
+            Report.check("from a classic group and back", all::moved);
         }
         all.producer.close();
         all.admin.close();
@@ -106,10 +110,14 @@ final class StreamsGroups {
     }
 
     private KafkaStreams start(String application, Topology topology, String guarantee, int instance) {
+        return start(application, topology, guarantee, instance, "streams");
+    }
+
+    private KafkaStreams start(String application, Topology topology, String guarantee, int instance, String protocol) {
         Properties config = new Properties();
         config.put(StreamsConfig.BOOTSTRAP_SERVERS_CONFIG, address);
         config.put(StreamsConfig.APPLICATION_ID_CONFIG, application);
-        config.put("group.protocol", "streams");
+        config.put("group.protocol", protocol);
         config.put(StreamsConfig.STATE_DIR_CONFIG, folder.resolve(application + instance).toString());
         config.put(StreamsConfig.PROCESSING_GUARANTEE_CONFIG, guarantee);
         config.put(StreamsConfig.APPLICATION_SERVER_CONFIG, "here:" + (9000 + instance));
@@ -201,6 +209,29 @@ final class StreamsGroups {
         KafkaStreams streams = start("exact", counting("exact"), StreamsConfig.EXACTLY_ONCE_V2, 1);
         results("exact-out", Map.of("a", 2L, "b", 2L, "c", 3L, "d", 1L));
         stop(streams);
+    }
+
+    /** Its state stays in the folder, and its offsets and changelog in the group: each protocol goes on where the other has ended. */
+    private void moved() throws Exception {
+        String application = "moved";
+        topics(application);
+        Map<String, Long> expected = new HashMap<>();
+        for (String protocol : List.of("classic", "streams", "classic")) {
+            KafkaStreams streams = start(application, counting(application), StreamsConfig.EXACTLY_ONCE_V2, 1, protocol);
+            say(application, "a b", "b");
+            expected.merge("a", 1L, Long::sum);
+            expected.merge("b", 2L, Long::sum);
+            results(application + "-out", expected);
+            until(() -> type(application).equals(protocol), () -> protocol + " expected, found " + type(application));
+            Report.require(streams.close(CloseOptions.groupMembershipOperation(CloseOptions.GroupMembershipOperation.LEAVE_GROUP)
+                    .withTimeout(Duration.ofSeconds(30))), "an application does not close");
+            running.remove(streams);
+        }
+    }
+
+    private String type(String group) throws Exception {
+        return admin.listGroups().all().get().stream().filter(one -> one.groupId().equals(group))
+                .flatMap(one -> one.type().stream()).map(GroupType::toString).findFirst().orElse("none").toLowerCase(Locale.ROOT);
     }
 
     private static int tasks(KafkaStreams streams, boolean active) {

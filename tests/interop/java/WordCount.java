@@ -10,7 +10,7 @@ import org.apache.kafka.streams.kstream.Materialized;
 import org.apache.kafka.streams.kstream.Produced;
 import org.apache.kafka.streams.state.Stores;
 
-/** Counts words exactly once, each count an output record, until it is killed: ADDRESS APPLICATION INPUT OUTPUT FOLDER. */
+/** Counts words exactly once, each count an output record, until it is killed: ADDRESS APPLICATION INPUT OUTPUT FOLDER PROTOCOL. */
 final class WordCount {
     private WordCount() {}
 
@@ -23,8 +23,11 @@ final class WordCount {
         config.put(StreamsConfig.REPLICATION_FACTOR_CONFIG, 1);
         config.put(StreamsConfig.COMMIT_INTERVAL_MS_CONFIG, 50);
         config.put("statestore.cache.max.bytes", 0);
-        config.put(StreamsConfig.consumerPrefix("session.timeout.ms"), 6000);
-        config.put(StreamsConfig.consumerPrefix("heartbeat.interval.ms"), 300);
+        config.put("group.protocol", arguments[5]);
+        if (arguments[5].equals("classic")) {
+            config.put(StreamsConfig.consumerPrefix("session.timeout.ms"), 6000);
+            config.put(StreamsConfig.consumerPrefix("heartbeat.interval.ms"), 300);
+        }
         config.put(StreamsConfig.consumerPrefix("auto.offset.reset"), "earliest");
 
         StreamsBuilder builder = new StreamsBuilder();
