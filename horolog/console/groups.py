@@ -14,6 +14,7 @@ from starlette.responses import Response
 
 from horolog.client.moments.lagging import Lag, lag_of
 from horolog.client.values.errors import KafkaError
+from horolog.console.group_kinds import SHARE, STREAMS, StreamsView, done_early, share_sums, streams_view
 from horolog.console.recent import recent
 from horolog.console.visits import Refused, Visit
 
@@ -101,9 +102,17 @@ async def data_of(visit: Visit) -> dict[str, Any]:
         "records": records,
         "seconds": seconds,
         "topics": sorted({lag.partition.topic for lag in lags}),
+        "share": await share_sums(visit, lags) if described.protocol_type == SHARE else None,
+        "streams": await _streams_of(visit, name) if described.protocol_type == STREAMS else None,
+        "done_early": done_early,
         "history": list(history),
         "chart": chart_data(history),
     }
+
+
+async def _streams_of(visit: Visit, name: str) -> StreamsView | None:
+    found = await visit.admin.streams_group_of(name)
+    return None if found is None else streams_view(found)
 
 
 async def _listed(client: "Client") -> "list[GroupListing]":

@@ -28,10 +28,11 @@ WORKER_STATE, WORKER_STARTS, WORKER_DOWN = (
     "horolog_worker_starts_total",
     "horolog_worker_down_seconds",
 )
+SHARE_IN_FLIGHT = "horolog_share_in_flight_records"
 INTERNAL = "__"
 _SAMPLE = re.compile(r"^([a-zA-Z_:][a-zA-Z0-9_:]*)(?:\{(.*)\})? (\S+)$")
 _LABEL = re.compile(r'([a-zA-Z_]\w*)="((?:[^"\\]|\\.)*)"')
-_WANTED = (*SUMS, STARTED, LEFT_OUT, WORKER_STATE, WORKER_STARTS, WORKER_DOWN, *OF_STORE)
+_WANTED = (*SUMS, STARTED, LEFT_OUT, WORKER_STATE, WORKER_STARTS, WORKER_DOWN, SHARE_IN_FLIGHT, *OF_STORE)
 
 
 class Totals(NamedTuple):
@@ -64,6 +65,8 @@ class Scrape(NamedTuple):
     started_s: float | None
     workers: tuple[Worker, ...] = ()
     store: StoreScrape | None = None
+    share_in_flight: float | None = None
+    """Records that share groups have acquired, or that wait for another delivery."""
 
 
 class Ready(NamedTuple):
@@ -79,6 +82,7 @@ def scrape_of(text: str) -> Scrape:
     sums: dict[str, float] = {}
     cut: set[str] = set()
     started: list[float] = []
+    in_flight: list[float] = []
     workers: dict[int, Worker] = {}
     of_store: list[tuple[str, dict[str, str], float]] = []
     for name, labels, value in _samples(text):
@@ -90,6 +94,8 @@ def scrape_of(text: str) -> Scrape:
             started.append(value)
         elif name.startswith("horolog_worker_"):
             _note_worker(workers, name, labels, value)
+        elif name == SHARE_IN_FLIGHT:
+            in_flight.append(value)
         elif name in OF_STORE:
             of_store.append((name, labels, value))
     if not sums:
@@ -101,7 +107,8 @@ def scrape_of(text: str) -> Scrape:
     store = store_of(of_store)
     if store is not None:
         totals = totals._replace(store_requests=store.request_count, store_dollars=store.dollars_a_day)
-    return Scrape(totals, min(started, default=None), tuple(workers[number] for number in sorted(workers)), store)
+    of_workers = tuple(workers[number] for number in sorted(workers))
+    return Scrape(totals, min(started, default=None), of_workers, store, sum(in_flight) if in_flight else None)
 
 
 def _note_worker(workers: dict[int, Worker], name: str, labels: Mapping[str, str], value: float) -> None:

@@ -1,0 +1,114 @@
+"""Share groups and streams groups: records that are done early, topologies and tasks."""
+
+import asyncio
+
+from horolog import Admin
+from horolog.client.moments.lagging import Lag
+from horolog.client.values.types import TopicPartition
+from horolog.console.group_kinds import StreamsMember, Subtopology, done_early, streams_view, task_text
+from horolog.protocol.messages.streams_groups import (
+    DescribedStreamsGroup,
+    DescribedStreamsMember,
+    DescribedStreamsSubtopology,
+    DescribedStreamsTopology,
+    StreamsGroupHeartbeatRequest,
+    StreamsTaskIds,
+    StreamsTasks,
+    StreamsTopicInfo,
+)
+from tests.support.console_browser import shown, topic_with
+from tests.support.streams_world import counting
+
+PLACE = TopicPartition("t", 0)
+HOUR = 3_600_000
+
+
+def test_records_that_are_done_early():
+    lag = Lag("g", PLACE, 4, 20, 6, None, None, None)
+    assert done_early(lag) == 10
+    assert done_early(lag._replace(committed=None)) is None
+    assert done_early(lag._replace(records=None)) is None
+
+
+def test_tasks():
+    tasks = [
+        StreamsTaskIds(subtopology_id="1", partitions=[2]),
+        StreamsTaskIds(subtopology_id="0", partitions=[1, 0, 2]),
+    ]
+    assert task_text(tasks) == "0: 0-2; 1: 2"
+    assert task_text([StreamsTaskIds(subtopology_id="0", partitions=[])]) == ""
+
+
+def test_a_topology():
+    one = DescribedStreamsSubtopology(
+        subtopology_id="0",
+        source_topics=["t"],
+        repartition_source_topics=[StreamsTopicInfo(name="r", partitions=2)],
+        repartition_sink_topics=["s"],
+        state_changelog_topics=[StreamsTopicInfo(name="c", partitions=2)],
+    )
+    tasks = StreamsTasks(active_tasks=[StreamsTaskIds(subtopology_id="0", partitions=[0, 1])])
+    member = DescribedStreamsMember(member_id="m", client_id="c", client_host="h", process_id="p", assignment=tasks)
+    topology = DescribedStreamsTopology(epoch=1, subtopologies=[one])
+    found = streams_view(DescribedStreamsGroup(group_id="g", topology=topology, members=[member]))
+    assert found.subtopologies == (Subtopology("0", ("t", "r"), ("s",), ("c",), 2),)
+    assert found.members == (StreamsMember("c", "h", "p", "0: 0, 1", "", ""),)
+    assert found.is_complete
+    for incomplete in (None, DescribedStreamsTopology(epoch=1, subtopologies=None)):
+        view = streams_view(DescribedStreamsGroup(group_id="g", topology=incomplete, members=[]))
+        assert (view.is_complete, view.subtopologies) == (False, ())
+
+
+async def test_the_page_of_a_share_group():
+    settings = {"horolog_http_listen": "127.0.0.1:0"}
+    async with shown(broker_settings=settings) as (page, client, broker):
+        await topic_with(client, "t", [(broker.clock.wall_ms() - HOUR, b"a"), (broker.clock.wall_ms(), b"b")])
+        async with Admin(client) as admin:
+            await admin.alter_share_group_offsets("workers", {PLACE: 0})
+        text = (await page.get("/group?name=workers")).text
+        assert "First open record" in text
+        assert '<td class="num" data-name="done early">0</td>' in text
+        assert (
+            '<dt title="Acquired, or waiting for another delivery">In flight or delayed, all share groups</dt><dd>0</dd>'
+            in text
+        )
+        assert '<td class="num" data-name="records behind">2</td>' in text
+        assert "<dt>Time behind, at the worst</dt><dd>1h" in text
+        listed = (await page.get("/groups")).text
+        assert '<td class="quiet" data-name="kind">share</td>' in listed.lower()
+
+
+async def test_a_share_group_without_an_http_port():
+    async with shown() as (page, client, broker):
+        await topic_with(client, "t", [(broker.clock.wall_ms(), b"a")])
+        async with Admin(client) as admin:
+            await admin.alter_share_group_offsets("workers", {PLACE: 0})
+        text = (await page.get("/group?name=workers")).text
+        assert 'all share groups</dt><dd><span class="unknown">not known</span>' in text
+
+
+async def test_the_page_of_a_streams_group():
+    settings = {"group_streams_initial_rebalance_delay_ms": 0}
+    async with asyncio.timeout(30), shown(broker_settings=settings) as (page, client, broker):
+        broker.create_topic("t", 2)
+        beat = StreamsGroupHeartbeatRequest(
+            group_id="g",
+            member_id="m",
+            member_epoch=0,
+            rebalance_timeout_ms=1000,
+            process_id="p",
+            topology=counting(),
+            active_tasks=[],
+            standby_tasks=[],
+            warmup_tasks=[],
+        )
+        answer = await client.request(beat, coordinator_of=("group", "g"))
+        assert not answer.error_code, answer
+        while not answer.active_tasks:
+            again = StreamsGroupHeartbeatRequest(group_id="g", member_id="m", member_epoch=answer.member_epoch)
+            answer = await client.request(again, coordinator_of=("group", "g"))
+        text = (await page.get("/group?name=g")).text
+        assert "2 subtopologies" in text
+        assert "g-by-key" in text
+        assert "0: 0, 1" in text
+        assert "First open record" not in text
