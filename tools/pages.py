@@ -30,10 +30,17 @@ PARTS: dict[str, dict[str, Callable[[], str]]] = {
 def filled(name: str, page: str) -> str:
     """The page with its generated parts as they are now."""
     for mark, write in PARTS[name].items():
-        before, _, rest = page.partition(mark)
-        _, _, after = rest.partition(END)
-        page = f"{before}{mark}\n{write()}{END}{after}"
+        page = with_part(page, mark, write())
     return page
+
+
+def with_part(page: str, mark: str, part: str) -> str:
+    """The page with the lines between a mark and the next `END` replaced. Raises ValueError if it has no such marks."""
+    before, found, rest = page.partition(mark)
+    _, ended, after = rest.partition(END)
+    if not (found and ended):
+        raise ValueError(f"the page has no part from {mark} to {END}")
+    return f"{before}{mark}\n{part}{END}{after}"
 
 
 def main(docs: Path = DOCS) -> None:

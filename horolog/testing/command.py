@@ -87,8 +87,9 @@ def moment(text: str) -> int:
 async def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
     """Run until a request, a signal, or the end of the parent or the input."""
     from horolog.broker.config.setting_types import SettingsError
-    from horolog.testing.control import Control, ControlServer
+    from horolog.testing.control import Control, refusal
     from horolog.testing.embedded import horolog_broker
+    from horolog.testing.json_server import JsonServer
     from horolog.testing.registry_server import horolog_registry
     from horolog.testing.runs import MEMORY
 
@@ -100,7 +101,7 @@ async def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
             ) as broker,
             horolog_registry() if arguments.registry else nullcontext() as registry,
         ):
-            server = ControlServer(Control(broker, ended.set))
+            server = JsonServer(Control(broker, ended.set).answer, refusal)
             await server.start(arguments.control_port)
             try:
                 url = None if registry is None else registry.url

@@ -7,14 +7,11 @@ name in `EmbeddedBroker`. Errors are {"error": sentence}: 400 for an invalid req
 
 from __future__ import annotations
 
-import asyncio
 import inspect
-import json
-import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from http import HTTPStatus
-from typing import Any, NamedTuple, get_args, get_type_hints
-from urllib.parse import parse_qsl, unquote, urlsplit
+from typing import Any, get_args, get_type_hints
+from urllib.parse import unquote
 
 from horolog.base.readable import format_time
 from horolog.broker.log.storage import StorageFault
@@ -24,16 +21,11 @@ from horolog.protocol.errors import ErrorCode
 from horolog.testing.embedded import EmbeddedBroker
 from horolog.testing.fault import Fault
 from horolog.testing.faults import FaultKinds
+from horolog.testing.json_server import HttpRequest, Text
 from horolog.testing.matching import ExpectationFailed
 from horolog.testing.reading import Seen
 from horolog.testing.runs import AlreadyRunning, NotRunning
 
-log = logging.getLogger(__name__)
-
-LOOPBACK = "127.0.0.1"
-MAX_HEAD_BYTES = 16 * 1024
-MAX_BODY_BYTES = 64 * 1024 * 1024
-REQUEST_TIMEOUT_S = 30.0
 KINDS = tuple(name for name in vars(FaultKinds) if name != "arm" and not name.startswith("_"))
 CHECKED: tuple[tuple[type, str, frozenset[str]], ...] = (
     (str, "a text", frozenset({"topic", "client_id", "group", "name"})),
@@ -41,37 +33,10 @@ CHECKED: tuple[tuple[type, str, frozenset[str]], ...] = (
     (bool, "true or false", frozenset({"after_work", "committed", "power_cut"})),
     (dict, "an object", frozenset({"configs", "headers"})),
 )
-JSON_TYPE, TEXT_TYPE = "application/json", "text/plain; charset=utf-8"
-
-
-class HttpRequest(NamedTuple):
-    """One request; `name` is the variable part of its path."""
-
-    method: str
-    path: str
-    query: dict[str, str]
-    headers: dict[str, str]
-    body: bytes
-    name: str = ""
-
-    def arguments(self) -> dict[str, Any]:
-        """The body as an object; raises ValueError or TypeError."""
-        if not self.body.strip():
-            return {}
-        found = json.loads(self.body)
-        if not isinstance(found, dict):
-            raise TypeError("the body has to be a JSON object")
-        return found
 
 
 class NotFound(Exception):
     """No such path or topic."""
-
-
-class Text(str):
-    """A response that is plain text, not JSON."""
-
-    __slots__ = ()
 
 
 class Control:
@@ -284,75 +249,6 @@ def _bytes_as_json(name: str, data: bytes | None) -> dict[str, str | None]:
         return {f"{name}_base64": b64encode(data).decode()}
 
 
-class ControlServer:
-    """Listens on loopback as long as the broker runs."""
-
-    def __init__(self, control: Control) -> None:
-        self._control = control
-        self._server: asyncio.Server | None = None
-        self.port = 0
-
-    def __repr__(self) -> str:
-        return f"<ControlServer at {self.url}>"
-
-    @property
-    def url(self) -> str:
-        return f"http://{LOOPBACK}:{self.port}"
-
-    async def start(self, port: int = 0) -> None:
-        self._server = await asyncio.start_server(self._serve, LOOPBACK, port, limit=MAX_HEAD_BYTES)
-        self.port = self._server.sockets[0].getsockname()[1]
-
-    def stop(self) -> None:
-        if self._server is not None:
-            self._server.close()
-
-    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        try:
-            status, answer = await self._answer(reader)
-            writer.write(encoded(status, answer))
-            await writer.drain()
-        except (OSError, asyncio.IncompleteReadError, TimeoutError):
-            pass  # the client is gone
-        finally:
-            writer.close()
-
-    async def _answer(self, reader: asyncio.StreamReader) -> tuple[HTTPStatus, Any]:
-        try:
-            async with asyncio.timeout(REQUEST_TIMEOUT_S):
-                asked = await read_request(reader)
-        except (ValueError, asyncio.LimitOverrunError) as error:
-            return HTTPStatus.BAD_REQUEST, {"error": str(error)}
-        try:
-            return await self._control.answer(asked)
-        except Exception as error:
-            log.exception("%s %s failed", asked.method, asked.path)
-            return HTTPStatus.INTERNAL_SERVER_ERROR, {"error": f"{type(error).__name__}: {error}"}
-
-
-async def read_request(reader: asyncio.StreamReader) -> HttpRequest:
-    """One request; raises ValueError, or an asyncio error."""
-    head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
-    words = head[0].split(" ")
-    if len(words) != 3 or not words[2].startswith("HTTP/1.") or not words[1].startswith("/"):
-        raise ValueError("this is not an HTTP request")
-    headers = {name.strip().lower(): value.strip() for name, _, value in (line.partition(":") for line in head[1:-2])}
-    if "chunked" in headers.get("transfer-encoding", ""):
-        raise ValueError("a body needs a length (Content-Length)")
-    length = headers.get("content-length", "0")
-    if not length.isdigit() or int(length) > MAX_BODY_BYTES:
-        raise ValueError(f"Content-Length {length}: 0 to {MAX_BODY_BYTES} are allowed")
-    body = await reader.readexactly(int(length))
-    target = urlsplit(words[1])
-    return HttpRequest(words[0], target.path, dict(parse_qsl(target.query)), headers, body)
-
-
-def encoded(status: HTTPStatus, answer: Any) -> bytes:
-    """A response with its head; everything but texts is JSON."""
-    is_text = isinstance(answer, Text)
-    body = (answer if is_text else json.dumps(answer, ensure_ascii=False) + "\n").encode()
-    head = (
-        f"HTTP/1.1 {status.value} {status.phrase}\r\nContent-Type: {TEXT_TYPE if is_text else JSON_TYPE}\r\n"
-        f"Content-Length: {len(body)}\r\nCache-Control: no-store\r\nConnection: close\r\n\r\n"
-    )
-    return head.encode("ascii") + body
+def refusal(_: HTTPStatus, why: str) -> dict[str, str]:
+    """The body of an answer to a request that no command has read."""
+    return {"error": why}

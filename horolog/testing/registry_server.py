@@ -12,8 +12,8 @@ from contextlib import asynccontextmanager, contextmanager
 from http import HTTPStatus
 from typing import Any
 
-from horolog.testing.control import LOOPBACK, MAX_HEAD_BYTES, REQUEST_TIMEOUT_S, Text, encoded, read_request
 from horolog.testing.in_thread import InThread, called, in_thread
+from horolog.testing.json_server import HttpRequest, JsonServer, Text
 from horolog.testing.registry_routes import answer
 from horolog.testing.schema_registry import AVRO, SchemaRegistry
 
@@ -23,15 +23,14 @@ class EmbeddedRegistry:
 
     def __init__(self) -> None:
         self.registry = SchemaRegistry()
-        self._server: asyncio.Server | None = None
-        self.port = 0
+        self._server = JsonServer(self._answer, _refusal)
 
     def __repr__(self) -> str:
         return f"<EmbeddedRegistry at {self.url}>"
 
     @property
     def url(self) -> str:
-        return f"http://{LOOPBACK}:{self.port}"
+        return self._server.url
 
     def register(
         self,
@@ -53,31 +52,22 @@ class EmbeddedRegistry:
         return {name: [one.id for one in each.present] for name, each in self.registry.subjects.items() if each.present}
 
     async def start(self, port: int = 0) -> None:
-        self._server = await asyncio.start_server(self._serve, LOOPBACK, port, limit=MAX_HEAD_BYTES)
-        self.port = self._server.sockets[0].getsockname()[1]
+        await self._server.start(port)
 
     def stop(self) -> None:
-        if self._server is not None:
-            self._server.close()
+        self._server.stop()
 
-    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _answer(self, asked: HttpRequest) -> tuple[HTTPStatus, Any]:
         try:
-            async with asyncio.timeout(REQUEST_TIMEOUT_S):
-                status, found = await self._answer(reader)
-            writer.write(encoded(status, Text(found) if isinstance(found, str) else found))
-            await writer.drain()
-        except (OSError, asyncio.IncompleteReadError, TimeoutError):
-            pass  # the client is gone
-        finally:
-            writer.close()
-
-    async def _answer(self, reader: asyncio.StreamReader) -> tuple[HTTPStatus, Any]:
-        try:
-            asked = await read_request(reader)
             body = json.loads(asked.body) if asked.body.strip() else {}
-        except (ValueError, asyncio.LimitOverrunError) as error:
-            return HTTPStatus.BAD_REQUEST, {"error_code": int(HTTPStatus.BAD_REQUEST), "message": str(error)}
-        return answer(self.registry, asked.method, asked.path, asked.query, body)
+        except ValueError as error:
+            return HTTPStatus.BAD_REQUEST, _refusal(HTTPStatus.BAD_REQUEST, str(error))
+        status, found = answer(self.registry, asked.method, asked.path, asked.query, body)
+        return status, Text(found) if isinstance(found, str) else found
+
+
+def _refusal(status: HTTPStatus, why: str) -> dict[str, Any]:
+    return {"error_code": int(status), "message": why}
 
 
 class ThreadedRegistry(InThread[EmbeddedRegistry]):

@@ -1,6 +1,6 @@
-"""Runs the tests of real clients and writes what came out as the table of `docs/clients.md`: `python -m tests.interop.table`.
+"""Runs the tests of real clients and writes the results into the tables of `docs/clients.md`: `python -m tests.interop.table`.
 
-`--from FILE` takes the JUnit file of a run that has been made already.
+The rest of the page is written by hand. `--from FILE` takes the JUnit file of a run that has been made already.
 """
 
 import argparse
@@ -10,7 +10,7 @@ import sys
 import tempfile
 import xml.etree.ElementTree as ET
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from importlib.metadata import version
 from pathlib import Path
 from typing import NamedTuple
@@ -18,6 +18,7 @@ from typing import NamedTuple
 from tests.interop.clients import CHECKS
 from tests.interop.test_kafka_streams import VERSION as STREAMS
 from tests.support.style import PROJECT
+from tools.pages import with_part
 
 PAGE = PROJECT / "docs" / "clients.md"
 RUN_TIMEOUT_SECONDS = 3600
@@ -71,41 +72,8 @@ CHECKS_OF_TEST: tuple[tuple[str, tuple[str, ...]], ...] = (
     (r"test_\w+_share_leave_and_resume", ("group_rebalance", "group_resume")),
     (r"test_\w+_(administers|looks_at_resets_and_removes)_groups", ("admin_groups",)),
 )
-HEAD = """# Tested clients
-
-These are the results of unmodified clients against a broker of this version:
-
-- **yes**: every test passed.
-- **A number**: that many of the client's codecs passed.
-- **no**: a test failed.
-- **not run**: the client's toolchain was missing.
-- **-**: the client does not have the feature, or no test covers it.
-
-Kafka 0.8 is tested with its producer and its SimpleConsumer. Its high-level consumer keeps groups
-in ZooKeeper and cannot run on a broker alone.
-
-@platformatic/kafka 1.35.0 is the newest release for Node.js 20; it compresses with zstd from
-Node.js 22 on. @confluentinc/kafka-javascript is librdkafka with an interface for JavaScript: see
-confluent-kafka, which is the same library.
-
-"""
-TOOLS_HEAD = """
-## Kafka's own tools, 4.3.1
-
-| area | passed |
-|---|---|
-"""
-
-
-OLD_FORMATS_HEAD = """
-## Reading messages of older producers
-
-Each row is a reader. Each column is the message format of the writer and, if it differs, the format
-in which the topic stores the messages. Each combination is tested with the codecs none, gzip,
-snappy and lz4, or with those of them that the reader supports. The tests compare the offset, key
-and value of every record, and its timestamp and timestamp type if the client reports them.
-
-"""
+CLIENTS, TOOLS, READERS = "<!-- clients -->", "<!-- tools -->", "<!-- readers of old formats -->"
+"""The marks before the tables; each table ends at the next `END` of `tools.pages`."""
 AREAS = {
     "configurations": "settings",
     "groups go back in time": "groups: reset by time",
@@ -190,6 +158,8 @@ def reader_cell(by_writer: dict[str, str], writer: str) -> str:
     """The sentence about one reader and one writer, all codecs together."""
     results = [result for check, result in by_writer.items() if check.rpartition("-")[0] == writer]
     passed, failed = results.count("passed"), results.count("failed")
+    if not results:
+        return "-"
     if failed:
         return f"no ({passed} of {len(results)})"
     if passed == len(results):
@@ -197,16 +167,34 @@ def reader_cell(by_writer: dict[str, str], writer: str) -> str:
     return f"{passed} of {len(results)}, the rest not run" if passed else "not run"
 
 
-def old_formats(readers: dict[str, dict[str, str]]) -> str:
-    """The table of readers by release and writers by format."""
+def readers_table(readers: Mapping[str, dict[str, str]]) -> str:
+    """Readers by release and writers by format."""
     lines = [f"| reader | {' | '.join(WRITERS.values())} |", "|---" * (len(WRITERS) + 1) + "|"]
     for reader, results in readers.items():
         name = reader if " " in reader else f"{reader} {version(reader)}"
         lines.append(f"| {name} | {' | '.join(reader_cell(results, one) for one in WRITERS)} |")
-    return OLD_FORMATS_HEAD + "\n".join(lines) + "\n"
+    return "\n".join(lines) + "\n"
 
 
-def page(found: Iterable[Outcome]) -> str:
+def clients_table(clients: Mapping[str, dict[str, set[str]]]) -> str:
+    lines = [f"| client | {' | '.join(COLUMNS)} |", "|---" * (len(COLUMNS) + 1) + "|"]
+    lines += [
+        f"| {client} | {' | '.join(cell(column, results) for column in COLUMNS)} |"
+        for client, results in sorted(clients.items())
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def tools_table(tools: Mapping[str, set[str]]) -> str:
+    words = {"passed": "yes", "failed": "no", "skipped": "not run"}
+    rows = [
+        f"| {what} | {', '.join(words[one] for one in sorted(results))} |" for what, results in sorted(tools.items())
+    ]
+    return "\n".join(["| area | passed |", "|---|---|", *rows]) + "\n"
+
+
+def filled(page: str, found: Iterable[Outcome]) -> str:
+    """The page with the tables of this run. A table that has no results in it stays as it is."""
     clients: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
     readers: dict[str, dict[str, str]] = defaultdict(dict)
     for client, check, result in found:
@@ -215,17 +203,14 @@ def page(found: Iterable[Outcome]) -> str:
         else:
             clients[client][check].add(result)
     tools = clients.pop("tools", {})
-    lines = [f"| client | {' | '.join(COLUMNS)} |", "|---" * (len(COLUMNS) + 1) + "|"]
-    lines += [
-        f"| {client} | {' | '.join(cell(column, results) for column in COLUMNS)} |"
-        for client, results in sorted(clients.items())
-    ]
-    words = {"passed": "yes", "failed": "no", "skipped": "not run"}
-    rows = [
-        f"| {what} | {', '.join(words[one] for one in sorted(results))} |" for what, results in sorted(tools.items())
-    ]
-    tables = HEAD + "\n".join(lines) + "\n" + TOOLS_HEAD + "\n".join(rows) + "\n"
-    return tables + (old_formats(readers) if readers else "")
+    for mark, rows, written in (
+        (CLIENTS, clients, clients_table),
+        (TOOLS, tools, tools_table),
+        (READERS, readers, readers_table),
+    ):
+        if rows:
+            page = with_part(page, mark, written(rows))
+    return page
 
 
 def run(report: Path) -> None:
@@ -242,7 +227,8 @@ def main() -> None:
         report = chosen or Path(scratch) / "report.xml"
         if chosen is None:
             run(report)
-        PAGE.write_text(page(outcomes(ET.parse(report).iter("testcase"))))
+        found = outcomes(ET.parse(report).iter("testcase"))
+        PAGE.write_text(filled(PAGE.read_text("utf-8"), found), "utf-8")
     print(f"wrote {PAGE.relative_to(PROJECT)}")
 
 

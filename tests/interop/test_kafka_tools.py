@@ -233,12 +233,9 @@ def test_transactions(session_broker: BrokerProcess, topic: str) -> None:
 def test_the_quorum_of_three_brokers_over_a_store(tmp_path: Path) -> None:
     """Each broker answers for itself: it is the leader, and the others are observers."""
     pytest.importorskip("obstore")
-    from tests.stores.test_three_brokers import NODES, Cluster
+    from tests.stores.test_three_brokers import NODES, three_brokers
 
-    cluster = Cluster(tmp_path)
-    try:
-        for node in NODES:
-            cluster.start(node)
+    with three_brokers(tmp_path, {}) as (cluster, _):
         for node in NODES[:2]:
             asked = BrokerProcess.at(f"127.0.0.1:{cluster.ports[node]}")
             status = tool(asked, f"{TOOLS}.MetadataQuorumCommand", "describe", "--status")
@@ -250,5 +247,3 @@ def test_the_quorum_of_three_brokers_over_a_store(tmp_path: Path) -> None:
             rows = [line.split() for line in replication[1:] if line.strip()]
             assert sorted(int(row[0]) for row in rows) == list(NODES)
             assert sorted(row[-1] for row in rows) == ["Leader", "Observer", "Observer"]
-    finally:
-        cluster.end()

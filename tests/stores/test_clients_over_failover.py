@@ -10,12 +10,11 @@ pytest.importorskip("obstore")
 pytest.importorskip("confluent_kafka")
 
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient, NewTopic
 
-from tests.stores.test_three_brokers import NODES, QUIET, WITHIN_S, Cluster
+from tests.stores.test_three_brokers import QUIET, WITHIN_S, three_brokers
 from tests.support.waiting import wait_until
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
 GIVES_UP_S = 10.0
 """librdkafka sometimes waits to its limit after the answer to AddOffsetsToTxn: the transaction is aborted and made again."""
@@ -132,14 +131,8 @@ def read_committed(settings):
 
 @pytest.mark.parametrize("protocol", sorted(GROUPS))
 def test_each_record_is_copied_once_and_found_by_time_when_a_broker_dies(tmp_path, protocol):
-    cluster = Cluster(tmp_path)
-    with ExitStack() as stack:
-        stack.callback(cluster.end)
-        for node in NODES:
-            cluster.start(node)
-        admin = AdminClient({"bootstrap.servers": cluster.servers, **QUIET})
-        for created in admin.create_topics([NewTopic(name, PARTITIONS, 1) for name in ("in", "out")]).values():
-            created.result(WITHIN_S)
+    topics = dict.fromkeys(("in", "out"), PARTITIONS)
+    with three_brokers(tmp_path, topics) as (cluster, admin), ExitStack() as stack:
         fill(cluster.servers)
         copier = Copier(cluster.servers, protocol)
         before = look_up(copier.settings)

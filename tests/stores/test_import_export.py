@@ -4,7 +4,6 @@ import asyncio
 import shutil
 import subprocess
 import sys
-from contextlib import ExitStack
 
 import pytest
 
@@ -16,7 +15,7 @@ from confluent_kafka import Producer
 from horolog import Admin, Consumer, TopicPartition
 from horolog.client.admin.admin_topics import NewTopic
 from horolog.client.values.types import EARLIEST, LATEST
-from tests.stores.test_three_brokers import NODES, QUIET, WITHIN_S, Cluster
+from tests.stores.test_three_brokers import QUIET, WITHIN_S, three_brokers
 from tests.support.command import Ended
 from tests.support.style import PROJECT
 
@@ -133,11 +132,7 @@ def test_a_folder_becomes_a_cluster_of_three_and_a_folder_again(source, tmp_path
     assert {**looked.json, "dry_run": False, "is_whole": True} | {"wal_objects": done.json["wal_objects"]} == done.json
     assert done.json["segments"] > PARTITIONS
     assert horolog("store", "import", data, url, "-o", "json").json == done.json
-    cluster = Cluster(tmp_path)
-    with ExitStack() as stack:
-        stack.callback(cluster.end)
-        for node in NODES:
-            cluster.start(node)
+    with three_brokers(tmp_path, {}) as (cluster, _):
         assert everything(cluster.servers) == seen
         producer = Producer({"bootstrap.servers": cluster.servers, "enable.idempotence": True, **QUIET})
         for index in range(PARTITIONS):

@@ -8,10 +8,8 @@ import pytest
 pytest.importorskip("obstore")
 pytest.importorskip("confluent_kafka")
 
-from confluent_kafka.admin import AdminClient, NewTopic
-
 from tests.interop.toolchains import java_program
-from tests.stores.test_three_brokers import NODES, QUIET, WITHIN_S, Cluster
+from tests.stores.test_three_brokers import WITHIN_S, three_brokers
 
 pytestmark = [pytest.mark.kafka_jars, pytest.mark.java, pytest.mark.timeout(300)]
 
@@ -25,14 +23,7 @@ SETTINGS = (
 
 def test_members_of_both_kinds_of_groups_read_all_that_is_acknowledged_when_a_broker_dies(tmp_path):
     program = java_program("4.3.1", "Failover", needs=())(tmp_path)
-    cluster = Cluster(tmp_path, *SETTINGS)
-    with ExitStack() as stack:
-        stack.callback(cluster.end)
-        for node in NODES:
-            cluster.start(node)
-        admin = AdminClient({"bootstrap.servers": cluster.servers, **QUIET})
-        for created in admin.create_topics([NewTopic("t", PARTITIONS, 1)]).values():
-            created.result(WITHIN_S)
+    with three_brokers(tmp_path, {"t": PARTITIONS}, *SETTINGS) as (cluster, admin), ExitStack() as stack:
         errors = stack.enter_context((tmp_path / "errors").open("w+"))
         java = subprocess.Popen(
             [*program, cluster.servers, "t", str(PARTITIONS)],

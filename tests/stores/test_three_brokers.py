@@ -7,7 +7,7 @@ import subprocess
 import sys
 import threading
 import time
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 
 import pytest
 
@@ -106,16 +106,25 @@ class Cluster:
         return found
 
 
-@pytest.mark.timeout(300)
-def test_a_broker_that_is_killed_takes_nothing_with_it(tmp_path):
-    cluster = Cluster(tmp_path)
-    with ExitStack() as stack:
-        stack.callback(cluster.end)
+@contextmanager
+def three_brokers(folder, topics, *settings):
+    """A cluster whose brokers all serve, with these topics and their partitions, and an admin client; it ends with the block."""
+    cluster = Cluster(folder, *settings)
+    try:
         for node in NODES:
             cluster.start(node)
         admin = AdminClient({"bootstrap.servers": cluster.servers, **QUIET})
-        for created in admin.create_topics([NewTopic("t", PARTITIONS, 1)]).values():
-            created.result(WITHIN_S)
+        if topics:
+            for created in admin.create_topics([NewTopic(*each, 1) for each in topics.items()]).values():
+                created.result(WITHIN_S)
+        yield cluster, admin
+    finally:
+        cluster.end()
+
+
+@pytest.mark.timeout(300)
+def test_a_broker_that_is_killed_takes_nothing_with_it(tmp_path):
+    with three_brokers(tmp_path, {"t": PARTITIONS}) as (cluster, admin), ExitStack() as stack:
         leaders = cluster.leaders(admin)
         assert set(leaders.values()) == set(NODES)
         producing = threading.Thread(target=cluster.produce)

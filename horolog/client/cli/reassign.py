@@ -8,7 +8,7 @@ from horolog.commands.arguments import duration, partitions
 from horolog.commands.console import Console
 from horolog.commands.errors import NotFoundError
 from horolog.commands.exit_codes import ExitCode
-from horolog.commands.online.actions import Action, add_actions, run_action
+from horolog.commands.online.actions import Action, Outcome, add_actions, run_action, show_outcomes
 from horolog.commands.online.connecting import admin_of, partitions_of
 
 if TYPE_CHECKING:
@@ -210,25 +210,12 @@ async def _cancel(arguments: argparse.Namespace, console: Console) -> ExitCode:
                 f"no partition of {arguments.topic} is being moved", "`horolog reassign list` shows moves"
             )
         refused = await _refusals(admin, dict.fromkeys(places))
-    if console.as_json:
-        console.json(
-            [
-                {
-                    "topic": place.topic,
-                    "partition": place.partition,
-                    "cancelled": place not in refused,
-                    "error": refused[place].message if place in refused else None,
-                }
-                for place in places
-            ]
-        )
-    else:
-        for place in places:
-            if place in refused:
-                console.error(refused[place].message)
-            else:
-                console.print(f"{place}: cancelled")
-    return ExitCode.FAILED if refused else ExitCode.OK
+    return show_outcomes([_cancelled(place, refused.get(place)) for place in places], console)
+
+
+def _cancelled(place: "TopicPartition", refused: "KafkaError | None") -> Outcome:
+    members = {"topic": place.topic, "partition": place.partition, "cancelled": refused is None}
+    return Outcome(str(place), members, "cancelled", None if refused is None else refused.message)
 
 
 ACTIONS = (

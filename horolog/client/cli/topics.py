@@ -9,7 +9,7 @@ from horolog.commands.arguments import add_isolation, add_zone, duration, partit
 from horolog.commands.console import Console
 from horolog.commands.errors import CommandError, NotFoundError, UsageError
 from horolog.commands.exit_codes import ExitCode
-from horolog.commands.online.actions import Action, add_actions, add_yes, confirmed, run_action
+from horolog.commands.online.actions import Action, Outcome, add_actions, add_yes, confirmed, run_action, show_outcomes
 from horolog.commands.online.connecting import admin_of, connected, partitions_of, why_no_topic
 from horolog.commands.online.decoding import add_decoding
 from horolog.commands.online.looking_ahead import add_look_ahead
@@ -136,26 +136,15 @@ async def _until_known(client: "Client", names: list[str]) -> None:
 def _report(
     done: str, names: list[str], failures: "dict[str, Any]", console: Console, existed: set[str] | None = None
 ) -> ExitCode:
-    """One line for each name; exit code 1 if any failed. `existed`: those that already existed, if that is fine."""
-    if console.as_json:
-        console.json(
-            [
-                {
-                    "name": name,
-                    "done": name not in failures,
-                    "error": failures[name].message if name in failures else None,
-                    **({} if existed is None else {"existed": name in existed}),
-                }
-                for name in names
-            ]
-        )
-    else:
-        for name in names:
-            if name in failures:
-                console.error(f"{name}: {failures[name].message.removeprefix(f'{name}: ')}")
-            else:
-                console.print(f"{name}: {'exists already' if existed and name in existed else done}")
-    return ExitCode.FAILED if failures else ExitCode.OK
+    """One line for each name. `existed`: those that already existed, if that is fine."""
+    outcomes = []
+    for name in names:
+        members = {"name": name, "done": name not in failures}
+        if existed is not None:
+            members["existed"] = name in existed
+        error = failures[name].message if name in failures else None
+        outcomes.append(Outcome(name, members, "exists already" if existed and name in existed else done, error))
+    return show_outcomes(outcomes, console)
 
 
 # -- describe

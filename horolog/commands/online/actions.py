@@ -1,7 +1,7 @@
 """Commands with actions (`topics list`, `groups lag`): each action is a parser and a coroutine."""
 
 import argparse
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from horolog.commands.arguments import Parser, add_output, describe
@@ -35,6 +35,28 @@ def add_actions(parser: argparse.ArgumentParser, description: str, actions: tupl
 async def run_action(actions: tuple[Action, ...], arguments: argparse.Namespace, console: Console) -> ExitCode:
     (action,) = (each for each in actions if each.name == arguments.action)
     return await action.run(arguments, console)
+
+
+class Outcome(NamedTuple):
+    """What came of one thing: its name in text, its members in JSON, and what was done, or the error."""
+
+    name: str
+    members: Mapping[str, Any]
+    done: str
+    error: str | None
+
+
+def show_outcomes(outcomes: Sequence[Outcome], console: Console) -> ExitCode:
+    """One line for each, or one JSON object; exit code 1 if any failed."""
+    if console.as_json:
+        console.json([{**one.members, "error": one.error} for one in outcomes])
+    else:
+        for one in outcomes:
+            if one.error is None:
+                console.print(f"{one.name}: {one.done}")
+            else:
+                console.error(f"{one.name}: {one.error.removeprefix(f'{one.name}: ')}")
+    return ExitCode.FAILED if any(one.error is not None for one in outcomes) else ExitCode.OK
 
 
 def assignments(texts: list[str] | None) -> dict[str, str]:

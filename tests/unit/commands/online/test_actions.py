@@ -2,6 +2,7 @@
 
 import asyncio
 import io
+import json
 from argparse import Namespace
 
 import pytest
@@ -10,7 +11,16 @@ from horolog.commands.arguments import Parser
 from horolog.commands.console import Console
 from horolog.commands.errors import UsageError
 from horolog.commands.exit_codes import ExitCode
-from horolog.commands.online.actions import Action, add_actions, add_yes, assignments, confirmed, run_action
+from horolog.commands.online.actions import (
+    Action,
+    Outcome,
+    add_actions,
+    add_yes,
+    assignments,
+    confirmed,
+    run_action,
+    show_outcomes,
+)
 
 
 class Terminal(io.StringIO):
@@ -97,3 +107,26 @@ def test_without_a_terminal_the_yes_is_an_option():
         confirm(silent)
     assert confirm(silent, yes=True)
     assert silent.err.getvalue() == ""
+
+
+DONE = Outcome("t-0", {"topic": "t", "done": True}, "moved", None)
+FAILED = Outcome("t-1", {"topic": "t", "done": False}, "moved", "t-1: there is no such broker")
+
+
+def test_outcomes_are_lines_and_a_failure_is_the_exit_code():
+    out = console()
+    assert show_outcomes([DONE], out) is ExitCode.OK
+    assert show_outcomes([DONE, FAILED], out) is ExitCode.FAILED
+    assert out.out.getvalue() == "t-0: moved\nt-0: moved\n"
+    assert out.err.getvalue().endswith(": t-1: there is no such broker\n")
+    assert out.err.getvalue().count("t-1: ") == 1
+
+
+def test_outcomes_are_one_document_of_json():
+    out = console()
+    out.as_json = True
+    assert show_outcomes([DONE, FAILED], out) is ExitCode.FAILED
+    assert json.loads(out.out.getvalue()) == [
+        {"topic": "t", "done": True, "error": None},
+        {"topic": "t", "done": False, "error": "t-1: there is no such broker"},
+    ]
