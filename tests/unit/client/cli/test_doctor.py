@@ -373,3 +373,40 @@ def test_settings_that_no_broker_takes_do_not_keep_a_folder_from_being_examined(
     file.save([topic], {}, 0, {}, {})
     ended, document = examine(horolog, data)
     assert document["partitions"][0]["state"] == "ok", ended
+
+
+# -- the prefix of a cluster
+
+
+@pytest.fixture
+def store(data, tmp_path, horolog):
+    """The folder of a store with the topic of the data folder."""
+    pytest.importorskip("obstore")
+    (tmp_path / "store").mkdir()
+    assert horolog("store", "import", str(data), f"file://{tmp_path}/store").code == 0
+    return tmp_path / "store"
+
+
+def test_a_whole_prefix(store, data, horolog):
+    done = horolog("doctor", f"file://{store}", "-o", "json")
+    assert (done.code, done.err) == (0, "")
+    (found,), (origin,) = (
+        json.loads(one.out)["partitions"] for one in (done, horolog("doctor", str(data), "-o", "json"))
+    )
+    assert found["next_offset"] == origin["next_offset"]
+    assert (found["findings"], found["actions"]) == ([], [])
+
+
+def test_a_damaged_prefix_is_not_repaired(store, horolog):
+    log = min(store.rglob("*.log"))
+    content = bytearray(log.read_bytes())
+    content[len(content) // 2] ^= 1
+    log.write_bytes(content)
+    done = horolog("doctor", f"file://{store}", "--topic", "topic")
+    assert done.code == 3
+    assert "1 damaged" in done.out
+    assert "recovery would" not in done.out
+    refused = horolog("doctor", f"file://{store}", "--repair")
+    assert refused.code == 2
+    assert "objects of a prefix are never changed" in refused.err
+    assert horolog("doctor", f"file://{store}", "--topic", "none").code == 4

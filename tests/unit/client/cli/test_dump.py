@@ -339,3 +339,40 @@ def test_an_index_that_says_other_than_its_log(damaged, horolog, suffix, change,
     ended = horolog("dump", "-o", "json", index)
     assert ended.code == 3
     assert any(said in one["problem"] for one in of_type(ended.lines, "problem")), ended.out
+
+
+# -- the prefix of a cluster
+
+
+@pytest.fixture
+def prefix(golden_root, tmp_path, horolog):
+    """The URL of a store with one topic, which came from a folder."""
+    pytest.importorskip("obstore")
+    golden.Case("v2-multiseg", golden_root).copy("clean", tmp_path / "data")
+    (tmp_path / "store").mkdir()
+    url = f"file://{tmp_path}/store"
+    assert horolog("store", "import", str(tmp_path / "data"), url).code == 0
+    return url
+
+
+def test_a_topic_of_a_prefix_is_shown_like_its_folder(prefix, tmp_path, horolog):
+    here = horolog("dump", str(tmp_path / "data" / "topic-0"), "--deep", "-o", "json")
+    there = horolog("dump", prefix, "topic", "--deep", "-o", "json")
+    assert there.code == here.code == 0
+    places = [{one["offset"]: one["timestamp"] for one in of_type(done.lines, "record")} for done in (here, there)]
+    assert places[0] == places[1]
+    assert {one["path"].rpartition("/")[0] for one in of_type(there.lines, "file")} == {f"{prefix}/topic-0"}
+
+
+@pytest.mark.parametrize(
+    ("names", "code", "said"),
+    [
+        ((), 2, "name topics, partitions or files"),
+        (("none",), 4, "has no none"),
+        (("topic-0/none",), 4, "has no topic-0"),
+    ],
+)
+def test_what_a_prefix_does_not_have(prefix, horolog, names, code, said):
+    done = horolog("dump", prefix, *names)
+    assert done.code == code
+    assert said in done.err
