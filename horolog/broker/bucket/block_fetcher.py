@@ -167,7 +167,8 @@ class BlockFetcher:
             start, end = wanted.span_of(block.number)
             part = data if block.number == WHOLE else data[start - before : end - before]
             if wanted.is_right(block.number, part):
-                self.files.keep(block, part)
+                asked = self._asked.get(block)
+                self.files.keep(block, part, is_awaited=asked is not None and bool(asked.wakes))
             else:
                 wrong[block] = "the store has other bytes than were written"
         return wrong

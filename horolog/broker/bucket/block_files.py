@@ -77,12 +77,12 @@ class BlockFiles:
             self.drop(block)
             return None
 
-    def keep(self, block: Block, data: bytes) -> None:
-        """Keep a block; the least used ones go for it."""
+    def keep(self, block: Block, data: bytes, *, is_awaited: bool = False) -> None:
+        """Keep a block, which a reader may wait for; the least used ones go for it."""
         self.drop(block)
         try:
             self._files[block] = self._written(data)
-            going = self._on_disk.add(block, len(data))
+            going = self._on_disk.add(block, len(data), is_awaited=is_awaited)
         except StorageFault as fault:
             log.warning("%s is kept in memory: %s", block.key, fault)
             self._spare[block] = data

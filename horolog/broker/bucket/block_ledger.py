@@ -1,4 +1,8 @@
-"""Which parts of objects are kept on this machine, and which of them go when they are too many: pure bookkeeping, least used first."""
+"""Which parts of objects are kept on this machine, and which of them go when they are too many: pure bookkeeping, least used first.
+
+A block that a reader waits for stays until it has been read: else readers in different places of a log could take the blocks of one another
+for ever. These blocks may exceed the limit by `MOST_AWAITED_BYTES`: some readers have gone, and come for theirs no more.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +11,7 @@ from typing import NamedTuple
 
 WHOLE = -1
 """The number of the only block of an object that is kept whole."""
+MOST_AWAITED_BYTES = 64 << 20
 
 
 class Block(NamedTuple):
@@ -19,11 +24,12 @@ class Block(NamedTuple):
 class BlockLedger:
     """The blocks that are kept, in the order of their last use. Their sizes stay below a limit, except for the newest block alone."""
 
-    __slots__ = ("_limit_bytes", "_sizes", "kept_bytes")
+    __slots__ = ("_awaited", "_limit_bytes", "_sizes", "kept_bytes")
 
     def __init__(self, limit_bytes: Callable[[], int]) -> None:
         self._limit_bytes = limit_bytes
         self._sizes: dict[Block, int] = {}
+        self._awaited: set[Block] = set()
         self.kept_bytes = 0
 
     def __repr__(self) -> str:
@@ -42,17 +48,31 @@ class BlockLedger:
     def use(self, block: Block) -> None:
         """It goes later than all others from now on."""
         self._sizes[block] = self._sizes.pop(block)
+        self._awaited.discard(block)
 
-    def add(self, block: Block, size_bytes: int) -> list[Block]:
-        """Keep a block; returns those that go for it."""
+    def add(self, block: Block, size_bytes: int, *, is_awaited: bool = False) -> list[Block]:
+        """Keep a block, which a reader may wait for; returns those that go for it."""
         self.drop(block)
         self._sizes[block] = size_bytes
         self.kept_bytes += size_bytes
+        if is_awaited:
+            self._awaited.add(block)
+        going = self._going(block)
+        for one in going:
+            self.drop(one)
+        return going
+
+    def _going(self, newest: Block) -> list[Block]:
         going: list[Block] = []
-        while self.kept_bytes > self._limit_bytes() and (one := next(iter(self._sizes))) != block:
-            self.kept_bytes -= self._sizes.pop(one)
-            going.append(one)
+        over_bytes = self.kept_bytes - self._limit_bytes()
+        for one, size_bytes in self._sizes.items():
+            if over_bytes <= 0 or one == newest:
+                break
+            if one not in self._awaited or over_bytes > MOST_AWAITED_BYTES:
+                going.append(one)
+                over_bytes -= size_bytes
         return going
 
     def drop(self, block: Block) -> None:
         self.kept_bytes -= self._sizes.pop(block, 0)
+        self._awaited.discard(block)

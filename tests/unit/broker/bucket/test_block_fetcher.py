@@ -158,6 +158,22 @@ def test_a_block_that_a_reader_may_want_next_is_brought_while_all_is_quiet(fetch
     assert Block(KEY, 1) in fetcher.files
 
 
+def test_readers_in_different_places_do_not_take_the_blocks_of_one_another(store, loop):
+    """A cache of one block, and a reader that needs two at the same time."""
+    access = StoreAccess(store, lambda seconds, done: loop.call_later(seconds, done, None))
+    files = BlockFiles(new_storage(), "/data", lambda: BLOCK_BYTES)
+    fetcher = BlockFetcher(access, files, loop.call_soon, lambda: loop.now)
+    fetcher.want(wanted(0, 1), list)
+    fetcher.want(wanted(2), list)
+    loop.advance()
+    store.answer(2)
+    assert [files.read(Block(KEY, number), 1, 0) for number in range(3)] == [b"\0", b"\1", b"\2"]
+    fetcher.want(wanted(3), list)
+    loop.advance()
+    store.answer()
+    assert files.kept_bytes <= BLOCK_BYTES
+
+
 def test_other_bytes_are_read_twice_then_lost_for_a_while(fetcher, store, loop):
     store.data = bytes(SIZE)
     woken = []

@@ -2,6 +2,7 @@
 
 import random
 
+from horolog.broker.bucket import block_ledger
 from horolog.broker.bucket.block_ledger import Block, BlockLedger
 
 
@@ -48,6 +49,25 @@ def test_what_is_dropped_does_not_count_and_may_be_dropped_again():
     ledger.drop(block(0))
     ledger.drop(block(0))
     assert (len(ledger), ledger.kept_bytes) == (0, 0)
+
+
+def test_a_block_that_a_reader_waits_for_stays_until_it_is_read():
+    ledger = BlockLedger(lambda: 20)
+    assert ledger.add(block(0), 20, is_awaited=True) == []
+    assert ledger.add(block(1), 20) == []
+    assert ledger.add(block(2), 20, is_awaited=True) == [block(1)]
+    ledger.use(block(0))
+    assert ledger.add(block(3), 20) == [block(0)]
+    assert block(2) in ledger
+    ledger.drop(block(2))
+    assert ledger.add(block(2), 20) == [block(3)], "nothing waits for it any more"
+
+
+def test_blocks_that_were_waited_for_have_a_limit_too(monkeypatch):
+    monkeypatch.setattr(block_ledger, "MOST_AWAITED_BYTES", 40)
+    ledger = BlockLedger(lambda: 20)
+    going = [ledger.add(block(number), 20, is_awaited=True) for number in range(5)]
+    assert going == [[], [], [], [block(0)], [block(1)]]
 
 
 def test_a_smaller_limit_counts_from_the_next_block_on():
