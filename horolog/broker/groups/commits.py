@@ -17,6 +17,7 @@ from horolog.base.clock import Clock
 from horolog.broker.cluster.cluster import Cluster
 from horolog.broker.cluster.topic import Topic
 from horolog.broker.groups.classic_group import ClassicGroup
+from horolog.broker.groups.epoch_commits import GroupWithEpochs
 from horolog.broker.groups.journal import GroupJournal, TransactionalProducer
 from horolog.broker.groups.offsets import NEVER, Committed, GroupOffsets, tombstone
 from horolog.broker.groups.records import OFFSET, OLD_OFFSET
@@ -41,6 +42,8 @@ FIRST_COMMIT_BY_TOPIC_ID = 10
 NOW = -1
 NO_VERSION = -1
 NO_RETENTION = -1
+NOT_CURRENT = frozenset({ErrorCode.STALE_MEMBER_EPOCH, ErrorCode.ILLEGAL_GENERATION})
+"""The member is in another epoch, and may be in a newer one."""
 TOO_LARGE = {ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.RECORD_LIST_TOO_LARGE}
 
 OffsetAsked = tuple[int, int, int, int, str | None]
@@ -88,6 +91,9 @@ class Commits:
         code = self._registry.load_error(shard)
         if not code and version:
             code = self._check_member(group_id, member_id, instance_id, generation, version)
+            if code in NOT_CURRENT:
+                found = [(self._topic_of(name, topic_id, version), sets) for name, topic_id, sets in topics]
+                code = self._check_kept(group_id, member_id, generation, code, found)
         if not code and member_id:
             self._on_commit(group_id, member_id)
         if version == LAST_MENTION_COUNTS_IN:
@@ -142,6 +148,27 @@ class Commits:
         if len(self._registry.groups) >= self._cluster.settings.horolog_groups_max:
             return ErrorCode.GROUP_MAX_SIZE_REACHED
         return ErrorCode.NONE
+
+    def _check_kept(
+        self,
+        group_id: str,
+        member_id: str,
+        epoch: int,
+        code: ErrorCode,
+        asked: Iterable[tuple[Topic | ErrorCode, Sequence[tuple[int, *tuple[object, ...]]]]],
+    ) -> ErrorCode:
+        """A member may commit with an earlier epoch what it has had since then; `code` refuses it else."""
+        group = self._registry.groups.get(group_id)
+        if not isinstance(group, GroupWithEpochs):
+            return code
+        partitions = (
+            (topic.name, topic.id, each[0])
+            for topic, sets in asked
+            if isinstance(topic, Topic)
+            for each in sets
+            if topic.has(each[0])
+        )
+        return ErrorCode.NONE if group.has_kept(member_id, epoch, partitions) else code
 
     def _last_mentions(self, topics: list[TopicAsked]) -> list[TopicAsked]:
         """Each topic once. Of a partition that exists the last mention is answered, of another one each mention."""
@@ -199,6 +226,11 @@ class Commits:
         code = self._registry.load_error(shard) or self._check_member(
             group_id, member_id, instance_id, generation, NO_VERSION, transactional=True
         )
+        if code in NOT_CURRENT:
+            found = [(self._topic_of(name, NO_UUID, NO_VERSION), sets) for name, sets in topics]
+            code = self._check_kept(group_id, member_id, generation, code, found)
+        if code == ErrorCode.STALE_MEMBER_EPOCH:  # which producers do not know
+            code = ErrorCode.ILLEGAL_GENERATION
         accepted: Accepted = []
         answers = []
         for name, asked in topics:

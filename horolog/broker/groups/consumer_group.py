@@ -14,7 +14,7 @@ from horolog.broker.groups.epoch_commits import GroupWithEpochs
 from horolog.broker.groups.kip848_events import SILENT, Overdue
 from horolog.broker.groups.member_bytes import MemberBytes
 from horolog.broker.groups.offsets import GroupOffsets
-from horolog.broker.groups.reconcile import Current, MemberState
+from horolog.broker.groups.reconcile import Current, MemberState, Place, each_place
 from horolog.broker.groups.records import entry
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.messages.coordinator_records import (
@@ -31,6 +31,7 @@ from horolog.protocol.messages.coordinator_records import (
     ConsumerGroupTargetAssignmentMetadataKey,
     ConsumerGroupTargetAssignmentMetadataValue,
     CurrentPartitions,
+    OwnedPartitions,
     TargetPartitions,
 )
 from horolog.protocol.records.batch import Entry
@@ -233,6 +234,10 @@ class ConsumerGroup(GroupWithEpochs[ConsumerMember]):
             return super()._check_commit_by(member, epoch, version, transactional=transactional)
         return ErrorCode.NONE if epoch == member.current.epoch else ErrorCode.ILLEGAL_GENERATION
 
+    def _got_in(self, member: ConsumerMember, topic: str, topic_id: bytes, index: int) -> int | None:
+        del topic
+        return member.current.got_in((topic_id, index))
+
     # -- the log
 
     def group_entry(self) -> Entry:
@@ -273,8 +278,8 @@ class ConsumerGroup(GroupWithEpochs[ConsumerMember]):
             member_epoch=current.epoch,
             previous_member_epoch=current.previous_epoch,
             state=int(current.state),
-            assigned_partitions=stored_current(current.assigned),
-            partitions_pending_revocation=stored_current(current.revoking),
+            assigned_partitions=_owned(current.assigned, current),
+            partitions_pending_revocation=_owned(current.revoking, current),
         )
         return entry(ConsumerGroupCurrentMemberAssignmentKey(group_id=self.id, member_id=member.id), value)
 
@@ -295,11 +300,9 @@ class ConsumerGroup(GroupWithEpochs[ConsumerMember]):
         ]
 
 
-def _places(current: Current) -> Iterable[tuple[bytes, int]]:
-    for assignment in (current.assigned, current.revoking):
-        for topic_id, indexes in assignment.items():
-            for index in indexes:
-                yield topic_id, index
+def _places(current: Current) -> Iterable[Place]:
+    yield from each_place(current.assigned)
+    yield from each_place(current.revoking)
 
 
 def stored_target(assignment: Assignment) -> list[TargetPartitions]:
@@ -312,6 +315,19 @@ def stored_current(assignment: Assignment) -> list[CurrentPartitions]:
     ]
 
 
-def assignment_of(topics: Sequence[TargetPartitions] | Sequence[CurrentPartitions]) -> Assignment:
+def _owned(assignment: Assignment, current: Current) -> list[OwnedPartitions]:
+    return [
+        OwnedPartitions(
+            topic_id=topic_id,
+            partitions=sorted(indexes),
+            assignment_epochs=[current.epochs.get((topic_id, index), current.epoch) for index in sorted(indexes)],
+        )
+        for topic_id, indexes in assignment.items()
+    ]
+
+
+def assignment_of(
+    topics: Sequence[TargetPartitions] | Sequence[CurrentPartitions] | Sequence[OwnedPartitions],
+) -> Assignment:
     """A record's assignment as a value."""
     return {one.topic_id: frozenset(one.partitions) for one in topics if one.partitions}

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping
 from typing import Generic, Protocol, TypeVar
 
 from horolog.broker.groups.offsets import Committed
@@ -10,6 +11,9 @@ from horolog.protocol.errors import ErrorCode
 from horolog.protocol.topic_partition import TopicPartition
 
 FIRST_COMMIT_WITH_MEMBER_EPOCH = 9
+
+CommittedPartition = tuple[str, bytes, int]
+"""The name and id of a topic, and a partition."""
 
 
 class _InEpoch(Protocol):
@@ -27,7 +31,7 @@ class MemberWithEpoch(Protocol):
 Member = TypeVar("Member", bound=MemberWithEpoch)
 
 
-class GroupWithEpochs(Generic[Member]):
+class GroupWithEpochs(ABC, Generic[Member]):
     """The part that consumer groups and streams groups have in common."""
 
     __slots__ = ()
@@ -56,6 +60,21 @@ class GroupWithEpochs(Generic[Member]):
         if not transactional and version < FIRST_COMMIT_WITH_MEMBER_EPOCH:
             return ErrorCode.UNSUPPORTED_VERSION
         return ErrorCode.NONE if epoch == member.current.epoch else ErrorCode.STALE_MEMBER_EPOCH
+
+    def has_kept(self, member_id: str, epoch: int, partitions: Iterable[CommittedPartition]) -> bool:
+        """Whether a member has had partitions since an earlier epoch: as in Kafka 4.3, it may commit them with that one (KIP-1251).
+
+        Such a commit was on its way while the member entered a newer epoch.
+        """
+        member = self.members.get(member_id)
+        if member is None or epoch > member.current.epoch:
+            return False
+        got = (self._got_in(member, *one) for one in partitions)
+        return all(since is not None and since <= epoch for since in got)
+
+    @abstractmethod
+    def _got_in(self, member: Member, topic: str, topic_id: bytes, index: int) -> int | None:
+        """The epoch in which a member got a partition; None if it has not got it."""
 
     def check_fetch(self, member_id: str | None, epoch: int) -> ErrorCode:
         """A client that names a member must be that member, in its current epoch."""

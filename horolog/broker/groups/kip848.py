@@ -26,7 +26,6 @@ from horolog.broker.groups.kip848_events import (
     Upgraded,
 )
 from horolog.broker.groups.kip848_steps import (
-    JOIN_EPOCH,
     ConsumerStep,
     has_come,
     pattern_topics,
@@ -40,7 +39,7 @@ from horolog.broker.groups.kip848_steps import (
     watch_revocation,
 )
 from horolog.broker.groups.known import Known
-from horolog.broker.groups.reconcile import MemberState, is_subset
+from horolog.broker.groups.reconcile import JOIN_EPOCH, MemberState, is_subset
 from horolog.broker.groups.topic_patterns import MayDescribe, PatternError
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.messages.consumer_groups import Assignment as ToldAssignment

@@ -15,10 +15,8 @@ from horolog.broker.groups.group_settings import SESSION_TIMEOUT
 from horolog.broker.groups.kip848_events import NOT_COME_BACK, NOT_GIVEN_BACK, Overdue
 from horolog.broker.groups.known import Known
 from horolog.broker.groups.migration import can_become_classic, to_classic
-from horolog.broker.groups.reconcile import MemberState
+from horolog.broker.groups.reconcile import JOIN_EPOCH, MemberState
 from horolog.broker.groups.reconcile import reconcile as next_current
-
-JOIN_EPOCH = 0
 
 
 class ConsumerStep(Decision[ConsumerGroup]):

@@ -16,7 +16,7 @@ from horolog.broker.groups.classic_group import ClassicGroup, GroupState, Member
 from horolog.broker.groups.consumer_group import ClassicPart, ConsumerGroup, ConsumerMember, assignment_of
 from horolog.broker.groups.journal import Marked, Stored
 from horolog.broker.groups.offsets import Committed, GroupOffsets
-from horolog.broker.groups.reconcile import Current, MemberState
+from horolog.broker.groups.reconcile import Current, MemberState, Place
 from horolog.broker.groups.records import OFFSET, OLD_OFFSET, read_entry
 from horolog.broker.groups.registry import Registry
 from horolog.broker.groups.share.share_loading import share_groups_of
@@ -38,6 +38,7 @@ from horolog.protocol.messages.coordinator_records import (
     MemberMetadata,
     OffsetCommitKey,
     OffsetCommitValue,
+    OwnedPartitions,
 )
 from horolog.protocol.topic_partition import TopicPartition
 from horolog.protocol.wire import Message
@@ -224,13 +225,22 @@ def _describe(member: ConsumerMember, value: ConsumerGroupMemberMetadataValue) -
 
 def _current(value: ConsumerGroupCurrentMemberAssignmentValue) -> Current:
     known = value.state in set(MemberState)
+    partitions = (*value.assigned_partitions, *value.partitions_pending_revocation)
     return Current(
         value.member_epoch,
         value.previous_member_epoch,
         MemberState(value.state) if known else MemberState.UNREVOKED,
         assignment_of(value.assigned_partitions),
         assignment_of(value.partitions_pending_revocation),
+        {place: epoch for place, epoch in _epochs(partitions) if epoch != value.member_epoch},
     )
+
+
+def _epochs(stored: Iterable[OwnedPartitions]) -> Iterable[tuple[Place, int]]:
+    """Partitions written without epochs, as before Kafka 4.3, count from the member's epoch."""
+    for one in stored:
+        for index, epoch in zip(one.partitions, one.assignment_epochs or (), strict=False):
+            yield (one.topic_id, index), epoch
 
 
 def _partition(key: OffsetCommitKey) -> TopicPartition:

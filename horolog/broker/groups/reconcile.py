@@ -6,13 +6,17 @@ partition as soon as no other member has it. So no partition has two owners, wha
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from enum import IntEnum
 from typing import NamedTuple, TypeVar
 
 from horolog.broker.groups.assignors import NOTHING, Assignment
 
 K = TypeVar("K", bytes, str)
+Place = tuple[bytes, int]
+"""The id of a topic, and a partition."""
+NO_EPOCHS: Mapping[Place, int] = {}
+JOIN_EPOCH = 0
 
 
 class MemberState(IntEnum):
@@ -26,17 +30,30 @@ class MemberState(IntEnum):
 
 
 class Current(NamedTuple):
-    """A member's partitions and its epoch."""
+    """A member's partitions and its epoch. `epochs` has the epochs in which it got them, where they are before its own."""
 
     epoch: int = 0
     previous_epoch: int = -1
     state: MemberState = MemberState.STABLE
     assigned: Assignment = NOTHING
     revoking: Assignment = NOTHING
+    epochs: Mapping[Place, int] = NO_EPOCHS
 
     def in_epoch(self, epoch: int, state: MemberState, assigned: Assignment) -> Current:
-        previous = self.previous_epoch if epoch == self.epoch else self.epoch
-        return Current(epoch, previous, state, assigned)
+        kept = each_place(intersection(self.assigned, assigned))
+        if epoch == self.epoch:
+            epochs = {place: self.epochs[place] for place in kept if place in self.epochs}
+            return Current(epoch, self.previous_epoch, state, assigned, NOTHING, epochs)
+        # a member that joins, or comes back in place of another, has nothing from an earlier epoch
+        epochs = {place: self.epochs.get(place, self.epoch) for place in kept} if self.epoch > JOIN_EPOCH else {}
+        return Current(epoch, self.epoch, state, assigned, NOTHING, epochs)
+
+    def got_in(self, place: Place) -> int | None:
+        """The epoch in which the member got a partition; None if it has not got it, or has given it back."""
+        topic_id, index = place
+        if index in self.assigned.get(topic_id, ()) or index in self.revoking.get(topic_id, ()):
+            return self.epochs.get(place, self.epoch)
+        return None
 
 
 def reconcile(
@@ -64,7 +81,7 @@ def _step(
     kept = intersection(current.assigned, target)
     revoking = difference(current.assigned, target)
     if revoking and _owns_any(owned, revoking):
-        return Current(current.epoch, current.previous_epoch, MemberState.UNREVOKED, kept, revoking)
+        return current._replace(state=MemberState.UNREVOKED, assigned=kept, revoking=revoking)
     wanted = difference(target, kept)
     new = {
         topic_id: frozenset(index for index in indexes if is_free(topic_id, index))
@@ -76,6 +93,12 @@ def _step(
 
 def _owns_any(owned: Assignment | None, partitions: Assignment) -> bool:
     return owned is None or bool(intersection(owned, partitions))
+
+
+def each_place(assignment: Assignment) -> Iterator[Place]:
+    for topic_id, indexes in assignment.items():
+        for index in indexes:
+            yield topic_id, index
 
 
 def is_subset(owned: Assignment, assigned: Assignment) -> bool:

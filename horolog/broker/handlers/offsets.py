@@ -11,7 +11,6 @@ from horolog.protocol.messages.offsets import OffsetDeleteRequest, OffsetFetchRe
 
 
 def commit(broker: BrokerView, request: CommitRequest, context: RequestContext) -> None:
-    """Not done: commits with an earlier epoch by a member that still owns the partition (KIP-1251)."""
     broker.groups.commit(request, context.version, context.reply)
 
 

@@ -129,13 +129,20 @@ class CurrentPartitions(Struct):
     partitions: list[int] = field(array(int32))
 
 
+class OwnedPartitions(Struct):
+    topic_id: bytes = field(uuid)
+    partitions: list[int] = field(array(int32))
+    # in the order of the partitions; not written before Kafka 4.3
+    assignment_epochs: list[int] | None = field(array(int32), nullable="0+", tag=0, default=None)
+
+
 class ConsumerGroupCurrentMemberAssignmentValue(Message, versions="0", flexible="0+"):
     member_epoch: int = field(int32)
     previous_member_epoch: int = field(int32)
     # 0 stable, 1 has to revoke, 2 waits for others to release
     state: int = field(int8)
-    assigned_partitions: list[CurrentPartitions] = field(array(CurrentPartitions))
-    partitions_pending_revocation: list[CurrentPartitions] = field(array(CurrentPartitions))
+    assigned_partitions: list[OwnedPartitions] = field(array(OwnedPartitions))
+    partitions_pending_revocation: list[OwnedPartitions] = field(array(OwnedPartitions))
 
 
 class ShareGroupMemberMetadataKey(Message, versions="10"):

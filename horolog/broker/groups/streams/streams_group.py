@@ -191,6 +191,17 @@ class StreamsGroup(GroupWithEpochs[StreamsMember]):
         """Whether a member may get a task in a role."""
         return self.holders.is_free(member.process_id, role, task)
 
+    # -- offsets
+
+    def _got_in(self, member: StreamsMember, topic: str, topic_id: bytes, index: int) -> int | None:
+        """That of the task that reads the partition."""
+        del topic_id
+        subtopologies = () if self.topology is None else self.topology.subtopologies
+        for one in subtopologies:
+            if topic in one.source_topics or any(topic == info.name for info in one.repartition_source_topics):
+                return member.current.got_in((one.subtopology_id, index))
+        return None
+
     # -- the log
 
     def group_entry(self) -> Entry:

@@ -31,6 +31,13 @@ class CurrentTasks(NamedTuple):
         epochs = {task: self.epochs.get(task, epoch) for task in each_task(assigned.active)}
         return CurrentTasks(epoch, previous, state, assigned, NO_TASKS, epochs)
 
+    def got_in(self, task: Task) -> int | None:
+        """The epoch in which the member got an active task; None if it has not got it, or has given it back."""
+        name, index = task
+        if index in self.assigned.active.get(name, ()) or index in self.revoking.active.get(name, ()):
+            return self.epochs.get(task, self.epoch)
+        return None
+
 
 def next_tasks(
     current: CurrentTasks, target_epoch: int, target: TaskSet, is_free: IsFree, owned: TaskSet | None

@@ -18,6 +18,10 @@ class Group(GroupWithEpochs):
     def __init__(self, *members):
         self.members = {name: SimpleNamespace(current=SimpleNamespace(epoch=5)) for name in members}
         self.subscribed = frozenset({"read"})
+        self.got = {}
+
+    def _got_in(self, member, topic, topic_id, index):
+        return self.got.get((member.current.epoch, topic, topic_id, index))
 
 
 @pytest.mark.parametrize("kind", [ConsumerGroup, StreamsGroup])
@@ -44,6 +48,25 @@ def test_both_kinds_of_groups_have_them(kind):
 )
 def test_a_commit_is_by_a_member_in_its_epoch_or_from_outside(members, asked, transactional, code):
     assert Group(*members).check_commit(*asked, transactional=transactional) == code
+
+
+@pytest.mark.parametrize(
+    ("name", "epoch", "indexes", "is_kept"),
+    [
+        ("m", 3, (0,), True),
+        ("m", 5, (0, 1), True),
+        ("m", 4, (0, 1), True),
+        ("m", 3, (0, 1), False),
+        ("m", 2, (0,), False),
+        ("m", 5, (0, 2), False),
+        ("m", 6, (0,), False),
+        ("other", 5, (0,), False),
+    ],
+)
+def test_what_a_member_has_had_since_an_earlier_epoch_is_committed_with_that_one(name, epoch, indexes, is_kept):
+    group = Group("m")
+    group.got = {(5, "t", b"id", 0): 3, (5, "t", b"id", 1): 4}
+    assert group.has_kept(name, epoch, [("t", b"id", index) for index in indexes]) is is_kept
 
 
 @pytest.mark.parametrize(("epoch", "code"), [(5, ErrorCode.NONE), (4, ErrorCode.ILLEGAL_GENERATION)])

@@ -7,9 +7,16 @@ from horolog.broker.coordination import topic_journal
 from horolog.broker.groups import shards
 from horolog.broker.groups.kip848 import check_heartbeat
 from horolog.protocol.errors import ErrorCode
+from horolog.protocol.flat import flat_of, struct_of
 from horolog.protocol.messages.consumer_groups import ConsumerGroupHeartbeatRequest
+from horolog.protocol.messages.transactions import (
+    TxnOffsetCommitRequest,
+    TxnOffsetCommitRequestPartition,
+    TxnOffsetCommitRequestTopic,
+    TxnOffsetCommitResponse,
+)
 from tests.support.at_once import at_once, delete_topic
-from tests.support.group_members import ClassicClient, ConsumerClient, commit, committed, stabilise
+from tests.support.group_members import ClassicClient, ConsumerClient, commit, committed, first_error, stabilise
 from tests.support.group_world import GroupWorld
 
 
@@ -222,14 +229,65 @@ def test_a_full_group_takes_nobody_but_its_members():
 
 
 def test_commits_need_the_current_epoch(pair, world):
-    a, _ = pair
+    a, b = pair
     assert commit(world, 5, member_id="A", generation_id_or_member_epoch=a.epoch) == 0
-    assert commit(world, 6, member_id="A", generation_id_or_member_epoch=a.epoch - 1) == ErrorCode.STALE_MEMBER_EPOCH
+    stale = {"member_id": "A", "generation_id_or_member_epoch": a.epoch - 1, "partition": b.partitions[0]}
+    assert commit(world, 6, **stale) == ErrorCode.STALE_MEMBER_EPOCH
     assert commit(world, 6, member_id="X", generation_id_or_member_epoch=a.epoch) == ErrorCode.UNKNOWN_MEMBER_ID
     assert commit(world, 6) == ErrorCode.UNKNOWN_MEMBER_ID
     code = commit(world, 6, member_id="A", generation_id_or_member_epoch=a.epoch, version=8)
     assert code == ErrorCode.UNSUPPORTED_VERSION
     assert committed(world).committed_offset == 5
+
+
+def test_a_member_commits_what_it_has_kept_with_the_epoch_in_which_it_got_it(world):
+    """As on Kafka 4.3 (KIP-1251): the commit was on its way while the member entered a newer epoch."""
+    a = ConsumerClient(world, "A")
+    a.join()
+    first = a.epoch
+    b = ConsumerClient(world, "B")
+    b.join()
+    settle(a, b)
+    assert a.epoch > first
+    kept, given = a.partitions[0], b.partitions[0]
+
+    def code(client, epoch, partition):
+        return commit(world, 7, member_id=client.id, generation_id_or_member_epoch=epoch, partition=partition)
+
+    for _ in range(2):
+        assert code(a, first, kept) == ErrorCode.NONE
+        assert code(a, first, given) == ErrorCode.STALE_MEMBER_EPOCH
+        assert code(a, first - 1, kept) == ErrorCode.STALE_MEMBER_EPOCH
+        assert code(a, a.epoch + 1, kept) == ErrorCode.STALE_MEMBER_EPOCH
+        assert code(b, first, given) == ErrorCode.STALE_MEMBER_EPOCH
+        assert committed(world, partition=kept).committed_offset == 7
+        world.restart()
+
+
+def test_a_producer_commits_by_the_same_rule(pair, world):
+    """As on Kafka, the refusal is one that producers know."""
+    a, b = pair
+
+    def code(epoch, partition):
+        asked = TxnOffsetCommitRequestPartition(partition_index=partition, committed_offset=1)
+        topics = [TxnOffsetCommitRequestTopic(name="t", partitions=[asked])]
+        request = TxnOffsetCommitRequest(
+            transactional_id="x",
+            group_id="g",
+            producer_id=5,
+            producer_epoch=0,
+            member_id="A",
+            generation_id=epoch,
+            topics=topics,
+        )
+        answers = []
+        world.coordinator.txn_commit(flat_of(request), answers.append)
+        world.tick()
+        return first_error(struct_of(TxnOffsetCommitResponse, answers[0]))
+
+    assert code(a.epoch, b.partitions[0]) == ErrorCode.NONE
+    assert code(a.epoch - 1, a.partitions[0]) == ErrorCode.NONE
+    assert code(a.epoch - 1, b.partitions[0]) == ErrorCode.ILLEGAL_GENERATION
 
 
 # -- the two protocols

@@ -17,6 +17,7 @@ from horolog.protocol.messages.coordinator_records import (
     ConsumerGroupCurrentMemberAssignmentValue,
     GroupMetadataKey,
     GroupMetadataValue,
+    OwnedPartitions,
 )
 from tests.support.group_members import subscription
 
@@ -169,7 +170,8 @@ class TestConsumerGroups:
         one.rack_id, one.client_id, one.client_host = "rack", "client", "/host"
         one.topics, one.regex, one.rebalance_timeout_ms, one.assignor = ("a", "b"), "x.*", 77, "range"
         one.target = {TOPIC: frozenset({0, 3})}
-        one.current = Current(5, 4, MemberState.UNREVOKED, {TOPIC: frozenset({0})}, {TOPIC: frozenset({1})})
+        assigned, revoking = {TOPIC: frozenset({0})}, {TOPIC: frozenset({1})}
+        one.current = Current(5, 4, MemberState.UNREVOKED, assigned, revoking, {(TOPIC, 1): 3})
         for name, value in fields.items():
             setattr(one, name, value)
         made.add(one)
@@ -194,6 +196,22 @@ class TestConsumerGroups:
         assert found.owners == made.owners
         assert found.statics == {"i": "m"}
         assert found.offsets.get(PLACE).offset == 5
+
+    def test_partitions_without_epochs_count_from_that_of_their_member(self, log):
+        """As Kafka before 4.3 wrote them."""
+        made, one = self.group()
+        key, value = ConsumerGroupCurrentMemberAssignmentKey, ConsumerGroupCurrentMemberAssignmentValue
+        owned = [OwnedPartitions(topic_id=TOPIC, partitions=[0, 1])]
+        stored = value(
+            member_epoch=5,
+            previous_member_epoch=4,
+            state=0,
+            assigned_partitions=owned,
+            partitions_pending_revocation=[],
+        )
+        entries = [*self.entries(made, one)[:-1], entry(key(group_id="g", member_id="m"), stored)]
+        current = log.keep(*entries).load().groups["g"].members["m"].current
+        assert (current.got_in((TOPIC, 0)), current.epochs) == (5, {})
 
     def test_so_does_a_member_that_speaks_the_classic_protocol(self, log):
         made, one = self.group(classic=ClassicPart(10, (("range", b"1"),)))

@@ -3,6 +3,7 @@
 import pytest
 
 from horolog.broker.groups.reconcile import (
+    JOIN_EPOCH,
     Current,
     MemberState,
     difference,
@@ -44,7 +45,28 @@ def test_a_member_stays_in_its_epoch_until_it_has_given_back():
     assert asked == Current(1, 0, MemberState.UNREVOKED, owns(1), owns(0))
     assert reconcile(asked, 2, owns(1, 2), free, owns(0, 1)) is asked
     assert reconcile(asked, 2, owns(1, 2), free, None) is asked
-    assert reconcile(asked, 2, owns(1, 2), free, owns(1)) == Current(2, 1, MemberState.STABLE, owns(1, 2))
+    assert reconcile(asked, 2, owns(1, 2), free, owns(1)) == Current(
+        2, 1, MemberState.STABLE, owns(1, 2), epochs={(T, 1): 1}
+    )
+
+
+def test_each_partition_has_the_epoch_in_which_the_member_got_it():
+    joined = reconcile(Current(), 3, owns(0, 1), free, owns())
+    assert [joined.got_in((T, index)) for index in (0, 1, 2)] == [3, 3, None]
+    more = reconcile(joined, 4, owns(0, 1, 2, 3), lambda _, index: index != 3, owns(0, 1))
+    assert [more.got_in((T, index)) for index in range(4)] == [3, 3, 4, None]
+    rest = reconcile(more, 4, owns(0, 1, 2, 3), free, owns(0, 1, 2))
+    assert [rest.got_in((T, index)) for index in range(4)] == [3, 3, 4, 4]
+    asked = reconcile(rest, 5, owns(1, 2), free, owns(0, 1, 2, 3))
+    assert [asked.got_in((T, index)) for index in range(4)] == [3, 3, 4, 4], "until they are given back"
+    given = reconcile(asked, 5, owns(1, 2), free, owns(1, 2))
+    assert [given.got_in((T, index)) for index in range(4)] == [None, 3, 4, None]
+    assert given.got_in((U, 1)) is None
+
+
+def test_a_member_that_comes_back_in_place_of_another_has_nothing_from_before():
+    back = Current(3, 2, MemberState.STABLE, owns(0), epochs={(T, 0): 1})._replace(epoch=JOIN_EPOCH)
+    assert reconcile(back, 3, owns(0), taken, owns()).got_in((T, 0)) == 3
 
 
 def test_a_member_that_does_not_say_what_it_has_is_asked_to_give_back():

@@ -10,6 +10,7 @@ from horolog.broker.groups.streams.streams_reconcile import CurrentTasks
 from horolog.broker.groups.streams.tasks import NO_TASKS, Role, TaskSet
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.messages.streams_group_records import StreamsGroupTopologyValue
+from horolog.protocol.messages.streams_groups import StreamsSubtopology, StreamsTopicInfo
 
 TASK = ("0", 1)
 
@@ -88,6 +89,19 @@ def test_commits(group):
     assert check(version=3, transactional=True) == ErrorCode.NONE
     assert check("", epoch=-1) == ErrorCode.UNKNOWN_MEMBER_ID
     assert check("", epoch=-1, transactional=True) == ErrorCode.NONE
+
+
+def test_a_task_that_a_member_has_kept_is_committed_with_the_epoch_in_which_it_got_it(group):
+    group.add(member(tasks=ACTIVE, revoking=TaskSet({"0": frozenset({2})})))
+    assert not group.has_kept("m", 5, [("in", b"", 1)]), "without a topology"
+    again = StreamsTopicInfo(name="again", partitions=0)
+    subtopology = StreamsSubtopology(subtopology_id="0", source_topics=["in"], repartition_source_topics=[again])
+    group.topology = StreamsGroupTopologyValue(epoch=0, subtopologies=[subtopology])
+    for topic in ("in", "again"):
+        asked = [(index, epoch) for index in range(4) for epoch in range(7)]
+        kept = [(index, epoch) for index, epoch in asked if group.has_kept("m", epoch, [(topic, b"", index)])]
+        assert kept == [(1, 4), (1, 5), (2, 5)]
+    assert not group.has_kept("m", 5, [("other", b"", 1)])
 
 
 def test_fetches_and_deletions(group):
