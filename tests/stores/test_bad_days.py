@@ -1,8 +1,7 @@
-"""A store that refuses, is slow or never answers while a broker runs, or that loses objects: one line says so, and nothing else is lost.
+"""A store that refuses, is slow or never answers while a broker runs: one line says so, and nothing is lost.
 
-What the start gets from such stores is in tests/unit/broker/server/test_store_run.py, a clock that is wrong in test_store_clock.py.
+What the start gets from such stores is in tests/unit/broker/server/test_store_run.py, objects that are deleted are in test_over_store.py.
 """
-
 
 import pytest
 from confluent_kafka import Producer
@@ -110,21 +109,3 @@ async def test_a_slow_store_is_only_slow(tmp_path, caplog):
             sender.send(b"v")
             await until(lambda: sender.has(b"v"))
             assert said(caplog, AWAY) == []
-
-
-async def test_objects_that_a_rule_of_the_bucket_has_deleted_are_named_and_the_rest_is_there(tmp_path, caplog):
-    with serving() as server:
-        made = OverServer(tmp_path, server)
-        async with running(made, 1):
-            await made.create(1)
-            sender = Sender(made.running[1][1])
-            sender.send(b"deleted")
-            await until(lambda: sender.has(b"deleted"))
-            sender.send(b"kept")
-            await until(lambda: sender.has(b"deleted", b"kept"))
-        first, *_ = sorted(one for one in server.objects if "/wal/" in one and one.endswith("0" * 20))
-        del server.objects[first]
-        async with running(made, 1):
-            await until(lambda: made.served() == {0: 1})
-            assert made.values() == [b"kept"]
-        assert any(first.partition("/")[2] in one and "lost" in one for one in said(caplog, ""))

@@ -13,8 +13,10 @@ from horolog.broker.bucket.bucket_entries import Suspected, SuspicionEnded
 from horolog.broker.bucket.bucket_state import BucketState
 from horolog.broker.bucket.names import Wal
 
-ANSWERED_WITHIN_S = 1.5
-"""A suspected broker reads of it in this time, and answers."""
+ANSWERED_WITHIN_S = 1.2
+"""A suspected broker reads of it in this time, and answers: it reads the journal every 0.7 s, and `READS_EVERY_S` later others read its answer."""
+READS_EVERY_S = 0.2
+"""How often a broker reads the journal that waits for the answer of another."""
 ANSWERED_FOR_S = 10.0
 """How long a suspicion goes on after an answer."""
 STARTS_WITHIN_S = 30.0
@@ -90,6 +92,14 @@ class Detection:
         one = self._others.get(node)
         if one is not None:
             one.is_refused = one.has_answered
+
+    @property
+    def waits_for_answer(self) -> bool:
+        """Whether this broker suspects a member that has not answered."""
+        return any(
+            one.suspected_s is not None and node not in self._state.suspicions[node]
+            for node, one in self._others.items()
+        )
 
     def is_against(self, wal: Wal) -> bool:
         """Whether the reason for which a member would be fenced goes on."""

@@ -15,7 +15,7 @@ from horolog.broker.base.own_thread import Later
 from horolog.broker.bucket.balance import heirs
 from horolog.broker.bucket.bucket_entries import Suspected, SuspicionEnded, WalEnded
 from horolog.broker.bucket.bucket_state import BucketState
-from horolog.broker.bucket.detection import Detection, FenceOff
+from horolog.broker.bucket.detection import READS_EVERY_S, Detection, FenceOff
 from horolog.broker.bucket.lease import Lease
 from horolog.broker.bucket.names import Wal
 from horolog.broker.bucket.sealed_lines import FormatError
@@ -207,7 +207,8 @@ class MembersWatch:
         if self._is_over:
             return
         now = self.lease.now()
-        if now - self._followed_s >= self._follow_every_s:
+        every_s = READS_EVERY_S if self._detection.waits_for_answer else self._follow_every_s
+        if now - self._followed_s >= min(every_s, self._follow_every_s):
             self._followed_s = now
             self._cluster.catch_up()
         if now - self._pinged_s >= PING_EVERY_S:

@@ -41,6 +41,7 @@ class StoreCluster(Cluster):
         new_topic_id: Callable[[], bytes] = random_topic_id,
     ) -> None:
         super().__init__(cluster_id, settings, logs, file, membership, new_topic_id)
+        self.wants_upkeep = False  # the watch reads the journal, and each reading costs a request
         self._bucket_membership = membership
         self._log_side: LogSide
         self._leading: Leading

@@ -84,6 +84,8 @@ class Cluster(ServedTopics):
         self.nodes = membership.members.nodes
         """The brokers of the cluster."""
         self._membership = membership
+        self.wants_upkeep = membership.is_shared
+        """Whether the upkeep looks for changes of others, and after the record."""
         self._file = file
         self._new_topic_id = new_topic_id
         self.changes = ChangeDriver(
@@ -113,7 +115,7 @@ class Cluster(ServedTopics):
 
     @property
     def is_shared(self) -> bool:
-        """Whether others change the cluster, too: their changes are looked for, and the record is looked after."""
+        """Whether others change the cluster, too."""
         return self._membership.is_shared
 
     def open(self, now_ms: int) -> None:

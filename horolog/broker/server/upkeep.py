@@ -126,7 +126,7 @@ class Upkeep:
                 settings.transaction_remove_expired_transaction_cleanup_interval_ms,
             ),
         ]
-        if self._broker.cluster.is_shared:
+        if self._broker.cluster.wants_upkeep:
             self._jobs.append(Periodic(loop, self._broker.cluster.changes.catch_up, CATCH_UP_MS))
             self._jobs.append(Periodic(loop, self._broker.cluster.changes.check_record, CHECK_RECORD_MS))
         if settings.log_cleaner_enable:

@@ -47,7 +47,18 @@ def test_a_broker_that_falls_silent_is_suspected_and_fenced_without_an_answer():
     assert acts[0][1] == Suspected(2, 1)
     assert 1.8 <= acts[0][0] <= 2.2
     assert acts[1][1] == FenceOff(Wal(2, 2))
-    assert 3.3 <= acts[1][0] <= 3.7
+    assert 3.0 <= acts[1][0] <= 3.4
+
+
+def test_an_answer_is_waited_for_until_there_is_one():
+    watcher = Watcher(of(1, 2, 3))
+    watcher.run(5)
+    watcher.answering.discard(2)
+    assert not watcher.detection.waits_for_answer
+    watcher.run(2.3)
+    assert watcher.detection.waits_for_answer
+    watcher.write(Suspected(2, 2))
+    assert not watcher.detection.waits_for_answer
 
 
 def test_a_broker_whose_port_refuses_is_fenced_at_once_if_it_was_heard_before():

@@ -89,6 +89,20 @@ def test_a_broker_that_stands_still_finds_itself_fenced_and_begins_anew(world):
     assert world[2].wal.incarnation > before.incarnation
 
 
+def test_the_journal_is_read_often_while_a_suspicion_waits_for_its_answer(world, monkeypatch):
+    reads, changes = [], world[1].changes
+    catch_up = changes.catch_up
+    monkeypatch.setattr(changes, "catch_up", lambda: reads.append(world.schedule.now) or catch_up())
+    world.run_for(2)
+    assert len(reads) <= 4, "a third of the lease apart"
+    world.machines[2].awake_at = world.schedule.now + 20
+    while not world.journal().suspicions:
+        world.run_for(0.1)
+    reads.clear()
+    world.run_for(1)
+    assert len(reads) >= 5
+
+
 def test_a_fence_in_the_wal_ends_the_lease_before_the_journal_says_so(world):
     watch, ended = world[2].watch, []
     world[2].fenced = ended.append

@@ -147,6 +147,17 @@ async def test_only_a_broker_that_has_left_waits_for_what_it_has_taken(tmp_path,
         await broker.stop()
 
 
+async def test_an_idle_broker_asks_the_store_only_as_often_as_its_lease_needs(tmp_path, monkeypatch):
+    asked = []
+    async with brokers(tmp_path, 1) as made:
+        watch, lease_s = made.running[1][0]._watch, OF_STORE.lease_ms / 1000
+        requests, get = made.requests[0], made.requests[0].get
+        monkeypatch.setattr(requests, "get", lambda key, done: (asked.append(key), get(key, done)))
+        began = watch.lease.now()
+        await until(lambda: watch.lease.now() - began > 3 * lease_s)
+        assert 0 < len(asked) <= (watch.lease.now() - began) / (lease_s / 3) + 2, "three times in each lease"
+
+
 async def test_what_a_broker_shows_of_its_store(tmp_path, caplog):
     async with brokers(tmp_path, 1, 2) as made:
         with caplog.at_level("INFO"):
