@@ -14,7 +14,7 @@ from horolog.client.decoding import Decoder
 from horolog.client.decoding import Options as Decoding
 from horolog.client.values.errors import AuthenticationFailed, KafkaError
 from horolog.console.guard import COOKIE, CSRF_FIELD, Guard, is_token_of, read_form, set_cookie
-from horolog.console.options import ANSWER_SECONDS, PAGES_AT_ONCE, Login, Options
+from horolog.console.options import ANSWER_SECONDS, CALLBACK, PAGES_AT_ONCE, Login, Options
 from horolog.console.pulse import Pulses
 from horolog.console.rendering import FOLDER
 from horolog.console.sessions import Session, Sessions
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from horolog.base.clock import Clock
     from horolog.console.follow import Followers
     from horolog.console.live import Live
+    from horolog.console.oidc_login import OidcLogin
 
 Page = Callable[[Visit], Awaitable[Response]]
 Change = Callable[[Visit, dict[str, str]], Awaitable[Response]]
@@ -46,6 +47,7 @@ class Application:
         self._followers: Followers | None = None
         self._searchers: Followers | None = None
         self._live: Live | None = None
+        self._oidc: OidcLogin | None = None
         self._busy = asyncio.Semaphore(PAGES_AT_ONCE)
         pages: dict[str, Page] = {
             "/": _page("now"),
@@ -74,6 +76,8 @@ class Application:
             Route("/change/{kind}", self._get(_page("changes")), methods=["GET"]),
             Route("/change/{kind}", self._post(_change), methods=["POST"]),
             Route("/login", self._login, methods=["GET", "POST"]),
+            Route("/login/oidc", self._with_provider),
+            Route(CALLBACK, self._with_provider),
             Route("/logout", self._logout, methods=["POST"]),
             Route("/static/{name}", static),
         ]
@@ -150,7 +154,7 @@ class Application:
         way = self.desk.options.login
         if way is Login.NONE:
             return RedirectResponse("/", 303)
-        if request.method == "GET":
+        if request.method == "GET" or way is Login.OIDC:
             return visit.page("login.html", to=safe_target(visit.text("to")), said="", user="")
         form = await read_form(request)
         to, user = safe_target(form.get("to", "")), form.get("user", "")[:255]
@@ -160,6 +164,19 @@ class Application:
         response = RedirectResponse(to, 303)
         set_cookie(response, session, self.desk.options)
         return response
+
+    async def _with_provider(self, request: Request) -> Response:
+        """The two steps of a login with an identity provider: to it, and back from it."""
+        oidc = self.desk.options.oidc
+        if oidc is None:
+            return RedirectResponse("/login", 303)
+        if self._oidc is None:
+            from horolog.console.oidc_login import OidcLogin
+
+            self._oidc = OidcLogin(self.desk, oidc)
+        if request.url.path == CALLBACK:
+            return await self._oidc.end(request)
+        return await self._oidc.begin(request, safe_target(request.query_params.get("to", "")))
 
     async def _admitted(self, request: Request, way: Login, user: str, secret: str) -> tuple[Session | None, str, int]:
         """The session, or the response with its status. The right token is accepted whatever others have tried."""

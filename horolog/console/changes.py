@@ -36,7 +36,6 @@ KINDS = {
     "transaction-abort": ("transactions", "abort"),
 }
 """Each kind with its module and function."""
-REFUSED = "this console changes nothing; start it with --allow-changes"
 APPLY = "apply"
 _log = logging.getLogger(__name__)
 
@@ -98,9 +97,8 @@ async def page(visit: Visit) -> Response:
 
 
 async def form_of(visit: Visit) -> Form:
-    if not visit.desk.options.allow_changes:
-        raise Refused(REFUSED, 403)
     kind = visit.request.path_params["kind"]
+    visit.must_be_allowed(kind)
     if kind not in KINDS:
         raise Refused(f"there is no change {kind!r}", 404)
     module, name = KINDS[kind]

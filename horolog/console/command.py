@@ -15,21 +15,23 @@ from horolog.commands.exit_codes import ExitCode
 from horolog.commands.online.connecting import add_connection
 
 if TYPE_CHECKING:
+    from horolog.console.oidc import Oidc
     from horolog.console.options import Cluster, Options
 
 DEFAULT_LISTEN = "127.0.0.1:8080"
-LOGINS = ("none", "token", "sasl")
+LOGINS = ("none", "token", "sasl", "oidc")
 MECHANISMS = ("SCRAM-SHA-256", "SCRAM-SHA-512", "PLAIN")
 PARENT_SECONDS = 1.0
 """How often it checks that its broker's process is still alive."""
 TOKEN_BYTES = 24
+DEFAULT_SCOPE = "openid profile email"
 OTHERS_MAY_READ = 0o044
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     describe(
         parser,
-        "Show clusters in a browser: their state, topics over time, groups and their lag. The console is read-only without\n--allow-changes. If other machines can reach it, it requires a login: with a token that it prints at startup, or with\n--login sasl as a user of the broker, whose access lists then apply.",
+        "Show clusters in a browser: their state, topics over time, groups and their lag. The console is read-only without\n--allow-changes. If other machines can reach it, it requires a login: with a token that it prints at startup, with\n--login sasl as a user of the broker, whose access lists then apply, or with --login oidc at an identity provider.",
         "horolog console",
         "horolog console -b broker:9092 -b standby:9092 --listen 127.0.0.1:8080",
         "horolog console -b broker:9093 --command-config tls.properties --listen 0.0.0.0:8443 --host console.example"
@@ -62,6 +64,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         default=MECHANISMS[0],
         help=f"the mechanism for --login sasl (default: {MECHANISMS[0]})",
     )
+    _add_oidc(parser)
     parser.add_argument("--tls-cert", metavar="FILE", help="a certificate chain (PEM), for https")
     parser.add_argument("--tls-key", metavar="FILE", help="the key of the certificate (PEM)")
     parser.add_argument(
@@ -93,6 +96,39 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--with-parent", action="store_true", help=argparse.SUPPRESS)
     add_zone(parser)
+
+
+def _add_oidc(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--oidc-issuer", metavar="URL", help="the identity provider for --login oidc")
+    parser.add_argument("--oidc-client-id", metavar="ID", help="the console's client id at the provider")
+    parser.add_argument(
+        "--oidc-client-secret-file",
+        type=Path,
+        metavar="FILE",
+        help="a file with the client's secret (default: a public client, with PKCE)",
+    )
+    parser.add_argument(
+        "--oidc-claim", default="groups", metavar="NAME", help="the claim that gives a user's role (default: groups)"
+    )
+    parser.add_argument(
+        "--oidc-role",
+        action="append",
+        default=[],
+        metavar="ROLE=VALUE",
+        help="a value of the claim that makes users viewer, operator or admin; * for all users; repeatable (default: the words themselves)",
+    )
+    parser.add_argument(
+        "--oidc-scope",
+        default=DEFAULT_SCOPE,
+        metavar="WORDS",
+        help=f"the scopes to request (default: {DEFAULT_SCOPE})",
+    )
+    parser.add_argument(
+        "--public-url",
+        default="",
+        metavar="URL",
+        help="the console's address in browsers, for the way back from the provider (default: as browsers ask for it)",
+    )
 
 
 def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
@@ -182,6 +218,9 @@ def options_of(arguments: argparse.Namespace, console: Console, host: str) -> "O
         )
     if login is Login.NONE and "*" in arguments.host:
         raise UsageError("--host '*' needs a login: pages of others could lead a browser here by a name of theirs")
+    oidc = _oidc_of(arguments, console) if login is Login.OIDC else None
+    if oidc is None and arguments.oidc_issuer is not None:
+        raise UsageError("--oidc-issuer is for --login oidc")
     if arguments.token_file is not None and login is not Login.TOKEN:
         raise UsageError("--token-file is for --login token")
     return Options(
@@ -189,6 +228,7 @@ def options_of(arguments: argparse.Namespace, console: Console, host: str) -> "O
         login,
         _token(arguments.token_file, console) if login is Login.TOKEN else "",
         arguments.sasl_mechanism,
+        oidc,
         allow_changes=arguments.allow_changes,
         registry=registry_access(arguments),
         zone=console.zone,
@@ -197,6 +237,38 @@ def options_of(arguments: argparse.Namespace, console: Console, host: str) -> "O
         any_host="*" in arguments.host,
         is_secure=arguments.tls_cert is not None,
         timeout_ms=arguments.timeout,
+    )
+
+
+def _oidc_of(arguments: argparse.Namespace, console: Console) -> "Oidc":
+    """The identity provider and the roles of its users. Raises UsageError."""
+    from importlib.util import find_spec
+
+    from horolog.console.oidc import Oidc, is_safe_url
+    from horolog.console.roles import roles_by_value
+
+    if arguments.oidc_issuer is None or arguments.oidc_client_id is None:
+        raise UsageError("--login oidc needs --oidc-issuer and --oidc-client-id")
+    for option, url in (("--oidc-issuer", arguments.oidc_issuer), ("--public-url", arguments.public_url)):
+        if url and not is_safe_url(url):
+            raise UsageError(f"{option} {url}: an https address is expected, or http on this machine")
+    if find_spec("jwt") is None:
+        raise CommandError(
+            "PyJWT is not installed", "pip install 'horolog[console,oauth]' installs what --login oidc needs"
+        )
+    try:
+        roles = roles_by_value(arguments.oidc_role)
+    except ValueError as error:
+        raise UsageError(f"--oidc-role: {error}") from error
+    file = arguments.oidc_client_secret_file
+    return Oidc(
+        arguments.oidc_issuer,
+        arguments.oidc_client_id,
+        "" if file is None else _secret_in(file, console),
+        arguments.oidc_claim,
+        roles,
+        arguments.oidc_scope,
+        arguments.public_url,
     )
 
 
@@ -243,12 +315,19 @@ def _by_cluster(option: str, texts: list[str], names: list[str]) -> dict[str, st
 def _token(path: Path | None, console: Console) -> str:
     if path is None:
         return secrets.token_urlsafe(TOKEN_BYTES)
-    if path.stat().st_mode & OTHERS_MAY_READ:
-        console.warn(f"others on this machine can read {path}; chmod 600 {path} keeps the token")
-    token = path.read_text("utf-8").strip()
+    token = _secret_in(path, console)
     if len(token) < 16:
         raise CommandError(f"{path}: the token has fewer than 16 characters")
     return token
+
+
+def _secret_in(path: Path, console: Console) -> str:
+    try:
+        if path.stat().st_mode & OTHERS_MAY_READ:
+            console.warn(f"others on this machine can read {path}; chmod 600 {path} keeps the secret")
+        return path.read_text("utf-8").strip()
+    except OSError as error:
+        raise CommandError(f"{path} cannot be read: {error.strerror}") from error
 
 
 def _zone_name(console: Console) -> str:

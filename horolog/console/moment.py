@@ -205,7 +205,7 @@ def tools_of(visit: Visit, words: Mapping[str, str]) -> dict[str, Any]:
         return visit.link("/change/produce", topic=record.topic, again=f"{record.partition}:{record.offset}")
 
     return {
-        "again": again if visit.desk.options.allow_changes else None,
+        "again": again if visit.may("produce") else None,
         "here": partial(here, visit, words),
         "when": Times(visit.zone, visit.now_ms).show,
         "link_to": one,

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from horolog.client.decoding import RegistryAccess
     from horolog.client.security import Security
     from horolog.client.segments.segments_look import HttpAccess
+    from horolog.console.oidc import Oidc
 
 SESSIONS_AT_MOST = 64
 SESSION_IDLE_S = 3600.0
@@ -19,6 +20,8 @@ LOGINS_OF_AN_ADDRESS = 30
 """The same for all users together."""
 PAGES_AT_ONCE = 8
 FOLLOWERS_AT_ONCE = 16
+CALLBACK = "/login/callback"
+"""Where an identity provider leads browsers back to."""
 ANSWER_SECONDS = 8.0
 """The timeout of a page."""
 
@@ -29,6 +32,7 @@ class Login(Enum):
     NONE = "none"
     TOKEN = "token"  # noqa: S105 - the name of a login, not a secret
     SASL = "sasl"
+    OIDC = "oidc"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +53,7 @@ class Options:
     token: str = field(default="", repr=False)
     mechanism: str = "SCRAM-SHA-256"
     """Of logins by SASL."""
+    oidc: "Oidc | None" = None
     allow_changes: bool = False
     registry: "RegistryAccess | None" = field(default=None, repr=False)
     """Of schemas, for keys and values."""

@@ -124,8 +124,7 @@ def _step(
 
 async def apply(visit: Visit, form: Mapping[str, str]) -> Response:
     """Set the offsets that the page showed, if nothing has moved since; else the current page again, with the reason."""
-    if not visit.desk.options.allow_changes:
-        raise Refused("this console is read-only; start it with --allow-changes to make changes", 403)
+    visit.must_be_allowed("group-reset")
     visit.given = {**visit.given, **{word: form.get(word, "") for word in ("name", "topic", "to")}}
     try:
         return await _applied(visit, form)

@@ -21,6 +21,7 @@ from horolog.console.options import (
     Login,
     Options,
 )
+from horolog.console.roles import Role
 
 if TYPE_CHECKING:
     from horolog.base.clock import Clock
@@ -44,6 +45,8 @@ class Session:
     began: float
     seen: float
     credentials: "tuple[str, str] | None" = field(default=None, repr=False)
+    role: Role = Role.ADMIN
+    """What it may change, if the console allows changes; with other logins than OIDC the broker decides alone."""
     clients: "dict[str, Client]" = field(default_factory=dict, repr=False)
 
     async def close(self) -> None:
@@ -93,11 +96,10 @@ class Sessions:
     def __len__(self) -> int:
         return len(self._sessions)
 
-    def _new(self, user: str, credentials: tuple[str, str] | None = None) -> Session:
+    def _new(self, user: str, credentials: tuple[str, str] | None = None, role: Role = Role.ADMIN) -> Session:
         now = self._clock.monotonic()
-        return Session(
-            secrets.token_urlsafe(TOKEN_BYTES), user, secrets.token_urlsafe(TOKEN_BYTES), now, now, credentials
-        )
+        identity, csrf = secrets.token_urlsafe(TOKEN_BYTES), secrets.token_urlsafe(TOKEN_BYTES)
+        return Session(identity, user, csrf, now, now, credentials, role)
 
     async def find(self, identity: str) -> Session | None:
         """The session of a cookie, if it has not expired; the shared one if there is no login."""
@@ -115,11 +117,11 @@ class Sessions:
             if now - one.seen > SESSION_IDLE_S or now - one.began > SESSION_LONGEST_S:
                 await self.end(one)
 
-    async def begin(self, user: str, credentials: tuple[str, str] | None = None) -> Session:
+    async def begin(self, user: str, credentials: tuple[str, str] | None = None, role: Role = Role.ADMIN) -> Session:
         """A new session; evicts the longest idle one if there are too many."""
         if len(self._sessions) >= SESSIONS_AT_MOST:
             await self.end(min(self._sessions.values(), key=lambda one: one.seen))
-        session = self._new(user, credentials)
+        session = self._new(user, credentials, role)
         self._sessions[session.id] = session
         return session
 

@@ -17,6 +17,7 @@ from horolog.client.values.errors import KafkaError
 from horolog.client.values.times import Moment, TimeTextError, parse_time, parse_zone
 from horolog.console.options import ANSWER_SECONDS, Cluster, Options
 from horolog.console.rendering import Times, link, render
+from horolog.console.roles import least_role
 from horolog.console.sessions import Session, Sessions
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 LONGEST_WORD = 500
 _NUMBERED_TIME = re.compile(r"@(-?[0-9]{1,18})ms|(?<![@0-9])-?[0-9]{6,18}(?![0-9])")
 _ONLY_NUMBERED = re.compile(r"(?:@-?[0-9]{1,18}ms|-?[0-9]{6,18})(?:\.\.@-?[0-9]{1,18}ms)?")
+NO_CHANGES = "this console changes nothing; start it with --allow-changes"
 FAULT = "the console has a fault; see its log for details"
 GONE = {"NETWORK_EXCEPTION", "REQUEST_TIMED_OUT", "COORDINATOR_NOT_AVAILABLE", "LEADER_NOT_AVAILABLE"}
 NOT_THERE = {"UNKNOWN_TOPIC_OR_PARTITION", "UNKNOWN_TOPIC_ID", "GROUP_ID_NOT_FOUND"}
@@ -95,6 +97,17 @@ class Visit:
         found = self.request.scope["state"]["session"]
         assert found is not None, "the console requires a login"
         return found  # type: ignore[no-any-return]
+
+    def may(self, kind: str) -> bool:
+        """Whether this console and the session's role allow a kind of change."""
+        return self.desk.options.allow_changes and self.session.role >= least_role(kind)
+
+    def must_be_allowed(self, kind: str) -> None:
+        """Raises Refused if they do not."""
+        if not self.desk.options.allow_changes:
+            raise Refused(NO_CHANGES, 403)
+        if not self.may(kind):
+            raise Refused(f"your role is {self.session.role.word}; this needs the role {least_role(kind).word}", 403)
 
     @cached_property
     def cluster(self) -> Cluster:
@@ -219,7 +232,9 @@ class Visit:
             "clusters": options.clusters,
             "session": session,
             "login": options.login.value,
-            "allow_changes": options.allow_changes,
+            "provider": options.oidc.issuer.partition("://")[2] if options.oidc is not None else "",
+            "allow_changes": session is not None and self.may(""),
+            "may": self.may,
             "zone_name": self.zone_name,
             "now_ms": self.now_ms,
             "path": self.request.url.path,

@@ -16,6 +16,7 @@ from horolog.commands.console import Console
 from horolog.commands.errors import CommandError, UsageError
 from horolog.console import command
 from horolog.console.options import Login
+from horolog.console.roles import Role
 from tests.support.authority import Authority
 
 
@@ -216,3 +217,55 @@ def test_the_command_ends_as_its_coroutine_does(monkeypatch):
 
     monkeypatch.setattr(command, "listen", ended)
     assert command.run(arguments(), console()) is True
+
+
+OIDC = ("--login", "oidc", "--oidc-issuer", "https://id.example", "--oidc-client-id", "console")
+
+
+def test_an_identity_provider(tmp_path):
+    file = tmp_path / "secret"
+    file.write_text("hidden\n")
+    file.chmod(0o600)
+    words = (
+        "--oidc-client-secret-file",
+        str(file),
+        "--oidc-role",
+        "admin=ops",
+        "--public-url",
+        "https://console.example",
+    )
+    found = options(*OIDC, *words)
+    assert (found.login, found.oidc.issuer, found.oidc.client_secret) == (Login.OIDC, "https://id.example", "hidden")
+    assert (found.oidc.roles, found.oidc.claim, found.oidc.public_url) == (
+        {"ops": Role.ADMIN},
+        "groups",
+        "https://console.example",
+    )
+    assert "hidden" not in repr(found)
+    assert options(*OIDC).oidc.client_secret == ""
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--login", "oidc", "--oidc-issuer", "https://id.example"), "needs --oidc-issuer and --oidc-client-id"),
+        (("--oidc-issuer", "https://id.example"), "--oidc-issuer is for --login oidc"),
+        ((*OIDC, "--oidc-issuer", "http://id.example"), "an https address is expected"),
+        ((*OIDC, "--public-url", "console.example"), "an https address is expected"),
+        ((*OIDC, "--oidc-role", "root=x"), "ROLE=VALUE is expected"),
+    ],
+)
+def test_wrong_options_of_an_identity_provider(words, said):
+    with pytest.raises(UsageError, match=said):
+        options(*words)
+
+
+def test_a_secret_that_cannot_be_read(tmp_path):
+    with pytest.raises(CommandError, match="cannot be read: No such file"):
+        options(*OIDC, "--oidc-client-secret-file", str(tmp_path / "none"))
+
+
+def test_without_the_package_for_tokens(monkeypatch):
+    monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
+    with pytest.raises(CommandError, match=r"horolog\[console,oauth\]"):
+        options(*OIDC)

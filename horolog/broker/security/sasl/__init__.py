@@ -3,7 +3,10 @@
 __all__ = [
     "door",
     "doors",
+    "jwks",
     "login",
+    "oauthbearer",
     "scram",
     "scram_keys",
+    "tokens",
 ]
