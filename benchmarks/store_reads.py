@@ -124,7 +124,7 @@ def in_ms(took: Sequence[float]) -> str:
 
 
 @contextmanager
-def over_store(proxy: StoreProxy, environment: dict[str, str], folder: Path, cache_bytes: int) -> Iterator[str]:
+def over_store(endpoint: str, environment: dict[str, str], folder: Path, cache_bytes: int) -> Iterator[str]:
     """The address of a broker with an empty disk over the prefix."""
     (port,) = process.free_ports(1)
     folder.mkdir()
@@ -132,7 +132,7 @@ def over_store(proxy: StoreProxy, environment: dict[str, str], folder: Path, cac
     with subprocess.Popen(
         [*command, f"horolog.store.cache.bytes={cache_bytes}"],
         cwd=PROJECT,
-        env=os.environ | environment | {"AWS_ENDPOINT_URL": proxy.endpoint, "HOME": "/nonexistent"},
+        env=os.environ | environment | {"AWS_ENDPOINT_URL": endpoint, "HOME": "/nonexistent"},
         stdout=subprocess.PIPE,
         text=True,
     ) as broker:
@@ -158,19 +158,30 @@ def wait_until_served(address: str) -> None:
                 time.sleep(0.1)
 
 
-def read_large(address: str, local: Sequence[Walk], proxy: StoreProxy, size_bytes: int) -> Iterator[Row]:
-    before = proxy.requests["GET"]
-    found = walks(address, LARGE)
-    gets = proxy.requests["GET"] - before
-    sums = {(one.size_bytes, one.crc) for one in (*found, *local)}
+def same_bytes(found: Sequence[Walk]) -> None:
+    sums = {(one.size_bytes, one.crc) for one in found}
     if len(sums) != 1:
         raise BrokerError(f"consumers got different bytes: {sums}")
-    blocks = -(-size_bytes // MIB)
+
+
+WHAT = f"{CONSUMERS} consumers from the start, {TIMES_THE_CACHE} times the cache"
+
+
+def read_large(address: str, local: Sequence[Walk]) -> Iterator[Row]:
+    """With nothing between the broker and the store."""
+    found = walks(address, LARGE)
+    same_bytes([*found, *local])
     own, other = rate_of(found), rate_of(local)
-    what = f"{CONSUMERS} consumers from the start, {TIMES_THE_CACHE} times the cache"
-    yield what, f"{own:.0f} MiB/s, {own / other:.2f} of the rate from local files ({other:.0f} MiB/s); sums equal"
-    yield f"{what}: GETs", f"{gets} for {blocks} blocks, each wanted by {CONSUMERS} consumers"
-    yield f"{what}: answers that clients retry", str(sum(one.refused for one in found))
+    yield WHAT, f"{own:.0f} MiB/s, {own / other:.2f} of the rate from local files ({other:.0f} MiB/s); sums equal"
+    yield f"{WHAT}: answers that clients retry", str(sum(one.refused for one in found))
+
+
+def count_large(address: str, local: Sequence[Walk], proxy: StoreProxy) -> Iterator[Row]:
+    before = proxy.requests["GET"]
+    same_bytes([*walks(address, LARGE), *local])
+    blocks = -(-local[0].size_bytes // MIB)
+    gets = proxy.requests["GET"] - before
+    yield f"{WHAT}: GETs", f"{gets} for {blocks} blocks, each wanted by {CONSUMERS} consumers"
 
 
 def look_up_many(
@@ -206,11 +217,13 @@ def rows(mebibytes: int, segments: int, count: int) -> Iterator[Row]:
         command = [sys.executable, "-m", "horolog", "store", "import", str(folder / "data"), URL]
         at = os.environ | environment | {"HOME": "/nonexistent"}
         subprocess.run([*command, "--endpoint", server.endpoint], cwd=PROJECT, env=at, check=True, stdout=sys.stderr)
-        size_bytes = beside[0].size_bytes
+        cache_bytes = beside[0].size_bytes // TIMES_THE_CACHE
+        with over_store(server.endpoint, environment, folder / "small", cache_bytes) as address:
+            yield from read_large(address, beside)
         with store_proxy.running(int(server.endpoint.rpartition(":")[2])) as proxy:
-            with over_store(proxy, environment, folder / "small", size_bytes // TIMES_THE_CACHE) as address:
-                yield from read_large(address, beside, proxy, size_bytes)
-            with over_store(proxy, environment, folder / "empty", 10 << 30) as address:
+            with over_store(proxy.endpoint, environment, folder / "counted", cache_bytes) as address:
+                yield from count_large(address, beside, proxy)
+            with over_store(proxy.endpoint, environment, folder / "empty", 10 << 30) as address:
                 proxy.weather = Weather(get_s=GET_S)
                 yield from look_up_many(address, proxy, segments, in_segment, count, random.Random(1))
 

@@ -25,7 +25,7 @@ class SharedStoreSettings(GroupTypeSettings):
         check=_wrong_endpoint,
     )
     horolog_store_flush_ms: int = integer(
-        100,
+        250,
         "Time for which records wait, so that one object holds records of many partitions. Use 10 for a fast store.",
         low=0,
         high=60_000,
@@ -47,7 +47,7 @@ class SharedStoreSettings(GroupTypeSettings):
     horolog_store_cache_bytes: int = long(
         10 * 2**30,
         "Maximum bytes of segments from the store that are cached on the disk. The least used are removed first.",
-        low=2**20,
+        low=2**24,
         dynamic=True,
     )
     horolog_store_segment_ms: int = long(

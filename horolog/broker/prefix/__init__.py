@@ -5,6 +5,7 @@ __all__ = [
     "journal_check",
     "manifest_check",
     "meta_objects",
+    "month_forecast",
     "partition_check",
     "prefix_files",
     "prefix_reader",

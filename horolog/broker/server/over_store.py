@@ -79,7 +79,7 @@ REMOVES_WITHIN_S = 2.0
 class StoreUse(NamedTuple):
     """How a broker uses its store."""
 
-    shipping: ShippingLimits = ShippingLimits(100, 4 * 1024 * 1024, 64 * 1024 * 1024)
+    shipping: ShippingLimits = ShippingLimits(250, 4 * 1024 * 1024, 64 * 1024 * 1024)
     lease_ms: int = 2_000
     peers_timeout_ms: int = 2_000
     cache_bytes: int = CACHE_BYTES

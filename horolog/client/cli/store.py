@@ -15,13 +15,34 @@ from horolog.commands.errors import UsageError
 from horolog.commands.exit_codes import ExitCode
 
 if TYPE_CHECKING:
+    from horolog.broker.prefix.month_forecast import MonthForecast
     from horolog.stores.bucket_store import BucketStore
+    from horolog.stores.object_store import Stored
 
 _WRITERS = 20
 _KEYS = 50
 _MAX_WRITERS = 64
 _AT_ONCE = 8
 _MAX_AT_ONCE = 64
+
+
+PRICES = (
+    ("writes", 5.0, "a million writes and lists"),
+    ("reads", 0.4, "a million reads"),
+    ("storage", 0.023, "a month of 10^9 bytes"),
+)
+"""What Amazon takes."""
+
+
+def price(text: str) -> float:
+    """For `type=`: dollars."""
+    try:
+        found = float(text)
+    except ValueError:
+        found = -1.0
+    if not 0 <= found < 1e9:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of dollars")
+    return found
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -53,8 +74,21 @@ def _configure_contents(actions: Any) -> None:
     text = "Show the brokers of the cluster at URL, and the leaders of its partitions, from the journal in the store."
     describe(ls, text, "horolog store ls s3://bucket/prefix")
     du = actions.add_parser("du", help="show the size of a store by kind of object")
-    text = "List all objects at URL, and show the number and the bytes of each kind."
-    describe(du, text, "horolog store du s3://bucket/prefix")
+    text = (
+        "List all objects at URL, and show the number and the bytes of each kind. With --month, also show what a month costs"
+        " if brokers continue as they do now: their requests, without those of consumers that read old data, and the storage of"
+        " all that is there."
+    )
+    describe(du, text, "horolog store du s3://bucket/prefix", "horolog store du s3://bucket/prefix --month")
+    du.add_argument("--month", action="store_true", help="forecast the requests and dollars of 30 days")
+    for name, dollars, what in PRICES:
+        du.add_argument(
+            f"--price-{name}",
+            type=price,
+            default=dollars,
+            metavar="USD",
+            help=f"dollars for {what} (default: {dollars})",
+        )
     policy = actions.add_parser("policy", help="print a bucket policy that forbids overwriting")
     text = "Print a policy for the bucket of URL in Amazon's format. It refuses every write without If-None-Match."
     describe(policy, text, "horolog store policy s3://bucket/prefix")
@@ -148,7 +182,7 @@ def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
         return importing.run(store, arguments, broker_settings(arguments, arguments.data_folders[0], console), console)
     if arguments.action == "export":
         return exporting.run(store, arguments, broker_settings(arguments, arguments.folder, console), console)
-    return _show_contents(store, arguments.action, console)
+    return _show_contents(store, arguments, console)
 
 
 def _print_policy(store: BucketStore, console: Console) -> ExitCode:
@@ -171,27 +205,48 @@ def policy_of(bucket: str, folder: str) -> dict[str, Any]:
     return {"Version": "2012-10-17", "Statement": [refused]}
 
 
-def _show_contents(store: BucketStore, action: str, console: Console) -> ExitCode:
+def _show_contents(store: BucketStore, arguments: argparse.Namespace, console: Console) -> ExitCode:
     from horolog.broker.bucket.sealed_lines import FormatError
     from horolog.stores.faults import StoreError
 
     try:
-        return _amounts(store, console) if action == "du" else _cluster(store, console)
+        return _amounts(store, arguments, console) if arguments.action == "du" else _cluster(store, console)
     except (StoreError, FormatError) as error:
         console.error(str(error))
         return ExitCode.FAILED
 
 
-def _amounts(store: BucketStore, console: Console) -> ExitCode:
+def _amounts(store: BucketStore, arguments: argparse.Namespace, console: Console) -> ExitCode:
     from horolog.broker.bucket.prefix_contents import Amount, amounts
 
-    found = amounts(store.list())
+    objects = list(store.list())
+    found = amounts(objects)
+    month = _month(store, objects, arguments, console) if arguments.month else None
     if console.as_json:
-        console.json([one._asdict() for one in found])
+        contents = [one._asdict() for one in found]
+        console.json(contents if month is None else {"contents": contents, "month": month._asdict()})
         return ExitCode.OK
     total = Amount("all", sum(one.objects for one in found), sum(one.size_bytes for one in found))
     console.table(("what", "objects", "bytes"), [*found, total])
+    if month is not None:
+        rows = [
+            ("requests that write", month.writes, None),
+            ("requests that read the journal", month.reads, None),
+            ("all requests", month.writes + month.reads, f"{month.requests_dollars:.2f}"),
+            ("storage of the bytes above", None, f"{month.storage_dollars:.2f}"),
+        ]
+        console.table(("in 30 days", "requests", "dollars"), rows)
     return ExitCode.OK
+
+
+def _month(store: BucketStore, objects: list[Stored], arguments: argparse.Namespace, console: Console) -> MonthForecast:
+    from horolog.broker.bucket.prefix_contents import found_in
+    from horolog.broker.prefix.month_forecast import MonthPrices, forecast
+
+    found = found_in(store)
+    brokers = 0 if found is None else len(found.state.members)
+    prices = MonthPrices(arguments.price_writes, arguments.price_reads, arguments.price_storage)
+    return forecast(objects, brokers, console.now_ms(), prices)
 
 
 def _cluster(store: BucketStore, console: Console) -> ExitCode:

@@ -132,3 +132,18 @@ def test_each_action_reaches_its_command(shared, tmp_path, capsys):
     exported = run_typed(capsys, "store", "export", shared, tmp_path / "folder", "--dry-run")
     assert exported.code == ExitCode.OK
     assert not (tmp_path / "folder").exists()
+
+
+def test_a_month_of_what_lies_there(shared, capsys):
+    said = run_typed(capsys, "store", "du", shared, "--month")
+    assert said.code == 0
+    assert "all requests" in said.out
+    found = json.loads(run_typed(capsys, "store", "du", shared, "--month", "-o", "json", "--price-reads", "0").out)
+    (kind,) = found["contents"]
+    month = found["month"]
+    assert month["stored_bytes"] == kind["size_bytes"]
+    assert month["requests_dollars"] == pytest.approx(month["writes"] * 5 / 1e6)
+    assert month["reads"] > 0
+    refused = run_typed(capsys, "store", "du", shared, "--month", "--price-writes", "much")
+    assert refused.code == 2
+    assert "'much' is not a number of dollars" in refused.err
