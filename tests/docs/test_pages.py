@@ -58,6 +58,7 @@ NOT_RUN: dict[tuple[str, str], str] = {
     ("docs/cli.md", "[profiles.production]"): MADE_OF_PROFILES,
     ("docs/cli.md", "[profiles.shop]"): MADE_OF_PROFILES,
     ("docs/cli.md", "value.customer.id = 7 and headers.trace ~ '^7f'..."): EXPRESSIONS,
+    ("docs/backup.md", "horolog.backup.store=s3://bucket/backup"): BACKED_UP,
     ("docs/backup.md", "horolog backup run ..."): BACKED_UP,
     ("docs/backup.md", "horolog backup verify ..."): BACKED_UP,
     ("docs/backup.md", "horolog restore ..."): BACKED_UP,

@@ -6,6 +6,7 @@ __all__ = [
     "moment",
     "objects",
     "pacing",
+    "process",
     "restoring",
     "rounds",
     "shipping",

@@ -2,6 +2,7 @@
 
 __all__ = [
     "answers",
+    "backup_figures",
     "expiry_clock",
     "java_hash",
     "malloc",

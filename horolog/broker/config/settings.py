@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 
 from horolog.broker.config import listener_keys, unused_keys
+from horolog.broker.config.backup_settings import BackupSettings
 from horolog.broker.config.first_topics import wrong_with_topics
 from horolog.broker.config.group_type_settings import GroupTypeSettings
 from horolog.broker.config.security_settings import SecuritySettings
@@ -70,7 +71,7 @@ class Layers:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Settings(SharedStoreSettings):
+class Settings(BackupSettings):
     # Who and where
     node_id: int = integer(1, "The id of this broker in its cluster; broker.id means the same.", low=0)
     broker_id: int = integer(1, "The older name of node.id.", low=-1)
@@ -643,7 +644,8 @@ def magic_of_release(text: str) -> int | None:
 
 def _table() -> dict[str, Spec]:
     specs = {}
-    apart = [{each.name for each in fields(of)} for of in (SharedStoreSettings, GroupTypeSettings, SecuritySettings)]
+    parts = (BackupSettings, SharedStoreSettings, GroupTypeSettings, SecuritySettings)
+    apart = [{each.name for each in fields(of)} for of in parts]
     for each in sorted(fields(Settings), key=lambda one: [one.name in names for names in apart]):
         if each.name != "layers":
             kind, default, sentence, more = each.metadata["row"]

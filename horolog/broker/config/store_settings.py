@@ -6,7 +6,7 @@ from horolog.broker.config.group_type_settings import GroupTypeSettings
 from horolog.broker.config.setting_types import boolean, integer, long, real, string
 
 
-def _wrong_endpoint(text: str) -> str | None:
+def wrong_endpoint(text: str) -> str | None:
     is_url = text.startswith(("http://", "https://"))
     return None if is_url else "expected http://HOST:PORT or https://HOST:PORT"
 
@@ -22,7 +22,7 @@ class SharedStoreSettings(GroupTypeSettings):
         None,
         "The URL of an S3 server other than Amazon's, http://HOST:PORT.",
         nullable=True,
-        check=_wrong_endpoint,
+        check=wrong_endpoint,
     )
     horolog_store_flush_ms: int = integer(
         250,

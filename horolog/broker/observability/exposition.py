@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from horolog.broker.base import store_figures
+from horolog.broker.base import backup_figures, store_figures
 from horolog.broker.base.metrics import Described, lines
 from horolog.broker.commit import committer, safety
 from horolog.broker.network import meters
@@ -22,7 +22,13 @@ COUNTED = (
     *audit.FAMILIES,
     *quotas.FAMILIES,
 )
-CATALOGUE: tuple[Described, ...] = (*COUNTED, *state.FAMILIES, *process.FAMILIES, *store_figures.FAMILIES)
+CATALOGUE: tuple[Described, ...] = (
+    *COUNTED,
+    *state.FAMILIES,
+    *process.FAMILIES,
+    *store_figures.FAMILIES,
+    *backup_figures.FAMILIES,
+)
 
 SAMPLES_PER_PIECE = 100
 """Written without a pause: well below a millisecond on a machine that has nothing else to do."""
@@ -54,6 +60,8 @@ class Exposition:
         for family, samples in process.collect(self._broker.started_ms):
             yield from lines(family, samples)
         for family, samples in store_figures.collect(self._broker.store_figures()):
+            yield from lines(family, samples)
+        for family, samples in backup_figures.collect(self._broker.backup_figures()):
             yield from lines(family, samples)
 
 

@@ -2,6 +2,7 @@
 
 from typing import Protocol
 
+from horolog.broker.base.backup_figures import BackupFigures
 from horolog.broker.base.store_figures import StoreFigures
 from horolog.broker.handlers.context import BrokerView
 from horolog.broker.network.limits import ConnectionLimits
@@ -18,6 +19,10 @@ class Watched(BrokerView, Protocol):
     limits: ConnectionLimits
     tls: TlsListeners
     started_ms: int
+
+    def backup_figures(self) -> BackupFigures | None:
+        """What the broker shows of its backup; None without one."""
+        ...
 
     def store_figures(self) -> StoreFigures | None:
         """What the broker shows of its store; None without one."""

@@ -2,6 +2,7 @@
 
 __all__ = [
     "app",
+    "backup_child",
     "hot_path",
     "over_store",
     "process",

@@ -15,6 +15,7 @@ import socket
 import sys
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
 from horolog.base import interrupts
@@ -70,6 +71,7 @@ from horolog.protocol.errors import ErrorCode
 from horolog.version import __version__
 
 if TYPE_CHECKING:
+    from horolog.broker.base.backup_figures import BackupFigures
     from horolog.broker.base.store_figures import StoreFigures
     from horolog.broker.cluster.membership import Membership
     from horolog.broker.network.conversation import HandshakeFactory
@@ -198,6 +200,10 @@ class Broker:
     def store_figures(self) -> StoreFigures | None:
         """What this broker shows of its store; None without one."""
         return self._process.store_figures()
+
+    def backup_figures(self) -> BackupFigures | None:
+        """What this broker shows of its backup; None without one."""
+        return self._process.backup_figures()
 
     async def start(self) -> None:
         if self.audit is not None:
@@ -510,11 +516,14 @@ class Announcer:
 
     def __init__(self, data_dirs: list[str]) -> None:
         self._folders = ", ".join(data_dirs)
+        self.then: Callable[[], object] = lambda: None
+        """Called once the broker serves."""
 
     def ready(self, broker: Broker) -> None:
         addresses = ", ".join(f"{one.name} {one.host}:{one.port}" for one in broker.listeners)
         print(f"horolog {__version__} ready on {addresses}, data in {self._folders}", flush=True)  # noqa: T201
         notify(os.environ, READY, f"ready on {addresses}")
+        self.then()
 
     def stopping(self) -> None:
         notify(os.environ, STOPPING, "stopping")
@@ -525,8 +534,17 @@ async def _serve(settings: Settings, loop: asyncio.AbstractEventLoop, logs: LogS
     data_dirs = [os.path.realpath(folder) for folder in settings.data_folders]  # noqa: ASYNC240 - once, before anything runs
     storage = RealStorage(read_only=settings.horolog_read_only)
     process = sole(settings, OwnThread(loop, "journal"))
+    announcer, part = Announcer(data_dirs), nothing
+    if settings.horolog_backup_store is not None:
+        from horolog.broker.server.backup_child import BackupChild, ends_of, orders_of
+
+        backup = BackupChild(
+            orders_of(settings, data_dirs, asks=True), SystemClock(), lambda: ends_of(broker.logs.partitions)
+        )
+        process = replace(process, backup_figures=backup.figures)
+        announcer.then, part = backup.begin, backup.stop
     broker = Broker(settings, SystemClock(), storage, data_dirs, loop, process)
-    await serve(broker, logs, Announcer(data_dirs), asyncio.Event())
+    await serve(broker, logs, announcer, asyncio.Event(), part)
     log.info("stopped")
     return EXIT_OK
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from horolog.base.clock import Clock
+from horolog.broker.base.backup_figures import BackupFigures
 from horolog.broker.base.own_thread import Beside
 from horolog.broker.base.store_figures import StoreFigures
 from horolog.broker.cluster.cluster import Cluster
@@ -100,6 +101,8 @@ class BrokerProcess:
     """The clock by which things are deleted for their age."""
     store_figures: Callable[[], StoreFigures | None] = lambda: None
     """What this broker shows of its store, if it has one."""
+    backup_figures: Callable[[], BackupFigures | None] = lambda: None
+    """What this broker shows of its backup, if it has one."""
 
 
 def sole(settings: Settings, beside: Beside) -> BrokerProcess:

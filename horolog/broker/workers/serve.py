@@ -48,6 +48,10 @@ def serve(arguments: argparse.Namespace, environ: Mapping[str, str]) -> int:
     try:
         loaded, warnings = settings.load(arguments.config, environ, flags_of(arguments))
         warnings += readable_secrets(arguments.config)
+        if loaded.horolog_backup_store is not None:
+            from horolog.broker.server.backup_child import refuse_settings
+
+            refuse_settings(loaded)
         if loaded.horolog_store is not None:
             from horolog.broker.server.store_run import run_as_set
 

@@ -16,7 +16,7 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from horolog.base import interrupts
 from horolog.base.clock import Clock, SystemClock
@@ -36,6 +36,10 @@ from horolog.broker.workers.tether import ASK_EVERY_S, Tether
 from horolog.broker.workers.watching import WorkersServer
 from horolog.broker.workers.worker_process import Command, ProcessEnd, WorkerProcess, command_of
 from horolog.version import __version__
+
+if TYPE_CHECKING:
+    from horolog.broker.base.backup_figures import BackupFigures
+    from horolog.broker.server.backup_child import BackupChild
 
 log = logging.getLogger(__name__)
 
@@ -116,6 +120,7 @@ class Supervisor:
         self._certificate_job: Periodic | None = None
         self._looks: asyncio.TimerHandle | None = None
         self._server: WorkersServer | None = None
+        self._backup = _backup_of(plan, clock)
 
     def __repr__(self) -> str:
         return f"<Supervisor of {self.workers}, {self.phase.value}>"
@@ -131,6 +136,8 @@ class Supervisor:
             self._look()
             await self._over
         finally:
+            if self._backup is not None:
+                await self._backup.stop()
             await self._leave_nobody()
         if self._has_served:
             merge(self._plan.locks.paths)
@@ -201,6 +208,12 @@ class Supervisor:
             self.phase = Phase.READY
             self._has_served = True
             announce(self._plan, self._environ)
+            if self._backup is not None:
+                self._backup.begin()
+
+    def backup_figures(self) -> BackupFigures | None:
+        """What the backup of all workers shows; None without one."""
+        return None if self._backup is None else self._backup.figures()
 
     def is_leaving(self, worker: WorkerProcess) -> None:  # noqa: ARG002 - who is left says it all
         self._tell_who_lives()
@@ -293,6 +306,15 @@ class Supervisor:
     def _end_with_the_last(self) -> None:
         if not self._over.done() and all(worker.pid is None for worker in self.workers):
             self._over.set_result(None)
+
+
+def _backup_of(plan: WorkerPlan, clock: Clock) -> BackupChild | None:
+    """The backup of all that workers write. They do not stand still for it: its moments are exact if nothing is written meanwhile."""
+    if plan.settings.horolog_backup_store is None:
+        return None
+    from horolog.broker.server.backup_child import BackupChild, orders_of
+
+    return BackupChild(orders_of(plan.settings, plan.data_dirs, asks=False), clock, list)
 
 
 def merge(paths: Sequence[str]) -> None:

@@ -8,6 +8,8 @@ from collections.abc import Callable, Coroutine, Iterator, Sequence
 from http import HTTPStatus
 from typing import Protocol
 
+from horolog.broker.base import backup_figures
+from horolog.broker.base.backup_figures import BackupFigures
 from horolog.broker.base.metrics import Described, Kind, Samples, lines
 from horolog.broker.base.unix_sockets import reachable
 from horolog.broker.observability.http_server import (
@@ -77,6 +79,10 @@ class WatchedCrew(Protocol):
 
     @property
     def workers(self) -> Sequence[WatchedWorker]: ...
+
+    def backup_figures(self) -> BackupFigures | None:
+        """What the backup of all workers shows; None without one."""
+        ...
 
 
 class WorkersServer(HttpServer):
@@ -152,6 +158,7 @@ class WorkersServer(HttpServer):
         yield STARTS, [((str(one.number),), one.starts) for one in workers]
         yield ABSENCE, [((str(one.number),), one.last_absence_s) for one in workers]
         yield DOWN_FOR, [((str(one.number),), one.down_s) for one in workers]
+        yield from backup_figures.collect(self._crew.backup_figures())
 
     def _ready(self, answers: dict[int, bytes]) -> HttpResponse:
         workers: dict[int, merged.Said] = {}

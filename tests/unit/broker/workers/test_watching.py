@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from horolog.broker.base.backup_figures import BackupFigures
 from horolog.broker.observability.http_server import HttpResponse, HttpServer, HTTPStatus, json_answer
 from horolog.broker.observability.phase import Phase
 from horolog.broker.workers import watching
@@ -52,7 +53,7 @@ async def crew(tmp_path):
     workers = [Worker(1, tmp_path), Worker(2, tmp_path)]
     for worker in workers:
         await worker.start_unix(worker.http_socket)
-    crew = SimpleNamespace(phase=Phase.READY, workers=workers)
+    crew = SimpleNamespace(phase=Phase.READY, workers=workers, backup_figures=lambda: None)
     crew.server = WorkersServer(crew, asyncio.get_running_loop())
     await crew.server.start("127.0.0.1", 0)
     yield crew
@@ -155,3 +156,10 @@ async def test_a_stop_waits_for_no_worker(crew):
     crew.server.stop()
     await asyncio.gather(asking, return_exceptions=True)
     await until(lambda: not crew.server._asking)
+
+
+async def test_the_backup_of_all_workers_is_shown_once(crew):
+    crew.backup_figures = lambda: BackupFigures(1.5, 3, 400, 2)
+    _, _, shown = await get(crew.server.port, "/metrics")
+    assert "\nhorolog_backup_age_seconds 1.5\n" in shown
+    assert shown.count("# TYPE horolog_backup_bytes_total") == 1

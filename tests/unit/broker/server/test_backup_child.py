@@ -1,0 +1,132 @@
+"""A broker's end of its backup: the process is answered, counted, started again, and ended."""
+
+import asyncio
+import json
+import sys
+from types import SimpleNamespace
+
+import pytest
+
+from horolog.base.clock import ManualClock
+from horolog.broker.config.setting_types import SettingsError
+from horolog.broker.config.settings import Layers, from_layers
+from horolog.broker.server import backup_child
+from horolog.broker.server.backup_child import BackupChild, command, ends_of, orders_of, refuse_settings
+from tests.support.waiting import until
+
+PLACE = {"horolog.backup.store": "file:///backup"}
+HEAD = "import json, sys, time\norders = json.loads(sys.stdin.readline())\nsay = lambda **one: print(json.dumps(one), flush=True)\n"
+WAIT = "sys.stdin.read()\n"
+
+
+def child(program, clock=None, ends=()):
+    return BackupChild(
+        {"url": "file:///b", "n": 1},
+        clock or ManualClock(),
+        lambda: list(ends),
+        lambda: [sys.executable, "-c", HEAD + program],
+    )
+
+
+@pytest.fixture
+async def started():
+    """Begins children, and stops them at the end."""
+    running = []
+
+    def begin(one):
+        running.append(one)
+        one.begin()
+        return one
+
+    yield begin
+    for one in running:
+        await one.stop()
+
+
+async def test_moments_are_counted(started):
+    clock = ManualClock(100_000)
+    made = "say(moment=4, time_ms=99_000, shipped_bytes=70, is_exact=True)\nsay(moment=5, time_ms=99_500, shipped_bytes=5, is_exact=True)\n"
+    one = started(child(made + WAIT, clock))
+    await until(lambda: one.figures().moments == 2)
+    assert one.figures() == (0.5, 2, 75, 0)
+    clock.advance(2_000)
+    assert one.figures().age_s == 2.5
+
+
+async def test_it_is_answered_where_the_logs_end(started):
+    echo = "say(ask='ends')\nheard = json.loads(sys.stdin.readline())\nsay(moment=len(heard['ends'][0]), time_ms=0, shipped_bytes=orders['n'], is_exact=True)\n"
+    one = started(child(echo + WAIT, ends=[("t", 0, 5, 100)]))
+    await until(lambda: one.figures().moments == 1)
+    assert one.figures().size_bytes == 1
+
+
+async def test_each_fault_is_logged_once(started, caplog):
+    faults = "say(fault='the store is away')\n" * 3 + "say(moment=1, time_ms=0, shipped_bytes=0, is_exact=True)\n"
+    with caplog.at_level("INFO"):
+        one = started(child(faults + WAIT))
+        await until(lambda: one.figures().moments == 1)
+    assert one.figures().failures == 3
+    assert caplog.text.count("the store is away") == 1
+    assert "the backup has moment 1" in caplog.text
+
+
+async def test_a_process_that_ends_is_started_again(started, monkeypatch, caplog):
+    monkeypatch.setattr(backup_child, "RESTART_S", 0.01)
+    one = started(child("say(moment=1, time_ms=0, shipped_bytes=1, is_exact=True)\n"))
+    await until(lambda: one.figures().moments >= 2)
+    assert one.figures().failures >= 1
+    assert "its process has ended" in caplog.text
+
+
+async def test_a_process_that_cannot_be_started_is_tried_again(monkeypatch, caplog):
+    monkeypatch.setattr(backup_child, "RESTART_S", 0.01)
+    one = BackupChild({"url": "x"}, ManualClock(), list, lambda: ["/nonexistent/program"])
+    one.begin()
+    await until(lambda: one.figures().failures >= 2)
+    assert "cannot be started" in caplog.text
+    await one.stop()
+
+
+async def test_a_process_that_does_not_end_with_its_input_is_killed(monkeypatch):
+    monkeypatch.setattr(backup_child, "ENDS_WITHIN_S", 0.1)
+    one = child("say(moment=1, time_ms=0, shipped_bytes=1, is_exact=True)\ntime.sleep(600)\n")
+    one.begin()
+    await until(lambda: one.figures().moments == 1)
+    process = one._process
+    await one.stop()
+    assert process.returncode == -9
+
+
+async def test_one_that_was_never_begun():
+    await child(WAIT).stop()
+
+
+def test_where_logs_end():
+    segments = [SimpleNamespace(base_offset=0, size_bytes=9), SimpleNamespace(base_offset=5, size_bytes=7)]
+    partitions = {("t", 1): SimpleNamespace(segments=segments), ("u", 0): SimpleNamespace(segments=[])}
+    assert ends_of(partitions) == [("t", 1, 5, 7)]
+
+
+def test_its_orders_and_its_command():
+    orders = orders_of(from_layers(Layers(static=PLACE)), ["/data"], asks=True)
+    assert (orders["url"], orders["endpoint"], orders["data_dirs"], orders["asks"]) == (
+        "file:///backup",
+        "",
+        ["/data"],
+        True,
+    )
+    assert json.dumps(orders)
+    assert command()[-2:] == ["-m", "horolog.broker.backup.process"]
+
+
+@pytest.mark.parametrize("more", [{"horolog.store": "file:///s"}, {"horolog.read.only": "true"}])
+def test_settings_that_contradict_it(more):
+    with pytest.raises(SettingsError, match=r"horolog\.backup\.store"):
+        refuse_settings(from_layers(Layers(static=PLACE | more)))
+    refuse_settings(from_layers(Layers(static=more)))
+    refuse_settings(from_layers(Layers(static=PLACE)))
+
+
+def test_nothing_of_the_backup_is_imported_here():
+    assert not [one for one in vars(backup_child) if one.startswith("horolog.broker.backup")]
+    assert asyncio.Protocol in BackupChild.__mro__
