@@ -37,6 +37,8 @@ SEND_EVERY_S = 0.02
 WITHIN_S = 120.0
 CLIENT_TIMEOUT_MS = 3_000
 """How long the producer waits for an answer on a connection that is open: a broker that stands still closes none."""
+ON_THEIR_WAY_S = 0.3
+"""Acknowledgements of a broker that is away arrive for so long: they lay in the connection, and do not end the wait."""
 MOST_UNACKNOWLEDGED = 100
 """Of a partition."""
 SETTLED_S = 12.0
@@ -144,7 +146,8 @@ def away(admin: AdminClient, acks: Acknowledgements, take: Callable[[int], None]
     node = max(NODES, key=list(leads.values()).count)
     began = time.monotonic()
     take(node)
-    acks.wait_for_all(began)
+    time.sleep(ON_THEIR_WAY_S)
+    acks.wait_for_all(time.monotonic())
     time.sleep(2.0)
     took = time.monotonic() - began
     own = [acks.gap(began, one, took) for one, leader in leads.items() if leader == node]

@@ -5,8 +5,8 @@ object that is gone sends it to the newest mark, and a fault of the local disk i
 manifest changes during the reading, the reading begins again: the WALs may lack what the newer one covers. A partition whose newest manifest
 is damaged stays closed until it can be read: an older one does not name all segments, and the WALs need not have what it lacks.
 
-A segment of which earlier leaders have written a part is closed, however small it is, once the lineage is long: the next leader reads every
-WAL in it, and no WAL is removed that a lineage names.
+A segment of which earlier leaders have written a part is closed, however small it is, once the lineage is long, or had many small objects:
+the next leader reads every WAL that the lineage names, and no such WAL is removed.
 """
 
 from __future__ import annotations
@@ -61,6 +61,8 @@ SEGMENTS_EVERY_LOOKS = 5
 CACHE_BYTES = 10 << 30
 MOST_STRETCHES = 8
 """Of a lineage, until a small segment is closed so that all stretches but the last are covered."""
+MOST_OBJECTS = 64
+"""The same for the objects that a partition was opened from: those of a broker that was killed are small, and stay so."""
 CLOSED_AT_ONCE = 20
 """Closing a segment writes to the disk."""
 
@@ -116,12 +118,23 @@ def _clear(logs: LogManager, topic: str, index: int, config: TopicConfig) -> Non
         )
 
 
-def _in_many_wals(
-    led: Mapping[Place, ShippedPartition], began: Mapping[Place, int], lineages: Callable[[], Mapping[Place, Lineage]]
+class _Begun(NamedTuple):
+    """Where the records of this broker begin in a partition that it leads, and in how many objects those before them lay."""
+
+    offset: int
+    object_count: int
+
+
+def _in_many_objects(
+    led: Mapping[Place, ShippedPartition],
+    begun: Mapping[Place, _Begun],
+    lineages: Callable[[], Mapping[Place, Lineage]],
 ) -> Iterator[ShippedPartition]:
-    """The partitions whose last segment begins before this broker's records, and whose lineage is long."""
+    """The partitions whose last segment begins before this broker's records, and that are slow to take over."""
     for place, one in led.items():
-        if len(lineages().get(place, ())) > MOST_STRETCHES and one.segments[-1].base_offset < began[place]:
+        offset, object_count = begun[place]
+        is_slow = object_count > MOST_OBJECTS or len(lineages().get(place, ())) > MOST_STRETCHES
+        if is_slow and one.segments[-1].base_offset < offset:
             yield one
 
 
@@ -159,8 +172,7 @@ class BucketLog:
         self.writer: WalWriter | None = None
         self.merger: WalMerger | None = None
         self._upkeep = StoreUpkeep(store, self._clock, self._new_nonce, let_go, care)
-        self._began: dict[Place, int] = {}
-        """Where the records of this broker begin, in the partitions that it leads."""
+        self._begun: dict[Place, _Begun] = {}
         self._looking: asyncio.Handle | None = None
         self._looked_count = 0
 
@@ -185,7 +197,7 @@ class BucketLog:
             self._looking = self._loop.call_later(LOOKS_EVERY_S, self._look)
             self.merger.look()
             if self._looked_count % SEGMENTS_EVERY_LOOKS == 0:
-                for one in islice(_in_many_wals(self._led, self._began, self._cluster.lineages), CLOSED_AT_ONCE):
+                for one in islice(_in_many_objects(self._led, self._begun, self._cluster.lineages), CLOSED_AT_ONCE):
                     self.of_bucket.uploader.close(one)
                 self.of_bucket.look()
                 self._upkeep.look(self._covered_tails)
@@ -219,7 +231,7 @@ class BucketLog:
         return {
             place: one.leader_epoch
             for place, one in self._led.items()
-            if len(lineages.get(place, ())) > 1 and covered_end(one) >= self._began[place]
+            if len(lineages.get(place, ())) > 1 and covered_end(one) >= self._begun[place].offset
         }
 
     def _stop_looking(self) -> None:
@@ -265,7 +277,7 @@ class BucketLog:
 
     def give_up(self, place: Place) -> None:
         pending, partition = self._pending.pop(place, None), self._led.pop(place, None)
-        self._began.pop(place, None)
+        self._begun.pop(place, None)
         if partition is not None:
             self.of_bucket.drop(partition)
             self._safety.drop(partition)
@@ -361,7 +373,7 @@ class BucketLog:
                 partition.front.wake = partial(self._safety.show, partition)
                 del self._pending[opening.place]
                 self._led[opening.place] = partition
-                self._began[opening.place] = partition.log_end_offset
+                self._begun[opening.place] = _Begun(partition.log_end_offset, len({one.key for one in runs}))
                 self.of_bucket.keep(partition, covered)
                 partition.move_start_by(partial(self.of_bucket.move_start, partition, moved=lambda _: None))
                 pending.opened(partition)

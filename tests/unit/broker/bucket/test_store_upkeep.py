@@ -38,7 +38,7 @@ class World:
         self.upkeep.look(lambda: self.tails)
 
 
-def test_covered_tails_are_reported_at_most_once_a_minute():
+def test_covered_tails_are_reported_now_and_then():
     world = World()
     world.look(store_upkeep.TAILS_EVERY_S)
     assert world.cluster.covered == []
