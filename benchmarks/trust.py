@@ -2,6 +2,7 @@
 
     python -m benchmarks.trust [--quick] [--json FILE] [--write-docs]
     python -m benchmarks.trust --workers 1 2 3      # stops and starts with many partitions alone, of so many workers each
+    python -m benchmarks.trust --workers 10 --partitions 10000 --connections 5000    # and memory, with so many clients
 
 Producers of `acks=all` send one record each and wait; the broker's own metrics say how many syncs there were. Starts run from the
 start of the process to the first answer that names every partition. After SIGKILL a start is measured on logs of two sizes, none
@@ -52,9 +53,15 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument(
         "--workers", type=int, nargs="+", help="stops and starts with many partitions alone, of so many workers each"
     )
+    parser.add_argument("--partitions", type=int, help="with --workers: so many instead of those of the plan")
+    parser.add_argument("--connections", type=int, default=0, help="with --workers: so many clients stay at the end")
     chosen = parser.parse_args(arguments)
     plan = QUICK if chosen.quick else FULL
-    rows = list(measure(*plan) if chosen.workers is None else with_workers(chosen.workers, plan[2]))
+    partitions = chosen.partitions or plan[2]
+    if chosen.workers is None:
+        rows = list(measure(*plan))
+    else:
+        rows = list(with_workers(chosen.workers, partitions, chosen.connections))
     report.save(chosen.json, {"machine": report.machine(), "figures": dict(rows)})
     lines = report.table(["", "measured"], rows)
     print("\n".join(lines))
@@ -71,10 +78,10 @@ def measure(seconds: float, producers: list[int], partitions: int, log_bytes: in
         yield from starts_with_one(root / "one", log_bytes)
 
 
-def with_workers(counts: list[int], partitions: int) -> Iterator[Row]:
+def with_workers(counts: list[int], partitions: int, connections: int = 0) -> Iterator[Row]:
     with tempfile.TemporaryDirectory(prefix="horolog-trust-") as folder:
         for count in counts:
-            for name, measured in starts_with_many(Path(folder) / str(count), partitions, count):
+            for name, measured in starts_with_many(Path(folder) / str(count), partitions, count, connections):
                 yield f"{'1 process' if count == 1 else f'{count} workers'}: {name}", measured
 
 
@@ -143,7 +150,7 @@ def take_answer(link: socket.socket) -> None:
 # -- starts
 
 
-def starts_with_many(root: Path, partitions: int, workers: int = 1) -> Iterator[Row]:
+def starts_with_many(root: Path, partitions: int, workers: int = 1, connections: int = 0) -> Iterator[Row]:
     settings = SETTINGS | ({brokers.WORKERS: str(workers)} if workers > 1 else {})
     broker = brokers.start(HOROLOG, root, settings)
     with Peer(broker.address) as peer:
@@ -162,8 +169,27 @@ def starts_with_many(root: Path, partitions: int, workers: int = 1) -> Iterator[
     kill(broker)
     broker = brokers.start(HOROLOG, root, settings, partitions=partitions)
     yield f"start after SIGKILL, {name}, each written to", seconds_of(broker)
-    broker.stop()
+    if connections:
+        yield from with_clients(broker, connections, name)
+    else:
+        broker.stop()
     shutil.rmtree(root)
+
+
+def with_clients(broker: Running, connections: int, name: str) -> Iterator[Row]:
+    """Memory before and after so many clients have connected and asked what the broker serves; they stay while it stops."""
+    yield f"resident, all processes, {name}", f"{resident_mib(broker):,.0f} MiB"
+    with ExitStack() as stack:
+        for _ in range(connections):
+            stack.enter_context(Peer(broker.address)).versions()
+        clients = f"{connections:,} clients"
+        yield f"resident, all processes, {name}, {clients}", f"{resident_mib(broker):,.0f} MiB"
+        yield f"clean stop, {name}, {clients}", stop_cleanly(broker)
+
+
+def resident_mib(broker: Running) -> float:
+    """Of the process and its workers; pages that they share count for each of them."""
+    return sum(map(process.resident_kib, [broker.pid, *process.children(broker.pid)])) / 1024
 
 
 def write_to_each(address: str) -> None:
