@@ -1,8 +1,8 @@
 """Looks for faults that no fixed test finds: `make search MINUTES=60`, or without an end. Run it before a release.
 
-A round runs fresh seeds of the simulation with one, two and three workers, kills brokers over a store, feeds damaged bytes to everything
-that reads bytes, tries new examples of property tests, kills jobs of the pipeline and workers of the broker, and runs another share of
-everything that `.ci/run` takes shares of. Failing seeds go to tests/simulation/kept_seeds.txt, failing bytes to tests/fuzz/corpus, and the names of
+A round runs fresh seeds of the simulation with one, two and three workers and of brokers over a simulated store, kills brokers over a real
+store, feeds damaged bytes to everything that reads bytes, tries new examples of property tests, kills jobs of the pipeline and workers of the
+broker, and runs another share of everything that `.ci/run` takes shares of. Failing seeds go to tests/simulation/kept_seeds.txt, failing bytes to tests/fuzz/corpus, and the names of
 failing tests to tests/found_tests.txt: commit them with the fix, and every later `.ci/run` replays them.
 """
 
@@ -24,6 +24,8 @@ from tests.support.style import PROJECT
 SIMULATED_MINUTES = {1: 6.0, 2: 2.0, 3: 2.0}
 """Of a round, by the number of workers."""
 CHAOS_MINUTES = 5.0
+OF_STORE = {"": 100, "--log": 30, "--pipelines": 10, "--crashes": 150}
+"""How many seeds of brokers over a simulated store a round runs, by the option of that simulation."""
 FUZZ_SECONDS = 15
 SEEDS = ("HOROLOG_LARGEST_SEED", "HOROLOG_SEED", "HOROLOG_SOAK_SEED")
 """Variables that tests take their seeds from."""
@@ -45,6 +47,9 @@ def round_of(seed: int, missing: frozenset[str] = frozenset()) -> Iterator[Step]
     for workers, minutes in SIMULATED_MINUTES.items():
         where = ("--first", str(seed), "--minutes", str(minutes), "--workers", str(workers))
         yield Step(f"simulation, {workers} workers", ("-m", "tests.simulation", "--keep", *where))
+    for kind, count in OF_STORE.items():
+        some = (str(seed), str(seed + count), *kind.split())
+        yield Step(f"simulated store {kind}", ("-m", "tests.simulation.bucket", *some))
     minutes = ("--minutes", str(CHAOS_MINUTES))
     yield Step("brokers over a store", ("-m", "tests.chaos", *minutes, "--seed", str(seed)))
     for target in TARGETS:

@@ -31,11 +31,13 @@ def test_a_round_looks_everywhere_and_another_one_elsewhere(ran):
     steps = len(list(search.round_of(1)))
     assert search.search(2.0 * steps, random.Random(1)) == []
     first, second = ran.commands[:steps], ran.commands[steps:]
-    assert [one[:3] for one in first] == [one[:3] for one in second]
+    assert [one[:2] for one in first] == [one[:2] for one in second]
     assert not [one for one in first if one in second]
     assert {one[2] for one in first if one[1] == "tests.fuzz"} == set(TARGETS)
     assert [one[one.index("--workers") + 1] for one in first if one[1] == "tests.simulation"] == ["1", "2", "3"]
     assert all("--keep" in one for one in first if one[1] == "tests.simulation")
+    kinds = ["".join(one[4:]) for one in first if one[1] == "tests.simulation.bucket"]
+    assert kinds == list(search.OF_STORE)
     tests = [one for one in first if one[1] == "pytest"]
     assert all("--keep-found" in one for one in tests)
     assert {one[one.index("-m", 1) + 1] for one in tests} >= {"kills", "faults", "browser", "not kills"}
