@@ -104,7 +104,7 @@ class Acquiring:
                 return
             for batch in self._cut(begin, min(end, self._last_new(begin, end))):
                 for one in self._partition.runs.isolate(*batch):
-                    one.batch = batch
+                    one.move_to(batch)
                 self._take(*batch)
 
     def _take_all(self, available: Sequence[OffsetRun], first: int, last: int) -> None:

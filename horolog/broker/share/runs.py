@@ -15,8 +15,20 @@ from horolog.broker.share.state_batches import DeliveryState
 
 NO_MEMBER = ""
 NO_DEADLINE = 0.0
+MOST_SHARED = 10_000
+"""The largest distance from a batch's start that runs have one object for: Kafka allows no more records in flight in a partition."""
 
 _last_of = attrgetter("last")
+_distances: list[int] = []
+
+
+def _shared(distance: int) -> int:
+    """The same number, and one object for all that are equal: an integer of its own would take 32 bytes, and there may be many."""
+    if not 0 <= distance <= MOST_SHARED:
+        return distance
+    while len(_distances) <= distance:
+        _distances.append(len(_distances))
+    return _distances[distance]
 
 
 class AcquiredBatch(NamedTuple):
@@ -34,9 +46,12 @@ class Before(NamedTuple):
 
 
 class OffsetRun:
-    """`before` is set while a change of the run is written: nothing else happens to it then."""
+    """`before` is set while a change of the run is written: nothing else happens to it then.
 
-    __slots__ = ("batch", "before", "count", "deadline", "first", "last", "member", "state")
+    It keeps the distances of its ends from the start of its batch.
+    """
+
+    __slots__ = ("_first", "_last", "batch", "before", "count", "deadline", "member", "state")
 
     def __init__(
         self,
@@ -50,11 +65,11 @@ class OffsetRun:
         deadline: float = NO_DEADLINE,
         before: Before | None = None,
     ) -> None:
-        self.first = first
-        self.last = last
         self.state = state
         self.count = count
         self.batch = batch
+        self.first = first
+        self.last = last
         self.member = member
         self.deadline = deadline
         self.before = before
@@ -64,8 +79,30 @@ class OffsetRun:
         return f"<OffsetRun {self.first}-{self.last} {self.state.name} {self.count}{owner}{', in change' if self.before else ''}>"
 
     @property
+    def first(self) -> int:
+        return self.batch.first + self._first
+
+    @first.setter
+    def first(self, offset: int) -> None:
+        self._first = _shared(offset - self.batch.first)
+
+    @property
+    def last(self) -> int:
+        return self.batch.first + self._last
+
+    @last.setter
+    def last(self, offset: int) -> None:
+        self._last = _shared(offset - self.batch.first)
+
+    @property
     def size(self) -> int:
-        return self.last - self.first + 1
+        return self._last - self._first + 1
+
+    def move_to(self, batch: AcquiredBatch) -> None:
+        """Belong to another batch, with the same offsets."""
+        first, last = self.first, self.last
+        self.batch = batch
+        self.first, self.last = first, last
 
     @property
     def is_available(self) -> bool:
@@ -82,14 +119,13 @@ class OffsetRun:
 
     def tail(self, first: int) -> OffsetRun:
         """Its part from an offset on."""
-        last = first if first == self.last else self.last
-        made = OffsetRun(first, last, self.state, self.count, self.batch, member=self.member)
+        made = OffsetRun(first, self.last, self.state, self.count, self.batch, member=self.member)
         made.deadline, made.before = self.deadline, self.before
         return made
 
     def end_before(self, offset: int) -> None:
-        """Lose the part from an offset on. A run of one record keeps one object for both of its ends: there may be many."""
-        self.last = self.first if offset == self.first + 1 else offset - 1
+        """Lose the part from an offset on."""
+        self.last = offset - 1
 
     def is_like(self, other: OffsetRun) -> bool:
         """Runs in change are not: each may be part of a change of its own."""

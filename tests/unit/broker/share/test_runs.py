@@ -2,7 +2,7 @@
 
 import pytest
 
-from horolog.broker.share.runs import AcquiredBatch, Before, OffsetRun, OffsetRuns
+from horolog.broker.share.runs import MOST_SHARED, AcquiredBatch, Before, OffsetRun, OffsetRuns
 from horolog.broker.share.state_batches import DeliveryState
 
 AVAILABLE, ACQUIRED, ACKNOWLEDGED, ARCHIVED = DeliveryState
@@ -32,12 +32,23 @@ def test_a_run_is_divided_at_several_points_at_once():
     assert len(runs) == 5
 
 
-def test_a_run_of_one_record_keeps_one_object_for_both_ends():
-    runs = runs_of(run(1_000_000, 1_000_002))
-    runs.divide((1_000_001, 1_000_002))
-    assert [one.first for one in runs.all] == [1_000_000, 1_000_001, 1_000_002]
-    assert all(one.first is one.last for one in runs.all[:2])
-    assert runs.all[2].first == runs.all[2].last
+@pytest.mark.parametrize("start", [1_000_000, 1_000_000 - MOST_SHARED - 500])
+def test_runs_of_one_record_share_their_numbers(start):
+    batch = AcquiredBatch(start, start + 2 * MOST_SHARED)
+    ones = [OffsetRun(offset, offset, AVAILABLE, 0, batch) for offset in range(1_000_000, 1_000_003)]
+    assert [(one.first, one.last, one.size) for one in ones] == [(one, one, 1) for one in range(1_000_000, 1_000_003)]
+    others = [
+        OffsetRun(one + 77, one + 77, AVAILABLE, 0, AcquiredBatch(start + 77, one + 77))
+        for one in range(1_000_000, 1_000_003)
+    ]
+    shared = [mine._first is mine._last is theirs._first for mine, theirs in zip(ones, others, strict=True)]
+    assert shared == [start == 1_000_000] * 3
+
+
+def test_a_run_keeps_its_offsets_in_another_batch():
+    one = run(3, 5)
+    one.move_to(AcquiredBatch(3, 9))
+    assert (one.first, one.last, one.size, one.batch) == (3, 5, 3, (3, 9))
 
 
 def test_nothing_is_divided_where_there_is_nothing():
