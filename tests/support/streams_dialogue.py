@@ -12,6 +12,11 @@ from horolog.protocol.messages.groups import (
     JoinGroupRequestProtocol,
     ListGroupsRequest,
 )
+from horolog.protocol.messages.offsets import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
 from horolog.protocol.messages.streams_groups import (
     StreamsGroupDescribeRequest,
     StreamsGroupHeartbeatRequest,
@@ -102,6 +107,27 @@ def _topologies(talking: Dialogue) -> None:
         talking.ask(title, beat("m", group=f"topology{place}", of=of), 0)
 
 
+def _commits(talking: Dialogue, epoch: int) -> None:
+    """The first member has had partition 0 since an epoch, and entered the next one without partition 1."""
+    for title, member_epoch, indexes in (
+        ("a commit", epoch + 1, [0]),
+        ("one of what another member has", epoch + 1, [1]),
+        ("an earlier one of what it has kept", epoch, [0]),
+        ("an earlier one of what another member has", epoch, [1]),
+        ("an earlier one of both", epoch, [0, 1]),
+        ("one from before it had anything", epoch - 1, [0]),
+        ("one of an epoch to come", epoch + 5, [0]),
+        ("one without an epoch", -1, [0]),
+    ):
+        talking.ask(title, commit("m1", member_epoch, indexes), 9)
+
+
+def commit(member: str, epoch: int, indexes: list[int]) -> Message:
+    partitions = [OffsetCommitRequestPartition(partition_index=one, committed_offset=0) for one in indexes]
+    topics = [OffsetCommitRequestTopic(name="t", partitions=partitions)]
+    return OffsetCommitRequest(group_id=GROUP, member_id=member, generation_id_or_member_epoch=epoch, topics=topics)
+
+
 def _members(talking: Dialogue) -> None:
     talking.ask("the first joins", beat("m1"), 0)
     ready = talking.wait(beat("m1", 2), 0, lambda one: one.error_code or not one.status)
@@ -120,6 +146,7 @@ def _members(talking: Dialogue) -> None:
     talking.ask("it has given back", beat("m1", epoch, **tasks(s0=[0], s1=[0])), 0)
     talking.ask("the second gets them", beat("m2", epoch + 1, endpoint_information_epoch=1), 0)
     talking.ask("both have their share", described(GROUP), 0)
+    _commits(talking, epoch)
     talking.ask("all shut down", beat("m1", epoch + 1, endpoint_information_epoch=2, shutdown_application=True), 0)
     talking.ask("listed", ListGroupsRequest(types_filter=["streams"]), 5)
     talking.ask("described as a classic group", DescribeGroupsRequest(groups=[GROUP]), 6)
