@@ -17,7 +17,7 @@ from jinja2 import BytecodeCache, Environment, FileSystemLoader, StrictUndefined
 from jinja2.bccache import Bucket
 from markupsafe import Markup, escape
 
-from horolog.base.readable import format_distance, format_time, setting_text, spoken_time
+from horolog.base.readable import counted, format_distance, format_time, setting_text, spoken_time
 
 FOLDER: Final = Path(__file__).parent
 UNKNOWN: Final = Markup('<span class="unknown">not known</span>')
@@ -68,6 +68,7 @@ def environment() -> Environment:
     )
     found.filters |= {
         "count": count,
+        "counted": counted,
         "bytes": size,
         "rate": rate,
         "dollars": dollars,

@@ -6,6 +6,7 @@ Positions are in thousandths of the timeline's width. Neighbours too narrow to b
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from horolog.base.readable import counted
 from horolog.client.segments.segments import PartitionSegments, Segment, TopicSegments
 
 WIDTH = 1000
@@ -58,15 +59,11 @@ class Strip(NamedTuple):
     @property
     def said(self) -> str:
         """The strip in words."""
-        parts = [f"{_counted(self.shown, 'segment')} in {_counted(len(self.rows) + self.rows_left_out, 'partition')}"]
+        parts = [f"{counted(self.shown, 'segment')} in {counted(len(self.rows) + self.rows_left_out, 'partition')}"]
         parts += [f"{self.due_count} older than retention"] if self.due_count else []
         parts += [f"{self.late_count} late"] if self.late_count else []
         parts += [f"{self.ahead_count} with records ahead of now"] if self.ahead_count else []
         return ", ".join(parts)
-
-
-def _counted(number: int, word: str) -> str:
-    return f"{number} {word}{'' if number == 1 else 's'}"
 
 
 def strip_of(told: TopicSegments, since_ms: int, until_ms: int, edge_ms: int | None) -> Strip:

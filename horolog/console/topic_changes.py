@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from horolog.base.readable import setting_text
+from horolog.base.readable import counted, setting_text
 from horolog.client.segments.retention import KEYS, PartitionFacts, Rules, left_by_lookup
 from horolog.client.values.types import EARLIEST, LATEST
 from horolog.client.wire.offsets import ends, list_offsets
@@ -65,8 +65,8 @@ async def creation(visit: Visit) -> Form:
         words += ["-p", str(partitions)] if partitions > 0 else []
         words += ["-r", str(replicas)] if replicas > 0 else []
         words += [word for key, value in configs.items() for word in ("-c", f"{key}={value}")]
-        said = "the broker's default number of" if partitions < 0 else str(partitions)
-        does = [f"creates topic {name} with {said} partitions"]
+        said = "the broker's default number of partitions" if partitions < 0 else counted(partitions, "partition")
+        does = [f"creates topic {name} with {said}"]
         does += [f"sets {key} to {setting_text(key, value)}" for key, value in configs.items()]
         return Plan(tuple(does), command_line(visit.cluster.bootstrap, *words), make, visit.link("/topic", name=name))
 
@@ -95,7 +95,7 @@ async def growth(visit: Visit) -> Form:
 
         await grow(visit.admin, validate_only=True)
         return Plan(
-            (f"adds {total - now} partitions to topic {name}, which then has {total}",),
+            (f"adds {counted(total - now, 'partition')} to topic {name}, which then has {total}",),
             command_line(visit.cluster.bootstrap, "topics", "alter", name, "-p", str(total)),
             grow,
             visit.link("/topic", name=name),

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from horolog.base.readable import counted
 from horolog.console.facts import TopicFacts
 from horolog.console.rendering import size, span
 
@@ -36,7 +37,7 @@ def of_partitions(view: "ClusterView") -> list[Trouble]:
     found = []
     offline = offline_partitions(view)
     if offline:
-        said = f"{len(offline)} partitions are offline: {_named(offline)}"
+        said = f"{counted(len(offline), 'partition')} offline: {_named(offline)}"
         found.append(
             Trouble(BAD, said, "", "Start the brokers that hold them; the log of a broker says why it stopped.")
         )
@@ -47,7 +48,7 @@ def of_partitions(view: "ClusterView") -> list[Trouble]:
         if len(one.in_sync) < len(one.replicas) and not one.error_code
     ]
     if behind:
-        said = f"{len(behind)} partitions have replicas that are not in sync: {_named(behind)}"
+        said = f"{counted(len(behind), 'partition')} with replicas that are not in sync: {_named(behind)}"
         advice = "They catch up once all their brokers run; do not stop another broker until then."
         found.append(Trouble(WARN, said, "", advice))
     return found

@@ -8,6 +8,7 @@ from starlette.responses import PlainTextResponse
 from horolog.client.values.errors import KafkaError
 from horolog.console import app, follow, now, resets
 from horolog.console.app import safe_target
+from horolog.console.oidc import Oidc
 from horolog.console.options import LOGINS_A_MINUTE, Login
 from horolog.protocol.errors import ErrorCode
 from tests.support.console_browser import ORIGIN, browser, shown
@@ -196,3 +197,21 @@ async def test_all_pages_that_follow_are_counted_together(monkeypatch):
         for _ in range(2):
             assert (await page.get("/follow/events?topic=t")).status_code == 200
     assert counted[0] is counted[1]
+
+
+async def test_an_identity_provider_that_is_away():
+    oidc = Oidc(f"http://{NOBODY}", "console")
+    async with browser(NOBODY, login=Login.OIDC, oidc=oidc) as page:
+        assert f"Log in with {NOBODY}" in (await page.get("/login")).text
+        away = await page.get("/login/oidc?to=/groups")
+        assert (away.status_code, "the identity provider cannot be asked" in away.text) == (502, True)
+        assert (await page.get("/login/callback?state=x&code=y")).status_code == 403
+    async with browser(NOBODY) as page:
+        assert (await page.get("/login/oidc")).headers["location"] == "/login"
+
+
+async def test_streams_and_changes_refuse_wrong_addresses():
+    async with shown(allow_changes=True) as (page, _, _):
+        assert (await page.get("/cluster/events?tz=nowhere")).status_code == 400
+        assert (await page.get("/moment/search?topic=none&at=1h")).status_code == 404
+        assert (await page.get("/change/none")).status_code == 404

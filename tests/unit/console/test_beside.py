@@ -30,7 +30,7 @@ async def test_the_same_span_around_another_time():
         assert re.findall(r'<tr data-row id="(b0-\d)"', part) == ["b0-0", "b0-1", "b0-2"]
         assert "#r0-1" in part, "links lead to the page of its own time"
         swapped = unescape(re.search(r'href="([^"]+)">Swap', part)[1])
-        assert "1 records in its span, 3 in that above: -2" in below((await page.get(swapped)).text)
+        assert "1 record in its span, 3 in that above: -2" in below((await page.get(swapped)).text)
         closed = unescape(re.search(r'href="([^"]+)">Close', part)[1])
         assert "Compared with" not in (await page.get(closed)).text
 

@@ -72,7 +72,7 @@ async def test_the_page_of_a_share_group():
             '<dt title="Acquired, or waiting for another delivery">In flight or delayed, all share groups</dt><dd>0</dd>'
             in text
         )
-        assert '<td class="num" data-name="records behind">2</td>' in text
+        assert '<td class="num" data-name="waiting or in flight">2</td>' in text
         assert "<dt>Time behind, at the worst</dt><dd>1h" in text
         listed = (await page.get("/groups")).text
         assert '<td class="quiet" data-name="kind">share</td>' in listed.lower()

@@ -40,7 +40,7 @@ def test_partitions_that_nobody_leads_are_named():
     several = topic("t", *([partition(leader=7)] * (NAMED + 2)))
     said = of_partitions(view(several, topic("u", partition(in_sync=())), topic("v", error=3)))
     assert [one.kind for one in said] == ["bad", "warn"]
-    assert said[0].sentence.startswith(f"{NAMED + 3} partitions are offline: t-0, t-1")
+    assert said[0].sentence.startswith(f"{NAMED + 3} partitions offline: t-0, t-1")
     assert said[0].sentence.endswith("and 3 more")
     assert "u-0" in said[1].sentence
     assert of_partitions(view(topic("t", partition()))) == []

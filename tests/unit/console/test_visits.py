@@ -6,6 +6,8 @@ from starlette.requests import Request
 from horolog.client.values.errors import ConnectionFailed, KafkaError, error_of
 from horolog.client.wire.cluster_view import TopicView
 from horolog.console.options import Options, clusters_of
+from horolog.console.roles import Role
+from horolog.console.sessions import Session
 from horolog.console.visits import Desk, Refused, Visit, sentence_of, topic_of
 from horolog.protocol.errors import ErrorCode
 
@@ -211,3 +213,18 @@ def test_failures_are_said_in_a_sentence(error, said, status):
     sentence, found = sentence_of(visit("cluster=b:2"), error)
     assert said in sentence
     assert found == status
+
+
+def test_roles_and_the_console_decide_about_changes():
+    session = Session("id", "ann", "", 0.0, 0.0, role=Role.OPERATOR)
+    for allows in (True, False):
+        found = visit()
+        found.desk = Desk(Options(clusters_of(["a:1"], None), allow_changes=allows), None, Clock(), None, None)
+        found.request.scope["state"]["session"] = session
+        assert (found.may("produce"), found.may("acl-add")) == (allows, False)
+        said = "your role is operator; this needs the role admin" if allows else "this console changes nothing"
+        with pytest.raises(Refused, match=said) as refused:
+            found.must_be_allowed("acl-add")
+        assert refused.value.status == 403
+        if allows:
+            found.must_be_allowed("produce")
