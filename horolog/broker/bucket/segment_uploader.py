@@ -9,6 +9,7 @@ was compacted goes again.
 from __future__ import annotations
 
 import logging
+from collections import deque
 from collections.abc import Callable, Collection
 from dataclasses import replace
 from functools import partial
@@ -93,6 +94,8 @@ class SegmentUploader:
         self._uploads = uploads
         self._going: dict[ShippedPartition, _Going] = {}
         self._under_way = 0
+        self._next: deque[tuple[ShippedPartition, _Going]] = deque()
+        """The partitions that were not asked for a segment since the last look."""
         self.uploaded_count = self.uploaded_bytes = self.failed_count = 0
 
     def __repr__(self) -> str:
@@ -126,9 +129,17 @@ class SegmentUploader:
 
     def look(self) -> None:
         """Close old segments, and upload closed ones."""
-        for partition, going in list(self._going.items()):
+        self._next = deque(self._going.items())
+        for partition in list(self._going):
             if partition.condition.takes_appends:
                 self._close_old(partition)
+        self._begin_some()
+
+    def _begin_some(self) -> None:
+        """Begin as many uploads as may be under way."""
+        while self._next and self._under_way < AT_ONCE:
+            partition, going = self._next.popleft()
+            if self._is_current(partition, going) and partition.condition.takes_appends:
                 self._begin(partition, going)
 
     def _close_old(self, partition: ShippedPartition) -> None:
@@ -157,7 +168,7 @@ class SegmentUploader:
             run(self._upload(partition, going, due))
 
     async def _upload(self, partition: ShippedPartition, going: _Going, due: Due) -> None:
-        """One segment; then the next one of the partition, if it is closed."""
+        """One segment; then the next one of the partition, if it is closed, or of another."""
         name = SegmentName(partition.leader_epoch, due.segment.base_offset, self._uploads.new_nonce())
         content = await self._read(partition, going, due, name.nonce)
         if content is not None and self._is_current(partition, going):
@@ -166,6 +177,7 @@ class SegmentUploader:
         going.is_under_way = False
         if content is not None and self._is_current(partition, going):
             self._begin(partition, going)
+        self._begin_some()
 
     async def _read(self, partition: ShippedPartition, going: _Going, due: Due, nonce: bytes) -> Content | None:
         """None if it cannot be read now, which is logged."""

@@ -244,3 +244,14 @@ def test_a_few_uploads_are_under_way_at_a_time():
         world.uploader.look()
     assert len(world.store.waiting) == segment_uploader.AT_ONCE
     assert f"{segment_uploader.AT_ONCE} uploads are under way" in repr(world.uploader)
+
+
+def test_one_look_is_enough_for_the_segments_of_all_partitions():
+    world, others = World(HeldStore()), [filled(random.Random(number)) for number in range(3)]
+    for one in others:
+        world.uploader.keep(one, NOTHING)
+    world.uploader.look()
+    while world.store.waiting:
+        assert len(world.store.waiting) <= segment_uploader.AT_ONCE
+        world.store.answer(next(iter(world.store.waiting)))
+    assert len(world.uploaded) == sum(len(one.segments) - 1 for one in (world.partition, *others))
