@@ -175,6 +175,8 @@ class BucketLog:
         self._begun: dict[Place, _Begun] = {}
         self._looking: asyncio.Handle | None = None
         self._looked_count = 0
+        self._has_opened = False
+        """Whether a partition was opened since the last look at segments."""
 
     def __repr__(self) -> str:
         return f"<BucketLog of {len(self._led)} partitions, {len(self._pending)} are being opened, {self.writer!r}>"
@@ -196,11 +198,12 @@ class BucketLog:
         if self.merger is not None:
             self._looking = self._loop.call_later(LOOKS_EVERY_S, self._look)
             self.merger.look()
-            if self._looked_count % SEGMENTS_EVERY_LOOKS == 0:
+            if self._has_opened or self._looked_count % SEGMENTS_EVERY_LOOKS == 0:
+                self._has_opened = False
                 for one in islice(_in_many_objects(self._led, self._begun, self._cluster.lineages), CLOSED_AT_ONCE):
                     self.of_bucket.uploader.close(one)
                 self.of_bucket.look()
-                self._upkeep.look(self._covered_tails)
+            self._upkeep.look(self._covered_tails)
             self._looked_count += 1
 
     def merge_rest(self, within_s: float, done: Callable[[None], None]) -> None:
@@ -373,6 +376,7 @@ class BucketLog:
                 partition.front.wake = partial(self._safety.show, partition)
                 del self._pending[opening.place]
                 self._led[opening.place] = partition
+                self._has_opened = True
                 self._begun[opening.place] = _Begun(partition.log_end_offset, len({one.key for one in runs}))
                 self.of_bucket.keep(partition, covered)
                 partition.move_start_by(partial(self.of_bucket.move_start, partition, moved=lambda _: None))

@@ -13,7 +13,7 @@ from horolog.broker.bucket.names import Wal
 from horolog.broker.bucket.store_access import StoreAccess
 from horolog.broker.on_record.cluster_file import Place
 
-TAILS_EVERY_S = 10.0
+TAILS_EVERY_S = 2.0
 WALS_EVERY_S = 600.0
 TOPICS_EVERY_S = 86_400.0
 

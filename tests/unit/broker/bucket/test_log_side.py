@@ -615,7 +615,7 @@ def test_the_small_segment_of_many_small_objects_is_closed_so_that_the_next_lead
     side.cluster.lineages = lambda: {(TOPIC_ID, 0): tuple(Stretch(*one) for one in line)}
     side.log.begin(TWO)
     place = side.open(*line)
-    side.loop.advance(20)
+    side.loop.advance(4)
     are_many = count > log_side.MOST_OBJECTS
     assert side.cluster.covered[:1] == [{place: 1}] * are_many
     store.asked.clear()
