@@ -194,6 +194,8 @@ def look_up_many(
     rest = [chance.choice(order) * in_segment + chance.randrange(in_segment) for _ in range(max(0, count - segments))]
     what = f"look-ups over {segments} segments, a GET takes {GET_S * 1000:.0f} ms"
     for name, numbers in (("the first in each", first), ("others", rest), ("the same again", first[:1_000])):
+        if not numbers:
+            continue
         before = proxy.requests["GET"]
         took = look_ups(address, MANY, numbers)
         gets = (proxy.requests["GET"] - before) / len(numbers)
@@ -236,7 +238,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--json", type=Path, default=DEFAULT_JSON)
     parser.add_argument("--write-docs", action="store_true", help="rewrite the table of docs/measurements.md")
     chosen = parser.parse_args(arguments)
-    found = {}
+    found = report.load(chosen.json)
     for row in rows(chosen.mebibytes, chosen.segments, chosen.look_ups):
         print(*row, sep="  ", flush=True)
         found[row[0]] = row[1]
