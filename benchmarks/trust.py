@@ -153,25 +153,26 @@ def take_answer(link: socket.socket) -> None:
 def starts_with_many(root: Path, partitions: int, workers: int = 1, connections: int = 0) -> Iterator[Row]:
     settings = SETTINGS | ({brokers.WORKERS: str(workers)} if workers > 1 else {})
     broker = brokers.start(HOROLOG, root, settings)
-    with Peer(broker.address) as peer:
-        peer.create_topics([TOPIC], partitions, {})
-    write_to_each(broker.address)
     name = f"{partitions:,} partitions of one record"
-    yield f"clean stop, {name}, none of them synced before", stop_cleanly(broker)
-    broker = brokers.start(HOROLOG, root, settings, partitions=partitions)
-    yield f"start after a clean stop, {name}", seconds_of(broker)
-    yield f"clean stop, {name}, none written to since the start", stop_cleanly(broker)
-    broker = brokers.start(HOROLOG, root, settings, partitions=partitions)
-    write_to_each(broker.address)
-    yield f"clean stop, {name}, each written to since the start", stop_cleanly(broker)
-    broker = brokers.start(HOROLOG, root, settings, partitions=partitions)
-    write_to_each(broker.address)
-    kill(broker)
-    broker = brokers.start(HOROLOG, root, settings, partitions=partitions)
-    yield f"start after SIGKILL, {name}, each written to", seconds_of(broker)
-    if connections:
-        yield from with_clients(broker, connections, name)
-    else:
+    try:
+        with Peer(broker.address) as peer:
+            peer.create_topics([TOPIC], partitions, {})
+        write_to_each(broker.address)
+        yield f"clean stop, {name}, none of them synced before", stop_cleanly(broker)
+        broker = brokers.start(HOROLOG, root, settings, partitions=partitions)
+        yield f"start after a clean stop, {name}", seconds_of(broker)
+        yield f"clean stop, {name}, none written to since the start", stop_cleanly(broker)
+        broker = brokers.start(HOROLOG, root, settings, partitions=partitions)
+        write_to_each(broker.address)
+        yield f"clean stop, {name}, each written to since the start", stop_cleanly(broker)
+        broker = brokers.start(HOROLOG, root, settings, partitions=partitions)
+        write_to_each(broker.address)
+        kill(broker)
+        broker = brokers.start(HOROLOG, root, settings, partitions=partitions)
+        yield f"start after SIGKILL, {name}, each written to", seconds_of(broker)
+        if connections:
+            yield from with_clients(broker, connections, name)
+    finally:
         broker.stop()
     shutil.rmtree(root)
 
