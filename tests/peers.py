@@ -1,14 +1,14 @@
 """Runs the test suites of other projects, unmodified, against a fresh broker each: `python -m tests.peers SUITE`, or `make peers`.
 
-    clients       the integration tests of Kafka's own clients, by Maven: each starts a broker of its own; those that need several brokers,
-                  a login, or the inside of a broker are skipped
+    clients       the integration tests of Kafka's own clients, by Maven: each starts a broker of its own, with as many workers as it wants
+                  brokers; those that need a login, an older feature level, or the inside of a broker are skipped
     franz-go      the tests of its client, by Go's module proxy; those that need no broker run too
     kafka-go      the same; its tests name a fixed address, which is replaced
     librdkafka    the tests of its share consumer, in C, with libzstd: cloned from GitHub, or copied from the folder that LIBRDKAFKA_SOURCE
                   names
 
 `--kafka` runs them against Kafka instead, as a baseline, and `--workers N` against horolog with several workers. Prints a table, and the
-tests that failed; ends with 1 if there are any. Neither applies to `clients`, whose broker is horolog with one process. The tests of `clients`
+tests that failed; ends with 1 if there are any. Neither applies to `clients`, whose tests start horolog. The tests of `clients`
 and of librdkafka need half an hour and more; librdkafka's outcomes are printed as they come.
 """
 

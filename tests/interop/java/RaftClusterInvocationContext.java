@@ -15,12 +15,14 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
 import java.util.TreeMap;
+import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import kafka.server.ControllerServer;
 import kafka.server.KafkaBroker;
 import org.apache.kafka.clients.admin.Admin;
+import org.apache.kafka.clients.admin.NewTopic;
 import org.apache.kafka.clients.consumer.GroupProtocol;
 import org.apache.kafka.common.Node;
 import org.apache.kafka.common.network.ListenerName;
@@ -29,6 +31,7 @@ import org.apache.kafka.common.test.ClusterInstance;
 import org.apache.kafka.common.test.api.ClusterConfig;
 import org.apache.kafka.common.test.api.Type;
 import org.apache.kafka.metadata.MetadataCache;
+import org.apache.kafka.server.common.MetadataVersion;
 import org.apache.kafka.server.fault.FaultHandlerException;
 import org.junit.jupiter.api.extension.AfterEachCallback;
 import org.junit.jupiter.api.extension.BeforeEachCallback;
@@ -40,7 +43,8 @@ import org.opentest4j.TestAbortedException;
  * Stands in for the class of the same name that starts Kafka's brokers in the JVM of the tests: starts a process of another broker.
  *
  * <p>The system property {@code broker.command} is the command, in words that spaces divide; the folder of its data and its settings
- * follow. A test that needs several brokers or a login, or looks into a broker, is skipped.
+ * follow. Several brokers are as many workers, each with its own partitions; topics have one copy. A test that needs a login or an older
+ * feature level, gives the broker a class, or looks into a broker, is skipped.
  */
 public class RaftClusterInvocationContext implements TestTemplateInvocationContext {
     private final String name;
@@ -56,15 +60,22 @@ public class RaftClusterInvocationContext implements TestTemplateInvocationConte
         return name + " [" + number + "]";
     }
 
+    private static MetadataVersion latest() {
+        return ClusterConfig.defaultBuilder().build().metadataVersion();
+    }
+
     @Override
     public List<Extension> getAdditionalExtensions() {
         BrokerInstance instance = new BrokerInstance(config);
         BeforeEachCallback before = context -> {
-            if (config.numBrokers() != 1) {
-                throw new TestAbortedException("needs several brokers");
-            }
             if (config.brokerSecurityProtocol() != SecurityProtocol.PLAINTEXT) {
                 throw new TestAbortedException("needs a login");
+            }
+            if (!config.features().isEmpty() || config.metadataVersion() != latest()) {
+                throw new TestAbortedException("needs an older feature level");
+            }
+            if (config.serverProperties().values().stream().anyMatch(value -> value.contains("org.apache.kafka."))) {
+                throw new TestAbortedException("gives the broker a class");
             }
             if (config.isAutoStart()) {
                 instance.start();
@@ -107,6 +118,9 @@ public class RaftClusterInvocationContext implements TestTemplateInvocationConte
             words.addAll(List.of("--data", folder.resolve("data").toString(), "--listen", address));
             Map<String, String> settings = new TreeMap<>(config.serverProperties());
             settings.putIfAbsent("node.id", Integer.toString(NODE));
+            if (config.numBrokers() > 1) {
+                settings.put("horolog.workers", Integer.toString(config.numBrokers()));
+            }
             config.perServerOverrideProperties().values().forEach(settings::putAll);
             settings.forEach((key, value) -> words.addAll(List.of("--set", key + "=" + value)));
             ProcessBuilder builder = new ProcessBuilder(words);
@@ -151,6 +165,9 @@ public class RaftClusterInvocationContext implements TestTemplateInvocationConte
 
         @Override
         public void shutdownBroker(int id) {
+            if (config.numBrokers() > 1) {
+                throw new TestAbortedException("stops one of several brokers");
+            }
             end();
         }
 
@@ -160,6 +177,22 @@ public class RaftClusterInvocationContext implements TestTemplateInvocationConte
                 run();
             } catch (IOException error) {
                 throw new UncheckedIOException(error);
+            }
+        }
+
+        /** With one copy, whatever the test asks for: there are no others. */
+        @Override
+        public void createTopic(String name, int partitions, short replicas) throws InterruptedException {
+            createTopic(name, partitions, replicas, Map.of());
+        }
+
+        @Override
+        public void createTopic(String name, int partitions, short replicas, Map<String, String> settings)
+                throws InterruptedException {
+            try (Admin admin = admin()) {
+                admin.createTopics(List.of(new NewTopic(name, partitions, (short) 1).configs(settings))).all().get();
+            } catch (ExecutionException error) {
+                throw new IllegalStateException(error.getCause());
             }
         }
 
@@ -177,7 +210,7 @@ public class RaftClusterInvocationContext implements TestTemplateInvocationConte
             return Type.KRAFT;
         }
 
-        /** One that says that it is alive, and nothing else: the tests of share consumers ask for that first. */
+        /** One that says that it is alive or has stopped, and nothing else: tests of share consumers ask for that. */
         @Override
         public Map<Integer, KafkaBroker> brokers() {
             MetadataCache cache = only(MetadataCache.class, "getAliveBrokerNodes", List.of(new Node(NODE, "127.0.0.1", port())));
@@ -188,6 +221,9 @@ public class RaftClusterInvocationContext implements TestTemplateInvocationConte
             Object made = Proxy.newProxyInstance(kind.getClassLoader(), new Class<?>[] {kind}, (self, asked, arguments) -> {
                 if (asked.getName().equals(method)) {
                     return answer;
+                }
+                if (asked.getName().equals("awaitShutdown")) {
+                    return null; // its process has ended
                 }
                 throw new TestAbortedException("looks into the broker: " + asked.getName());
             });
