@@ -1,5 +1,7 @@
 """The contents of a prefix, read without a broker."""
 
+import threading
+
 import pytest
 
 from horolog.base.clock import SystemClock
@@ -13,7 +15,7 @@ from horolog.broker.bucket.journal_objects import (
     encode_snapshot,
 )
 from horolog.broker.bucket.names import LOG, SNAPSHOTS, key
-from horolog.broker.bucket.prefix_contents import OTHER, Amount, amounts, found_in, kind_of
+from horolog.broker.bucket.prefix_contents import ENTRIES_AT_ONCE, OTHER, Amount, amounts, found_in, kind_of
 from horolog.stores.memory_store import MemoryStore
 from horolog.stores.object_store import Stored
 
@@ -44,6 +46,23 @@ def test_without_a_snapshot_all_entries_are_read(store):
     with_snapshot = found_in(store)
     store.delete(key(SNAPSHOTS, 2))
     assert found_in(store) == with_snapshot
+
+
+def test_entries_are_read_several_at_a_time_and_up_to_the_first_that_is_missing(store, monkeypatch):
+    state = found_in(store).state
+    for number in range(4, 2 * ENTRIES_AT_ONCE + 6):
+        entry = BrokerRegistered(number, "host", ())
+        store.create(key(LOG, number), encode_log_entry(NumberedEntry(number, entry, NONCE)))
+    store.delete(key(LOG, 2 * ENTRIES_AT_ONCE + 4))
+    met, real = threading.Barrier(ENTRIES_AT_ONCE, timeout=20), store.get
+
+    def get(name):
+        if name.startswith(LOG) and name > key(LOG, state.number - 1):
+            met.wait()
+        return real(name)
+
+    monkeypatch.setattr(store, "get", get)
+    assert found_in(store).state.number == 2 * ENTRIES_AT_ONCE + 3
 
 
 def test_a_snapshot_that_is_gone_meanwhile_is_left_out(store, monkeypatch):
