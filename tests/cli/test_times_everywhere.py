@@ -79,7 +79,7 @@ TAKERS = [(words, parser, action) for words, parser in parsers() for action in p
 IDS = [" ".join((*words, action.dest)) for words, _, action in TAKERS]
 TYPED_THERE = {"test-broker"}
 """The parser itself reads the time there: to run the command would be to run a broker."""
-NEEDED = {"topic", "to", "source"}
+NEEDED = {"topic", "to", "source", "data"}
 """Options that a command asks for by itself, since something else may stand in their place."""
 
 

@@ -48,6 +48,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
     from horolog.client.cli.backing_up import restored
 
+    at = None if arguments.at is None else console.time(arguments.at, "--at")
     if not (arguments.data or arguments.check):
         raise UsageError("--data names the folder to restore to; --check needs none")
-    return restored.run(arguments, console)
+    if at is not None:
+        console.note(f"--at is {at.understood}")
+    return restored.run(arguments, None if at is None else at.ms, console)

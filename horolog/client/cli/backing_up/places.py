@@ -12,7 +12,7 @@ from horolog.broker.config.setting_types import SettingsError
 from horolog.broker.log.files import CheckpointError
 from horolog.broker.log.storage import DataFolderError, FolderInUse, StorageFault
 from horolog.broker.transfer.whole_folder import FolderTaken
-from horolog.commands.errors import CommandError, UsageError
+from horolog.commands.errors import CommandError
 from horolog.stores import opening
 from horolog.stores.faults import StoreError
 
@@ -28,7 +28,7 @@ def opened(url: str, endpoint: str, console: Console) -> BucketStore:
     try:
         return opening.open_store(f"file://{url}" if url.startswith("/") else url, endpoint, console.environ)
     except StoreError as error:
-        raise UsageError(str(error)) from None
+        raise CommandError(str(error)) from None
 
 
 @contextmanager

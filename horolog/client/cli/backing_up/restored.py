@@ -27,13 +27,11 @@ if TYPE_CHECKING:
     from horolog.commands.console import Console
 
 
-def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
+def run(arguments: argparse.Namespace, at_ms: int | None, console: Console) -> ExitCode:
+    """`at_ms`: the newest moment up to then; None for the newest one."""
     store = opened(arguments.url, arguments.endpoint, console)
-    at = None if arguments.at is None else console.time(arguments.at, "--at")
-    if at is not None:
-        console.note(f"--at is {at.understood}")
     with speaking(store.place.url):
-        moment = moment_at(store, None if at is None else at.ms)
+        moment = moment_at(store, at_ms)
         if moment is None:
             raise NotFoundError(f"{store.place.url} has no moment up to then", "horolog backup list shows all moments")
         topics = _topics(arguments.topics, moment)

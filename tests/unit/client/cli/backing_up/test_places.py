@@ -10,7 +10,7 @@ from horolog.broker.log.storage import DataFolderError, FolderInUse
 from horolog.broker.transfer.whole_folder import FolderTaken
 from horolog.client.cli.backing_up.places import opened, speaking
 from horolog.commands.console import Console
-from horolog.commands.errors import CommandError, UsageError
+from horolog.commands.errors import CommandError
 from horolog.stores.faults import StoreError
 
 
@@ -33,5 +33,5 @@ def test_an_error_is_a_sentence(error, said):
 
 def test_a_path_is_a_place(tmp_path):
     assert opened(f"{tmp_path}/x", "", Console()).place.url == f"file://{tmp_path}/x"
-    with pytest.raises(UsageError, match="is expected"):
+    with pytest.raises(CommandError, match="is expected"):
         opened("nowhere", "", Console())
