@@ -335,3 +335,23 @@ def test_tasks_are_as_many_as_asked_for_and_no_byte_counts_twice(tmp_path):
         assert least <= len(tasks(made, options)) <= least + 3
         assert made.bytes_skipped == 0
         assert made.bytes_read == sum(path.stat().st_size for path in (data / "topic-0").glob("*.log"))
+
+
+def test_a_prefix_is_planned_like_the_folder_that_it_came_from(tmp_path):
+    pytest.importorskip("obstore")
+    from horolog.client.cli.main import main
+
+    data, count = log_of(tmp_path, segments=4)
+    store = tmp_path / "store"
+    store.mkdir()
+    assert main(["store", "import", str(data), store.as_uri()]) == 0
+    part = {"startingOffsets": '{"topic":{"0":333}}', "endingOffsets": '{"topic":{"0":555}}'}
+    assert [row[4] for row in read(store, **part)] == list(range(333, 555))
+    assert read(store) == read(data)
+    options = parse_read({"path": str(store)}, NOW_MS)
+    pieces = make_plan(options).pieces
+    Path(pieces[-1].path).unlink()
+    with pytest.raises(DataLoss, match="it was removed after the read was planned"):
+        list(read_pieces(pieces, include_headers=False, fail_on_data_loss=True))
+    left = samples.rows_in(read_pieces(pieces, include_headers=False, fail_on_data_loss=False))
+    assert [row[4] for row in left] == list(range(count * 3 // 4))
