@@ -73,7 +73,13 @@ def identity_provider():
         timeout = 10
 
         def do_GET(self):
-            self._send(provider.answer(self.path))
+            if not self.path.startswith("/authorize"):
+                self._send(provider.answer(self.path))
+                return
+            self.send_response(302)
+            self.send_header("location", provider.authorize(self.path))
+            self.send_header("content-length", "0")
+            self.end_headers()
 
         def do_POST(self):
             body = self.rfile.read(int(self.headers["content-length"])).decode()
