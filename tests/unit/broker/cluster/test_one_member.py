@@ -39,7 +39,6 @@ ASK_WHETHER_SHARED = {
     "cluster/cluster.py",
     "cluster/membership.py",
     "cluster/worker_membership.py",
-    "server/upkeep.py",
     "transactions/coordinator.py",
     "transactions/journal.py",
     "transactions/marking.py",
