@@ -10,6 +10,7 @@ Retention moves its start only after a manifest says so, because a log that is o
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from dataclasses import replace
 
 from horolog.broker.bucket.new_lead import NewLead, is_second
@@ -38,12 +39,22 @@ def limited(config: TopicConfig) -> TopicConfig:
 class ShippedPartition(Partition):
     """A partition of a broker that shares a store: at first, all that it holds is shipped."""
 
-    __slots__ = ("_counted_bytes", "_new_lead", "_unshipped", "ends", "front", "shipping_end", "unread_bases")
+    __slots__ = (
+        "_counted_bytes",
+        "_is_certain",
+        "_new_lead",
+        "_unshipped",
+        "ends",
+        "front",
+        "shipping_end",
+        "unread_bases",
+    )
 
     def __init__(self, opened: OpenedPartition) -> None:
         self._unshipped: list[Completed] = []
         self._counted_bytes = 0
         self._new_lead = NewLead()
+        self._is_certain: Callable[[], bool] = lambda: True
         super().__init__(replace(opened, config=limited(opened.config)))
         self.ends: dict[int, ProducersAt] = {}
         """The producers just behind each segment that was closed here and is not in the bucket yet, by the offset."""
@@ -72,19 +83,24 @@ class ShippedPartition(Partition):
         super().roll(now_ms)
         self.ends[self.log_end_offset] = known_at(self.producers, self.log_end_offset)
 
-    def served_again(self) -> None:
-        """Clients are served of it after a while in which they were refused."""
+    def served_while(self, is_certain: Callable[[], bool]) -> None:
+        """Clients are served of it from now on. `is_certain` says whether this broker leads it for certain at the time of the call."""
         self._new_lead = NewLead()
+        self._is_certain = is_certain
 
     def append(self, records: bytes | memoryview, now_ms: int, *, produce_version: int) -> AppendResult:
-        """Batches behind one that was refused are refused alike: see `new_lead`."""
+        """Batches behind one that was refused are refused alike: see `new_lead`.
+
+        A process that stood still may lack batches that its successor has acknowledged: a gap says nothing then.
+        """
         is_new = self._new_lead.holds(now_ms)
         if is_new and is_second(self.producers, records):
             raise RefusedSet(ErrorCode.NOT_LEADER_OR_FOLLOWER, "the first batch of its producer is missing")
         try:
             return super().append(records, now_ms, produce_version=produce_version)
         except RefusedSet as refused:
-            if is_new and refused.code == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER:
+            is_gap = refused.code == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+            if is_gap and (is_new or not self._is_certain()):
                 raise RefusedSet(ErrorCode.NOT_LEADER_OR_FOLLOWER, refused.message) from None
             raise
 

@@ -44,6 +44,7 @@ class StoreCluster(Cluster):
         self.wants_upkeep = False  # the watch reads the journal, and each reading costs a request
         self._bucket_membership = membership
         self._log_side: LogSide
+        self._lease: Lease
         self._leading: Leading
 
     def lead_by(
@@ -55,6 +56,7 @@ class StoreCluster(Cluster):
     ) -> None:
         """Open partitions through the log's half; before `open`. See `Leading` for `all_served`."""
         self._log_side = log_side
+        self._lease = lease
         self._leading = Leading(log_side, lease, later, self._serve, all_served)
 
     @property
@@ -130,7 +132,7 @@ class StoreCluster(Cluster):
         topic = self.by_id[topic_id]
         self._forget_found()
         assert isinstance(partition, ShippedPartition)
-        partition.served_again()
+        partition.served_while(self._lease.holds)
         topic.put(index, partition)
         self.on_led(topic.name, index)
 

@@ -1,8 +1,11 @@
 """A broker over a store answers as a leader or coordinator only while its lease holds, which is asked before each request and its answer.
 
 A request may wait for records, and the process may stand still meanwhile: what it read then may be less than others have shown since.
-Requests that append need no lease: they are answered once the store has their records. DeleteRecords needs it: the next leader looks for the
-start of a partition when this lease has ended.
+DeleteRecords needs the lease: the next leader looks for the start of a partition when this lease has ended.
+
+A request that appends is answered once the store has its records, which proves more than a lease. But a coordinator also refuses, by what
+it knows, and a member or a producer ends for some of these errors: the lease is asked before. A partition asks it for a gap alone (see
+`ShippedPartition`), so that producers go on where the store is slow.
 """
 
 from __future__ import annotations
@@ -39,11 +42,24 @@ AS_COORDINATOR = (
     ApiKey.SHARE_GROUP_HEARTBEAT,
     ApiKey.SHARE_GROUP_DESCRIBE,
     ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS,
+    ApiKey.STREAMS_GROUP_HEARTBEAT,
+    ApiKey.STREAMS_GROUP_DESCRIBE,
     ApiKey.DESCRIBE_TRANSACTIONS,
 )
+APPENDING = (
+    ApiKey.OFFSET_COMMIT,
+    ApiKey.TXN_OFFSET_COMMIT,
+    ApiKey.OFFSET_DELETE,
+    ApiKey.LEAVE_GROUP,
+    ApiKey.DELETE_GROUPS,
+    ApiKey.ADD_PARTITIONS_TO_TXN,
+    ApiKey.ADD_OFFSETS_TO_TXN,
+    ApiKey.END_TXN,
+)
+"""A coordinator answers these once the store has what they append."""
 REFUSALS = {
     **dict.fromkeys(AS_LEADER, ErrorCode.NOT_LEADER_OR_FOLLOWER),
-    **dict.fromkeys(AS_COORDINATOR, ErrorCode.NOT_COORDINATOR),
+    **dict.fromkeys((*AS_COORDINATOR, *APPENDING), ErrorCode.NOT_COORDINATOR),
 }
 
 
@@ -61,7 +77,8 @@ def _asking(lease: Lease, key: ApiKey, code: ErrorCode, handle: HandlerFunction)
     def guarded(broker: BrokerView, request: Any, context: RequestContext) -> object | None:
         if not lease.holds():
             return _refusal(key, request, context, code)
-        context.amend(lambda response: response if lease.holds() else _refusal(key, request, context, code))
+        if key not in APPENDING:
+            context.amend(lambda response: response if lease.holds() else _refusal(key, request, context, code))
         return handle(broker, request, context)
 
     return guarded

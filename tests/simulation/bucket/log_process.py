@@ -184,8 +184,12 @@ class LogProcess(Process):
         """The time that producers' batches come with."""
         return NOW_MS + int(self.world.schedule.now * 1000)
 
+    def serve(self, opening, led):
+        led.partition.served_while(self.watch.lease.holds)
+        super().serve(opening, led)
+
     def serve_again(self, led, place):
-        led.partition.served_again()
+        led.partition.served_while(self.watch.lease.holds)
         super().serve_again(led, place)
 
     def die(self):

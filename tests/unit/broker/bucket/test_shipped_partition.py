@@ -98,8 +98,20 @@ class TestANewLead:
     def test_a_partition_that_is_served_again_has_a_new_lead(self, partition):
         later = NOW_MS + IS_NEW_FOR_MS
         assert [produce(partition, 0), produce(partition, 2, later)] == [0, GAP]
-        partition.served_again()
+        partition.served_while(lambda: True)
         assert produce(partition, 2, later) == NOT_LEADER
+
+    def test_a_broker_that_may_have_a_successor_does_not_call_a_gap_real(self, partition):
+        """The successor may have acknowledged the batches that are missing here."""
+        certain, later = [True], NOW_MS + IS_NEW_FOR_MS
+        partition.served_while(lambda: certain[0])
+        assert [produce(partition, 0), produce(partition, 2, later)] == [0, GAP]
+        certain[0] = False
+        assert [produce(partition, 2, later), produce(partition, 0, later), produce(partition, 1, later)] == [
+            NOT_LEADER,
+            0,
+            1,
+        ]
 
     def test_other_refusals_stay_what_they_are(self, partition):
         assert produce(partition, 0, epoch=3) == 0

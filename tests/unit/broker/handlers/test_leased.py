@@ -5,11 +5,16 @@ import pytest
 from horolog.broker.bucket.lease import Lease
 from horolog.broker.handlers import HANDLERS
 from horolog.broker.handlers.gate import open_gate
-from horolog.broker.handlers.leased import AS_COORDINATOR, AS_LEADER, leased
+from horolog.broker.handlers.leased import APPENDING, AS_COORDINATOR, AS_LEADER, leased
 from horolog.protocol.apis import API, ApiKey
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
-from horolog.protocol.messages.groups import HeartbeatRequest, HeartbeatResponse
+from horolog.protocol.messages.groups import (
+    HeartbeatRequest,
+    HeartbeatResponse,
+    LeaveGroupRequest,
+    LeaveGroupResponse,
+)
 from horolog.protocol.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 from tests.support.request_contexts import request_context
 
@@ -54,6 +59,17 @@ def test_a_coordinator_that_is_late_refuses():
     assert refused.error_code == ErrorCode.NOT_COORDINATOR
 
 
+def test_a_late_coordinator_refuses_before_it_judges_a_member():
+    """A member of which its successor knows would end by UNKNOWN_MEMBER_ID. What was appended in time is answered when it is stored."""
+    held, (context, answers) = Held(), noted()
+    assert held.gate(ApiKey.LEAVE_GROUP, None)(None, LeaveGroupRequest(), context) is None
+    held.now = 3.0
+    context.reply(stored := LeaveGroupResponse())
+    assert answers == [stored]
+    refused = held.gate(ApiKey.LEAVE_GROUP, None)(None, LeaveGroupRequest(), context)
+    assert refused.error_code == ErrorCode.NOT_COORDINATOR
+
+
 def test_a_process_that_stood_still_between_request_and_answer_finds_itself_late():
     held, (context, answers) = Held(), noted()
     assert held.gate(ApiKey.HEARTBEAT, None)(None, HeartbeatRequest(), context) is None
@@ -83,7 +99,7 @@ def test_a_fetch_is_refused_by_partition_and_not_as_a_whole():
     assert (partition.error_code, partition.records) == (ErrorCode.NOT_LEADER_OR_FOLLOWER, b"")
 
 
-@pytest.mark.parametrize("key", [*AS_LEADER, *AS_COORDINATOR], ids=lambda key: key.name)
+@pytest.mark.parametrize("key", [*AS_LEADER, *AS_COORDINATOR, *APPENDING], ids=lambda key: key.name)
 def test_every_such_api_can_be_refused_in_every_version(key):
     held = Held()
     held.now = 3.0
