@@ -66,8 +66,8 @@ class SharedStoreSettings(GroupTypeSettings):
     )
     horolog_store_history_ms: int = long(
         86_400_000,
-        "Time for which superseded manifests, and the objects that only they name, stay in the store so that it can be restored to an"
-        " earlier moment. 0 keeps none.",
+        "Time for which superseded manifests, and the objects that only they name, stay in the store, so that jobs that planned with them"
+        " can finish, and deleted records can be got back by hand. 0 keeps none.",
         low=0,
         dynamic=True,
     )
