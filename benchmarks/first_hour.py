@@ -93,7 +93,9 @@ class Hour:
 def install(hour: Hour) -> str:
     subprocess.run([sys.executable, "-m", "venv", "venv"], cwd=hour.folder, check=True)
     python = hour.folder / "venv" / "bin" / "python"
-    subprocess.run([python, "-m", "pip", "install", "-q", f"{ROOT}[console]", "confluent-kafka", "pytest"], check=True)
+    subprocess.run(
+        [python, "-m", "pip", "install", "-q", f"{ROOT}[console,store]", "confluent-kafka", "pytest"], check=True
+    )
     hour.python = str(python)
     del hour.environment["PYTHONPATH"]
     found = re.search(r"compiled \w+", hour.horolog("version"))
