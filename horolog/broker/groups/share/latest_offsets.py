@@ -23,7 +23,6 @@ End = int | ErrorCode
 Ends = dict[TopicPartition, End]
 
 LATEST = -1
-NO_REPLICA = -1
 VERSION = 5
 TIMEOUT_MS = 5_000
 _BY_NUMBER = {int(code): code for code in ErrorCode}
@@ -62,15 +61,15 @@ class LatestOffsets:
         def finish(answer: Message | None) -> None:
             done(_ends(answer, places))
 
-        self._peers.ask(node, _request(places), VERSION, finish, TIMEOUT_MS)
+        self._peers.ask(node, _request(self._placement.me, places), VERSION, finish, TIMEOUT_MS)
 
 
-def _request(places: Sequence[TopicPartition]) -> ListOffsetsRequest:
+def _request(me: int, places: Sequence[TopicPartition]) -> ListOffsetsRequest:
     topics: dict[str, list[ListOffsetsPartition]] = {}
     for name, index in places:
         topics.setdefault(name, []).append(ListOffsetsPartition(partition_index=index, timestamp=LATEST))
     return ListOffsetsRequest(
-        replica_id=NO_REPLICA,
+        replica_id=me,
         topics=[ListOffsetsTopic(name=name, partitions=partitions) for name, partitions in topics.items()],
     )
 

@@ -100,7 +100,8 @@ class OnEach:
     """An operation on each resource of an array; those without it are answered with the error of their kind.
 
     `name` is the field of an element that names it, None where the element is the name. `by_id_from` is the first version that
-    names topics by id; unknown ids go on to the handler. A principal with the operation `unless` on the cluster needs no other.
+    names topics by id; unknown ids go on to the handler. A principal with the operation `unless` on the cluster needs no other, with
+    `replicas_alone` only if the request has the number of a broker.
     With `asks_in_any_case` the handler is called even if every element is refused: it may refuse the request as a whole.
     """
 
@@ -110,11 +111,13 @@ class OnEach:
     name: str | None = "name"
     by_id_from: int = NEVER
     unless: Operation | None = None
+    replicas_alone: bool = False
     asks_in_any_case: bool = False
 
     @property
     def told(self) -> str:
         instead = f", or {self.unless.name} on the cluster" if self.unless is not None else ""
+        instead += " for followers" if self.replicas_alone else ""
         return f"{self.operation.name} on each {_shown(self.kind)}{instead}"
 
     def of_requests(self, key: ApiKey) -> CheckRequest:
@@ -127,10 +130,12 @@ class OnEach:
             name_of = getter(element, self.name, flat=flat)
             id_of = getter(element, "topic_id", flat=flat) if self.by_id_from != NEVER else _same
         operation, kind, by_id_from = self.operation, self.kind, self.by_id_from
+        replica_of = getter(request, "replica_id", flat=flat) if self.replicas_alone else None
 
         def check(asked: AuthorizedRequest) -> None:
             rights = asked.rights
-            if self.unless is not None and asked.may_cluster(self.unless):
+            counts = replica_of is None or replica_of(asked.request) >= 0
+            if self.unless is not None and counts and asked.may_cluster(self.unless):
                 return
             by_id = asked.version >= by_id_from
             refused = []

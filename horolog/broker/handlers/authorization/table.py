@@ -75,7 +75,7 @@ NEEDS: Final[Mapping[ApiKey, Needs]] = {
         handle=topics.guarded_fetch,
     ),
     ApiKey.LIST_OFFSETS: needs(
-        OnEach(Operation.DESCRIBE, ResourceType.TOPIC, "topics", unless=Operation.CLUSTER_ACTION)
+        OnEach(Operation.DESCRIBE, ResourceType.TOPIC, "topics", unless=Operation.CLUSTER_ACTION, replicas_alone=True)
     ),
     ApiKey.METADATA: needs(
         Special(

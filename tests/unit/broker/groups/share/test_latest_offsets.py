@@ -40,7 +40,7 @@ class Peers:
 
 def test_each_leader_is_asked_once():
     cluster = SimpleNamespace(topics={"t": Topic()})
-    placement = SimpleNamespace(lead=lambda _, index: SimpleNamespace(node=2 if index < 3 else 3))
+    placement = SimpleNamespace(me=1, lead=lambda _, index: SimpleNamespace(node=2 if index < 3 else 3))
     peers, found = Peers(), []
     latest = LatestOffsets(cluster, placement, peers)
     latest.read([("t", 0), ("t", 1), ("t", 2), ("t", 3), ("t", 4), ("none", 0)], found.append)

@@ -110,6 +110,17 @@ def test_a_right_on_the_cluster_may_do_instead() -> None:
     assert word.told == "DESCRIBE on each topic, or CLUSTER_ACTION on the cluster"
 
 
+def test_a_right_on_the_cluster_may_do_for_followers_alone() -> None:
+    """The request of another broker has its number; that of a client has -1."""
+    word = OnEach(Operation.DESCRIBE, TOPIC, "topics", unless=Operation.CLUSTER_ACTION, replicas_alone=True)
+    check, topics = word.of_requests(ApiKey.LIST_OFFSETS), [("t", [])]
+    follower = asked((2, 0, topics, 0), acl("alice", "CLUSTER_ACTION", "CLUSTER"))
+    client = asked((-1, 0, topics, 0), acl("alice", "CLUSTER_ACTION", "CLUSTER"))
+    assert check(follower) is check(client) is None
+    assert (len(follower.left_out), len(client.left_out)) == (0, 1)
+    assert word.told == "DESCRIBE on each topic, or CLUSTER_ACTION on the cluster for followers"
+
+
 @pytest.mark.parametrize("unless", [None, Operation.DESCRIBE])
 def test_what_is_listed_is_what_may_be_described(unless: Operation | None) -> None:
     word = listed("groups", GROUP, "group_id", unless=unless)
