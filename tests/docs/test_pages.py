@@ -82,6 +82,7 @@ NOT_RUN: dict[tuple[str, str], str] = {
     ("docs/design.md", "frame > 16 KiB -> decode in steps..."): SHAPE,
     ("docs/recipes.md", "horolog dump --deep /var/lib/horolog/orders-2/00000000000000000000.log"): ELSEWHERE,
     ("docs/security.md", "password.encoder.secret=..."): ELSEWHERE,
+    ("docs/security.md", "horolog console -b broker:9092 --listen 0.0.0.0:8443 --host console.example..."): ELSEWHERE,
     ("docs/security.md", "delegation.token.secret.key=..."): ELSEWHERE,
     ("docs/security.md", "kafka-delegation-tokens.sh ..."): KAFKAS_TOOL,
     ("docs/security.md", "sasl.mechanism=SCRAM-SHA-256..."): ELSEWHERE,

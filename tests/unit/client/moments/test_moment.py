@@ -301,7 +301,7 @@ async def test_settings_that_may_not_be_seen_prove_nothing(monkeypatch):
     async def refused(self, *_):
         raise ValueError("no")
 
-    monkeypatch.setattr("horolog.client.admin.admin.Admin.describe_configs", refused)
+    monkeypatch.setattr("horolog.client.admin.admin_configs.ConfigAdmin.describe_configs", refused)
     async with running() as (broker, client):
         broker.create_topic("t", 1, message_timestamp_type="LogAppendTime")
         await write(client, NOW_MS)
