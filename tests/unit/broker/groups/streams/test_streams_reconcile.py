@@ -52,3 +52,12 @@ def test_a_task_may_change_its_role():
     assert asked.revoking == active(0)
     mine = next_tasks(asked, 5, target, lambda role, _: role is not Role.STANDBY, NO_TASKS)
     assert (mine.state, mine.assigned) == (MemberState.UNRELEASED, NO_TASKS)
+
+
+def test_a_task_is_had_since_an_epoch_until_it_is_given_back():
+    current = CurrentTasks(5, 4, MemberState.STABLE, active(0, 1), NO_TASKS, {("0", 0): 3})
+    assert [current.got_in(("0", index)) for index in range(3)] == [3, 5, None]
+    asked = next_tasks(current, 6, active(0), free, None)
+    assert (asked.revoking, asked.got_in(("0", 1)), asked.got_in(("other", 0))) == (active(1), 5, None)
+    done = next_tasks(asked, 6, active(0), free, active(0))
+    assert (done.got_in(("0", 0)), done.got_in(("0", 1))) == (3, None)
