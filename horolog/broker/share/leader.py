@@ -1,8 +1,10 @@
 """Share partitions of the partitions that this broker leads: reads them, and has the states of their records persisted.
 
-    closed -> opening (its state is read) -> open -> closed (the state says that another leader, or another life of the group, has begun)
+    closed -> opening (its state is read) -> open -> closed (the last session of its group here has ended, or the state says that another
+    leader or another life of the group has begun)
 
-Only share partitions that members ask for are opened. Locks that expire wake one timer for each partition; without locks there is none.
+A group without members may have its offsets set or deleted: who comes next reads the state again. Only share partitions that members ask
+for are opened. Locks that expire wake one timer for each partition; without locks there is none.
 """
 
 from __future__ import annotations
@@ -68,7 +70,7 @@ def limits_of(terms: GroupTerms) -> Limits:
 class OpenShare:
     """An open share partition, and the requests that wait for it."""
 
-    __slots__ = ("key", "leader_epoch", "log", "machine", "state_epoch", "timer", "waits")
+    __slots__ = ("is_left", "key", "leader_epoch", "log", "machine", "state_epoch", "timer", "waits", "writes")
 
     def __init__(
         self, key: SharePartitionKey, log: Partition, leader_epoch: int, state_epoch: int, machine: SharePartition
@@ -80,6 +82,10 @@ class OpenShare:
         self.machine = machine
         self.timer = Timer(_nothing)
         self.waits: dict[Wait, None] = {}
+        self.writes = 0
+        """Changes of its state that are not persisted yet."""
+        self.is_left = False
+        """Whether the last session of its group has ended."""
 
     def __repr__(self) -> str:
         return f"<OpenShare {self.key.group} {self.log!r} {self.machine!r}>"
@@ -238,7 +244,25 @@ class ShareLeader:
         session = self.sessions.close(key)
         group, member = key
         keys = [SharePartitionKey(group, *place) for place in session.places] if session is not None else []
-        gather([partial(self._release, each, member) for each in keys], lambda _: then())
+
+        def released(_: object) -> None:
+            self._leave(group)
+            then()
+
+        gather([partial(self._release, each, member) for each in keys], released)
+
+    def _leave(self, group: str) -> None:
+        """Close the share partitions of a group whose last session has ended, once their changes are persisted."""
+        if not self.sessions.has(group):
+            for share in [one for one in self._open.values() if one.key.group == group]:
+                share.is_left = True
+                self._close_if_left(share)
+
+    def _close_if_left(self, share: OpenShare) -> None:
+        if share.is_left and not share.writes:
+            share.is_left = False
+            if not self.sessions.has(share.key.group):
+                self._close(share)
 
     def connection_lost(self, connection: object) -> None:
         for key in self.sessions.of_connection(connection):
@@ -265,7 +289,14 @@ class ShareLeader:
     def _write(self, share: OpenShare, batches: Sequence[StateBatch], done: Callable[[ErrorCode], None]) -> None:
         machine = share.machine
         written = Written(share.state_epoch, share.leader_epoch, machine.start, machine.complete_count, batches)
-        self._persister.write(share.key, written, done)
+        share.writes += 1
+
+        def finish(code: ErrorCode) -> None:
+            share.writes -= 1
+            done(code)
+            self._close_if_left(share)
+
+        self._persister.write(share.key, written, finish)
 
     def _close_if_fenced(self, share: OpenShare, code: ErrorCode) -> None:
         if code in _FENCED:

@@ -63,6 +63,10 @@ class ShareSessions:
     def is_open(self, session: ShareSession) -> bool:
         return self._sessions.get(session.key) is session
 
+    def has(self, group: str) -> bool:
+        """Whether a member of the group has a session here."""
+        return any(of == group for of, _ in self._sessions)
+
     def open(self, key: SessionKey, places: Iterable[Place], connection: object, most: int) -> ShareSession | ErrorCode:
         """A new session, in place of the one that the member may have."""
         if key not in self._sessions and len(self._sessions) >= most:

@@ -145,9 +145,11 @@ async def test_a_wait_ends_with_its_time_and_with_its_connection(broker):
     assert await ann.acquire(max_wait_ms=1) == []
     ann.wire.send(ann.fetching(max_wait_ms=10_000), 2)
     await put(broker, 1, index=1)
+    share = opened(broker)
+    assert share.waits
     ann.wire.conversation.lost()
     assert len(broker.broker.waiting) == 0
-    assert not opened(broker).waits
+    assert not share.waits
 
 
 async def test_less_than_min_bytes_is_not_acquired_before_the_wait_is_over(broker):

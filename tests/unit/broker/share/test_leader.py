@@ -15,6 +15,7 @@ from horolog.broker.share.terms import Acknowledgement
 from horolog.protocol.errors import ErrorCode
 from tests.support.memory_broker import NOW_MS
 from tests.support.share_broker import Member, initialize, opened, partition, put, share_broker
+from tests.support.waiting import until
 
 
 def begin_at(broker, kind, before_ms=0):
@@ -99,6 +100,55 @@ async def test_a_state_that_is_begun_again_ends_what_was_known(broker):
     broker.broker.time_has_moved()
     await asyncio.sleep(0)
     assert broker.broker.shares.leader.find(partition(broker)) == ErrorCode.LEADER_NOT_AVAILABLE
+
+
+@pytest.mark.parametrize("leaves", ["closes", "is lost"])
+async def test_a_group_whose_members_have_left_reads_its_state_again(broker, leaves):
+    """Its offsets may have been set or deleted meanwhile, and what was known would never be written, so nothing would show it."""
+    await put(broker, 5)
+    await initialize(broker)
+    ann = Member(broker)
+    await ann.fetch()
+    assert await ann.code((0, 4, [1])) == ErrorCode.NONE
+    assert await ann.acquire() == []
+    if leaves == "closes":
+        await ann.fetch(epoch=-1, topics=[])
+    else:
+        ann.wire.conversation.lost()
+    await initialize(broker, state_epoch=1)
+    assert await Member(broker, "ben").acquire() == [(0, 4, 1)]
+
+
+async def test_a_partition_stays_open_for_the_members_that_are_left(broker):
+    await put(broker, 5)
+    await initialize(broker)
+    ann, ben = Member(broker), Member(broker, "ben")
+    await ann.fetch()
+    await ben.fetch()
+    before = opened(broker)
+    await ann.fetch(epoch=-1, topics=[])
+    assert opened(broker) is before
+    assert await ben.acquire() == [(0, 4, 2)]
+
+
+async def test_a_group_that_has_left_is_closed_once_its_changes_are_persisted(broker, monkeypatch):
+    await put(broker, 5)
+    await initialize(broker)
+    ann = Member(broker)
+    await ann.fetch()
+    share, held, write = opened(broker), [], SharePersister.write
+    monkeypatch.setattr(SharePersister, "write", lambda *arguments: held.append(arguments))
+    ann.wire.send(ann.fetching([(0, 1, [1])]), 2)
+    ann.wire.conversation.lost()
+    assert len(held) == 2
+    assert opened(broker) is share
+    monkeypatch.undo()
+    write(*held[0])
+    await asyncio.sleep(0)
+    assert opened(broker) is share
+    write(*held[1])
+    await until(lambda: not isinstance(broker.broker.shares.leader.find(partition(broker)), OpenShare))
+    assert await Member(broker, "ben").acquire() == [(2, 4, 2)]
 
 
 async def test_records_of_an_expired_lock_come_again_and_a_renewed_lock_is_not_forgotten(broker):
