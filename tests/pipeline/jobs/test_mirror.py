@@ -283,7 +283,7 @@ def test_a_mirror_that_follows_takes_records_and_groups_along_until_it_is_interr
         wait_until(job, lambda: ": 60 records" in said.read_text())
         other.kill()
         feed(session_broker, topic, [(n % 2, None, b"%d" % n, [], now_ms) for n in range(60, 70)])
-        wait_until(job, lambda: "trying again" in said.read_text())
+        wait_until(job, lambda: "retrying" in said.read_text())
         other.start()
         wait_until(job, lambda: ": 70 records" in said.read_text())
         assert_equal(session_broker, other, topic)
