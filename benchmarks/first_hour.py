@@ -53,9 +53,12 @@ class Hour:
 
     def horolog(self, *words: str, given: str = "", code: int = 0) -> str:
         """What a command prints; it has to end with this code."""
-        command = [self.python, "-m", "horolog", *words]
+        return self.module("horolog", *words, given=given, code=code)
+
+    def module(self, name: str, *words: str, given: str = "", code: int = 0) -> str:
+        """What `python -m` of a module prints; it has to end with this code."""
         done = subprocess.run(
-            command,
+            [self.python, "-m", name, *words],
             cwd=self.folder,
             env=self.environment,
             input=given,
@@ -65,7 +68,7 @@ class Hour:
             check=False,
         )
         if done.returncode != code:
-            raise SystemExit(f"horolog {' '.join(words)}: exit code {done.returncode}: {done.stdout}{done.stderr}")
+            raise SystemExit(f"{name} {' '.join(words)}: exit code {done.returncode}: {done.stdout}{done.stderr}")
         return done.stdout
 
     @contextmanager
@@ -152,17 +155,8 @@ def first_test(hour: Hour) -> str:
     (hour.folder / "test_orders.py").write_text(code)
     words = ["-q", "-p", "no:cacheprovider"]
     words += [] if hour.python != sys.executable else ["-p", "horolog.testing.plugin"]
-    done = subprocess.run(
-        [hour.python, "-m", "pytest", *words, "test_orders.py"],
-        cwd=hour.folder,
-        env=hour.environment,
-        capture_output=True,
-        text=True,
-        timeout=WAIT_S,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout.splitlines()[-1].partition(" in ")[0]
+    said = hour.module("pytest", *words, "test_orders.py")
+    return said.splitlines()[-1].partition(" in ")[0]
 
 
 def three_brokers(hour: Hour, stack: ExitStack) -> str:
