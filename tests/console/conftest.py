@@ -29,13 +29,10 @@ MANY, RARE = 120_000, 30_000
 """Records of an hour, and one of so many is looked for."""
 
 
-def pytest_collection_modifyitems(items):
-    here = Path(__file__).parent
-    for item in items:
-        if here in item.path.parents:
-            item.add_marker(pytest.mark.browser)
-            if CHROMIUM is None:
-                item.add_marker(pytest.mark.skip(reason="Chromium is not installed"))
+def pytest_itemcollected(item):
+    item.add_marker(pytest.mark.browser)
+    if CHROMIUM is None:
+        item.add_marker(pytest.mark.skip(reason="Chromium is not installed"))
 
 
 @pytest.fixture(scope="session")

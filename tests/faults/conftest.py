@@ -9,8 +9,6 @@ from tests.support import disks
 from tests.support.broker_process import BrokerProcess
 from tests.support.disks import Disk, LoopDisk, MemoryDisk
 
-HERE = Path(__file__).parent
-
 SETTINGS = {
     "auto.create.topics.enable": "true",
     "group.initial.rebalance.delay.ms": "0",
@@ -19,11 +17,9 @@ SETTINGS = {
 }
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    for item in items:
-        if HERE in item.path.parents:
-            item.add_marker(pytest.mark.faults)
-            item.add_marker(pytest.mark.slow)
+def pytest_itemcollected(item: pytest.Item) -> None:
+    item.add_marker(pytest.mark.faults)
+    item.add_marker(pytest.mark.slow)
 
 
 @pytest.fixture

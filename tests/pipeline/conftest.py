@@ -21,21 +21,20 @@ def pytest_terminal_summary(terminalreporter):
         terminalreporter.write_line(f"tests/pipeline left out: {', '.join(MISSING)} not installed (make pipeline-test)")
 
 
-def pytest_collection_modifyitems(items):
+def pytest_itemcollected(item):
     """A Spark session takes seconds and half a gigabyte: tests that use one carry the mark. So do those beside an S3 server."""
-    for item in items:
-        if "s3" in getattr(item, "fixturenames", ()):
-            item.add_marker("go")
-            item.add_marker(pytest.mark.timeout(400))  # where it has to be built first
-        if "hdfs" in getattr(item, "fixturenames", ()):
-            item.add_marker("spark")  # whose Hadoop it is
-            item.add_marker(pytest.mark.timeout(500))
-        if "spark" in getattr(item, "fixturenames", ()):
-            item.add_marker("spark")
-            if item.get_closest_marker("timeout") is None:
-                item.add_marker(pytest.mark.timeout(600))  # the session may start within it, on a busy machine
-            if MISSING_FOR_SPARK:
-                item.add_marker(pytest.mark.skip(reason=f"{', '.join(MISSING_FOR_SPARK)} not installed"))
+    if "s3" in item.fixturenames:
+        item.add_marker("go")
+        item.add_marker(pytest.mark.timeout(400))  # where it has to be built first
+    if "hdfs" in item.fixturenames:
+        item.add_marker("spark")  # whose Hadoop it is
+        item.add_marker(pytest.mark.timeout(500))
+    if "spark" in item.fixturenames:
+        item.add_marker("spark")
+        if item.get_closest_marker("timeout") is None:
+            item.add_marker(pytest.mark.timeout(600))  # the session may start within it, on a busy machine
+        if MISSING_FOR_SPARK:
+            item.add_marker(pytest.mark.skip(reason=f"{', '.join(MISSING_FOR_SPARK)} not installed"))
 
 
 @pytest.fixture(scope="session")

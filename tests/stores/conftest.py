@@ -5,11 +5,10 @@ import shutil
 import pytest
 
 
-def pytest_collection_modifyitems(items):
-    for item in items:
-        if "s3_folder" in getattr(item, "fixturenames", ()):
-            item.add_marker("go")
-            item.add_marker(pytest.mark.timeout(400))  # where it has to be built first
+def pytest_itemcollected(item):
+    if "s3_folder" in item.fixturenames:
+        item.add_marker("go")
+        item.add_marker(pytest.mark.timeout(400))  # where it has to be built first
 
 
 @pytest.fixture
