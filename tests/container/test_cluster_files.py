@@ -29,7 +29,7 @@ def settings_of(environment):
 
 def test_the_schema_of_compose_accepts_it():
     done = check(COMPOSE)
-    assert done.returncode == 0, done.stdout
+    assert done.exit_code == 0, done.output
 
 
 def test_three_brokers_share_one_place_under_numbers_and_ports_of_their_own():

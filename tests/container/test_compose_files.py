@@ -33,7 +33,7 @@ def compose(request, tmp_path):
 @pytest.mark.parametrize("path", compose_files.FILES, ids=lambda path: path.stem)
 def test_the_schema_of_compose_accepts_it(path):
     done = check(path)
-    assert done.returncode == 0, done.stdout
+    assert done.exit_code == 0, done.output
 
 
 class Here:

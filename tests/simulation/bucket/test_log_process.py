@@ -4,8 +4,8 @@ import pytest
 
 from tests.simulation.bucket.planted_log import BUGS, SHORT_SEGMENTS, found, outcome_of
 
-FOUND_FROM = {"safe out of order": 1, "a fence answers as if all were safe": 2}
-"""Where to begin with bugs that not every seed shows."""
+FOUND_FROM = {"strays count": 9, "a fence answers as if all were safe": 9}
+"""Where to begin with bugs that not every seed shows: a minute of three brokers takes a second."""
 
 
 @pytest.mark.parametrize("first", range(0, 4, 2))
