@@ -426,7 +426,7 @@ class Settings(BackupSettings):
     )
     horolog_offsets_commit_sync: bool = boolean(
         False,
-        "Whether an offset commit waits until it is on the disk. If false, it waits until it is written, and a power cut may lose it.",
+        "Whether an offset commit, or an acknowledgement of a share group, waits until it is on the disk. If false, it waits until it is written, and a power cut may lose it.",
         dynamic=True,
     )
     offset_metadata_max_bytes: int = integer(4096, "Maximum size of the metadata of a committed offset.", low=0)

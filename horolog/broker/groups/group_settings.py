@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Final
 
 from horolog.broker.config.setting_types import (
@@ -169,6 +170,7 @@ _ROWS: Final = (
     ),
 )
 ROWS: Final[Mapping[str, GroupSetting]] = {row.spec.name: row for row in _ROWS}
+NO_OVERRIDES: Final[Mapping[str, str]] = MappingProxyType({})
 SESSION_TIMEOUT: Final = "consumer.session.timeout.ms"
 HEARTBEAT_INTERVAL: Final = "consumer.heartbeat.interval.ms"
 SHARE_SESSION_TIMEOUT: Final = "share.session.timeout.ms"
@@ -247,7 +249,7 @@ def _entry(row: GroupSetting, overrides: Mapping[str, str], settings: Settings) 
 def overrides_of(rules: Rules, group: str) -> Mapping[str, str]:
     """The overrides of a group."""
     rule = rules.get((GROUP, group))
-    return {} if rule is None else rule.content
+    return NO_OVERRIDES if rule is None else rule.content
 
 
 def rule_of(group: str, overrides: Mapping[str, str]) -> StoredRule:

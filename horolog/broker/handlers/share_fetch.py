@@ -26,7 +26,8 @@ from horolog.broker.handlers.share_acknowledge import (
     nodes_of,
     refusal_of,
 )
-from horolog.broker.log.partition import OffsetOutOfRange, Partition
+from horolog.broker.log.partition import Partition, whole_batches
+from horolog.broker.log.partition.whole_batches import WantedBatches
 from horolog.broker.log.storage import NotHere, StorageFault
 from horolog.broker.share.leader import OpenShare, Persisted, limits_of, log_fault
 from horolog.broker.share.records import SharePartitionKey
@@ -40,7 +41,8 @@ from horolog.protocol.messages.share_fetch import (
     ShareFetchResponse,
     SharePartitionData,
 )
-from horolog.protocol.records.head import TRANSACTIONAL_BIT, Head, heads_in
+from horolog.protocol.primitives import Unread
+from horolog.protocol.records.head import TRANSACTIONAL_BIT, Head
 
 STRICT: Final = 1
 """The acquire mode that never exceeds the number of records."""
@@ -115,7 +117,7 @@ class _Watch:
 class _Found(NamedTuple):
     """What a member gets of one partition."""
 
-    records: bytes
+    records: bytes | Unread
     acquired: Sequence[Acquired]
 
 
@@ -271,15 +273,14 @@ class ShareFetching:
         limits = limits_of(terms)
         wish = Wish(most_records, request.batch_size, request.share_acquire_mode == STRICT)
         machine.start_at(share.log.log_start_offset)
+        may_be_unread = self._context.takes_unread
         for _ in range(MOST_READS):
             offset, upto = machine.next_offset, self._upto(share.log)
             if offset >= upto or not machine.may_acquire(limits):
                 return None
-            try:
-                records = bytes(share.log.read(offset, most_bytes, at_least_one=is_first, cuts_first=False, upto=upto))
-            except OffsetOutOfRange:
-                return None
-            heads = list(heads_in(records))
+            wanted = WantedBatches(offset, machine.reach(most_records), most_bytes, upto, is_first)
+            batches = whole_batches.read(share.log, wanted, may_be_unread=may_be_unread)
+            heads = batches.heads
             if not heads:
                 return None
             aborted = _aborted(share.log, heads, offset, upto) if terms.read_committed else ()
@@ -287,7 +288,7 @@ class ShareFetching:
             acquired = machine.acquire(self._session.key[1], fetched, wish, limits, leader.now)
             if acquired:
                 leader.acquired(share)
-                return _Found(_cut(records, heads, acquired), acquired)
+                return _Found(batches.part(acquired[0].first, acquired[-1].last), acquired)
             if machine.next_offset == offset:
                 return None
         return None
@@ -379,10 +380,3 @@ def _aborted(log: Partition, heads: Sequence[Head], offset: int, upto: int) -> l
             for one in ended
         )
     ]
-
-
-def _cut(records: bytes, heads: Sequence[Head], acquired: Sequence[Acquired]) -> bytes:
-    """The batches that have acquired records, and those between them."""
-    first, last = acquired[0].first, acquired[-1].last
-    wanted = [one for one in heads if one.last_offset >= first and one.base_offset <= last]
-    return records[wanted[0].position : wanted[-1].end]

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import NamedTuple
 
 from horolog.base.clock import Clock
 from horolog.broker.base.topic_names import SHARE_GROUP_STATE
 from horolog.broker.cluster.cluster import Cluster
 from horolog.broker.commit.committer import Committer
+from horolog.broker.commit.safety import Failures
 from horolog.broker.coordination.topic_journal import StoredBatch, TopicJournal, put_offline
 from horolog.broker.log.integrity import BeingRescanned
 from horolog.broker.log.partition import Partition, log_start
@@ -57,8 +59,13 @@ class StateJournal(TopicJournal):
         key: SharePartitionKey,
         value: Snapshot | Update | None,
         done: Callable[[ErrorCode], None],
+        *,
+        durable: bool,
     ) -> int | ErrorCode:
-        """The offset of the record, or why there is none; `done` is called once it is on the disk, or has failed, but not in the latter case."""
+        """The offset of the record, or why there is none: then `done` is not called.
+
+        Else it is called once the record is written, and synced if `durable`, or has failed.
+        """
         partition = self._writable(shard)
         if isinstance(partition, ErrorCode):
             return partition
@@ -72,7 +79,6 @@ class StateJournal(TopicJournal):
         except (StorageFault, RefusedSet) as error:
             log.error("the state of a share partition could not be written: %s", error)
             return ErrorCode.COORDINATOR_NOT_AVAILABLE
-        durable = self._cluster.settings.horolog_acks_all_sync
         self.submit((partition,), lambda failures: done(_code_of(bool(failures))), durable=durable)
         return offset
 
@@ -107,9 +113,15 @@ class StateJournal(TopicJournal):
                     yield from _read_batch(batch, partition)
 
     def prune(self, shard: int, before: int) -> None:
-        """Delete the records before an offset, which newer ones have made superfluous."""
+        """Delete the records before an offset, which newer ones have made superfluous, once those are on the disk."""
         partition = self.find(shard)
         if isinstance(partition, ErrorCode) or before <= partition.log_start_offset:
+            return
+        durable = self._cluster.settings.horolog_acks_all_sync
+        self.submit((partition,), partial(self._pruned, shard, partition, before), durable=durable)
+
+    def _pruned(self, shard: int, partition: Partition, before: int, failures: Failures) -> None:
+        if failures or self.find(shard) is not partition:
             return
         try:
             log_start.delete_records_before(partition, min(before, partition.high_watermark))

@@ -75,6 +75,17 @@ class SharePartition:
         self._available_from = self.end
         return self.end
 
+    def reach(self, records: int) -> int:
+        """The last offset that has to be read so that so many records can be acquired."""
+        runs = self.runs.all
+        for index in range(self.runs.place_of(self.next_offset), len(runs)):
+            run = runs[index]
+            if run.is_available:
+                if records <= run.size:
+                    return run.first + records - 1
+                records -= run.size
+        return self.end + records - 1
+
     def may_acquire(self, limits: Limits) -> bool:
         return self.next_offset != self.end or self.in_flight < limits.locks
 

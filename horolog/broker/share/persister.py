@@ -1,6 +1,6 @@
 """The states of share partitions, wherever they are kept: by this broker, or by another one that is asked with Kafka's own requests.
 
-Each call is about one share partition, and `done` is called once: at once, or when the state is on the disk. Without a response from the
+Each call is about one share partition, and `done` is called once: at once, or when the state is written. Without a response from the
 other broker, it gets COORDINATOR_NOT_AVAILABLE, and the caller tries again.
 """
 

@@ -1,6 +1,6 @@
 """Keeps the states of share partitions of the shards that this broker leads: Kafka's share coordinator.
 
-Everything runs on the event loop's thread. A state changes when its record is appended; the caller is answered once that is on the disk.
+Everything runs on the event loop's thread. A state changes when its record is appended; the caller is answered once that is written.
 If a write fails, the shard is read again: nothing of it was acknowledged.
 """
 
@@ -90,8 +90,10 @@ class StateKeeper:
         elif found.state is None:
             done(ErrorCode.INVALID_REQUEST)
         else:
-            most = self._cluster.settings.share_coordinator_snapshot_update_records_per_snapshot
-            self._write(found, found.state.written(request, self._clock.wall_ms(), most), done)
+            settings = self._cluster.settings
+            most = settings.share_coordinator_snapshot_update_records_per_snapshot
+            value = found.state.written(request, self._clock.wall_ms(), most)
+            self._write(found, value, done, durable=settings.horolog_offsets_commit_sync)
 
     def read(self, key: SharePartitionKey, leader_epoch: int, done: Callable[[StateRead | ErrorCode], None]) -> None:
         """The state, for the leader of an epoch: leaders of older ones are fenced from then on."""
@@ -141,12 +143,17 @@ class StateKeeper:
             return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         return _Place(shard, key, self._states.get(shard, {}).get(key))
 
-    def _write(self, place: _Place, value: Snapshot | Update | ErrorCode | None, done: Done) -> None:
+    def _write(
+        self, place: _Place, value: Snapshot | Update | ErrorCode | None, done: Done, *, durable: bool | None = None
+    ) -> None:
+        """What members acknowledge is as durable as an offset commit, everything else as `acks=all`."""
         if isinstance(value, ErrorCode):
             done(value)
             return
         shard, key = place.shard, place.key
-        offset = self._journal.append(shard, key, value, partial(self._written, shard, done))
+        if durable is None:
+            durable = self._cluster.settings.horolog_acks_all_sync
+        offset = self._journal.append(shard, key, value, partial(self._written, shard, done), durable=durable)
         if isinstance(offset, ErrorCode):
             done(offset)
             return

@@ -1,6 +1,6 @@
 """ShareFetch and ShareAcknowledge: members of a share group read records and say what became of them (KIP-932)."""
 
-from horolog.protocol.primitives import Records
+from horolog.protocol.primitives import Records, Unread
 from horolog.protocol.wire import (
     Message,
     Struct,
@@ -80,7 +80,7 @@ class SharePartitionData(Struct):
     acknowledge_error_message: str | None = field(string, nullable="0+")
     current_leader: ShareLeader = field(ShareLeader)
     # more than what was acquired: whole batches of the log
-    records: Records = field(record_set, nullable="0")
+    records: Records | Unread = field(record_set, nullable="0")
     acquired_records: list[AcquiredRecords] = field(array(AcquiredRecords))
 
 

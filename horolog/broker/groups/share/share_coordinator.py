@@ -32,7 +32,7 @@ from horolog.broker.groups.share.share_events import (
     TopicsTracked,
 )
 from horolog.broker.groups.share.share_group import ShareGroup
-from horolog.broker.groups.share.share_settings import ShareSettings, share_settings
+from horolog.broker.groups.share.share_settings import EffectiveSettings, ShareSettings
 from horolog.broker.groups.share.share_states import UNINITIALIZED, SharePlace, ShareRefusal, ShareStates
 from horolog.broker.groups.share.tracked_topics import Tracked, TrackedTopic, TrackedTopics
 from horolog.protocol.errors import ErrorCode
@@ -59,6 +59,7 @@ class ShareCoordinator:
         self._registry = registry
         self._runner = runner
         self._held = held
+        self._settings = EffectiveSettings()
         self.persister: ShareStates | None = None
         """Set before the first request is served."""
 
@@ -127,7 +128,7 @@ class ShareCoordinator:
         return not self.load_error(group_id) and group_id not in self._registry.groups
 
     def settings(self, group_id: str) -> ShareSettings:
-        return share_settings(overrides_of(self._cluster.state.rules, group_id), self._cluster.settings)
+        return self._settings.of(group_id, overrides_of(self._cluster.state.rules, group_id), self._cluster.settings)
 
     # -- states of partitions
 

@@ -34,6 +34,29 @@ class ShareSettings(NamedTuple):
     """Whether consumers may renew the lock of a record."""
 
 
+class EffectiveSettings:
+    """The values of each group, until its overrides or the broker's settings are others: every request to a share partition asks for them."""
+
+    MOST = 1_000
+    """The number of groups at which all are forgotten."""
+
+    __slots__ = ("_known",)
+
+    def __init__(self) -> None:
+        self._known: dict[str, tuple[Mapping[str, str], Settings, ShareSettings]] = {}
+
+    def __repr__(self) -> str:
+        return f"<EffectiveSettings of {len(self._known)} share groups>"
+
+    def of(self, group: str, overrides: Mapping[str, str], settings: Settings) -> ShareSettings:
+        known = self._known.get(group)
+        if known is None or known[0] is not overrides or known[1] is not settings:
+            if len(self._known) >= self.MOST:
+                self._known.clear()
+            known = self._known[group] = overrides, settings, share_settings(overrides, settings)
+        return known[2]
+
+
 def share_settings(overrides: Mapping[str, str], settings: Settings) -> ShareSettings:
     """A group's own values, else the broker's, else the defaults."""
 

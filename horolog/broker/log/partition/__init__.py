@@ -1,6 +1,6 @@
 """One partition: its segments, when they roll and expire, and how much of them is synced."""
 
-from horolog.broker.log.partition import closing, log_start, lookups, retention, rewrite
+from horolog.broker.log.partition import closing, log_start, lookups, retention, rewrite, whole_batches
 from horolog.broker.log.partition.aborted import DecidedHere
 from horolog.broker.log.partition.condition import SERVING, Condition
 from horolog.broker.log.partition.exchange import replace_segments
@@ -33,4 +33,5 @@ __all__ = [
     "replace_segments",
     "retention",
     "rewrite",
+    "whole_batches",
 ]

@@ -7,10 +7,10 @@ from horolog.broker.log.segments.segment import Segment, segment_for
 from horolog.broker.log.segments.upconversion import OLD_FORMATS, Allowance, read_converted
 from horolog.broker.log.segments.verification import verify
 from horolog.protocol.primitives import Unread
+from horolog.protocol.records.head import Head
 
 READ_HINTS = 64
 """The number of readers' places remembered in each partition."""
-
 
 UNREAD_FROM_BYTES = 64 * 1024
 """From this length on, a slice is cheaper to send from the page cache than to read and write."""
@@ -52,7 +52,7 @@ class LogReader:
         following = written_offset if segment is self._segments[-1] else segment.next_offset
         end = segment.size_bytes
         if end_offset < following:
-            end = _end_of(segment, end_offset)
+            end = self._end_of(segment, end_offset)
             following = end_offset
         if segment.holes:
             end = min(end, reader.good_end(segment, position))
@@ -96,7 +96,7 @@ class LogReader:
         following = written_offset if segment is self._segments[-1] else segment.next_offset
         end = segment.size_bytes
         if end_offset < following:
-            end, following = _end_of(segment, end_offset), end_offset
+            end, following = self._end_of(segment, end_offset), end_offset
         size = end - position
         if size > max_bytes:
             size, following = max_bytes, -1
@@ -119,8 +119,42 @@ class LogReader:
         if segment is not last and segment.next_offset < end_offset:
             return sys.maxsize
         following = written_offset if segment is last else segment.next_offset
-        end = _end_of(segment, end_offset) if end_offset < following else segment.size_bytes
+        end = self._end_of(segment, end_offset) if end_offset < following else segment.size_bytes
         return max(0, end - position)
+
+    def heads(
+        self, offset: int, end_offset: int, last_wanted: int, max_bytes: int, *, at_least_one: bool
+    ) -> list[Head]:
+        """The heads of the batches that lie together from the one that holds `offset` on, to the one that holds `last_wanted`.
+
+        None of them ends behind `end_offset` or beyond `max_bytes`, except a larger first one with `at_least_one`. Reads up to there
+        are led by the same places.
+        """
+        place = self._hints.get(offset) or self._find(offset)
+        if place is None:
+            return []
+        self._hints[offset] = place
+        segment, position = place
+        found: list[Head] = []
+        following = position
+        for head in reader.heads_from(segment, position):
+            is_too_much = head.end - position > max_bytes and (found or not at_least_one)
+            if head.position != following or head.last_offset >= end_offset or is_too_much:
+                break
+            found.append(head)
+            following = head.end
+            if head.last_offset >= last_wanted:
+                break
+        if found and not segment.holes:
+            self._remember(found[-1].last_offset + 1, segment, following)
+        return found
+
+    def _end_of(self, segment: Segment, end_offset: int) -> int:
+        known = self._hints.get(end_offset)
+        if known is not None and known[0] is segment:
+            return known[1]
+        position = reader.find(segment, end_offset)
+        return segment.size_bytes if position is None else position
 
     def _remember(self, offset: int, segment: Segment, position: int) -> None:
         """Remember where the reader of these batches will go on, except at the end of a complete segment."""
@@ -148,8 +182,3 @@ def _read(segment: Segment, start: int, end: int) -> bytes:
     if segment.unverified is not None:
         verify(segment, start, end)
     return segment.log.pread(end - start, start)
-
-
-def _end_of(segment: Segment, end_offset: int) -> int:
-    position = reader.find(segment, end_offset)
-    return segment.size_bytes if position is None else position

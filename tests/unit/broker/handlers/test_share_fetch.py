@@ -9,7 +9,8 @@ import pytest
 
 from horolog.broker.commit.waiting import Wait
 from horolog.broker.handlers.share_fetch import ShareFetching, _Watch
-from horolog.broker.log.partition import OffsetOutOfRange, Partition
+from horolog.broker.log.partition import Partition, whole_batches
+from horolog.broker.log.partition.whole_batches import WholeBatches
 from horolog.broker.log.storage import StorageFault
 from horolog.broker.network.dispatch import Dispatcher
 from horolog.broker.share.leader import ShareLeader
@@ -24,6 +25,7 @@ from horolog.protocol.messages.quotas import (
 )
 from horolog.protocol.messages.share_fetch import ShareFetchPartition, ShareFetchTopic, ShareForgottenTopic
 from horolog.protocol.messages.transactions import WritableTxnMarker, WritableTxnMarkerTopic, WriteTxnMarkersRequest
+from horolog.protocol.records.head import heads_in
 from tests.support.log_model import encode
 from tests.support.memory_broker import NOW_MS
 from tests.support.on_its_way import OnItsWay
@@ -279,15 +281,18 @@ async def test_a_log_that_cannot_be_read_is_named(broker, monkeypatch):
 
 async def test_a_log_that_lost_its_end_gives_nothing(broker, monkeypatch):
     await put(broker, 1)
-
-    def fail(*_, **__):
-        raise OffsetOutOfRange(1, 0, 0)
-
-    with monkeypatch.context() as patched:
-        patched.setattr(Partition, "read", fail)
-        assert await Member(broker).acquire() == []
     monkeypatch.setattr(Partition, "read", lambda *_, **__: b"")
     assert await Member(broker).acquire() == []
+
+
+async def test_no_more_of_the_log_is_read_than_a_member_wants(broker, monkeypatch):
+    await put(broker, 5, 5, 5, 5)
+    real, sizes = Partition.read, []
+    monkeypatch.setattr(Partition, "read", lambda *a, **b: sizes.append(len(real(*a, **b))) or real(*a, **b))
+    ann = Member(broker)
+    assert await ann.acquire(max_records=8) == [(0, 9, 1)]
+    assert await ann.acquire(max_records=5) == [(10, 14, 1)]
+    assert sizes[0] == 2 * sizes[1]
 
 
 async def test_reads_that_find_nothing_to_deliver_end(broker, monkeypatch):
@@ -295,8 +300,9 @@ async def test_reads_that_find_nothing_to_deliver_end(broker, monkeypatch):
     monkeypatch.setattr(SharePartition, "acquire", lambda *_: [])
     assert await Member(broker).acquire() == []
     steps = count(-100)
+    found = WholeBatches(list(heads_in(encode(2, 0, [NOW_MS], [b"v"]))), b"")
     monkeypatch.setattr(SharePartition, "next_offset", property(lambda _: next(steps)))
-    monkeypatch.setattr(Partition, "read", lambda *_, **__: encode(2, 0, [NOW_MS], [b"v"]))
+    monkeypatch.setattr(whole_batches, "read", lambda *_, **__: found)
     assert await Member(broker).acquire() == []
 
 

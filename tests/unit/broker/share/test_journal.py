@@ -30,7 +30,7 @@ async def test_records_are_read_in_their_order():
         assert list(journal.read(0)) == []
         shard = journal.shard_of_state(KEY)
         for number, value in enumerate((SNAPSHOT, UPDATE, None)):
-            assert journal.append(shard, KEY, value, told.append) == number
+            assert journal.append(shard, KEY, value, told.append, durable=True) == number
         await settled(broker)
         assert told == [ErrorCode.NONE] * 3
         assert [(one.offset, one.key, one.value) for one in journal.read(shard)] == [
@@ -50,9 +50,9 @@ async def test_what_cannot_be_made_or_is_led_elsewhere_is_not_written(monkeypatc
 
         with monkeypatch.context() as patched:
             patched.setattr(Cluster, "create_topic", fail)
-            assert journal.append(0, KEY, SNAPSHOT, print) == ErrorCode.COORDINATOR_NOT_AVAILABLE
+            assert journal.append(0, KEY, SNAPSHOT, print, durable=True) == ErrorCode.COORDINATOR_NOT_AVAILABLE
         monkeypatch.setattr(StateJournal, "find", lambda *_: ErrorCode.NOT_LEADER_OR_FOLLOWER)
-        assert journal.append(0, KEY, SNAPSHOT, print) == ErrorCode.NOT_COORDINATOR
+        assert journal.append(0, KEY, SNAPSHOT, print, durable=True) == ErrorCode.NOT_COORDINATOR
         journal.prune(0, 5)
 
 
@@ -60,7 +60,7 @@ async def test_what_cannot_be_read_now_is_read_later(monkeypatch):
     async with share_broker() as broker:
         journal = journal_of(broker)
         shard = journal.shard_of_state(KEY)
-        journal.append(shard, KEY, SNAPSHOT, lambda _: None)
+        journal.append(shard, KEY, SNAPSHOT, lambda _: None, durable=True)
         await settled(broker)
         partition = journal.find(shard)
 
@@ -72,6 +72,7 @@ async def test_what_cannot_be_read_now_is_read_later(monkeypatch):
 
         monkeypatch.setattr(log_start, "delete_records_before", broken)
         journal.prune(shard, 1)
+        await settled(broker)
         assert partition.log_start_offset == 0
         monkeypatch.setattr(StateJournal, "read_batches", damaged)
         assert journal.read(shard) is None
@@ -89,6 +90,26 @@ async def test_records_of_other_kinds_and_unreadable_ones_are_passed_by(monkeypa
         real = __import__("horolog.broker.share.journal", fromlist=["key_bytes"]).key_bytes
         monkeypatch.setattr("horolog.broker.share.journal.key_bytes", lambda kind, key: next(keys) or real(kind, key))
         for _ in range(3):
-            journal.append(shard, KEY, SNAPSHOT, lambda _: None)
+            journal.append(shard, KEY, SNAPSHOT, lambda _: None, durable=True)
         await settled(broker)
         assert [one.offset for one in journal.read(shard)] == [2]
+
+
+async def test_old_records_stay_until_those_that_replace_them_are_on_the_disk(monkeypatch):
+    async with share_broker() as broker:
+        journal = journal_of(broker)
+        shard = journal.shard_of_state(KEY)
+        for _ in range(3):
+            journal.append(shard, KEY, SNAPSHOT, lambda _: None, durable=False)
+        partition = journal.find(shard)
+        await settled(broker)
+        syncs = broker.storage.operations["sync"]
+        with monkeypatch.context() as patched:
+            patched.setattr(StateJournal, "submit", lambda _, partitions, done, **__: done({partitions[0]: "broken"}))
+            journal.prune(shard, 2)
+        assert partition.log_start_offset == 0
+        journal.prune(shard, 2)
+        assert partition.log_start_offset == 0
+        await settled(broker)
+        assert partition.log_start_offset == 2
+        assert broker.storage.operations["sync"] > syncs

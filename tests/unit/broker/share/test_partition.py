@@ -306,3 +306,16 @@ def test_records_in_flight_are_small():
         assert tracemalloc.get_traced_memory()[0] < 6 * 1024 * 1024
     finally:
         tracemalloc.stop()
+
+
+def test_the_log_is_read_as_far_as_a_member_wants_records():
+    partition = SharePartition(0)
+    assert partition.reach(10) == 9
+    fetched = Fetched(0, [(0, 9), (10, 19), (20, 29)])
+    partition.acquire("ann", fetched, SOME._replace(max_records=30), LIMITS, 0.0)
+    assert partition.reach(10) == 39
+    change = partition.acknowledge("ann", [Acknowledgement(5, 14, (AcknowledgeType.RELEASE,))], LIMITS, 0.0)
+    partition.written(change)
+    assert partition.next_offset == 5
+    assert partition.reach(8) == 12
+    assert partition.reach(13) == 32

@@ -107,6 +107,7 @@ async def test_records_before_the_last_snapshots_are_deleted(world):
         assert not await world.write(StateBatch(offset, offset, 2, 1))
     world.broker.clock.advance(300_001)
     world.broker.broker.time_has_moved()
+    await world.broker.broker.committer.drain()
     assert world.log.log_start_offset == world.log.log_end_offset - 1
     assert not world.keeper._pruning.running
     before = world.log.log_end_offset
@@ -128,6 +129,7 @@ async def test_a_state_that_holds_up_many_records_is_written_again(world, monkey
         assert not await world.write(StateBatch(offset, offset, 2, 1))
     world.broker.clock.advance(300_001)
     world.broker.broker.time_has_moved()
+    await world.broker.broker.committer.drain()
     assert world.log.log_start_offset >= 9
     world.keeper.gained(world.shard)
     assert await world.read(key=idle) == StateRead(0, 7, [])
@@ -163,3 +165,16 @@ async def test_what_is_pruned_is_here(world, monkeypatch):
     states = {}
     _take(states, world.key, Update(0, 0, 0, 0, ()), 5)
     assert states == {}
+
+
+@pytest.mark.parametrize("is_synced", [False, True])
+async def test_acknowledgements_wait_for_the_disk_where_offset_commits_do(is_synced):
+    async with share_broker(horolog_offsets_commit_sync=is_synced) as broker:
+        broker.topic("t", 1)
+        world = World(broker)
+        before = broker.storage.operations.get("sync", 0)
+        assert not await world.initialize()
+        begun = broker.storage.operations.get("sync", 0)
+        assert begun > before, "a state that begins is synced in any case"
+        assert not await world.write(StateBatch(0, 4, 2, 1))
+        assert (broker.storage.operations["sync"] > begun) is is_synced

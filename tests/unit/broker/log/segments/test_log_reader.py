@@ -182,6 +182,48 @@ def test_behind_the_end_there_is_nothing():
     assert log.read(end, end + 5, end, 1000, at_least_one=True) == b""
 
 
+class TestHeads:
+    """The batches that a reader wants are found by their heads; reads up to there begin and end without a search."""
+
+    @pytest.fixture
+    def model(self):
+        return filled(segment_bytes=1 << 20, segment_index_bytes=1 << 16)
+
+    @pytest.fixture
+    def log(self, model):
+        return LogReader(model.partition.segments)
+
+    def offsets(self, log, offset, *, end=40, last=99, most=1 << 20, at_least_one=False):
+        return [one.base_offset for one in log.heads(offset, end, last, most, at_least_one=at_least_one)]
+
+    def test_they_end_with_what_is_wanted_shown_or_fits(self, log):
+        assert self.offsets(log, 0) == list(range(40))
+        assert self.offsets(log, 3, last=5) == [3, 4, 5]
+        assert self.offsets(log, 3, end=5) == [3, 4]
+        assert self.offsets(log, 3, most=10) == []
+        assert self.offsets(log, 3, most=10, at_least_one=True) == [3]
+        assert self.offsets(log, 3, most=250) == [3, 4]
+        assert self.offsets(log, 40) == []
+
+    def test_they_end_before_a_hole_and_begin_behind_it(self, model, log):
+        (segment,) = model.partition.segments
+        first, second, third = log.heads(0, 40, 2, 1 << 20, at_least_one=True)
+        log.forget()
+        segment.holes = ((second.position, third.position),)
+        assert self.offsets(log, 0) == [0]
+        assert self.offsets(log, 1) == list(range(2, 40))
+        assert first.end == second.position
+
+    def test_a_read_of_them_searches_for_nothing(self, model, log, monkeypatch):
+        heads = log.heads(3, 40, 5, 1 << 20, at_least_one=True)
+        size = heads[-1].end - heads[0].position
+        before = model.storage.operations["read"]
+        assert len(log.read(3, 6, 40, size, at_least_one=True)) == size
+        assert model.storage.operations["read"] == before + 1
+        assert [one.base_offset for one in log.heads(6, 40, 6, 1 << 20, at_least_one=True)] == [6]
+        assert model.storage.operations["read"] == before + 2
+
+
 class Held(Unread):
     """What a file would send."""
 
