@@ -4,8 +4,9 @@ A request may wait for records, and the process may stand still meanwhile: what 
 DeleteRecords needs the lease: the next leader looks for the start of a partition when this lease has ended.
 
 A request that appends is answered once the store has its records, which proves more than a lease. But a coordinator also refuses, by what
-it knows, and a member or a producer ends for some of these errors: the lease is asked before. A partition asks it for a gap alone (see
-`ShippedPartition`), so that producers go on where the store is slow.
+it knows, and a member or a producer ends for some of these errors: the lease is asked before. So does a broker that keeps states of share
+partitions: it does not know one that its successor initialized. A partition asks it for a gap alone (see `ShippedPartition`), so that
+producers go on where the store is slow. WriteTxnMarkers needs none: a marker counts once the store has it, and refusals name newer epochs.
 """
 
 from __future__ import annotations
@@ -45,6 +46,8 @@ AS_COORDINATOR = (
     ApiKey.STREAMS_GROUP_HEARTBEAT,
     ApiKey.STREAMS_GROUP_DESCRIBE,
     ApiKey.DESCRIBE_TRANSACTIONS,
+    ApiKey.READ_SHARE_GROUP_STATE,
+    ApiKey.READ_SHARE_GROUP_STATE_SUMMARY,
 )
 APPENDING = (
     ApiKey.OFFSET_COMMIT,
@@ -55,6 +58,12 @@ APPENDING = (
     ApiKey.ADD_PARTITIONS_TO_TXN,
     ApiKey.ADD_OFFSETS_TO_TXN,
     ApiKey.END_TXN,
+    ApiKey.INIT_PRODUCER_ID,
+    ApiKey.INITIALIZE_SHARE_GROUP_STATE,
+    ApiKey.WRITE_SHARE_GROUP_STATE,
+    ApiKey.DELETE_SHARE_GROUP_STATE,
+    ApiKey.ALTER_SHARE_GROUP_OFFSETS,
+    ApiKey.DELETE_SHARE_GROUP_OFFSETS,
 )
 """A coordinator answers these once the store has what they append."""
 REFUSALS = {
@@ -75,13 +84,18 @@ def leased(lease: Lease, gate: Gate) -> Gate:
 
 def _asking(lease: Lease, key: ApiKey, code: ErrorCode, handle: HandlerFunction) -> HandlerFunction:
     def guarded(broker: BrokerView, request: Any, context: RequestContext) -> object | None:
-        if not lease.holds():
+        if not lease.holds() and _needs_coordinator(key, request):
             return _refusal(key, request, context, code)
         if key not in APPENDING:
             context.amend(lambda response: response if lease.holds() else _refusal(key, request, context, code))
         return handle(broker, request, context)
 
     return guarded
+
+
+def _needs_coordinator(key: ApiKey, request: Any) -> bool:
+    """False for a producer without a transactional id: every broker gives it an id."""
+    return key is not ApiKey.INIT_PRODUCER_ID or request.transactional_id is not None
 
 
 def _refusal(key: ApiKey, request: Any, context: RequestContext, code: ErrorCode) -> object | None:

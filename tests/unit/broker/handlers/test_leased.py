@@ -16,6 +16,13 @@ from horolog.protocol.messages.groups import (
     LeaveGroupResponse,
 )
 from horolog.protocol.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
+from horolog.protocol.messages.share_state import (
+    ReadStatePartition,
+    ReadStateTopic,
+    WriteStatePartition,
+    WriteStateTopic,
+)
+from horolog.protocol.messages.transactions import InitProducerIdRequest, InitProducerIdResponse
 from tests.support.request_contexts import request_context
 
 
@@ -103,5 +110,37 @@ def test_a_fetch_is_refused_by_partition_and_not_as_a_whole():
 def test_every_such_api_can_be_refused_in_every_version(key):
     held = Held()
     held.now = 3.0
+    asked = {"transactional_id": "t"} if key is ApiKey.INIT_PRODUCER_ID else {}
     for version in range(API[key].min_version, API[key].max_version + 1):
-        assert held.gate(key, None)(None, API[key].request(), request_context(version)) is not None
+        assert held.gate(key, None)(None, API[key].request(**asked), request_context(version)) is not None
+
+
+def test_a_late_coordinator_refuses_a_transactional_producer_before_it_calls_it_fenced():
+    """Its successor may have given the producer the epoch that it continues with. An id without transactions needs no coordinator."""
+    held, context = Held(), request_context(5)
+    held.now = 3.0
+    given = InitProducerIdResponse(error_code=ErrorCode.NONE, producer_id=7, producer_epoch=0)
+    gate = held.gate(ApiKey.INIT_PRODUCER_ID, given)
+    refused = gate(None, InitProducerIdRequest(transactional_id="t", transaction_timeout_ms=1), context)
+    assert (refused.error_code, refused.producer_id) == (ErrorCode.NOT_COORDINATOR, -1)
+    assert gate(None, InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=1), context) is given
+
+
+@pytest.mark.parametrize(
+    "key", [ApiKey.WRITE_SHARE_GROUP_STATE, ApiKey.READ_SHARE_GROUP_STATE], ids=lambda key: key.name
+)
+def test_a_late_keeper_of_states_calls_none_unknown(key):
+    """A state that its successor initialized is INVALID_REQUEST here, and the leader of the share partition would take that for fenced."""
+    held, context = Held(), request_context(0)
+    held.now = 3.0
+    topics = {
+        ApiKey.READ_SHARE_GROUP_STATE: [
+            ReadStateTopic(topic_id=b"t" * 16, partitions=[ReadStatePartition(partition=2)])
+        ],
+        ApiKey.WRITE_SHARE_GROUP_STATE: [
+            WriteStateTopic(topic_id=b"t" * 16, partitions=[WriteStatePartition(partition=2)])
+        ],
+    }
+    refused = held.gate(key, None)(None, API[key].request(group_id="g", topics=topics[key]), context)
+    (partition,) = refused.results[0].partitions
+    assert (partition.partition, partition.error_code) == (2, ErrorCode.NOT_COORDINATOR)
