@@ -95,7 +95,9 @@ class Channels:
         def dial() -> Awaitable[Connection]:
             return connect(host, port, self._client_id, self._connect_timeout_ms, self._max_answer_bytes, tls)
 
-        channel = Channel(*await open_connection(dial, __version__, self._request_timeout_ms))
+        # A process that stands still accepts connections: to find it out takes no longer than for a machine that is away.
+        answers_within_ms = min(self._connect_timeout_ms, self._request_timeout_ms)
+        channel = Channel(*await open_connection(dial, __version__, answers_within_ms))
         if login is not None:
             await login.enter(*channel, self._request_timeout_ms)
         return channel

@@ -1,15 +1,18 @@
 """A client of a cluster: connections to its brokers, a view of the cluster, and requests that find the right broker."""
 
 import asyncio
+import logging
 import random as random_module
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from horolog.base.clock import Clock, SystemClock
-from horolog.client.values.errors import Closed, ConnectionFailed, KafkaError, error_of
+from horolog.client.values.errors import Closed, KafkaError, error_of
 from horolog.client.values.types import TopicPartition
 from horolog.client.wire.addresses import parse_addresses
+from horolog.client.wire.any_of import any_of
 from horolog.client.wire.channels import Channel, Channels
 from horolog.client.wire.cluster_view import ClusterView, Node
 from horolog.client.wire.fetch import DEFAULT_MAX_BYTES, RawFetch, fetch_once
@@ -25,6 +28,10 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+log = logging.getLogger(__name__)
+
+PATIENCE_S = 2.0
+"""How long one broker may take to accept a connection and to answer before any other is asked as well."""
 DEFAULT_MAX_ANSWER_BYTES = 256 << 20
 _ASKS_WITHOUT_MAKING = 4
 """The first version of Metadata that can ask for a topic by name without creating it."""
@@ -50,6 +57,7 @@ class Client:
         clock: Clock | None = None,
         random: Callable[[], float] = random_module.random,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        patience_s: float = PATIENCE_S,
     ) -> None:
         self.addresses = parse_addresses(bootstrap)
         self.client_id = client_id
@@ -60,6 +68,8 @@ class Client:
         self.closed = False
         self.random = random
         self.sleep = sleep
+        self._patience_s = patience_s
+        self._silent: set[str] = set()
         login = None if security is None else _login(security)
         self.channels = Channels(client_id, connect_timeout_ms, request_timeout_ms, max_answer_bytes, login)
         self._finder = Finder(self.attempt, self.view, self.clock, metadata_max_age_ms)
@@ -178,20 +188,18 @@ class Client:
         return await self._any_channel(lane)
 
     async def _any_channel(self, lane: str) -> Channel:
-        """Any broker that accepts a connection, connected ones first."""
+        """Any broker that answers, connected ones first."""
         places = list(dict.fromkeys([*((node.host, node.port) for node in self.view.nodes.values()), *self.addresses]))
         start = int(self.random() * len(places)) % len(places)
         places = places[start:] + places[:start]
         places.sort(key=lambda place: not self.channels.is_open(lane, *place))
-        failures: list[str] = []
-        for host, port in places:
-            try:
-                return await self.channels.to(lane, host, port)
-            except KafkaError as error:
-                if not error.retriable:
-                    raise
-                failures.append(error.message)
-        raise ConnectionFailed("; ".join(dict.fromkeys(failures)))
+        attempts = {f"{host}:{port}": partial(self.channels.to, lane, host, port) for host, port in places}
+        return await any_of(attempts, self._patience_s, self._warn_of_silence)
+
+    def _warn_of_silence(self, broker: str) -> None:
+        if broker not in self._silent:
+            self._silent.add(broker)
+            log.warning("broker %s does not answer; the others are asked", broker)
 
     async def channel(self, node: Node, lane: str = "") -> Channel:
         """The connection to a broker, and its API versions."""

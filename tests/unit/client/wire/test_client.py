@@ -23,7 +23,7 @@ from horolog.protocol.compile import encode
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.messages.fetch import FetchableTopicResponse, FetchResponse, PartitionData
 from horolog.protocol.messages.groups import HeartbeatRequest, HeartbeatResponse
-from tests.support.fake_peer import HangUp, Scripted, response
+from tests.support.fake_peer import HangUp, Scripted, fake_broker, response
 from tests.support.scripted_client import Time, client_of, in_turn, offsets
 from tests.support.scripted_login import ScriptedLogin
 
@@ -306,3 +306,17 @@ async def test_an_open_listener_needs_no_security(time):
         client_of(address, time, security={"security.protocol": "PLAINTEXT"}) as client,
     ):
         assert (await client.metadata()).controller_id == 1
+
+
+async def test_a_broker_that_accepts_connections_and_never_answers_holds_up_no_command(time, caplog):
+    """As one that SIGSTOP has stopped: the system accepts for it. The others are asked, and one line names it."""
+    other = Scripted()
+    async with (
+        fake_broker(lambda *_: None) as silent,
+        other.serving() as address,
+        client_of(f"{silent},{address}", time, random=lambda: 0.0, patience_s=0.01) as client,
+    ):
+        assert (await client.metadata(["t"])).topics["t"].numbers == [0]
+        await client.metadata(["t"])
+    assert caplog.messages == [f"broker {silent} does not answer; the others are asked"]
+    assert other.count(ApiKey.METADATA) == 2
