@@ -1,4 +1,4 @@
-"""The clients of a chaos run: those of the soak, members of both kinds of groups, and ones that write down what they learn of offsets and times."""
+"""The clients of a chaos run: those of the soak, members of groups of all kinds, and ones that write down what they learn of offsets and times."""
 
 from __future__ import annotations
 
@@ -11,13 +11,15 @@ from dataclasses import dataclass, field
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
 
+from tests.chaos.deliveries import Deliveries
 from tests.chaos.observations import NOTHING, Acknowledged, LookUp, Observations, Seen
+from tests.chaos.sharing import QUEUED, Sharer
 from tests.soak import workload
 from tests.soak.workload import COMMITTED, FIRST_TIME_MS, MAX_IN_QUEUE, OTHER, PLAIN, STAMPED, Soak
 from tests.support.history import Outcome
 
 TIMED, LOOSE = "timed", "loose"
-TOPICS = (PLAIN, STAMPED, COMMITTED, OTHER, TIMED, LOOSE)
+TOPICS = (PLAIN, STAMPED, COMMITTED, OTHER, TIMED, LOOSE, QUEUED)
 CLASSIC, NEW = "classic", "kip848"
 GROUPS = {
     CLASSIC: {"session.timeout.ms": 6000, "heartbeat.interval.ms": 500},
@@ -36,6 +38,7 @@ class Chaos:
     log: logging.Logger
     """Takes what a client's library says of its sequences: why it began a new epoch, if records are there twice."""
     observed: Observations = field(default_factory=Observations)
+    deliveries: Deliveries = field(default_factory=Deliveries)
 
     def settings(self) -> dict[str, object]:
         return {"bootstrap.servers": self.soak.address, "log_level": 0}
@@ -217,6 +220,8 @@ def jobs(chaos: Chaos) -> dict[str, Callable[[], object]]:
             for group in GROUPS
             for letter in "ab"
         },
+        "queued": lambda: workload.idempotent_producer(soak, "queued", QUEUED),
+        **{name: Sharer(soak, chaos.deliveries, name).run for name in ("sharer-a", "sharer-b")},
         "watcher": lambda: watcher(chaos, "watcher"),
     }
 
@@ -239,7 +244,13 @@ def progress(chaos: Chaos) -> Counter[str]:
     return done
 
 
-WATCHED = ("watcher: positions", "watcher: ends", "watcher: look-ups", *(f"{group}: commits" for group in GROUPS))
+WATCHED = (
+    "watcher: positions",
+    "watcher: ends",
+    "watcher: look-ups",
+    *(f"{group}: commits" for group in GROUPS),
+    "share: accepted",
+)
 SOUGHT = (
     *(
         "idempotent",
@@ -247,6 +258,7 @@ SOUGHT = (
         "timed",
         "loose",
         "aio-producer",
+        "queued",
         "transactional-a: commits",
         "transactional-b: commits",
     ),

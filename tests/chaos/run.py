@@ -14,7 +14,7 @@ from pathlib import Path
 from statistics import median
 from typing import NamedTuple
 
-from tests.chaos import clients
+from tests.chaos import clients, sharing
 from tests.chaos.brokers import NODES, Brokers, over_a_store
 from tests.chaos.clients import SOUGHT, TOPICS, Chaos
 from tests.chaos.library_threads import sleeps_of_mains, stopped
@@ -57,6 +57,7 @@ def run(folder: Path, seconds: float, seed: int, events: list[Event] | None = No
 def against(brokers: Brokers, events: list[Event], seed: int) -> tuple[Counter[str], list[str]]:
     """The same against any brokers: what was done, and what was wrong."""
     create_topics(brokers.servers, PARTITIONS, TOPICS, brokers.replication_factor)
+    sharing.set_up(brokers.servers)
     with log_of_clients(brokers.folder / "log-clients") as log:
         return under(brokers, events, Chaos(Soak(brokers.servers, seed, PARTITIONS), log))
 
@@ -155,4 +156,5 @@ def wrongs(brokers: Brokers, chaos: Chaos) -> list[str]:
         *soak.history.problems(final),
         *wrong_times(times, soak.times),
         *chaos.observed.problems(stamps),
+        *chaos.deliveries.problems(sharing.acknowledged_values(soak), final),
     ]
