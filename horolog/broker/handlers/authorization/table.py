@@ -79,7 +79,7 @@ NEEDS: Final[Mapping[ApiKey, Needs]] = {
     ),
     ApiKey.METADATA: needs(
         Special(
-            "DESCRIBE on each topic; to have one made that is not there CREATE on the cluster or on the topic",
+            "DESCRIBE on each topic; CREATE on the cluster or on the topic to create a missing one",
             topics.describable,
         )
     ),
@@ -168,7 +168,7 @@ NEEDS: Final[Mapping[ApiKey, Needs]] = {
         cluster(Operation.ALTER_CONFIGS), changes=ChangingApi(Operation.ALTER_CONFIGS, changes.quotas)
     ),
     ApiKey.CREATE_DELEGATION_TOKEN: needs(
-        Special("nothing for own tokens; CREATE_TOKENS on the user that is to own one", delegation.creatable),
+        Special("nothing for own tokens; CREATE_TOKENS on the future owner for others", delegation.creatable),
         changes=ChangingApi(Operation.CREATE_TOKENS, changes.created_token),
     ),
     ApiKey.RENEW_DELEGATION_TOKEN: needs(
@@ -214,7 +214,7 @@ NEEDS: Final[Mapping[ApiKey, Needs]] = {
     ApiKey.STREAMS_GROUP_HEARTBEAT: needs(
         _ON_GROUP,
         Special(
-            "DESCRIBE on all topics of the topology; CREATE on the cluster or on the internal topics to have these created",
+            "DESCRIBE on all topics of the topology; CREATE on the cluster or on the internal topics to create them",
             groups.in_topology,
         ),
     ),
