@@ -70,6 +70,11 @@ class TopicJournal:
         here = {one.index for one in self.led_here}
         return set() if topic is None else set(range(topic.partition_count)) - here
 
+    def leads(self, shard: int) -> bool:
+        """Whether this broker leads the partition, or will, as there is no topic yet."""
+        topic = self._cluster.topics.get(self._topic)
+        return topic is None or isinstance(topic.find(shard), Partition)
+
     @property
     def shard_count(self) -> int:
         """How many partitions there are, or will be."""

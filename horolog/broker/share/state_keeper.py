@@ -136,7 +136,7 @@ class StateKeeper:
         shard = self._journal.shard_of_state(key)
         if shard in self._unread:
             return ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
-        if shard in self._journal.led_elsewhere:
+        if not self._journal.leads(shard):
             return ErrorCode.NOT_COORDINATOR
         topic = self._cluster.by_id.get(key.topic_id)
         if must_exist and (topic is None or not topic.has(key.partition)):

@@ -136,11 +136,13 @@ def test_a_shard_is_found_where_this_broker_leads_it(world):
 
 def test_the_shards_of_others_are_known_once_there_is_a_topic(world):
     journal = journal_of(world)
+    assert journal.leads(0)
     assert journal.led_elsewhere == set()
     journal.make_topic()
     assert journal.led_elsewhere == set()
     for index in (0, 2):
         world.cluster.topics[GROUP_OFFSETS].put(index, None)
+    assert [journal.leads(shard) for shard in range(4)] == [False, True, False, False]
     assert journal.led_elsewhere == {0, 2}
 
 
