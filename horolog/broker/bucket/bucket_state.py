@@ -73,6 +73,10 @@ class BucketState(ClusterState):
         """Whether the broker that writes this WAL is a member: it has not ended."""
         return self.wal_of(wal.node) == wal
 
+    def was_member(self, node: int) -> bool:
+        """Whether leaders still read what a broker of this number has written: it was a member not long ago, if it is none now."""
+        return any(stretch.wal.node == node for line in self.lineages.values() for stretch in line)
+
     def is_first(self, node: int) -> bool:
         """Whether a member has the lowest number: it looks after objects that belong to no leader."""
         return min(self.members, default=None) == node

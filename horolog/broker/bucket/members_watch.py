@@ -190,10 +190,13 @@ class MembersWatch:
             self._events.fenced(state.wal_of(self.me.node))
 
     async def unregister(self, node: int) -> ClusterError | None:
-        """Fence a member that an operator reports as gone, and that does not answer now; the error if it stays."""
+        """Fence a member that an operator reports as gone, and that does not answer now; the error if it stays.
+
+        One that has stopped or was fenced is no member any more, which is what the operator wants.
+        """
         wal = self.state.wal_of(node)
         if wal is None:
-            return not_registered(node)
+            return None if self.state.was_member(node) else not_registered(node)
         if node == self.me.node or await Answer[Pong | None](partial(self._links.ping, node, self.state.number)):
             return still_running(node)
         await self._fence(wal, is_wanted=lambda: True)

@@ -33,6 +33,8 @@ def test_new_partitions_are_spread_over_the_members_in_epoch_0():
     assert state.lineages[ID, 0] == (Stretch(0, state.wal_of(led(state)[0])),)
     assert state.leader(ID, 99) == -1
     assert state.wal_of(4) is None
+    assert state.was_member(3)
+    assert not state.was_member(4)
 
 
 def test_a_requested_leader_counts_if_it_is_a_member():

@@ -251,6 +251,14 @@ def test_a_broker_that_does_not_answer_is_unregistered_before_it_would_be_fenced
     assert world.journal().wal_of(3).incarnation > wal.incarnation, "it goes on, and registers again"
 
 
+def test_a_broker_that_is_away_already_is_unregistered_all_the_same(world):
+    world.machines[3].end_process()
+    world.run_for(15)
+    assert world.journal().nodes == (1, 2)
+    assert unregistered(world, 1, 3) is None
+    assert unregistered(world, 2, 7).code == ErrorCode.BROKER_ID_NOT_REGISTERED
+
+
 def test_a_member_whose_wal_cannot_be_fenced_stays(world):
     world.machines[3].end_process()
     world.store.objects[key(world.journal().wal_of(3).folder, 0)] = b"strange"
