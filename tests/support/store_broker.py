@@ -31,6 +31,7 @@ def main(url, node, port, folder, *more):
         "log.dirs": folder,
         "offsets.topic.num.partitions": "6",
         "transaction.state.log.num.partitions": "6",
+        "share.coordinator.state.topic.num.partitions": "6",
         "group.initial.rebalance.delay.ms": "0",
         "horolog.log.level": "WARNING",
     }
