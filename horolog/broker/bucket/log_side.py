@@ -27,7 +27,7 @@ from horolog.broker.bucket.lineage_reader import Indexes, feed, read_indexes, ru
 from horolog.broker.bucket.local_copy import LocalCopy
 from horolog.broker.bucket.manifest_reader import StoredManifests, readable, remove_manifests
 from horolog.broker.bucket.names import Wal, manifests, segments
-from horolog.broker.bucket.parallel import in_parallel
+from horolog.broker.bucket.parallel import both, in_parallel
 from horolog.broker.bucket.remote_front import RemoteFront
 from horolog.broker.bucket.remote_segment import MetaReader
 from horolog.broker.bucket.sealed_lines import FormatError
@@ -319,8 +319,10 @@ class BucketLog:
 
     async def _open_all(self, several: Sequence[_Pending]) -> None:
         newest = [partial(readable, self._segments, one.opening) for one in several]
-        covered = await in_parallel(newest, OPENINGS_AT_ONCE)
-        indexes = await read_indexes(self._store, [one.opening for one in several])
+        covered, indexes = await both(
+            partial(in_parallel, newest, OPENINGS_AT_ONCE),
+            partial(read_indexes, self._store, [one.opening for one in several]),
+        )
         tasks = []
         for one, each in zip(several, covered, strict=True):
             if each is None:

@@ -8,6 +8,8 @@ from typing import Any, TypeVar
 from horolog.broker.base.answers import Answer, run
 
 Result = TypeVar("Result")
+First = TypeVar("First")
+Second = TypeVar("Second")
 
 Task = Callable[[], Coroutine[Answer[Any], Any, Result]]
 
@@ -31,3 +33,18 @@ async def in_parallel(tasks: Sequence[Task[Result]], at_once: int) -> list[Resul
     if tasks:
         await Answer(begin)
     return [results[number] for number in range(len(tasks))]
+
+
+async def both(first: Task[First], second: Task[Second]) -> tuple[First, Second]:
+    """The results of two tasks that are under way at the same time."""
+    firsts: list[First] = []
+    seconds: list[Second] = []
+
+    async def do_first() -> None:
+        firsts.append(await first())
+
+    async def do_second() -> None:
+        seconds.append(await second())
+
+    await in_parallel((do_first, do_second), 2)
+    return firsts[0], seconds[0]

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from horolog.broker.bucket import wal_object
 from horolog.broker.bucket.names import Wal, key, number_of
-from horolog.broker.bucket.parallel import in_parallel
+from horolog.broker.bucket.parallel import both, in_parallel
 from horolog.broker.bucket.sealed_lines import FormatError
 from horolog.broker.bucket.store_access import StoreAccess
 from horolog.broker.bucket.wal_fencing import newest_mark
@@ -64,11 +64,13 @@ async def index_of(store: StoreAccess, wal: Wal, end: int, wanted: Wanted) -> Wa
 
 
 async def _index_of(store: StoreAccess, wal: Wal, end: int, wanted: Wanted, lost: Collection[str]) -> WalIndex:
-    """Raises Gone for an object that is missing now, unless it was missing before."""
-    mark = await newest_mark(store, wal)
+    """Raises Gone for an object that is missing now, unless it was missing before.
+
+    Clients wait, so the objects are listed beside the mark. One that the mark names and the list lacks may be newer than the list.
+    """
+    mark, sizes = await both(partial(newest_mark, store, wal), partial(_sizes, store, wal))
     upto, merged = (0, ()) if mark is None else (mark.upto, mark.merged)
     keys = [wal.merged(nonce) for nonce in merged] + [key(wal.folder, number) for number in range(upto, end)]
-    sizes = await _sizes(store, wal)
     tasks = [partial(_runs_in, store, wal, one, sizes.get(one), wanted) for one in keys]
     index: dict[tuple[Place, int], list[FoundRun]] = {}
     for one, found in zip(keys, await in_parallel(tasks, AT_ONCE), strict=True):

@@ -118,12 +118,17 @@ class WalMerger:
             run(self._merge_and_remove())
 
     async def merge_rest(self) -> None:
-        """Merge all numbers, also those that are written meanwhile, so that the next leaders read few objects."""
+        """Merge all numbers, also those that are written meanwhile, and remove them, so that the next leaders list and read few objects.
+
+        This broker serves clients meanwhile: the store has no time for removals while they wait for the next leaders.
+        """
         for _ in range(REST_ROUNDS):
             if self._is_merging:
                 await Answer(self._waiting.append)
             if self.unmerged_count >= LEAST_NUMBERS and not (self._is_merging or self._writer.is_fenced):
                 await self._merge(REST_AT_ONCE)
+                if not self._is_removing:
+                    await self._remove(REST_AT_ONCE)
 
     def _look_at_merged(self) -> None:
         """Without news, remove merged objects that are not needed any more."""

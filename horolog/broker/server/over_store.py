@@ -70,8 +70,8 @@ log = logging.getLogger(__name__)
 
 BALANCES_EVERY_S = 5.0
 MOVES_AT_ONCE = 50
-MERGES_WITHIN_S = 3.0
-"""How long partitions wait for their move until small objects are merged, which the next leader would read while clients wait."""
+MERGES_WITHIN_S = 5.0
+"""How long partitions wait for their move until small objects are merged and removed, which the next leader would read while clients wait."""
 REMOVES_WITHIN_S = 2.0
 """How long a broker that has left removes the small objects that it has merged."""
 

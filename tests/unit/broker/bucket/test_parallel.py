@@ -3,7 +3,7 @@
 from functools import partial
 
 from horolog.broker.base.answers import Answer, run
-from horolog.broker.bucket.parallel import in_parallel
+from horolog.broker.bucket.parallel import both, in_parallel
 from tests.support.shipping import in_full
 
 
@@ -36,3 +36,19 @@ def test_so_many_are_under_way_and_each_makes_room_for_one_more():
     assert results == []
     waiting.pop("a")(1)
     assert results == [1, 2, 3]
+
+
+def test_two_tasks_are_under_way_at_the_same_time():
+    waiting, results = {}, []
+
+    async def later(name):
+        return await Answer(partial(waiting.__setitem__, name))
+
+    async def work():
+        results.extend(await both(partial(later, "first"), partial(later, "second")))
+
+    run(work())
+    waiting["second"](2)
+    assert results == []
+    waiting["first"](1)
+    assert results == [1, 2]
