@@ -1,6 +1,8 @@
 """Times, durations and counts as people read them, for log lines, refusals and reports."""
 
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta, tzinfo
+from itertools import pairwise
 
 UNITS_MS: dict[str, int] = {"w": 604_800_000, "d": 86_400_000, "h": 3_600_000, "m": 60_000, "s": 1000, "ms": 1}
 """The units of durations, the largest first; a day is 24 hours."""
@@ -17,6 +19,21 @@ _EPOCH_START = datetime(1970, 1, 1, tzinfo=UTC)
 def counted(count: int, noun: str) -> str:
     """A number with its noun: `1 partition`, `1,024 partitions`."""
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+def ranges(numbers: Sequence[int]) -> str:
+    """Ascending numbers, with runs of three or more as their ends: 0-3, 5."""
+    if not numbers:
+        return ""
+    starts = [numbers[0], *(after for before, after in pairwise(numbers) if after != before + 1)]
+    ends = [*(before for before, after in pairwise(numbers) if after != before + 1), numbers[-1]]
+    return ", ".join(_run(start, end) for start, end in zip(starts, ends, strict=True))
+
+
+def _run(start: int, end: int) -> str:
+    if end - start < 2:
+        return f"{start}" if start == end else f"{start}, {end}"
+    return f"{start}-{end}"
 
 
 def format_time(timestamp_ms: int, zone: tzinfo = UTC) -> str:

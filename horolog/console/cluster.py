@@ -1,11 +1,10 @@
 """The page Cluster: its brokers, who leads what, and the object store that they share, with its bill."""
 
-from collections.abc import Sequence
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from starlette.responses import Response
 
+from horolog.base.readable import ranges
 from horolog.client.values.errors import KafkaError
 from horolog.console.brokers import SHOWN_AT_MOST, Hour, hour_of
 from horolog.console.now import choose
@@ -135,21 +134,6 @@ def leaders_of_topic(topic: "TopicView", view: "ClusterView") -> TopicLeaders:
 
 def _has_no_leader(partition: "PartitionView", view: "ClusterView") -> bool:
     return partition.leader not in view.nodes
-
-
-def ranges(numbers: Sequence[int]) -> str:
-    """Ascending numbers, with runs of three or more as their ends: 0-3, 5."""
-    if not numbers:
-        return ""
-    starts = [numbers[0], *(after for before, after in pairwise(numbers) if after != before + 1)]
-    ends = [*(before for before, after in pairwise(numbers) if after != before + 1), numbers[-1]]
-    return ", ".join(_run(start, end) for start, end in zip(starts, ends, strict=True))
-
-
-def _run(start: int, end: int) -> str:
-    if end - start < 2:
-        return f"{start}" if start == end else f"{start}, {end}"
-    return f"{start}-{end}"
 
 
 async def store_url_of(client: "Client") -> str | None:

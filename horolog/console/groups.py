@@ -12,9 +12,10 @@ from weakref import WeakKeyDictionary
 
 from starlette.responses import Response
 
+from horolog.client.admin.streams_view import StreamsView, streams_view
 from horolog.client.moments.lagging import Lag, lag_of
 from horolog.client.values.errors import KafkaError
-from horolog.console.group_kinds import SHARE, STREAMS, StreamsView, done_early, share_sums, streams_view
+from horolog.console.group_kinds import SHARE, STREAMS, done_early, share_sums
 from horolog.console.recent import recent
 from horolog.console.visits import Refused, Visit
 

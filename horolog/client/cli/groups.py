@@ -15,6 +15,7 @@ from horolog.commands.online.looked_at import NO_COMMIT, SHOWN, require_looked_a
 if TYPE_CHECKING:
     from horolog.client.admin.admin import Admin
     from horolog.client.admin.admin_groups import GroupDescription
+    from horolog.client.admin.streams_view import StreamsView
     from horolog.client.moments.lagging import Lag
     from horolog.client.values.times import Moment
     from horolog.client.values.types import TopicPartition
@@ -56,11 +57,11 @@ def _names_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 async def _describe(arguments: argparse.Namespace, console: Console) -> ExitCode:
-
     async with admin_of(arguments) as admin:
         for group in arguments.groups:
             await _require(admin, group)
         described = list((await admin.describe_groups(arguments.groups)).values())
+        streams = {each.group: await _streams_of(admin, each) for each in described}
     if console.as_json:
         console.json(
             [
@@ -79,6 +80,7 @@ async def _describe(arguments: argparse.Namespace, console: Console) -> ExitCode
                         }
                         for member in each.members
                     ],
+                    "streams": None if (view := streams[each.group]) is None else _view_as_json(view),
                 }
                 for each in described
             ]
@@ -93,7 +95,44 @@ async def _describe(arguments: argparse.Namespace, console: Console) -> ExitCode
                 for member in each.members
             ],
         )
+        if (view := streams[each.group]) is not None:
+            _print_streams(view, console)
     return ExitCode.OK
+
+
+async def _streams_of(admin: "Admin", described: "GroupDescription") -> "StreamsView | None":
+    """The topology and the tasks of a streams group."""
+    from horolog.client.admin.admin_streams_groups import STREAMS_PROTOCOL
+    from horolog.client.admin.streams_view import streams_view
+
+    if described.protocol_type != STREAMS_PROTOCOL:
+        return None
+    found = await admin.streams_group_of(described.group)
+    return None if found is None else streams_view(found)
+
+
+def _view_as_json(view: "StreamsView") -> dict[str, Any]:
+    return {
+        "has_all_topics": view.is_complete,
+        "subtopologies": [each._asdict() for each in view.subtopologies],
+        "members": [each._asdict() for each in view.members],
+    }
+
+
+def _print_streams(view: "StreamsView", console: Console) -> None:
+    if not view.is_complete:
+        console.print("The application has no tasks: topics are missing, or their numbers of partitions do not fit.")
+    console.table(
+        ("SUBTOPOLOGY", "READS", "WRITES", "CHANGELOGS", "TASKS"),
+        [
+            (one.name, *(" ".join(names) or "-" for names in (one.reads, one.writes, one.state)), one.tasks)
+            for one in view.subtopologies
+        ],
+    )
+    console.table(
+        ("PROCESS", "ACTIVE TASKS", "STANDBY", "WARMING UP"),
+        [(one.process, *(tasks or "-" for tasks in (one.active, one.standby, one.warmup))) for one in view.members],
+    )
 
 
 def _spoken(places: "tuple[TopicPartition, ...]") -> str:

@@ -14,6 +14,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
+import java.util.stream.Collectors;
 import java.util.TreeMap;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
@@ -208,6 +209,15 @@ public class RaftClusterInvocationContext implements TestTemplateInvocationConte
         @Override
         public Type type() {
             return Type.KRAFT;
+        }
+
+        @Override
+        public Set<Integer> brokerIds() {
+            try (Admin admin = admin()) {
+                return admin.describeCluster().nodes().get().stream().map(Node::id).collect(Collectors.toSet());
+            } catch (Exception error) {
+                throw new IllegalStateException(error);
+            }
         }
 
         /** One that says that it is alive or has stopped, and nothing else: tests of share consumers ask for that. */

@@ -10,6 +10,7 @@ from horolog.base.readable import (
     format_distance,
     format_duration,
     format_time,
+    ranges,
     setting_text,
     spoken_time,
     time_and_number,
@@ -74,3 +75,10 @@ def test_exact_times_leave_out_digits_that_say_nothing() -> None:
     assert exact_time(1_700_000_000_000) == "2023-11-14T22:13:20Z"
     assert exact_time(1_700_000_000_123, timezone(timedelta(hours=2))) == "2023-11-15T00:13:20.123+02:00"
     assert exact_time(10**18) == f"@{10**18}ms"
+
+
+@pytest.mark.parametrize(
+    ("numbers", "text"), [([], ""), ([3], "3"), ([1, 2], "1, 2"), ([0, 1, 2, 3, 5, 8, 9], "0-3, 5, 8, 9")]
+)
+def test_ranges(numbers, text):
+    assert ranges(numbers) == text

@@ -7,7 +7,7 @@ from horolog.client.wire import http_get
 from horolog.client.wire.cluster_view import ClusterView, Node, PartitionView, TopicView
 from horolog.console import cluster, pulse
 from horolog.console.brokers import Hour
-from horolog.console.cluster import Led, TopicLeaders, brokers_in, leaders_of_topic, ranges
+from horolog.console.cluster import Led, TopicLeaders, brokers_in, leaders_of_topic
 from horolog.testing import horolog_cluster
 from tests.support.console_browser import browser, shown, topic_with
 
@@ -36,13 +36,6 @@ def answers(monkeypatch):
 
     monkeypatch.setattr(pulse, "get", getting)
     return given
-
-
-@pytest.mark.parametrize(
-    ("numbers", "text"), [([], ""), ([3], "3"), ([1, 2], "1, 2"), ([0, 1, 2, 3, 5, 8, 9], "0-3, 5, 8, 9")]
-)
-def test_ranges(numbers, text):
-    assert ranges(numbers) == text
 
 
 def view_of(*leaders):

@@ -5,17 +5,8 @@ import asyncio
 from horolog import Admin
 from horolog.client.moments.lagging import Lag
 from horolog.client.values.types import TopicPartition
-from horolog.console.group_kinds import StreamsMember, Subtopology, done_early, streams_view, task_text
-from horolog.protocol.messages.streams_groups import (
-    DescribedStreamsGroup,
-    DescribedStreamsMember,
-    DescribedStreamsSubtopology,
-    DescribedStreamsTopology,
-    StreamsGroupHeartbeatRequest,
-    StreamsTaskIds,
-    StreamsTasks,
-    StreamsTopicInfo,
-)
+from horolog.console.group_kinds import done_early
+from horolog.protocol.messages.streams_groups import StreamsGroupHeartbeatRequest
 from tests.support.console_browser import shown, topic_with
 from tests.support.streams_world import counting
 
@@ -28,35 +19,6 @@ def test_records_that_are_done_early():
     assert done_early(lag) == 10
     assert done_early(lag._replace(committed=None)) is None
     assert done_early(lag._replace(records=None)) is None
-
-
-def test_tasks():
-    tasks = [
-        StreamsTaskIds(subtopology_id="1", partitions=[2]),
-        StreamsTaskIds(subtopology_id="0", partitions=[1, 0, 2]),
-    ]
-    assert task_text(tasks) == "0: 0-2; 1: 2"
-    assert task_text([StreamsTaskIds(subtopology_id="0", partitions=[])]) == ""
-
-
-def test_a_topology():
-    one = DescribedStreamsSubtopology(
-        subtopology_id="0",
-        source_topics=["t"],
-        repartition_source_topics=[StreamsTopicInfo(name="r", partitions=2)],
-        repartition_sink_topics=["s"],
-        state_changelog_topics=[StreamsTopicInfo(name="c", partitions=2)],
-    )
-    tasks = StreamsTasks(active_tasks=[StreamsTaskIds(subtopology_id="0", partitions=[0, 1])])
-    member = DescribedStreamsMember(member_id="m", client_id="c", client_host="h", process_id="p", assignment=tasks)
-    topology = DescribedStreamsTopology(epoch=1, subtopologies=[one])
-    found = streams_view(DescribedStreamsGroup(group_id="g", topology=topology, members=[member]))
-    assert found.subtopologies == (Subtopology("0", ("t", "r"), ("s",), ("c",), 2),)
-    assert found.members == (StreamsMember("c", "h", "p", "0: 0, 1", "", ""),)
-    assert found.is_complete
-    for incomplete in (None, DescribedStreamsTopology(epoch=1, subtopologies=None)):
-        view = streams_view(DescribedStreamsGroup(group_id="g", topology=incomplete, members=[]))
-        assert (view.is_complete, view.subtopologies) == (False, ())
 
 
 async def test_the_page_of_a_share_group():

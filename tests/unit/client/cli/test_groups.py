@@ -6,11 +6,13 @@ import time
 
 import pytest
 
-from horolog import Admin, Consumer, Producer, TopicPartition
+from horolog import Admin, Client, Consumer, Producer, TopicPartition
 from horolog.client.cli import groups
+from horolog.protocol.messages.streams_groups import StreamsGroupHeartbeatRequest
 from horolog.testing import broker_in_thread
 from tests.support.names import unique
 from tests.support.online_commands import TIMES, values
+from tests.support.streams_world import counting
 
 
 def test_a_group_is_moved_by_time_after_a_look(run, hourly):
@@ -214,3 +216,31 @@ def test_a_group_with_members_is_not_reset(at_ours, ours):
     refused, looked = asyncio.run(looked_at_while_it_reads())
     assert (refused.code, "it has members; stop them first" in refused.err) == (1, True)
     assert (looked.code, "its offsets can only be set while it has no members" in looked.err) == (0, True)
+
+
+def test_a_streams_group_is_shown_with_its_topology_and_tasks(horolog):
+    async def join(bootstrap):
+        fields = {"group_id": "g", "member_id": "m", "rebalance_timeout_ms": 1000, "process_id": "p"}
+        tasks = {"active_tasks": [], "standby_tasks": [], "warmup_tasks": []}
+        beat = StreamsGroupHeartbeatRequest(**fields, **tasks, member_epoch=0, topology=counting())
+        async with Client(bootstrap) as client, asyncio.timeout(30):
+            answer = await client.request(beat, coordinator_of=("group", "g"))
+            while not answer.active_tasks:
+                again = StreamsGroupHeartbeatRequest(group_id="g", member_id="m", member_epoch=answer.member_epoch)
+                answer = await client.request(again, coordinator_of=("group", "g"))
+
+    with broker_in_thread(settings={"group.streams.initial.rebalance.delay.ms": 0}) as broker:
+        at = "-b", broker.bootstrap
+        early = horolog("groups", "describe", "g", *at)
+        assert early.code == 4
+        broker.create_topic("t", 2)
+        asyncio.run(join(broker.bootstrap))
+        rows = [line.split() for line in horolog("groups", "describe", "g", *at).out.splitlines()]
+        assert ["0", "t", "g-by-key", "-", "2"] in rows
+        assert ["1", "g-by-key", "-", "g-log", "2"] in rows
+        assert ["p", "0:", "0,", "1;", "1:", "0,", "1", "-", "-"] in rows
+        (described,) = horolog("groups", "describe", "g", *at, "-o", "json").json
+        assert described["streams"]["has_all_topics"]
+        assert [one["tasks"] for one in described["streams"]["subtopologies"]] == [2, 2]
+        assert described["streams"]["members"][0]["active"] == "0: 0, 1; 1: 0, 1"
+        assert horolog("groups", "delete", "g", "--yes", *at).code == 1
