@@ -26,8 +26,7 @@ from horolog.broker.handlers.share_acknowledge import (
     nodes_of,
     refusal_of,
 )
-from horolog.broker.log.partition import Partition, whole_batches
-from horolog.broker.log.partition.whole_batches import WantedBatches
+from horolog.broker.log.partition import Partition, WantedBatches, whole_batches
 from horolog.broker.log.storage import NotHere, StorageFault
 from horolog.broker.share.leader import OpenShare, Persisted, limits_of, log_fault
 from horolog.broker.share.records import SharePartitionKey

@@ -12,4 +12,5 @@ __all__ = [
     "admin_topics",
     "admin_users",
     "commits",
+    "streams_view",
 ]

@@ -11,6 +11,7 @@ from horolog.broker.log.partition.opened import OpenedPartition, Resources
 from horolog.broker.log.partition.partition import OffsetOutOfRange, Partition, made
 from horolog.broker.log.partition.progress import note_progress
 from horolog.broker.log.partition.rare_changes import RareChanges
+from horolog.broker.log.partition.whole_batches import WantedBatches
 
 __all__ = [
     "SERVING",
@@ -24,6 +25,7 @@ __all__ = [
     "RareChanges",
     "Resources",
     "SegmentExpiry",
+    "WantedBatches",
     "append_marker",
     "closing",
     "log_start",
