@@ -49,30 +49,37 @@ def whole_folder(target: Path, fill: Callable[[Path], None]) -> Path:
     return target
 
 
-def java_jars(version: str, artifact: str = CLIENTS) -> Path:
-    """An artifact of one release of Kafka with what it depends on."""
+def maven_jars(name: str, artifacts: Sequence[str], *, whole: bool = False) -> Path:
+    """Artifacts, each `group:name:version`, in a folder of that name; as a whole with what they depend on."""
+    alone = (
+        ""
+        if whole
+        else "<exclusions><exclusion><groupId>*</groupId><artifactId>*</artifactId></exclusion></exclusions>"
+    )
+
+    def dependency(artifact: str) -> str:
+        group, one, version = artifact.split(":")
+        return (
+            f"<dependency><groupId>{group}</groupId><artifactId>{one}</artifactId><version>{version}</version>"
+            f"{alone}</dependency>"
+        )
 
     def fetch(folder: Path) -> None:
-        dependency = f"<groupId>{KAFKA_GROUP}</groupId><artifactId>{artifact}</artifactId><version>{version}</version>"
-        pom = folder / "pom.xml"
-        pom.write_text(
+        (folder / "pom.xml").write_text(
             "<project><modelVersion>4.0.0</modelVersion><groupId>local</groupId><artifactId>clients</artifactId>"
-            "<version>1</version><packaging>pom</packaging><dependencies>"
-            f"<dependency>{dependency}</dependency></dependencies></project>"
+            f"<version>1</version><packaging>pom</packaging><dependencies>{''.join(map(dependency, artifacts))}"
+            "</dependencies></project>"
         )
-        build(
-            [
-                "mvn",
-                "-q",
-                "-B",
-                "dependency:copy-dependencies",
-                f"-DoutputDirectory={folder}",
-                "-DincludeScope=runtime",
-            ],
-            folder,
-        )
+        words = [f"-DoutputDirectory={folder}", "-DincludeScope=runtime"]
+        build(["mvn", "-q", "-B", "dependency:copy-dependencies", *words], folder)
 
-    return whole_folder(cache_dir() / "java" / (version if artifact == CLIENTS else f"{artifact}-{version}"), fetch)
+    return whole_folder(cache_dir() / "java" / name, fetch)
+
+
+def java_jars(version: str, artifact: str = CLIENTS) -> Path:
+    """An artifact of one release of Kafka with what it depends on."""
+    name = version if artifact == CLIENTS else f"{artifact}-{version}"
+    return maven_jars(name, [f"{KAFKA_GROUP}:{artifact}:{version}"], whole=True)
 
 
 def java_program(

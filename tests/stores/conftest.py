@@ -1,8 +1,10 @@
-"""A real S3 server for the tests of stores, where Go can build it."""
+"""Real S3 servers for the tests of stores, where Go can build the one, and Java runs the other."""
 
 import shutil
 
 import pytest
+
+from tests.support import s3_proxy, s3_server
 
 
 def pytest_itemcollected(item):
@@ -16,3 +18,8 @@ def s3_folder(tmp_path):
     if shutil.which("go") is None:
         pytest.skip("an S3 server is built with Go, which is not installed")
     return tmp_path
+
+
+@pytest.fixture(params=[s3_server.Process, pytest.param(s3_proxy.S3Proxy, marks=pytest.mark.java)])
+def s3_kind(request):
+    return request.param

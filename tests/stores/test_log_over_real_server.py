@@ -74,11 +74,11 @@ async def answer(begin):
     return await asyncio.wait_for(future, 60)
 
 
-async def test_what_was_answered_is_at_the_successor(s3_folder, monkeypatch):
+async def test_what_was_answered_is_at_the_successor(s3_folder, s3_kind, monkeypatch):
     monkeypatch.setattr(wal_merger, "MOST_NUMBERS", 10)
     monkeypatch.setattr("horolog.broker.bucket.log_side.LOOKS_EVERY_S", 0.1)
     loop = asyncio.get_running_loop()
-    with s3_server.restartable(s3_folder) as server:
+    with s3_server.restartable(s3_folder, s3_kind) as server:
         environment = server.at.environment | {"HOME": "/nonexistent"}
         store = open_store(server.at.url("log"), server.at.endpoint, environment, 5.0)
         requests = ThreadedRequests(store, loop.call_soon_threadsafe, at_once=8)
@@ -145,11 +145,11 @@ def names_in(bucket, folder):
     return sorted(one.name for one in (bucket / "log" / folder).rglob("*") if one.is_file())
 
 
-async def test_segments_are_uploaded_and_read_with_every_disk_empty_and_expire(s3_folder, monkeypatch):
+async def test_segments_are_uploaded_and_read_with_every_disk_empty_and_expire(s3_folder, s3_kind, monkeypatch):
     monkeypatch.setattr("horolog.broker.bucket.log_side.LOOKS_EVERY_S", 0.05)
     monkeypatch.setattr("horolog.broker.bucket.log_side.SEGMENTS_EVERY_LOOKS", 1)
     loop = asyncio.get_running_loop()
-    with s3_server.running(s3_folder) as at:
+    with s3_server.running(s3_folder, s3_kind) as at:
         store = open_store(at.url("log"), at.endpoint, at.environment | {"HOME": "/nonexistent"}, 5.0)
         requests = ThreadedRequests(store, loop.call_soon_threadsafe, at_once=8)
         access = StoreAccess(requests, lambda seconds, done: loop.call_later(seconds, done, None))

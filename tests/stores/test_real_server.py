@@ -70,10 +70,10 @@ def objects(server):
     return sum(1 for _ in (server.at.bucket / "race").glob("*"))
 
 
-async def test_journals_of_three_brokers_are_one_sequence(s3_folder):
+async def test_journals_of_three_brokers_are_one_sequence(s3_folder, s3_kind):
     """The journal over the real client: every append ends, and the entries are there once, in one order."""
     loop = asyncio.get_running_loop()
-    with s3_server.running(s3_folder) as server:
+    with s3_server.running(s3_folder, s3_kind) as server:
         store = open_store(server.url("j"), server.endpoint, server.environment | {"HOME": "/nonexistent"}, 5.0)
         requests = ThreadedRequests(store, loop.call_soon_threadsafe, at_once=6)
         journals = [journal_of(requests, loop) for _ in range(3)]
@@ -107,8 +107,8 @@ async def answer(loop, begin):
     return await future
 
 
-def test_the_self_test_passes_and_leaves_nothing(s3_folder):
-    with s3_server.running(s3_folder) as server:
+def test_the_self_test_passes_and_leaves_nothing(s3_folder, s3_kind):
+    with s3_server.running(s3_folder, s3_kind) as server:
         environment = server.environment | {"HOME": "/nonexistent"}
         store = open_store(server.url("f"), server.endpoint, environment)
         assert [one for one in self_test(store, SystemClock(), writers=20, keys=10) if one.fault] == []

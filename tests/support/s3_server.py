@@ -62,16 +62,16 @@ class S3Server:
 
 
 @contextmanager
-def running(folder: Path):
+def running(folder: Path, kind: "type[Process] | None" = None):
     """The server with one empty bucket, answering."""
-    with restartable(folder) as process:
+    with restartable(folder, kind) as process:
         yield process.at
 
 
 @contextmanager
-def restartable(folder: Path):
+def restartable(folder: Path, kind: "type[Process] | None" = None):
     """The server's process, which can be killed and started again."""
-    process = Process(folder)
+    process = (kind or Process)(folder)
     process.start()
     try:
         yield process
@@ -92,14 +92,19 @@ class Process:
         (folder / "metadata").mkdir()
 
     def start(self):
-        keys = {"ROOT_ACCESS_KEY": self.at.access_key, "ROOT_SECRET_KEY": self.at.secret_key}
-        address = f"127.0.0.1:{self._port}"
+        with (self._folder / "log").open("ab") as log:
+            self.running = subprocess.Popen(
+                self._command(), env=os.environ | self._environment(), stdout=log, stderr=subprocess.STDOUT
+            )
+        _wait(self.running, self._port, self._folder / "log")
+
+    def _command(self):
         sidecar = self._folder / "metadata"
         forget_unmade(sidecar, self.at.root)
-        command = [program(), "--quiet", "--port", address, "posix", "--sidecar", sidecar, self.at.root]
-        with (self._folder / "log").open("ab") as log:
-            self.running = subprocess.Popen(command, env=os.environ | keys, stdout=log, stderr=subprocess.STDOUT)
-        _wait(self.running, self._port, self._folder / "log")
+        return [program(), "--quiet", "--port", f"127.0.0.1:{self._port}", "posix", "--sidecar", sidecar, self.at.root]
+
+    def _environment(self):
+        return {"ROOT_ACCESS_KEY": self.at.access_key, "ROOT_SECRET_KEY": self.at.secret_key}
 
     def kill(self):
         self.running.kill()
