@@ -204,7 +204,7 @@ class ShareLeader:
         if self._open.get(share.key) is share:
             del self._open[share.key]
             self._timers.stop(share.timer)
-            self._wake(share)
+            self._look_again(share)
 
     # -- states of records
 
@@ -321,7 +321,14 @@ class ShareLeader:
             self._wake(share)
 
     def _wake(self, share: OpenShare) -> None:
+        """Serve the requests that wait, as long as there is something for them."""
+        machine, limits = share.machine, limits_of(self.terms_of(share.key.group))
+        self._look_again(share, lambda: machine.next_offset < share.log.high_watermark and machine.may_acquire(limits))
+
+    def _look_again(self, share: OpenShare, goes_on: Callable[[], bool] = lambda: True) -> None:
         for wait in list(share.waits):
+            if not goes_on():
+                return
             if wait.timer is not None and wait.check():
                 self._waiting.remove(wait)
 

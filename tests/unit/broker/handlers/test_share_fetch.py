@@ -142,6 +142,23 @@ async def test_a_request_waits_for_records_and_for_what_others_release(broker):
     assert len(broker.broker.waiting) == 0
 
 
+async def test_a_request_that_waits_is_looked_at_again_only_if_there_is_something_for_it(broker, monkeypatch):
+    await put(broker, 4)
+    ann, bob, cid = (Member(broker, name) for name in ("ann", "bob", "cid"))
+    assert await ann.acquire() == [(0, 3, 1)]
+    for one in (bob, cid):
+        one.wire.send(one.fetching(max_wait_ms=10_000), 2)
+    real, looks = ShareFetching.check, []
+    monkeypatch.setattr(ShareFetching, "check", lambda one: looks.append(one) or real(one))
+    for wait in opened(broker).waits:
+        wait.check = wait.check.__self__.check
+    assert await ann.code((0, 1, [1])) == ErrorCode.NONE
+    assert looks == []
+    assert await ann.code((2, 3, [2])) == ErrorCode.NONE
+    assert len(looks) == 1
+    assert len(opened(broker).waits) == 1
+
+
 async def test_a_wait_ends_with_its_time_and_with_its_connection(broker):
     ann = Member(broker)
     assert await ann.acquire(max_wait_ms=1) == []
