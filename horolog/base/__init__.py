@@ -1,4 +1,4 @@
-"""What every package may use: clocks, figures for people, ACL words, certificates, JAAS lines, SCRAM, expressions with a bound.
+"""What every package may use: clocks, figures for people, ACL words, certificates, JAAS lines, SCRAM, bounded expressions, URLs.
 
 It imports nothing of the other packages.
 """
@@ -13,6 +13,7 @@ __all__ = [
     "hosts",
     "interrupts",
     "jaas",
+    "no_redirects",
     "patterns",
     "pins",
     "processes",

@@ -8,12 +8,11 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote_plus, urlencode
 
+from horolog.base import no_redirects
 from horolog.broker.security.sasl import jwks, oauthbearer, tokens
 from horolog.console.oidc import Endpoints, LoginFault, Oidc, OpenLogin, endpoints_of, token_request
 
 if TYPE_CHECKING:
-    from urllib.request import OpenerDirector
-
     from horolog.base.clock import Clock
 
 DISCOVERY: Final = "/.well-known/openid-configuration"
@@ -117,26 +116,10 @@ def read(url: str, form: Mapping[str, str] | None, oidc: Oidc) -> Any:
     data = None if form is None else urlencode(form).encode()
     request = urllib.request.Request(url, data, headers)  # noqa: S310 - `is_safe_url` has checked it
     try:
-        with _opener().open(request, timeout=TIMEOUT_S) as answer:
+        with no_redirects.opener().open(request, timeout=TIMEOUT_S) as answer:
             body = answer.read(MOST_BYTES + 1)
     except HTTPException as error:
         raise ValueError(f"{type(error).__name__}: {error}") from error
     if len(body) > MOST_BYTES:
         raise ValueError(f"the answer has more than {MOST_BYTES} bytes")
     return json.loads(body)
-
-
-def _opener() -> "OpenerDirector":
-    """Without redirects: a code and a secret go to no other address."""
-    from urllib import request
-
-    opener = request.OpenerDirector()
-    for handler in (
-        request.ProxyHandler,
-        request.HTTPHandler,
-        request.HTTPSHandler,
-        request.HTTPDefaultErrorHandler,
-        request.HTTPErrorProcessor,
-    ):
-        opener.add_handler(handler())
-    return opener

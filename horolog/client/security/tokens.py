@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+from horolog.base import no_redirects
 from horolog.base.clock import SystemClock
 from horolog.client.security.settings import SecurityError
 from horolog.client.values.errors import AuthenticationFailed, ConnectionFailed
@@ -135,7 +136,7 @@ class TokenEndpoint:
         headers = {"Authorization": f"Basic {login}", "Accept": "application/json"}
         request = Request(self.url, urlencode(form).encode(), headers)  # noqa: S310 - `options` allows only http and https
         try:
-            with _opener().open(request, timeout=TIMEOUT_SECONDS) as answer:
+            with no_redirects.opener().open(request, timeout=TIMEOUT_SECONDS) as answer:
                 return bytes(answer.read(MAX_ANSWER_BYTES))
         except HTTPError as error:
             error.close()
@@ -144,22 +145,6 @@ class TokenEndpoint:
         except (HTTPException, URLError, OSError) as error:
             reason = getattr(error, "reason", error)
             raise ConnectionFailed(f"cannot get a token from {self.url}: {reason}") from None
-
-
-def _opener() -> Any:
-    """Follows no redirects: the secret is for this address alone."""
-    from urllib import request
-
-    opener = request.OpenerDirector()
-    for handler in (
-        request.ProxyHandler,
-        request.HTTPHandler,
-        request.HTTPSHandler,
-        request.HTTPDefaultErrorHandler,
-        request.HTTPErrorProcessor,
-    ):
-        opener.add_handler(handler())
-    return opener
 
 
 def _access_token(body: bytes, url: str) -> str:
