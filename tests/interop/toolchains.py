@@ -128,7 +128,7 @@ def node_program(main: str, *arguments: str) -> Callable[[Path], list[str]]:
     def command(scratch: Path) -> list[str]:
         lock = hashlib.sha256((HERE / "node" / "package-lock.json").read_bytes()).hexdigest()[:16]
         folder = whole_folder(cache_dir() / "node" / lock, install)
-        for name in ("checks.js", main):
+        for name in ("checks.js", "groups.js", main):
             shutil.copy(HERE / "node" / name, scratch)
         modules = scratch / "node_modules"
         if not modules.exists():

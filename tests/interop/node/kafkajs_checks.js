@@ -6,8 +6,8 @@ const LZ4 = require('kafkajs-lz4')
 const snappy = require('kafkajs-snappy')
 const zstd = require('@mongodb-js/zstd')
 const { address, brokers, plan, equal, run, text, until } = require('./checks.js')
+const { readWith, rebalance, resume, state } = require('./groups.js')
 
-const QUIET_MS = 700
 const TWO_DAYS_MS = 172_800_000
 const INVALID_TIMESTAMP = 32
 
@@ -83,19 +83,9 @@ class Member {
   }
 }
 
-// kafkajs reads in groups only: a group of its own, until what is expected has come and then nothing for a moment.
-async function read(topic, expected, config = {}) {
-  const group = `${topic}-reader-${JSON.stringify(config).length}`
-  const member = await new Member(topic, group, config).join()
-  try {
-    const enough = () => member.seen.size >= expected && member.assigned.length && Date.now() > member.lastAt + QUIET_MS
-    await until(`${expected} records`, enough, () => member.seen.size)
-  } finally {
-    await member.leave()
-  }
-  equal(expected, member.seen.size, 'records')
-  return [...member.seen.values()]
-}
+// kafkajs reads in groups only: a group of its own.
+const read = (topic, expected, config = {}) =>
+  readWith(new Member(topic, `${topic}-reader-${JSON.stringify(config).length}`, config), expected)
 
 async function roundTrip(topic, how, config) {
   await produce(topic, plan.samples, how, config)
@@ -137,28 +127,6 @@ async function tooOldRefused(topic) {
 const toFour = (topic, count) =>
   produce(topic, Array.from({ length: count }, (_, number) => ({ partition: number % 4, value: `value ${number}` })))
 
-const state = (...members) => () => members.map(one => `${one.assigned} (${one.seen.size})`).join(' and ')
-
-async function groupRebalance(topic) {
-  await toFour(topic, 100)
-  const first = await new Member(topic, topic).join()
-  const second = new Member(topic, topic)
-  try {
-    await until('one member has all partitions', () => first.assigned.length === 4, state(first))
-    await second.join()
-    const shared = () =>
-      first.assigned.length === 2 && second.assigned.length === 2 && new Set([...first.assigned, ...second.assigned]).size === 4
-    await until('two members share them', shared, state(first, second))
-    await toFour(topic, 100)
-    const all = () => new Set([...first.seen.keys(), ...second.seen.keys()]).size === 200
-    await until('they read everything', all, state(first, second))
-    await second.leave()
-    await until('the first has all again', () => first.assigned.length === 4, state(first))
-  } finally {
-    await Promise.all([first.leave(), second.leave()])
-  }
-}
-
 async function readAll(topic, count) {
   await toFour(topic, count)
   const member = await new Member(topic, topic).join()
@@ -168,13 +136,6 @@ async function readAll(topic, count) {
     await member.leave()
   }
   return member.seen
-}
-
-async function groupResume(topic) {
-  const before = await readAll(topic, 100)
-  const after = await readAll(topic, 40)
-  equal(40, after.size, 'records that the second read')
-  equal(0, [...after.keys()].filter(key => before.has(key)).length, 'records that both read')
 }
 
 const TRANSACTIONAL = { idempotent: true, maxInFlightRequests: 1 }
@@ -258,8 +219,8 @@ const CHECKS = {
   offsets_by_time: offsetsByTime,
   log_append_time: logAppendTime,
   too_old_refused: tooOldRefused,
-  group_rebalance: groupRebalance,
-  group_resume: groupResume,
+  group_rebalance: topic => rebalance(new Member(topic, topic), new Member(topic, topic), count => toFour(topic, count)),
+  group_resume: topic => resume(count => readAll(topic, count)),
   transactions,
   transaction_offsets: transactionOffsets,
   admin_topics: adminTopics,

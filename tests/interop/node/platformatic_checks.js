@@ -2,11 +2,11 @@
 'use strict'
 
 const { address, brokers, plan, equal, run, text, until } = require('./checks.js')
+const { readWith, rebalance, resume, state } = require('./groups.js')
 const platformatic = import('@platformatic/kafka')
 
 const TOPIC = 2 // the type of a resource
 const ALL = -1
-const QUIET_MS = 700
 const TWO_DAYS_MS = 172_800_000
 const INVALID_TIMESTAMP = 32
 const CODECS = ['none', 'gzip', 'snappy', 'lz4', 'zstd']
@@ -71,17 +71,8 @@ class Member {
 
 const shown = message => text({ ...message.toJSON(), headers: Object.fromEntries(message.headers) })
 
-async function read(topic, expected, config = {}) {
-  const member = await new Member(topic, `${topic}-reader-${JSON.stringify(config).length}`, config).join()
-  try {
-    const enough = () => member.seen.size >= expected && Date.now() > member.lastAt + QUIET_MS
-    await until(`${expected} records`, enough, () => member.seen.size)
-  } finally {
-    await member.leave()
-  }
-  equal(expected, member.seen.size, 'records')
-  return [...member.seen.values()]
-}
+const read = (topic, expected, config = {}) =>
+  readWith(new Member(topic, `${topic}-reader-${JSON.stringify(config).length}`, config), expected)
 
 async function roundTrip(topic, how) {
   await produce(topic, plan.samples, how)
@@ -136,28 +127,6 @@ async function tooOldRefused(topic) {
 const toFour = (topic, count) =>
   produce(topic, Array.from({ length: count }, (_, number) => ({ partition: number % 4, value: Buffer.from(`value ${number}`) })))
 
-const state = (...members) => () => members.map(one => `${one.assigned} (${one.seen.size})`).join(' and ')
-
-async function rebalance(topic, config) {
-  await toFour(topic, 100)
-  const first = await new Member(topic, topic, config).join()
-  const second = new Member(topic, topic, config)
-  try {
-    await until('one member has all partitions', () => first.assigned.length === 4, state(first))
-    await second.join()
-    const shared = () =>
-      first.assigned.length === 2 && second.assigned.length === 2 && new Set([...first.assigned, ...second.assigned]).size === 4
-    await until('two members share them', shared, state(first, second))
-    await toFour(topic, 100)
-    const all = () => new Set([...first.seen.keys(), ...second.seen.keys()]).size === 200
-    await until('they read everything', all, state(first, second))
-    await second.leave()
-    await until('the first has all again', () => first.assigned.length === 4, state(first))
-  } finally {
-    await Promise.all([first.leave(), second.leave()])
-  }
-}
-
 async function readAll(topic, count, config) {
   await toFour(topic, count)
   const member = await new Member(topic, topic, config).join()
@@ -168,13 +137,6 @@ async function readAll(topic, count, config) {
     await member.leave()
   }
   return member.seen
-}
-
-async function resume(topic, config) {
-  const before = await readAll(topic, 100, config)
-  const after = await readAll(topic, 100, config)
-  equal(100, after.size, 'records that the second read')
-  equal(0, [...after.keys()].filter(key => before.has(key)).length, 'records that both read')
 }
 
 async function transactions(topic) {
@@ -243,6 +205,11 @@ async function adminGroups(topic) {
   })
 }
 
+const rebalanceOf = config => topic =>
+  rebalance(new Member(topic, topic, config), new Member(topic, topic, config), count => toFour(topic, count))
+
+const resumeOf = config => topic => resume(count => readAll(topic, count, config))
+
 // The client opens connections ahead of time, and has no callback for those that it closes before they are open.
 process.on('uncaughtException', error => console.error(error))
 
@@ -255,10 +222,10 @@ run({
   max_timestamp: maxTimestamp,
   log_append_time: logAppendTime,
   too_old_refused: tooOldRefused,
-  group_rebalance: rebalance,
-  group_resume: resume,
-  group_protocol_consumer: topic => rebalance(topic, KIP_848),
-  resume_protocol_consumer: topic => resume(topic, KIP_848),
+  group_rebalance: rebalanceOf({}),
+  group_resume: resumeOf({}),
+  group_protocol_consumer: rebalanceOf(KIP_848),
+  resume_protocol_consumer: resumeOf(KIP_848),
   transactions,
   admin_topics: adminTopics,
   admin_groups: adminGroups,
