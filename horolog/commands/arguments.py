@@ -3,7 +3,9 @@
 import argparse
 import os
 import re
+import textwrap
 from collections.abc import Sequence
+from itertools import groupby
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -17,10 +19,20 @@ _NOT_AN_OPTION = re.compile(r"-[0-9]")
 
 
 class Formatter(argparse.RawDescriptionHelpFormatter):
-    """Keeps examples as written; names of commands and options have their own column."""
+    """Wraps sentences, and keeps examples as written; names of commands and options have their own column."""
 
     def __init__(self, prog: str) -> None:
         super().__init__(prog, max_help_position=30)
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        """An indented line is an example; the lines between two of them, or between empty ones, are one paragraph."""
+        blocks = groupby(text.splitlines(), lambda line: bool(line.strip()) and not line.startswith(" "))
+        return "\n".join(
+            textwrap.fill(" ".join(lines), width, initial_indent=indent, subsequent_indent=indent)
+            if is_prose
+            else "\n".join(indent + line for line in lines)
+            for is_prose, lines in blocks
+        )
 
 
 class Parser(argparse.ArgumentParser):

@@ -33,7 +33,9 @@ async def of_topic(visit: Visit) -> Form:
         first = await ends(visit.client, dict.fromkeys(places, EARLIEST))
         last = await ends(visit.client, dict.fromkeys(places, LATEST))
         records = sum(last[place] - first[place] for place in places)
-        return Loss(f"its {counted(len(places), 'partition')}", f"{records:,} records are lost; this cannot be undone")
+        return Loss(
+            f"its {counted(len(places), 'partition')}", f"you lose {counted(records, 'record')}, and cannot undo this"
+        )
 
     async def delete(admin: "Admin") -> None:
         await admin.delete_topics([name])

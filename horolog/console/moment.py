@@ -305,7 +305,7 @@ async def download(visit: Visit) -> Response:
     count = sum(max(0, high - low) for low, high in found.values())
     if count > DOWNLOADED_AT_MOST:
         raise Refused(
-            f"{count:,} records are in that range, {DOWNLOADED_AT_MOST:,} is the bound of a download; make it shorter",
+            f"that range has {count:,} records, and a download at most {DOWNLOADED_AT_MOST:,}; choose a shorter range",
             413,
         )
     lines = json_lines(merged(visit, places, since, until), wish)

@@ -4,7 +4,7 @@ import json
 import shlex
 from typing import TYPE_CHECKING
 
-from horolog.base.readable import exact_time
+from horolog.base.readable import counted, exact_time
 from horolog.client.values.types import TopicPartition
 from horolog.console.changes import Form, Input, Plan, command_line
 from horolog.console.visits import Refused, Visit
@@ -74,7 +74,7 @@ async def sending(visit: Visit) -> Form:
         document = json.dumps({"key": key or None, "value": text or None}, ensure_ascii=False)
         line = f"printf '%s\\n' {shlex.quote(document)} | {command_line(bootstrap, *words)}"
         then = visit.link("/moment", topic=topic, at=at_ms if at_ms is not None else visit.now_ms)
-        logged = f"{command_line(bootstrap, *words[:2])}: {len(text.encode(errors='replace'))} bytes"
+        logged = f"{command_line(bootstrap, *words[:2])}: {counted(len(text.encode(errors='replace')), 'byte')}"
         return Plan(does, line, send, then, logged=logged, settled={} if at_ms is None else {"at": when})
 
     return Form("Produce a record", inputs, plan, "Write the record")
@@ -101,11 +101,12 @@ def _lines(headers: "Sequence[tuple[bytes, bytes | None]]") -> str:
 def _said(text: str) -> str:
     if not text:
         return "none, which deletes the key in a compacted topic"
+    length = counted(len(text.encode(errors="replace")), "byte")
     try:
         json.loads(text)
     except ValueError:
-        return f"text of {len(text.encode(errors='replace')):,} bytes"
-    return f"JSON of {len(text.encode(errors='replace')):,} bytes"
+        return f"text of {length}"
+    return f"JSON of {length}"
 
 
 def _text(content: bytes | None) -> str:

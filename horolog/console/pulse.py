@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
+from horolog.base.readable import counted
 from horolog.client.wire.http_get import NoAnswer, get
 from horolog.console.scrapes import Ready, Scrape, Totals, ready_of, scrape_of, sum_of
 
@@ -83,7 +84,7 @@ class Pulse:
         self._task = asyncio.create_task(self._run())
 
     def __repr__(self) -> str:
-        return f"<Pulse of {len(self.doors)} brokers, {len(self.samples)} samples>"
+        return f"<Pulse of {counted(len(self.doors), 'broker')}, {counted(len(self.samples), 'sample')}>"
 
     @property
     def is_over(self) -> bool:

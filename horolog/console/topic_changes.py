@@ -197,4 +197,4 @@ async def _effects(visit: Visit, name: str, key: str, value: str | None) -> tupl
         bytes_fewer += (facts.size_bytes or 0) - (left.size_bytes or 0)
     if not fewer:
         return ("retention deletes no record at its next check",), ()
-    return (), (f"retention deletes up to {fewer:,} records ({size(bytes_fewer)}) at its next check",)
+    return (), (f"retention deletes up to {counted(fewer, 'record')} ({size(bytes_fewer)}) at its next check",)

@@ -122,7 +122,7 @@ def unchecked(folders: object, answers: "Sequence[BrokerAnswer]", why_no_answers
     if why_no_answers:
         found.append(f"the readiness of the brokers: {why_no_answers}")
     elif silent:
-        found.append(f"the readiness of {len(silent)} brokers: {', '.join(silent[:NAMED])}")
+        found.append(f"the readiness of {counted(len(silent), 'broker')}: {', '.join(silent[:NAMED])}")
     elif not answers:
         found.append("the readiness of the brokers: they have not answered yet")
     if left_out:

@@ -264,7 +264,7 @@ def sentence_of(visit: Visit, error: Exception) -> tuple[str, int]:
 async def topic_of(client: "Client", name: str, field: str = "topic") -> "TopicView":
     """An existing topic; Refused names one that is spelled alike."""
     if not name:
-        raise Refused("which topic? The address names none", field=field)
+        raise Refused(f"the address names no topic; add {field}=NAME", field=field)
     known = client.view.topics.get(name)
     if known is None or known.error_code:
         known = (await client.metadata()).topics.get(name)

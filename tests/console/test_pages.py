@@ -281,14 +281,14 @@ def test_a_search_goes_on_both_ways_until_it_is_stopped_or_done(console, page, f
     page.get_by_role("button", name="Stop").click()
     expect(said).to_contain_text("stopped")
     stopped = said.inner_text()
-    page.get_by_role("button", name="Go on").click()
+    page.get_by_role("button", name="Continue").click()
     expect(said).to_contain_text("there are no more records in the time range", timeout=60_000)
     assert said.inner_text() != stopped
     assert re.search(rf"among {MANY // 1000},00\d records", said.inner_text()), (
         "each once, but for those of the time where the page ended"
     )
     assert page.locator("#before tr").count() == page.locator("#after tr").count() == 2
-    expect(page.get_by_role("button", name="Go on")).to_be_hidden()
+    expect(page.get_by_role("button", name="Continue")).to_be_hidden()
     times = page.locator("tr[data-row] time").all_inner_texts()
     assert times == sorted(times)
     assert page.locator(".alert").count() == 0

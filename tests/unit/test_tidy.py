@@ -241,6 +241,7 @@ LONE = {
     "testing/plugin.py: pytest_addoption": "pytest calls it",
     "testing/plugin.py: pytest_configure": "pytest calls it",
     "commands/arguments.py: _check_value": "argparse calls it",
+    "commands/arguments.py: _fill_text": "argparse calls it",
 }
 """Definitions that no other code of the product and no page names. Messages are found by the names of their APIs."""
 

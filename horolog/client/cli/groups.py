@@ -482,7 +482,7 @@ async def _delete_offsets(arguments: argparse.Namespace, console: Console) -> Ex
         ]
         if not places:
             raise NotFoundError(f"group {arguments.group!r} has committed nothing there", SHOWN)
-        what = f"deleting {len(places)} offsets of {arguments.group} for {arguments.topic}"
+        what = f"deleting {counted(len(places), 'offset')} of {arguments.group} for {arguments.topic}"
         if not await confirmed(arguments, console, what):
             return ExitCode.FAILED
         await admin.delete_group_offsets(arguments.group, places)

@@ -6,6 +6,7 @@ from datetime import tzinfo
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from horolog.base.readable import counted
 from horolog.commands.arguments import add_output, add_zone, describe, duration, partitions
 from horolog.commands.console import Console
 from horolog.commands.errors import NotFoundError, UsageError
@@ -210,7 +211,7 @@ def _show(document: dict[str, Any], console: Console, *, bars: bool) -> None:
     if bars:
         _draw(document, console)
     length = format_duration(document["bucket_ms"])
-    console.print(f"{document['records']:,} records, {length} a bar, from {document['source']}")
+    console.print(f"{counted(document['records'], 'record')}, {length} a bar, from {document['source']}")
     _show_facts(document, console)
 
 

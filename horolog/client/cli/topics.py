@@ -5,6 +5,7 @@ from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from horolog.base.readable import counted
 from horolog.commands.arguments import add_isolation, add_zone, duration, partitions, positive_number, whole_number
 from horolog.commands.console import Console
 from horolog.commands.errors import CommandError, NotFoundError, UsageError
@@ -396,7 +397,7 @@ async def _trim(arguments: argparse.Namespace, console: Console) -> ExitCode:
         cut = {place: max(offset, first[place]) for place, offset in cut.items()}
         removed = sum(cut[place] - first[place] for place in places)
         if not arguments.dry_run:
-            if not await confirmed(arguments, console, f"removing {removed} offsets of {arguments.topic}"):
+            if not await confirmed(arguments, console, f"removing {counted(removed, 'offset')} of {arguments.topic}"):
                 return ExitCode.FAILED
             await admin.delete_records(cut)
     if console.as_json:

@@ -9,6 +9,7 @@ import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from horolog.base.readable import counted
 from horolog.client.values.errors import KafkaError
 from horolog.client.values.types import EARLIEST, LATEST, TopicPartition
 from horolog.client.wire.offsets import ends, list_offsets
@@ -133,12 +134,12 @@ def of_unknown_length(lags: Iterable[Lag], limit_ms: int) -> list[str]:
 def _unknown_length(lag: Lag, limit_ms: int) -> str | None:
     if lag.records and lag.seconds is None:
         return (
-            f"group {lag.group} is {lag.records} records behind on {lag.partition}, for an unknown time:"
+            f"group {lag.group} is {counted(lag.records, 'record')} behind on {lag.partition}, for an unknown time:"
             " the next one has no time"
         )
     if lag.lacks_commit and (lag.most_seconds is None or lag.most_seconds * 1000 > limit_ms):
         return (
-            f"group {lag.group} has no commit yet on {lag.partition}: it is up to {lag.most_records} records behind,"
+            f"group {lag.group} has no commit yet on {lag.partition}: it is up to {counted(lag.most_records or 0, 'record')} behind,"
             f" {_since(lag.most_seconds)}, if it begins at the earliest"
         )
     return None

@@ -69,6 +69,6 @@ class TimeText:
     def error(self, expected: str) -> TimeTextError:
         """The part read so far, where it stopped, and what would be valid."""
         read, rest = self.text[: self.position], self.text[self.position : self.end]
-        found = f"found {rest!r}" if rest else "it ends"
+        found = ", but it ends" if not rest else "" if rest == self.text else f", but found {rest!r}"
         where = f"after {read!r} " if read.strip() else ""
-        return TimeTextError(f"{self.text!r}: {where}{expected} is expected, but {found}; {self.examples} are examples")
+        return TimeTextError(f"{self.text!r}: {where}{expected} is expected{found}; {self.examples} are examples")

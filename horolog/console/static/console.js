@@ -156,7 +156,7 @@
 
   const drawLag = (box) => {
     const data = JSON.parse(box.dataset.lag);
-    const line = (label, scale, name) => ({ label, scale, stroke: colour(name), width: 2, points: { show: data.times.length < 3 } });
+    const line = (label, scale, name) => ({ label, scale, stroke: colour(name), width: 2, value: (_, value) => (value == null ? "–" : value.toLocaleString("en")), points: { show: data.times.length < 3 } });
     const [times, records] = axes(1000);
     return new uPlot({
       width: box.clientWidth, height: box.clientHeight - LEGEND, ms: 1, padding: [8, 8, 0, 0],
@@ -340,7 +340,7 @@
     const say = (text, on) => {
       document.getElementById("progress").textContent = text;
       box.querySelector(".live").classList.toggle("off", !on);
-      button.textContent = on ? "Stop" : "Go on";
+      button.textContent = on ? "Stop" : "Continue";
       button.hidden = false;
     };
     const sums = () => `${count(+at.earlier + +at.later)} found among ${count(at.looked)} records`;

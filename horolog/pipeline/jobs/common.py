@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from horolog.base.readable import counted
 from horolog.commands.console import Console, is_terminal
 from horolog.commands.errors import CommandError, UsageError
 from horolog.commands.online.connecting import add_connection, connected, partitions_of
@@ -245,7 +246,7 @@ def progress_of(arguments: argparse.Namespace, console: Console, total_records: 
 def progress_line(records: int, size_bytes: int, total: int | None, position: str, seconds: float) -> str:
     """What the line says; pure."""
     rate = records / seconds if seconds > 0 else 0.0
-    parts = [f"{records:,} records" if total is None else f"{records:,} of {total:,} records"]
+    parts = [counted(records, "record") if total is None else f"{records:,} of {total:,} records"]
     if total:
         parts.append(f"{100 * records // total} %")
     parts.append(f"{size_bytes / 1e6:,.1f} MB")
@@ -284,7 +285,7 @@ def show_summary(summary: Summary, console: Console) -> None:
         return
     rate = summary.records / summary.seconds if summary.seconds else 0.0
     console.print(
-        f"{summary.job}: {summary.records:,} records, {summary.bytes / 1e6:,.1f} MB in {summary.seconds:.1f} s ({rate:,.0f}/s)"
+        f"{summary.job}: {counted(summary.records, 'record')}, {summary.bytes / 1e6:,.1f} MB in {summary.seconds:.1f} s ({rate:,.0f}/s)"
     )
     for name, value in summary.details.items():
         console.print(f"  {name.replace('_', ' ')}: {value}")

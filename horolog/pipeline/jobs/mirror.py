@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from horolog.base.readable import counted
 from horolog.commands.arguments import duration, positive_number
 from horolog.commands.console import Console
 from horolog.commands.errors import CommandError, UsageError
@@ -406,7 +407,9 @@ class _Run:
                 " ".join(f"{name}={value}" for name, value in sorted(prepared.settings.items()))
                 or "no settings of its own"
             )
-            self._console.note(f"topic {topic} {verb} on {arguments.target}: {len(prepared.wanted)} partitions, {own}")
+            self._console.note(
+                f"topic {topic} {verb} on {arguments.target}: {counted(len(prepared.wanted), 'partition')}, {own}"
+            )
         for group in prepared.busy:
             self._console.warn(f"group {group} still has members on A: what they read from now on, B delivers again")
 

@@ -21,6 +21,7 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 from pyspark.sql.types import StructType
 
+from horolog.base.readable import counted
 from horolog.client.wire.client import Client
 from horolog.pipeline.options.options import WriteOptions
 from horolog.pipeline.options.reaching import client_of, require_broker
@@ -138,7 +139,7 @@ def say_what_was_written(messages: list[WriterCommitMessage | None]) -> None:
     rejected = sum(task.rejected for task in tasks)
     if rejected:
         records = sum(task.records for task in tasks)
-        say(f"horolog: {records} records written, {rejected} more were refused and are in the rejectedTopic")
+        say(f"horolog: {counted(records, 'record')} written, {rejected:,} refused and written to the rejectedTopic")
 
 
 async def _write(options: WriteOptions, batches: Iterator[pa.RecordBatch], claim: Claim | None) -> Written:

@@ -200,7 +200,7 @@ def test_one_line_says_what_was_refused(cluster, capsys):
     writer = BatchWriter(options_of(cluster, topic=topic, rejectedTopic=aside), SCHEMA)
     written = [writer.write(batches(b"old", timestamp=old)), writer.write(batches(b"new"))]
     writer.commit(written)
-    assert "horolog: 1 records written, 1 more were refused and are in the rejectedTopic" in capsys.readouterr().err
+    assert "horolog: 1 record written, 1 refused and written to the rejectedTopic" in capsys.readouterr().err
     (rejected,) = consumed(cluster, aside)
     assert (rejected[1], dict(rejected[7])["horolog.rejected.topic"]) == (b"old", topic.encode())
 

@@ -25,7 +25,7 @@ async def test_a_topic_is_deleted_once_its_name_is_typed():
     async with shown(allow_changes=True) as (page, client, broker):
         await records(client, broker)
         plan = await sent(page, "topic-delete", name="t")
-        assert "4 records are lost" in plan.text
+        assert "you lose 4 records" in plan.text
         unsure = await confirmed(page, "topic-delete", plan, "")
         assert (unsure.status_code, 'id="confirm-wrong"' in unsure.text) == (400, True)
         assert (await confirmed(page, "topic-delete", plan, "t")).status_code == 303

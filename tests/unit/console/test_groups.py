@@ -37,7 +37,7 @@ async def test_a_group_and_how_its_lag_went():
             await admin.alter_group_offsets("billing", {PLACE: 0})
         text = (await page.get("/group?name=billing")).text
         assert "data-lag=" in text
-        assert "1 look" in text
+        assert "1 sample" in text
         assert "No client reads now." in text
         await page.get("/group?name=billing", headers={"hx-request": "true"})
         assert (await page.get("/group?name=nobody")).status_code == 404

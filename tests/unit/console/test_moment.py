@@ -104,8 +104,8 @@ async def test_filters_and_a_key():
 @pytest.mark.parametrize(
     ("query", "status", "said"),
     [
-        ("topic=t&where=value.", 400, "where: "),
-        ("topic=t&within=soon", 400, "within: "),
+        ("topic=t&where=value.", 400, "where-wrong"),
+        ("topic=t&within=soon", 400, "within-wrong"),
         ("topic=t&within=99999d", 400, "ten years"),
         ("topic=t&partition=7", 404, "no partition 7"),
         ("topic=t&partition=x", 400, "whole number"),
@@ -134,7 +134,7 @@ async def test_what_was_typed_stays_and_the_reason_stands_beside_it():
         text = answer.text
         for name, value in (("at", "soonish"), ("where", "value.")):
             assert f'name="{name}" value="{value}" aria-invalid="true" aria-describedby="{name}-wrong"' in text
-            assert f'<p class="wrong" id="{name}-wrong" role="alert">{name}: ' in text
+            assert f'<p class="wrong" id="{name}-wrong" role="alert">' in text
         assert 'name="within" value="2h"' in text
         assert 'name="key" value="k-7"' in text
         assert text.count('class="wrong"') == 2
@@ -220,7 +220,7 @@ async def test_a_download_of_too_much_is_refused_before_it_begins(monkeypatch):
     async with shown() as (page, client, broker):
         await with_records(client, broker)
         answer = await page.get("/moment/download?topic=t&within=1d")
-        assert (answer.status_code, "8 records are in that range" in answer.text) == (413, True)
+        assert (answer.status_code, "that range has 8 records" in answer.text) == (413, True)
 
 
 async def test_parquet_where_there_is_pyarrow_and_a_sentence_elsewhere(monkeypatch):

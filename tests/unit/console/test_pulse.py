@@ -49,7 +49,7 @@ async def test_a_broker_is_asked_and_its_rates_are_known():
         assert any(one.value is not None for one in points(known.samples, "sent_bytes"))
         assert await pulses.of("c", known.doors, SystemClock()) is known
         assert repr(pulses) == "<Pulses of 1 clusters>"
-        assert "1 brokers" in repr(known)
+        assert "1 broker," in repr(known)
         await pulses.close()
         assert known.is_over
 

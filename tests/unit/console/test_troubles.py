@@ -110,6 +110,6 @@ def test_checks_that_were_not_made():
         "the readiness of the brokers: Kafka does not report it"
     ]
     assert unchecked([], [*fine, BrokerAnswer(DOORS[1], why="is closed")], "", left_out=False) == [
-        "the readiness of 1 brokers: host1:80 is closed"
+        "the readiness of 1 broker: host1:80 is closed"
     ]
     assert unchecked([], [], "", left_out=False) == ["the readiness of the brokers: they have not answered yet"]

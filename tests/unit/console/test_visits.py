@@ -194,7 +194,7 @@ async def test_a_new_topic_is_found_and_one_alike_is_named():
         await topic_of(Client({}, {"orders": there}), "x")
     with pytest.raises(KafkaError, match="not authorized for topic 'secret'"):
         await topic_of(Client({}, {"orders": there}), "secret")
-    with pytest.raises(Refused, match="names none"):
+    with pytest.raises(Refused, match="names no topic"):
         await topic_of(Client({}, {}), "")
 
 

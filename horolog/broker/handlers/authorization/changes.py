@@ -82,19 +82,23 @@ def _resource(names: Names) -> str:
 # -- topics
 
 
+def _partitions(count: int) -> str:
+    return f"{count} partition{'' if count == 1 else 's'}"
+
+
 def created_topics(request: Any, answer: Any) -> Iterator[Part]:
     wanted = {each.name: each for each in request.topics}
     for each in answer.topics:
         asked = wanted[each.name]
         configs = [_config(TOPIC, one.name, one.value) for one in asked.configs]
-        count = f"{len(asked.assignments) or asked.num_partitions} partitions"
+        count = _partitions(len(asked.assignments) or asked.num_partitions)
         yield Part(f"topic:{each.name}", each.error_code, _listed([count, *configs]))
 
 
 def grown_topics(request: Any, answer: Any) -> Iterator[Part]:
     counts = {each.name: each.count for each in request.topics}
     for each in answer.results:
-        yield Part(f"topic:{each.name}", each.error_code, f"{counts[each.name]} partitions")
+        yield Part(f"topic:{each.name}", each.error_code, _partitions(counts[each.name]))
 
 
 def cut_partitions(_: Any, answer: Any) -> Iterator[Part]:

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from horolog.base.readable import counted
 from horolog.broker.backup.objects import PieceReader
 from horolog.broker.backup.restoring import restore
 from horolog.broker.backup.rounds import moment_at
@@ -102,7 +103,7 @@ def _show(found: dict[str, Any], folder: str, console: Console) -> None:
     )
     what = f"are in {folder}" if folder else "were restored and read"
     console.print(
-        f"cluster {found['cluster_id']} as of {console.show_time(found['time_ms'])}: {found['topics']} topics,"
-        f" {found['partitions']} partitions, {found['size_bytes']} bytes {what}: {end}."
+        f"cluster {found['cluster_id']} as of {console.show_time(found['time_ms'])}: {counted(found['topics'], 'topic')},"
+        f" {counted(found['partitions'], 'partition')}, {found['size_bytes']} bytes {what}: {end}."
         f" Everything written since then, in the last {found['age_s']:.0f} s, is not in it"
     )

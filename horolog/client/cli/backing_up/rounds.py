@@ -7,6 +7,7 @@ import time
 import uuid
 from typing import TYPE_CHECKING, Any
 
+from horolog.base.readable import counted
 from horolog.broker.backup.looking import SourceFolders
 from horolog.broker.backup.pacing import BytePace
 from horolog.broker.backup.rounds import Means, Rounds
@@ -54,7 +55,7 @@ def document(done: Done) -> dict[str, Any]:
 
 def _show(found: dict[str, Any], console: Console) -> None:
     console.print(
-        f"moment {found['number']}, {console.show_time(found['time_ms'])}: {found['partitions']} partitions,"
+        f"moment {found['number']}, {console.show_time(found['time_ms'])}: {counted(found['partitions'], 'partition')},"
         f" {found['size_bytes']} bytes, of which {found['shipped_bytes']} were shipped now"
     )
     if not found["is_exact"]:

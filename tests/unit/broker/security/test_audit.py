@@ -63,10 +63,10 @@ def test_a_refusal_is_an_event_for_each_right_that_is_missing() -> None:
 
 def test_a_change_is_an_event_for_each_of_its_parts() -> None:
     kept = Kept()
-    parts = [Part("topic:t", 0, "1 partitions"), Part("topic:u", ErrorCode.TOPIC_ALREADY_EXISTS)]
+    parts = [Part("topic:t", 0, "1 partition"), Part("topic:u", ErrorCode.TOPIC_ALREADY_EXISTS)]
     trail(kept, worker=2).changed(ALICE, "CreateTopics v7", Operation.CREATE, iter(parts))
     assert kept.told("event", "worker", "operation", "resource", "outcome", "detail") == [
-        ("change", 2, "CREATE", "topic:t", "NONE", "1 partitions"),
+        ("change", 2, "CREATE", "topic:t", "NONE", "1 partition"),
         ("change", 2, "CREATE", "topic:u", "TOPIC_ALREADY_EXISTS", None),
     ]
 

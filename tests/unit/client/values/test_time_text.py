@@ -46,7 +46,7 @@ def test_a_part_may_be_taken_out_of_the_middle():
 
 def test_an_error_says_where_and_what():
     text = TimeText("5 mins", "90s, 5m")
-    assert str(text.error("a time")) == "'5 mins': a time is expected, but found '5 mins'; 90s, 5m are examples"
+    assert str(text.error("a time")) == "'5 mins': a time is expected; 90s, 5m are examples"
     text.take(NUMBER)
     assert "after '5' a unit is expected, but found ' mins'" in str(text.error("a unit"))
     text.position = text.end

@@ -102,7 +102,7 @@ def test_a_group_that_is_behind_by_nobody_knows_how_long_is_an_alert(run, produc
     asyncio.run(send())
     ended = run("lag", "--group", group, "--over", "1ms", "--alert", "5m", "-o", "json")
     assert (ended.code, ended.json["alert"]) == (3, True)
-    assert f"is 1 records behind on {topic}-0, for an unknown time" in ended.err
+    assert f"is 1 record behind on {topic}-0, for an unknown time" in ended.err
     assert run("lag", "--group", group, "--over", "1ms").code == 0
     groups = run("lag", group, "--alert", "5m", command=("groups",))
     assert (groups.code, "for an unknown time" in groups.err) == (3, True)

@@ -78,7 +78,7 @@ def test_new_topics_with_partitions_and_configuration() -> None:
     )
     assert list(changes.created_topics(request, answer)) == [
         Part("topic:t", 0, "6 partitions, retention.ms=1"),
-        Part("topic:u", DENIED, "1 partitions"),
+        Part("topic:u", DENIED, "1 partition"),
     ]
 
 

@@ -19,7 +19,7 @@ def restore(tmp_path, capsys):
 def test_the_folder_is_there_again(restore, tmp_path, capsys):
     done = restore("--data", tmp_path / "again", "--topics", "orders")
     assert (done.code, done.err) == (ExitCode.OK, "")
-    assert "1 topics, 1 partitions" in done.out
+    assert "1 topic, 1 partition" in done.out
     assert "nothing is missing or damaged. Everything written since then, in the last " in done.out
     assert backed_up_folder.log_of(tmp_path / "again") == backed_up_folder.log_of(tmp_path / "data")
     assert run_typed(capsys, "doctor", tmp_path / "again").code == ExitCode.OK
