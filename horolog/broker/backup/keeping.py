@@ -1,16 +1,17 @@
 """Which moments of a backup are kept, and which objects may go: those that no kept moment names.
 
-All moments of the last hour are kept, one in ten minutes of the last day, and one an hour before that, up to the history's end.
+All moments of the last hour are kept, one in ten minutes of the last day, and one an hour before that, up to the history's end. A moment that
+cannot be read takes the place of none that can. It stays up to the history's end, and so does all that it may name: what is as old as it is.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from horolog.broker.backup import moment
 from horolog.broker.backup.moment import DATA, MOMENTS, UNFINISHED, Moment
-from horolog.broker.bucket.names import key, number_of
+from horolog.broker.bucket.names import number_of
 from horolog.broker.bucket.sealed_lines import FormatError
 from horolog.stores.object_store import ObjectStore, Stored
 
@@ -50,29 +51,45 @@ class Keeper:
 
     def keep(self, newest: Moment) -> int:
         """Remove what may go now that this moment was made; how many objects of logs that were. Raises StoreError and FormatError."""
-        found = {one.key: one for one in self._store.list(MOMENTS)}
-        now_ms = found[newest.key].last_modified_ms
-        for number in outdated(
-            ((number_in(one), one.last_modified_ms) for one in found.values()), now_ms, self._history_ms
-        ):
-            self._store.delete(key(MOMENTS, number))
-            del found[key(MOMENTS, number)]
+        found = {number_in(one): one for one in self._store.list(MOMENTS)}
+        now_ms = found[newest.number].last_modified_ms
+        unread = self._read(found.values(), newest)
+        made = [(number, one.last_modified_ms) for number, one in found.items() if one.key in self._named]
+        going = [found[number] for number in outdated(made, now_ms, self._history_ms)]
+        going += [one for one in unread if now_ms - one.last_modified_ms > self._history_ms]
+        for one in going:
+            self._store.delete(one.key)
+            self._named.pop(one.key, None)
         for one in self._store.list(UNFINISHED):
             if number_in(one) < newest.number:
                 self._store.delete(one.key)
-        self._named = {name: self._named[name] for name in found.keys() & self._named.keys()}
-        self._named[newest.key] = frozenset(newest.objects())
-        for name in found.keys() - self._named.keys():
-            if (read := read_moment(self._store, name)) is not None:
-                self._named[name] = frozenset(read.objects())
-        return self._sweep(now_ms)
+        kept = (one.last_modified_ms for one in unread if one not in going)
+        return self._sweep(now_ms, max(kept, default=-1))
 
-    def _sweep(self, now_ms: int) -> int:
+    def _read(self, found: Collection[Stored], newest: Moment) -> list[Stored]:
+        """Learn what the moments name; returns those that cannot be read."""
+        self._named = {one.key: self._named[one.key] for one in found if one.key in self._named}
+        self._named[newest.key] = frozenset(newest.objects())
+        unread = []
+        for one in found:
+            if one.key in self._named:
+                continue
+            try:
+                self._named[one.key] = frozenset(moment.decode(self._store.get(one.key)).objects())
+            except FileNotFoundError:
+                continue
+            except FormatError as error:
+                log.error("%s: %s", one.key, error)
+                unread.append(one)
+        return unread
+
+    def _sweep(self, now_ms: int, kept_upto_ms: int) -> int:
+        """Remove the objects that no moment names and that were written after that time."""
         named = frozenset().union(*self._named.values())
         unnamed = [
             one.key
             for one in self._store.list(DATA)
-            if one.key not in named and now_ms - one.last_modified_ms > GRACE_MS
+            if one.key not in named and kept_upto_ms < one.last_modified_ms < now_ms - GRACE_MS
         ]
         for name in unnamed:
             self._store.delete(name)

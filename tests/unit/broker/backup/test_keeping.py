@@ -85,6 +85,52 @@ def test_damaged_moments_and_those_that_go_meanwhile_are_passed_over(caplog):
     assert read_moment(made.store, "moment/00000000000000000001") is None
 
 
+def aged_backup():
+    """A backup whose second moment alone names the objects of the first log; the third one has another log in its place."""
+    made = BackedUp()
+    made.round()
+    made.clock.advance(MINUTE_MS)
+    first = made.round().moment
+    made.save_record(EVENTS)
+    for name in made.storage.list_dir("/data/events-0"):
+        made.storage.remove(f"/data/events-0/{name}")
+    made.storage.remove_dir("/data/events-0")
+    made.source.partitions["events", 0] = made.source.new(EVENTS, small_config())
+    made.source.fill("events", 4)
+    return made, first
+
+
+def damage(store, key):
+    data = store.get(key)
+    store.delete(key)
+    store.create(key, data[:-1])
+
+
+def test_what_a_moment_may_name_that_cannot_be_read_is_kept_up_to_the_end_of_its_history():
+    made, first = aged_backup()
+    damage(made.store, first.key)
+    made.store.delete("moment/00000000000000000000")
+    made.clock.advance(2 * GRACE_MS)
+    made.store.create("data/left", b"after the moment that cannot be read")
+    assert made.new_rounds(history_ms=DAY_MS).run().removed_objects == 0
+    made.clock.advance(2 * GRACE_MS)
+    assert made.new_rounds(history_ms=DAY_MS).run().removed_objects == 1  # the one that is newer than the moment
+    there = {one.key for one in made.store.list("data")}
+    assert first.objects() <= there
+    assert first.key in {one.key for one in made.store.list("moment")}
+    made.clock.advance(DAY_MS)
+    assert made.new_rounds(history_ms=DAY_MS).run().removed_objects >= len(first.objects())
+    assert first.key not in {one.key for one in made.store.list("moment")}
+
+
+def test_a_moment_that_cannot_be_read_takes_the_place_of_none_that_can():
+    made, second = aged_backup()
+    damage(made.store, second.key)
+    made.clock.advance(3 * DAY_MS)
+    made.new_rounds(history_ms=7 * DAY_MS).run()
+    assert [number_in(one) for one in made.store.list("moment")] == [0, 1, 2]
+
+
 def test_the_key_of_a_moment():
     with pytest.raises(FormatError, match="none of a backup's"):
         number_in(Stored("moment/x", 1, 1))
