@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import faulthandler
 import random
 import shutil
 import sys
@@ -13,6 +14,8 @@ from pathlib import Path
 from tests.chaos.run import run
 
 MOST_PROBLEMS_SHOWN = 50
+ENDS_WITHIN_S = 60.0
+"""A process that does not end by itself, as once after a run without problems, shows where its threads are, and ends with code 1."""
 
 
 def main() -> int:
@@ -27,7 +30,8 @@ def main() -> int:
         print(f"{count:10}  {what}")
     print(", ".join(f"{count} x {kind}" for kind, count in Counter(one.kind for one in report.events).items()))
     print(*report.problems[:MOST_PROBLEMS_SHOWN], sep="\n")
-    print(f"{len(report.problems)} problems; --seed {chosen.seed}")
+    print(f"{len(report.problems)} problems; --seed {chosen.seed}", flush=True)
+    faulthandler.dump_traceback_later(ENDS_WITHIN_S, exit=True)
     if report.problems:
         print(f"folders and logs of the brokers are kept: {folder}")
         return 1
