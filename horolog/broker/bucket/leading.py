@@ -53,6 +53,10 @@ class Leading:
         """How many partitions are led and not served yet."""
         return len(self._wanted)
 
+    def is_opening(self, place: Place) -> bool:
+        """Whether a partition is led and not served yet."""
+        return place in self._wanted
+
     def open(self, opening: Opening, *, waits: bool) -> None:
         if self._is_over:
             return

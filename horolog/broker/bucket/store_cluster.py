@@ -64,6 +64,10 @@ class StoreCluster(Cluster):
         """How many partitions are led here and not served yet."""
         return self._leading.opening_count
 
+    def is_opening(self, place: Place) -> bool:
+        """Whether a partition is led here and not served yet."""
+        return self._leading.is_opening(place)
+
     def open(self, now_ms: int) -> None:
         super().open(now_ms)
         for topic_id, index in self._state.led_by(self.settings.node_id):

@@ -40,6 +40,7 @@ from horolog.broker.bucket.store_upkeep import LetGo
 from horolog.broker.bucket.tcp_peers import PeerLinks, TcpPeers
 from horolog.broker.config.listeners import advertised_addresses
 from horolog.broker.handlers import HANDLERS, broker_heartbeat, unregister_broker
+from horolog.broker.handlers.held_fetch import holding
 from horolog.broker.handlers.leased import leased
 from horolog.broker.log.manager import whole
 from horolog.broker.security.peer_access import peer_access
@@ -244,7 +245,7 @@ class OverStore:
         assert isinstance(broker.hand_overs, StoreHandOvers)
         broker.hand_overs.handing = self._handing
         self._balancing = self._loop.call_later(BALANCES_EVERY_S, self._balance)
-        broker.dispatcher.go_by(leased(self._lease, broker.dispatcher.gate))
+        broker.dispatcher.go_by(leased(self._lease, holding(self._cluster.is_opening, broker.dispatcher.gate)))
 
     def _take(self, settings: Settings) -> None:
         """Use limits that were changed while running."""

@@ -47,9 +47,9 @@ def opening(epoch=0):
 def test_a_partition_is_served_once_it_is_open():
     led, (_, new) = Led(), opening()
     led.leading.open(new, waits=False)
-    assert (led.served, len(led.leading._wanted)) == ([], 1)
+    assert (led.served, led.leading.is_opening(new.place)) == ([], True)
     led.log.opening[new.place]()
-    assert (led.served, len(led.leading._wanted)) == ([(new, "partition")], 0)
+    assert (led.served, led.leading.is_opening(new.place)) == ([(new, "partition")], False)
 
 
 def test_it_says_how_long_it_took_until_all_were_served():
