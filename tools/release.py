@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tools import release_notes
-from tools.release_check import CheckFailed, check, run
+from tools.release_check import BUILD_SECONDS, CheckFailed, check, run
 
 ROOT = Path(__file__).resolve().parent.parent
 DIST = ROOT / "dist"
@@ -83,7 +83,9 @@ def _can_compile(python: str) -> bool:
 
 def _tool(name: str, *words: str, **environment: str) -> str:
     path = os.environ.get("PATH", "")
-    return run([str(BIN / name), *words], ROOT, {"PATH": f"{BIN}{os.pathsep}{path}"} | environment)
+    return run(
+        [str(BIN / name), *words], ROOT, {"PATH": f"{BIN}{os.pathsep}{path}"} | environment, seconds=BUILD_SECONDS
+    )
 
 
 def only(pattern: str) -> Path:

@@ -24,6 +24,7 @@ ROOT = Path(__file__).resolve().parent.parent
 LIBRARIES = ROOT / "requirements" / "console.lock"
 START_SECONDS = 60.0
 INSTALL_SECONDS = 900.0
+BUILD_SECONDS = 3600.0
 COMMAND_SECONDS = 60.0
 VALUE = "buys a clock"
 
@@ -66,22 +67,26 @@ def run(
     seconds: float = INSTALL_SECONDS,
 ) -> str:
     """What a command prints; raises CheckFailed with all of it if the command fails."""
-    try:
-        done = subprocess.run(
-            command,
-            cwd=folder,
-            env=_environment(environment or {}),
-            input=given,
-            capture_output=True,
-            text=True,
-            timeout=seconds,
-            check=False,
-        )
-    except subprocess.TimeoutExpired as error:
-        raise CheckFailed(f"{' '.join(command)}: no end after {seconds:g} s") from error
-    if done.returncode:
-        raise CheckFailed(f"{' '.join(command)}: exit code {done.returncode}\n{done.stdout}{done.stderr}".strip())
-    return done.stdout
+    with subprocess.Popen(
+        command,
+        cwd=folder,
+        env=_environment(environment or {}),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,  # a command that takes too long ends with all that it has started
+    ) as running:
+        try:
+            output, faults = running.communicate(given, seconds)
+        except subprocess.TimeoutExpired as error:
+            raise CheckFailed(f"{' '.join(command)}: no end after {seconds:g} s") from error
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(running.pid, signal.SIGKILL)
+    if running.returncode:
+        raise CheckFailed(f"{' '.join(command)}: exit code {running.returncode}\n{output}{faults}".strip())
+    return output
 
 
 def _environment(more: Mapping[str, str]) -> dict[str, str]:

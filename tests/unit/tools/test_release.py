@@ -1,5 +1,6 @@
 """A release names every part as built, checked, skipped or failed, and its check fails where an installation does not work."""
 
+import os
 import subprocess
 import sys
 import tarfile
@@ -8,6 +9,7 @@ import pytest
 import yaml
 
 from tests.support.style import PROJECT
+from tests.support.waiting import wait_until
 from tools import release
 from tools.release import CHECKED, FAILED, SKIPPED, Part, Skipped
 from tools.release_check import CheckFailed, check_version, run
@@ -94,6 +96,24 @@ def test_a_command_that_fails_is_named_with_its_output(tmp_path):
     assert run([sys.executable, "-c", "print(input())"], tmp_path, given="words\n") == "words\n"
     with pytest.raises(CheckFailed, match=r"no end after 0\.2 s"):
         run([sys.executable, "-c", "import time; time.sleep(60)"], tmp_path, seconds=0.2)
+
+
+def test_a_command_that_takes_too_long_ends_with_what_it_has_started(tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reading = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    with pytest.raises(CheckFailed, match="no end after"):
+        run(["sh", "-c", f"sleep 600 > {pipe} & wait"], tmp_path, seconds=0.5)
+    wait_until(lambda: _is_closed(reading))
+    os.close(reading)
+
+
+def _is_closed(pipe):
+    """Whether no process holds the other end."""
+    try:
+        return os.read(pipe, 1) == b""
+    except BlockingIOError:
+        return False
 
 
 class Answers:
