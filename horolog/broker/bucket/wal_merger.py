@@ -36,6 +36,7 @@ REST_AT_ONCE = 8
 SMALL_BYTES, MOST_SMALL = 2 << 20, 8
 MOST_GONE = 64
 """So many are removed before it is seen whether there are more."""
+REST_REMOVED_S = 2.0
 REST_ROUNDS = 3
 """Clients write on while it merges; each round finds fewer numbers than the one before."""
 
@@ -120,15 +121,17 @@ class WalMerger:
     async def merge_rest(self) -> None:
         """Merge all numbers, also those that are written meanwhile, and remove them, so that the next leaders list and read few objects.
 
-        This broker serves clients meanwhile: the store has no time for removals while they wait for the next leaders.
+        This broker serves clients meanwhile. Once they wait for the next leaders, the store has little time for removals: those that take
+        too long are left.
         """
+        until_s = self._now() + REST_REMOVED_S
         for _ in range(REST_ROUNDS):
             if self._is_merging:
                 await Answer(self._waiting.append)
             if self.unmerged_count >= LEAST_NUMBERS and not (self._is_merging or self._writer.is_fenced):
                 await self._merge(REST_AT_ONCE)
                 if not self._is_removing:
-                    await self._remove(REST_AT_ONCE)
+                    await self._remove(REST_AT_ONCE, until_s)
 
     def _look_at_merged(self) -> None:
         """Without news, remove merged objects that are not needed any more."""
@@ -138,17 +141,17 @@ class WalMerger:
                 run(self._merge_and_remove())
 
     async def remove_rest(self) -> None:
-        """Remove all that was merged."""
-        await self._remove(REST_AT_ONCE)
+        """Remove all that was merged, while the next leaders read from the same store."""
+        await self._remove(DELETED_AT_ONCE)
 
     async def _merge_and_remove(self) -> None:
         await self._merge(AT_ONCE)
         if not self._is_removing:
             await self._remove(DELETED_AT_ONCE)
 
-    async def _remove(self, at_once: int) -> None:
+    async def _remove(self, at_once: int, until_s: float = float("inf")) -> None:
         self._is_removing = True
-        while self._gone:
+        while self._gone and self._now() < until_s:
             gone, self._gone = self._gone[:MOST_GONE], self._gone[MOST_GONE:]
             await remove(self._store, gone, at_once)
         self._is_removing = False

@@ -121,6 +121,16 @@ def test_a_broker_that_leaves_merges_the_rest(world):
     assert len(world.keys("merged")) == 1
 
 
+def test_removals_that_take_too_long_are_left_until_the_broker_has_left(world, monkeypatch):
+    monkeypatch.setattr(wal_merger, "REST_REMOVED_S", 0)
+    world.ship(LEAST_NUMBERS)
+    in_full(world.merger.merge_rest())
+    assert len(world.keys("wal")) == LEAST_NUMBERS
+    in_full(world.merger.remove_rest())
+    assert world.keys("wal") == []
+    assert world.offsets() == list(range(LEAST_NUMBERS))
+
+
 def during_a_merge(world, act):
     """Have something happen once, while a merge reads."""
     world.writer.forget(world.writer.safe_end)
