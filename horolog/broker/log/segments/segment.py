@@ -33,12 +33,18 @@ from horolog.broker.log.segments.segment_sync import SegmentSync
 from horolog.broker.log.storage import JOIN_BELOW_BYTES, Buffer, File, StorageFault
 from horolog.broker.log.validation import Validated
 from horolog.protocol.records.head import BATCH_MAGIC
+from horolog.protocol.records.record import MAX_INT64
 
 PROGRESS_BYTES = 8 * 1024 * 1024
 """The growth after which an active segment is sealed again: reading this much takes 10 to 200 ms."""
 
 HAS_PRODUCERS: Final = 0x80
 """In `magics`: some batch carries a producer id, so the segment matters for producers' states."""
+
+RESERVES_FROM_BYTES: Final = 8 * 1024 * 1024
+RESERVED_SHARE: Final = 8
+MOST_RESERVED_BYTES: Final = 8 * 1024 * 1024
+"""A log of this size has disk blocks set aside for what follows: this share of its size, up to this much."""
 
 _numbers: Final = count()
 
@@ -76,6 +82,7 @@ class Segment:
 
     __slots__ = (
         "_has_new_entries",
+        "_reserved_bytes",
         "_written",
         "base_offset",
         "bytes_since_entry",
@@ -134,6 +141,7 @@ class Segment:
         self.index_is_full = self._has_new_entries = False
         self.removed = False
         self._written: _Written | None = None
+        self._reserved_bytes = RESERVES_FROM_BYTES
         self.sync = SegmentSync(contents.size_bytes)
         self.hold(contents, BlockSums() if seal is None else seal.sums(), is_verified=seal is None)
 
@@ -236,6 +244,8 @@ class Segment:
         """Write the queued bytes and index entries."""
         if len(self.pending) > 1 and self.end_bytes - self.size_bytes <= JOIN_BELOW_BYTES:
             self.pending = [b"".join(self.pending)]
+        if self.end_bytes > self._reserved_bytes:
+            self._reserve()
         self.log.pwritev(self.pending, self.size_bytes)
         if self._has_new_entries:
             self._growing.flush()
@@ -246,6 +256,13 @@ class Segment:
         self.size_bytes = self.end_bytes
         self.pending = []
         self._written = None
+
+    def _reserve(self) -> None:
+        """Set disk blocks aside for the queued bytes and those that follow, which makes their writes cheaper."""
+        ahead_bytes = min(self.end_bytes // RESERVED_SHARE, MOST_RESERVED_BYTES)
+        upto = max(min(self.end_bytes + ahead_bytes, self.config.segment_bytes), self.end_bytes)
+        is_done = self.log.reserve(self.size_bytes, upto - self.size_bytes)
+        self._reserved_bytes = upto if is_done else MAX_INT64
 
     def roll_back(self) -> None:
         """Drop everything appended since the last flush, in the file too."""
@@ -278,8 +295,8 @@ class Segment:
         last = indexes.times.last_timestamp
         assert last == max(self.max_timestamp, -1), f"{self!r}: its time index ends with {last}"
         indexes.trim()
-        if self.log.size() != self.size_bytes:
-            self.log.truncate(self.size_bytes)
+        if self.log.size() != self.size_bytes or self.size_bytes > RESERVES_FROM_BYTES:
+            self.log.truncate(self.size_bytes)  # gives back what was reserved, by an earlier process too
         self.seal = self._make_seal(self.files.modified_ns())
         self.progress = None
         return self.seal

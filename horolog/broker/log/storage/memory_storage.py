@@ -60,6 +60,10 @@ class MemoryFile:
         if node.size < size:
             self._storage.change("write", self.path, node, node.size, bytes(size - node.size))
 
+    def reserve(self, position: int, size: int) -> bool:  # noqa: ARG002
+        """False: the file has no blocks."""
+        return False
+
     def datasync(self) -> None:
         self._storage.sync_node(self.path, self._opened())
 

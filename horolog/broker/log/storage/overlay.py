@@ -114,6 +114,10 @@ class OverlayFile:
     def allocate(self, size: int) -> None:
         self.truncate(max(size, self.size()))
 
+    def reserve(self, position: int, size: int) -> bool:  # noqa: ARG002
+        """False: changes are in memory."""
+        return False
+
     def size(self) -> int:
         return self._storage.stat(self.path)[0]
 

@@ -44,6 +44,10 @@ class RefusingFile:
     def allocate(self, size: int) -> None:  # noqa: ARG002
         raise refused("allocate", self.path)
 
+    def reserve(self, position: int, size: int) -> bool:  # noqa: ARG002
+        """False: nothing is written."""
+        return False
+
 
 class RefusingStorage:
     """What a `storage.Storage` needs besides looks and reads."""

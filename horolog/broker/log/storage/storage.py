@@ -40,6 +40,7 @@ from typing import Protocol, TypeVar
 from horolog.broker.log.storage import file_locks, modes
 from horolog.broker.log.storage.faults import FileMissing, FolderInUse, StorageFault, fault
 from horolog.broker.log.storage.file_slice import FileSlice
+from horolog.broker.log.storage.reservation import reserve
 from horolog.protocol.primitives import Unread
 
 Buffer = bytes | bytearray | memoryview
@@ -92,6 +93,10 @@ class File(Protocol):
     def pwritev(self, buffers: Sequence[Buffer], position: int) -> None: ...
     def truncate(self, size: int) -> None: ...
     def allocate(self, size: int) -> None: ...
+    def reserve(self, position: int, size: int) -> bool:
+        """Set blocks aside for appends, without a change of size; whether that could be done."""
+        ...
+
     def datasync(self) -> None: ...
     def size(self) -> int: ...
     def check_in_place(self) -> None: ...
@@ -284,6 +289,9 @@ class RealFile:
             os.posix_fallocate(descriptor, 0, size)
         except OSError as error:
             raise self._not_written("allocate", error) from error
+
+    def reserve(self, position: int, size: int) -> bool:
+        return reserve(self._descriptor if self._descriptor >= 0 else self._open(), position, size)
 
     def datasync(self) -> None:
         try:

@@ -10,6 +10,7 @@ from horolog.broker.log.integrity import Contents, fingerprint
 from horolog.broker.log.segments import Segment, indexes_of, segment_for
 from horolog.broker.log.segments import segment as segment_module
 from horolog.broker.log.storage import StorageFault
+from horolog.broker.log.storage.memory_storage import MemoryFile
 from tests.support.log_model import NOW_MS, encode, small_config
 from tests.support.segments import CONFIG, append, completed, new_folder, offset_entries, reopened, time_entries
 
@@ -150,6 +151,54 @@ def test_a_preallocated_log_is_cut_when_it_is_complete(folder):
     segment.flush()
     segment.complete()
     assert folder.storage.stat(segment.files.path(".log"))[0] == segment.size_bytes < 1200
+
+
+@pytest.fixture
+def reserved(monkeypatch):
+    """What a segment asks the file system for, which has it; logs of 1,000 bytes ask."""
+    calls = []
+    monkeypatch.setattr(segment_module, "RESERVES_FROM_BYTES", 1000)
+    monkeypatch.setattr(MemoryFile, "reserve", lambda _file, at, size: calls.append((at, size)) or True)
+    return calls
+
+
+def fill(segment, count):
+    for _ in range(count):
+        append(segment, 2, [5], size=100)
+        segment.flush()
+
+
+def test_a_log_that_grows_has_room_set_aside_in_proportion(folder, reserved):
+    segment = Segment.create(folder, 0, small_config(segment_bytes=1 << 20), NOW_MS)
+    fill(segment, 5)
+    assert reserved == []
+    fill(segment, 40)
+    assert [at > 800 for at, _ in reserved] == [True] * len(reserved)
+    for (at, size), (following, _) in itertools.pairwise(reserved):
+        assert 800 < at < following <= at + size <= following + 200, "the next call comes when the room is used"
+        assert size <= at // 8 + 400
+
+
+def test_no_room_is_set_aside_behind_the_largest_size(folder, reserved):
+    segment = Segment.create(folder, 0, small_config(segment_bytes=1100), NOW_MS)
+    fill(segment, 6)
+    assert max(at + size for at, size in reserved) <= max(1100, segment.size_bytes)
+
+
+def test_a_file_system_that_cannot_set_aside_is_asked_once(folder, reserved, monkeypatch):
+    monkeypatch.setattr(MemoryFile, "reserve", lambda _file, at, size: bool(reserved.append((at, size))))
+    segment = Segment.create(folder, 0, small_config(segment_bytes=1 << 20), NOW_MS)
+    fill(segment, 40)
+    assert len(reserved) == 1
+
+
+def test_what_was_set_aside_is_given_back_when_the_log_is_complete(folder, reserved, monkeypatch):
+    segment = Segment.create(folder, 0, small_config(segment_bytes=1 << 20), NOW_MS)
+    fill(segment, 10)
+    cuts = []
+    monkeypatch.setattr(MemoryFile, "truncate", lambda file, size: cuts.append((file.path, size)))
+    segment.complete()
+    assert (segment.log.path, segment.size_bytes) in cuts
 
 
 def test_rolling_back_returns_to_the_last_flush_in_every_respect(folder):

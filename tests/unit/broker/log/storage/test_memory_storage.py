@@ -99,6 +99,7 @@ class TestFiles:
         file = synced_file(storage, b"abc")
         file.allocate(10)
         file.allocate(5)
+        assert not file.reserve(10, 100)
         assert (file.size(), file.pread(4, 2)) == (10, b"c\0\0\0")
         file.truncate(1_000_000)
         assert storage.read_all("/d/a") == b"abc".ljust(1_000_000, b"\0")

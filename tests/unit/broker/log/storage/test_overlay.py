@@ -192,6 +192,7 @@ class TestFiles:
         file = OverlayStorage(below).open_apart("/d/a")
         file.allocate(8)
         file.allocate(3)
+        assert not file.reserve(8, 100)
         assert (file.size(), file.pread(8, 0)) == (8, b"below\0\0\0")
         file.datasync()
         file.check_in_place()

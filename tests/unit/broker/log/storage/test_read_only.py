@@ -38,6 +38,7 @@ def test_whatever_would_change_something_is_refused(folder):
     ):
         with pytest.raises(StorageFault, match="only read"):
             change()
+    assert not file.reserve(100, 100)
     file.datasync()
     file.check_in_place()
     storage.sync_dir(str(folder))

@@ -96,6 +96,9 @@ def test_truncating_cuts_and_grows_with_zeros(place):
     assert file.size() == 10
     file.allocate(4)
     assert storage.read_all(f"{folder}/a") == b"123" + bytes(7)
+    file.close()
+    file.reserve(10, 100)
+    assert storage.read_all(f"{folder}/a") == b"123" + bytes(7)
 
 
 def test_creating_empties_what_was_there(place):
