@@ -82,7 +82,7 @@ def _check_folders(folders: list[str], console: Console, *, dry_run: bool) -> No
         if is_in_use(folder):
             if not dry_run:
                 raise CommandError(f"{folder} is in use by a running broker", "stop it, or add --dry-run")
-            console.note(f"a broker runs on {folder}: what it is writing just now may not be seen")
+            console.note(f"a broker runs on {folder}: records that it is writing now may be missing here")
 
 
 def broker_settings(arguments: argparse.Namespace, folder: str, console: Console) -> "Settings":

@@ -127,7 +127,7 @@ async def moment_of(
         except KafkaError as error:
             raise CommandError(f"{arguments.dir}: {error.message}", "run `horolog doctor` for details") from error
         if source.damaged_bytes:
-            console.warn(f"{source.damaged_bytes} bytes of {arguments.topic} are damaged and were passed over")
+            console.warn(f"{source.damaged_bytes} bytes of {arguments.topic} are damaged and were skipped")
 
 
 def times_of(arguments: argparse.Namespace, console: Console) -> "TimeRange":

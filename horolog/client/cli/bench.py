@@ -1,4 +1,4 @@
-"""`horolog bench`: measures a broker on this machine with the bundled client: produce, consume, latency, look-ups by time."""
+"""`horolog bench`: measures a broker on this machine with the bundled client: produce, consume, latency, lookups by time."""
 
 import argparse
 from typing import TYPE_CHECKING, Any
@@ -20,7 +20,7 @@ CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 def configure(parser: argparse.ArgumentParser) -> None:
     describe(
         parser,
-        "Measure a broker together with this client: records per second in both directions, end-to-end latency, look-ups by time. The command creates a topic for it and deletes it.",
+        "Measure a broker together with this client: records per second in both directions, end-to-end latency, lookups by time. The command creates a topic for it and deletes it.",
         "horolog bench",
         "horolog bench produce consume --records 1000000 --size 100 --codec lz4",
         "horolog bench latency --rate 1000 -o json",
@@ -48,7 +48,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--rate", type=positive_number, default=500, metavar="N", help="records per second for latency (default: 500)"
     )
     parser.add_argument(
-        "--lookups", type=positive_number, default=1000, metavar="N", help="number of look-ups by time (default: 1000)"
+        "--lookups", type=positive_number, default=1000, metavar="N", help="number of lookups by time (default: 1000)"
     )
     add_connection(parser)
     add_output(parser)

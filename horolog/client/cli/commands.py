@@ -40,7 +40,7 @@ COMMANDS = (
     Command("acls", "horolog.client.cli.acls", "show and change access rules, and explain decisions"),
     Command("quotas", "horolog.client.cli.quotas", "show and change quotas of users, client ids and addresses"),
     Command("users", "horolog.client.cli.users", "add, list and remove SASL/SCRAM users"),
-    Command("bench", "horolog.client.cli.bench", "measure a broker: produce, consume, latency, look-ups"),
+    Command("bench", "horolog.client.cli.bench", "measure a broker: produce, consume, latency, lookups"),
     Command("health", "horolog.client.cli.health", "check a broker; the result is the exit code"),
     Command("profiles", "horolog.client.cli.profiles", "list the profiles for --profile"),
     Command("retention", "horolog.client.cli.retention", "show what retention deletes next, when, and by which rule"),

@@ -49,7 +49,9 @@ def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
             "stop it before --repair; a running broker repairs the damage that it finds by itself",
         )
     if in_use:
-        console.note("a broker runs on this folder: it is only looked at, and batches just being written may look torn")
+        console.note(
+            "a broker runs on this folder: doctor only reads it, and batches that are being written may look torn"
+        )
     reports, others = _examine(folder, arguments.topic, console)
     stamp = datetime.fromtimestamp(console.now_ms() / 1000, UTC).strftime("%Y%m%dT%H%M%SZ")
     if not in_use:

@@ -254,7 +254,7 @@ def _cluster(store: BucketStore, console: Console) -> ExitCode:
 
     found = found_in(store)
     if found is None:
-        console.error(f"{store.place.url}: no broker has used this place")
+        console.error(f"{store.place.url}: no broker has used this URL")
         return ExitCode.FAILED
     state = found.state
     brokers = [

@@ -60,5 +60,5 @@ def _show(found: dict[str, Any], console: Console) -> None:
     )
     if not found["is_exact"]:
         console.note(
-            "records were written while the folders were read: a transaction that ended then may be there in part"
+            "records were written while the folders were read: a transaction that ended meanwhile may be incomplete"
         )

@@ -34,7 +34,7 @@ def run(store: BucketStore, arguments: argparse.Namespace, settings: Settings, c
     try:
         found = found_in(store)
         if found is None:
-            raise CommandError(f"{store.place.url}: no broker has used this place")
+            raise CommandError(f"{store.place.url}: no broker has used this URL")
         with console.progress("bytes") as progress:
             if arguments.dry_run:
                 steps = exporting.weigh(waiting.access, found, settings, progress.advance)

@@ -22,7 +22,7 @@ def run(store: BucketStore, at_once: int, console: Console) -> ExitCode:
         console.error(f"the check is not complete: {error}")
         return ExitCode.FAILED
     if found is None:
-        console.error(f"{store.place.url}: no broker has used this place")
+        console.error(f"{store.place.url}: no broker has used this URL")
         return ExitCode.FAILED
     if console.as_json:
         console.json(document(found))

@@ -104,7 +104,7 @@ def test_how_much_lies_in_a_store(shared, capsys):
 def test_a_place_without_a_cluster(tmp_path, capsys):
     said = run_typed(capsys, "store", "ls", f"file://{tmp_path}")
     assert said.code == 1
-    assert "no broker has used this place" in said.err
+    assert "no broker has used this URL" in said.err
 
 
 def test_a_journal_that_cannot_be_read(shared, tmp_path, capsys):

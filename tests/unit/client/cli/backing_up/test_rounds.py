@@ -28,7 +28,7 @@ def test_rounds_ship_what_is_new(run):
 
 def test_a_look_that_is_not_exact_is_said(run, monkeypatch):
     monkeypatch.setattr(looking, "LOOKS", 1)
-    assert "a transaction that ended then may be there in part" in run().err
+    assert "a transaction that ended meanwhile may be incomplete" in run().err
 
 
 def test_folders_that_are_none(run, tmp_path, capsys):

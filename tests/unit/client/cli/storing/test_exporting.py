@@ -54,7 +54,7 @@ def test_lost_records_are_shown(export, url):
 
 def test_a_place_without_a_cluster(tmp_path, capsys):
     said = run_typed(capsys, "store", "export", f"file://{tmp_path}/none", tmp_path / "data")
-    assert (said.code, "no broker has used this place" in said.err) == (ExitCode.FAILED, True)
+    assert (said.code, "no broker has used this URL" in said.err) == (ExitCode.FAILED, True)
 
 
 def test_a_folder_that_is_in_use(export, tmp_path):

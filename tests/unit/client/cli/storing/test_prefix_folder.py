@@ -110,7 +110,7 @@ def test_doctor_repairs_no_prefix(url, typed):
 def test_other_places(tmp_path, typed, command):
     more = ("t",) if command == ("dump",) else ()
     (tmp_path / "empty").mkdir()
-    assert "no broker has used this place" in typed(*command, f"file://{tmp_path}/empty", *more).err
+    assert "no broker has used this URL" in typed(*command, f"file://{tmp_path}/empty", *more).err
     done = typed(*command, "nowhere://x", *more)
     assert done.code == ExitCode.USAGE
     assert "is expected" in done.err

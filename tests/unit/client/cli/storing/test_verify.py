@@ -45,7 +45,7 @@ def test_lost_records(url, tmp_path, capsys):
 
 def test_a_place_without_a_cluster(tmp_path, capsys):
     said = run_typed(capsys, "store", "verify", f"file://{tmp_path}")
-    assert (said.code, "no broker has used this place" in said.err) == (1, True)
+    assert (said.code, "no broker has used this URL" in said.err) == (1, True)
 
 
 def test_a_store_that_does_not_answer(monkeypatch, capsys):
