@@ -31,8 +31,9 @@ class Unread:
         """Read the first of them. The object stands for the rest from then on."""
         raise NotImplementedError
 
-    def keep(self) -> None:
-        """They have to wait: where they lie stays open until `let_go`."""
+    def keep(self) -> bool:
+        """They have to wait: where they lie stays open until `let_go`. False if it may have to be opened again."""
+        return False
 
     def let_go(self) -> None:
         """They have left, or are no longer wanted."""

@@ -13,6 +13,7 @@ from itertools import count
 
 from horolog.broker.bucket.block_ledger import Block, BlockLedger
 from horolog.broker.log.storage import File, Storage, StorageFault
+from horolog.protocol.primitives import Unread
 
 log = logging.getLogger(__name__)
 
@@ -63,6 +64,19 @@ class BlockFiles:
             return None
         self._on_disk.use(block)
         return self._read(block, file, size, position)
+
+    def unread(self, block: Block, size: int, position: int) -> Unread | None:
+        """Bytes of a block that stay where they are until they are let go, also if the block goes; None if they have to be read."""
+        file = self._files.get(block)
+        if file is None or (found := file.unread(size, position)) is None:
+            return None
+        try:
+            if not found.keep():
+                return None
+        except StorageFault:
+            return None  # reading drops the block
+        self._on_disk.use(block)
+        return found
 
     def read_whole(self, block: Block) -> bytes | None:
         """All bytes of a block; None if it is not kept."""

@@ -6,18 +6,40 @@ before it asks.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 from crc32c import crc32c
 
 from horolog.broker.bucket.block_fetcher import BlockFetcher, Wake, Wanted
-from horolog.broker.bucket.block_ledger import Block
+from horolog.broker.bucket.block_ledger import MOST_AWAITED_BYTES, Block
+from horolog.broker.bucket.block_slices import BlockSlices
 from horolog.broker.log.integrity import BLOCK_BYTES, BlockSums, blocks_in
 from horolog.broker.log.storage import RefusingFile, StorageFault
+from horolog.protocol.primitives import Unread
 
+READ_AT_ONCE_BYTES = MOST_AWAITED_BYTES // 2
+"""A read of so much succeeds however little is kept: blocks stay until those that wait for them have read them."""
 MOST_AHEAD = 4
 SHARE_AHEAD = 16
 """One reader has no more than this part of the kept blocks brought ahead, but one block at least."""
+
+
+class _Span(NamedTuple):
+    """The part of a read that lies in one block."""
+
+    number: int
+    size_bytes: int
+    start: int
+
+
+def _spans(size: int, position: int) -> list[_Span]:
+    found = []
+    for number in range(position // BLOCK_BYTES, blocks_in(position + size)):
+        begin = number * BLOCK_BYTES
+        start, end = max(position, begin), min(position + size, begin + BLOCK_BYTES)
+        found.append(_Span(number, end - start, start - begin))
+    return found
 
 
 class RemoteLog(RefusingFile):
@@ -53,19 +75,40 @@ class RemoteLog(RefusingFile):
             raise StorageFault(f"read {self.path}: it ends before {position + size}", path=self.path)
         if not size:
             return b""
-        numbers = range(position // BLOCK_BYTES, blocks_in(position + size))
-        if len(numbers) > 1 and len(numbers) * BLOCK_BYTES > self._fetcher.files.limit_bytes():
+        spans = _spans(size, position)
+        most_bytes = max(self._fetcher.files.limit_bytes(), READ_AT_ONCE_BYTES)
+        if len(spans) > 1 and len(spans) * BLOCK_BYTES > most_bytes:
             raise StorageFault(f"read {self.path}: a batch is larger than horolog.store.cache.bytes", path=self.path)
+        self._find(spans, position)
         parts: list[bytes] = []
-        for number in numbers:
-            begin = number * BLOCK_BYTES
-            start, end = max(position, begin), min(position + size, begin + BLOCK_BYTES)
-            part = self._fetcher.files.read(Block(self.key, number), end - start, start - begin)
+        for number, part_size, start in spans:
+            part = self._fetcher.files.read(Block(self.key, number), part_size, start)
             if part is None:
-                raise self._ask_for(number, numbers[-1], position)
+                raise self._ask_for(number, spans[-1].number, position)
             parts.append(part)
-        self._read_ahead(numbers[-1])
+        self._read_ahead(spans[-1].number)
         return parts[0] if len(parts) == 1 else b"".join(parts)
+
+    def unread(self, size: int, position: int) -> Unread | None:
+        """None if a block is not here: reading asks for it."""
+        spans, files = _spans(size, position), self._fetcher.files
+        if self.sums is None or position + size > self.size_bytes or self._first_missing(spans) is not None:
+            return None
+        kept = [files.unread(Block(self.key, number), part_size, start) for number, part_size, start in spans]
+        slices = BlockSlices(one for one in kept if one is not None)
+        if len(slices) < size:
+            return None
+        self._read_ahead(spans[-1].number)
+        return slices
+
+    def _find(self, spans: Sequence[_Span], position: int) -> None:
+        """Make sure that all blocks are here before one is read: those that were read may go for others. Raises NotHere and StorageFault."""
+        missing = self._first_missing(spans)
+        if missing is not None:
+            raise self._ask_for(missing, spans[-1].number, position)
+
+    def _first_missing(self, spans: Sequence[_Span]) -> int | None:
+        return next((one.number for one in spans if Block(self.key, one.number) not in self._fetcher.files), None)
 
     def _ask_for(self, first: int, last: int, position: int) -> StorageFault:
         """Have blocks brought; returns what to raise. Raises NotHere for the sums."""

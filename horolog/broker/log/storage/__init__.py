@@ -7,6 +7,7 @@ import-linter enforce.
 from horolog.broker.log.storage import aside_names, modes
 from horolog.broker.log.storage.aside_names import DAMAGED, DAMAGED_SUFFIX, TORN, SetAside, parse_name
 from horolog.broker.log.storage.faults import DataFolderError, FileMissing, FolderInUse, NotHere, StorageFault, fault
+from horolog.broker.log.storage.file_slice import SENT_IN_A_TURN_BYTES
 from horolog.broker.log.storage.folder_lock import LOCK_FILE, lock_folder, make_folder
 from horolog.broker.log.storage.memory_storage import MemoryStorage
 from horolog.broker.log.storage.overlay import Changed, OverlayStorage
@@ -37,6 +38,7 @@ __all__ = [
     "LOCK_FILE",
     "NOT_WRITABLE",
     "NO_DESCRIPTORS",
+    "SENT_IN_A_TURN_BYTES",
     "TORN",
     "Buffer",
     "Changed",

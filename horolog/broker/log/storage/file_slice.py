@@ -64,9 +64,10 @@ class FileSlice(Unread):
                 return not self._size_bytes
         return True
 
-    def keep(self) -> None:
+    def keep(self) -> bool:
         if self._kept < 0:
             self._kept = self._file.keep()
+        return self._kept >= 0
 
     def let_go(self) -> None:
         if self._kept >= 0:

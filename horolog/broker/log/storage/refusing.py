@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from horolog.broker.log.storage.faults import StorageFault
 from horolog.broker.log.storage.storage import Buffer, File, Lock
+from horolog.protocol.primitives import Unread
 
 
 def refused(operation: str, path: str) -> StorageFault:
@@ -20,8 +21,9 @@ class RefusingFile:
     def __init__(self, path: str) -> None:
         self.path = path
 
-    def unread(self, size: int, position: int) -> None:
+    def unread(self, size: int, position: int) -> Unread | None:  # noqa: ARG002
         """None: no slice is handed out unread."""
+        return None
 
     def withdraw(self) -> None:
         """Do nothing: no slice is handed out unread."""

@@ -3,13 +3,14 @@
 import pytest
 from crc32c import crc32c
 
+from horolog.broker.bucket import remote_log
 from horolog.broker.bucket.block_fetcher import BlockFetcher
 from horolog.broker.bucket.block_files import BlockFiles
 from horolog.broker.bucket.block_ledger import Block
 from horolog.broker.bucket.remote_log import RemoteLog
 from horolog.broker.bucket.store_access import StoreAccess
 from horolog.broker.log.integrity import BLOCK_BYTES, BlockSums
-from horolog.broker.log.storage import NotHere, StorageFault
+from horolog.broker.log.storage import NotHere, RealStorage, StorageFault
 from tests.support.bucket_segments import CountingStore
 from tests.support.log_model import new_storage
 from tests.support.shipping import StillLoop
@@ -32,8 +33,12 @@ def store():
 
 @pytest.fixture
 def log(store, loop):
+    return log_over(new_storage(), "/data", store, loop)
+
+
+def log_over(storage, folder, store, loop):
     access = StoreAccess(store, lambda seconds, done: done(None))
-    files = BlockFiles(new_storage(), "/data", lambda: 3 * BLOCK_BYTES)
+    files = BlockFiles(storage, folder, lambda: 3 * BLOCK_BYTES)
     fetcher = BlockFetcher(access, files, loop.call_soon, lambda: loop.now)
     sums = BlockSums()
     sums.extend(DATA)
@@ -101,13 +106,35 @@ def test_where_much_is_kept_several_blocks_come_ahead(log, loop, store):
     assert blocks(store)[3:] == [(3, 3)]
 
 
+def test_blocks_that_are_here_are_sent_from_their_files(store, loop, tmp_path):
+    log = log_over(RealStorage(), str(tmp_path), store, loop)
+    at, size = BLOCK_BYTES - 7, 10
+    assert log.unread(size, at) is None, "no block is here"
+    read(log, loop, size, at)
+    loop.advance()
+    assert log.unread(size, at).read() == DATA[at : at + size]
+    loop.advance()
+    assert blocks(store) == [(0, 1), (2, 2)], "the next one comes ahead"
+    assert log.unread(size, len(DATA) - 9) is None, "it ends before"
+    log._fetcher.files.unread = lambda *_: None
+    assert log.unread(size, at) is None, "it has to be read"
+
+
 def test_a_reader_elsewhere_brings_nothing_ahead(log, loop, store):
     read(log, loop, 1, 2 * BLOCK_BYTES)
     loop.advance()
     assert Block(KEY, 3) not in log._fetcher.files
 
 
-def test_what_is_longer_than_all_that_is_kept_is_a_fault(log, loop):
+def test_what_is_longer_than_all_that_is_kept_comes_nevertheless(log, loop):
+    log._fetcher.files._on_disk._limit_bytes = log._fetcher.files.limit_bytes = lambda: BLOCK_BYTES
+    assert read(log, loop, 3 * BLOCK_BYTES, 10) == DATA[10 : 3 * BLOCK_BYTES + 10]
+    loop.advance()
+    assert read(log, loop, 3 * BLOCK_BYTES, BLOCK_BYTES + 2) == DATA[BLOCK_BYTES + 2 : 4 * BLOCK_BYTES + 2]
+
+
+def test_what_is_longer_than_all_that_readers_may_wait_for_is_a_fault(log, loop, monkeypatch):
+    monkeypatch.setattr(remote_log, "READ_AT_ONCE_BYTES", 0)
     with pytest.raises(StorageFault, match=r"horolog.store.cache.bytes"):
         log.pread(3 * BLOCK_BYTES + 1, 10)
     with pytest.raises(StorageFault, match="ends before"):

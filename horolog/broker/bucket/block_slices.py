@@ -1,0 +1,58 @@
+"""Bytes of neighbouring blocks that the kernel sends from their files: they are not copied through this process."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable
+
+from horolog.broker.log.storage import SENT_IN_A_TURN_BYTES
+from horolog.protocol.primitives import Unread
+
+
+class BlockSlices(Unread):
+    """Slices of kept files, one for each block. A block may leave the cache before its slice has left: its file stays open until then."""
+
+    __slots__ = ("_slices",)
+
+    def __init__(self, kept: Iterable[Unread]) -> None:
+        self._slices = deque(kept)
+
+    def __repr__(self) -> str:
+        return f"<BlockSlices: {len(self)} bytes of {len(self._slices)} blocks>"
+
+    def __len__(self) -> int:
+        return sum(map(len, self._slices))
+
+    def read(self) -> bytes:
+        return b"".join(one.read() for one in self._slices)
+
+    def take(self, size_bytes: int) -> bytes:
+        taken: list[bytes] = []
+        while self._slices and size_bytes:
+            taken.append(self._slices[0].take(size_bytes))
+            size_bytes -= len(taken[-1])
+            if not len(self._slices[0]):
+                self._slices.popleft().let_go()
+        return b"".join(taken)
+
+    def send(self, descriptor: int) -> bool:
+        """As much as the socket takes, unless its peer takes it as quickly: others have their turn."""
+        sent_bytes = 0
+        while self._slices and sent_bytes < SENT_IN_A_TURN_BYTES:
+            sent_bytes += len(self._slices[0])
+            if not self._slices[0].send(descriptor):
+                return False
+            self._slices.popleft().let_go()
+        return not self._slices
+
+    def keep(self) -> bool:
+        """They are kept from the beginning."""
+        return True
+
+    def let_go(self) -> None:
+        while self._slices:
+            self._slices.popleft().let_go()
+
+    def __del__(self) -> None:
+        """An answer may be dropped before it is sent."""
+        self.let_go()
