@@ -5,12 +5,13 @@ bytes hold lengths; if every `stride`-th byte from there is the same in the reco
 the first. Such a column is one slice and one comparison at C speed, for any number of records: a *run*. Records that differ only in
 the length of the value are *kin*: their first bytes, picked out and put side by side, make columns too (`scan_kin`). Records that
 are not alike are walked, one varint after the other. A compiled walk is faster than any column: then all records are walked.
+Of records that are long on average nothing but the value's length matters: each is walked without its value (`_scan_long`).
 """
 
 from typing import Final, NamedTuple
 
 from horolog.protocol.errors import DecodeError
-from horolog.protocol.primitives import Buffer
+from horolog.protocol.primitives import Buffer, decode_varint, encode_varint
 from horolog.protocol.records.scan_columns import expected_offsets, extremes, same_bytes, same_width, until_next_width
 from horolog.protocol.records.scan_kin import take_heads
 from horolog.protocol.records.scan_shape import Bytes, Shape, shape_at
@@ -23,6 +24,9 @@ _PAYING_RUN: Final = 64
 _FEWEST_KIN, _MOST_KIN = 64, 1024
 _WIDEST_NUMBER: Final = 8  # bytes; wider timestamp deltas are walked
 _NO_DELTA_YET: Final = 1 << 63
+LONG_RECORD_BYTES: Final = 128 * 1024
+"""The average size from which it takes longer to copy a record than to leave out its value."""
+_LONGEST_DELTA: Final = 10  # bytes of a timestamp delta
 
 
 class Scan(NamedTuple):
@@ -52,9 +56,11 @@ class _State:
 
 def scan_records(data: Buffer, start: int, count: int) -> Scan:
     """Check that `data` holds exactly `count` records from `start` to its end; DecodeError if not."""
-    # A compiled walk reads `bytes` only. Plain code reads a bytearray alike, and its columns are no views.
-    content: bytes = data if not IS_COMPILED and type(data) is bytearray else bytes(data)  # type: ignore[assignment]
     try:
+        if len(data) > LONG_RECORD_BYTES * count:
+            return _scan_long(memoryview(data), start, count)
+        # A compiled walk reads `bytes` only. Plain code reads a bytearray alike, and its columns are no views.
+        content: bytes = data if not IS_COMPILED and type(data) is bytearray else bytes(data)  # type: ignore[assignment]
         if IS_COMPILED or count < _SMALLEST_RUN:
             end, lowest, highest, in_order, has_null_key = walk(content, start, 0, count)
             scan = _new_scan(Scan, (lowest, highest, in_order, has_null_key))
@@ -62,9 +68,39 @@ def scan_records(data: Buffer, start: int, count: int) -> Scan:
             end, scan = _scan_alike(content, start, count)
     except IndexError:
         raise DecodeError("a record runs past the end of its batch") from None
-    if end != len(data):
-        raise DecodeError(f"the last record ends {end - len(data):+d} bytes from the end of its batch")
+    _check_end(end, len(data))
     return scan
+
+
+def _check_end(end: int, size_bytes: int) -> None:
+    if end != size_bytes:
+        raise DecodeError(f"the last record ends {end - size_bytes:+d} bytes from the end of its batch")
+
+
+def _scan_long(data: memoryview, start: int, count: int) -> Scan:
+    lowest, highest = _NO_DELTA_YET - 1, -_NO_DELTA_YET  # compiled code compares them as 64 bits
+    position, in_order, has_null_key = start, True, False
+    for index in range(count):
+        record, position = _without_value(data, position)
+        _, low, high, is_in_order, lacks_key = walk(record, 0, index, 1)
+        lowest, highest = min(lowest, low), max(highest, high)
+        in_order, has_null_key = in_order and is_in_order, has_null_key or lacks_key
+    _check_end(position, len(data))
+    return Scan(lowest, highest, in_order, has_null_key)
+
+
+def _without_value(data: memoryview, start: int) -> tuple[bytes, int]:
+    """A record as it would be with an empty value, and where the record ends."""
+    size, body_at = decode_varint(data, start)
+    end = body_at + size
+    _, position = decode_varint(data, body_at + 1, _LONGEST_DELTA)
+    _, position = decode_varint(data, position)
+    key_bytes, position = decode_varint(data, position)
+    value_at = position + max(key_bytes, 0)
+    value_bytes, position = decode_varint(data, value_at)
+    headers = data[position + max(value_bytes, 0) : end]
+    body = b"".join((data[body_at:value_at], encode_varint(min(value_bytes, 0)), headers))
+    return encode_varint(len(body)) + body, end
 
 
 def _scan_alike(data: bytes, start: int, count: int) -> tuple[int, Scan]:

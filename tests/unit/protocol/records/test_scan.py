@@ -3,7 +3,8 @@
 import pytest
 
 from horolog.protocol.errors import DecodeError
-from horolog.protocol.records.scan import Scan, scan_records
+from horolog.protocol.records.scan import LONG_RECORD_BYTES, Scan, scan_records
+from horolog.protocol.records.walk import walk
 from tests.support import raw_records as raw
 
 
@@ -114,3 +115,46 @@ def test_a_shape_needs_headers_that_are_there(count, reason):
     records[0] = records[0][:-1] + bytes([count])
     with pytest.raises(DecodeError, match=reason):
         scan(records)
+
+
+LONG = 2 * LONG_RECORD_BYTES
+
+
+@pytest.mark.parametrize("value", [b"v" * LONG, b"", None])
+@pytest.mark.parametrize("key", [b"k" * LONG, None])
+@pytest.mark.parametrize("headers", [[], [(b"name", b"v" * LONG)]])
+@pytest.mark.parametrize("kind", [bytes, bytearray, memoryview])
+def test_long_records(value, key, headers, kind):
+    records = [raw.record(value, key, index, 9 - index, headers) for index in range(3)]
+    data = b"front" + b"".join(records)
+    assert scan_records(kind(data), 5, 3) == Scan(7, 9, in_order=True, has_null_key=key is None)
+
+
+def test_long_records_out_of_order():
+    records = [raw.record(b"v" * LONG, offset_delta=index) for index in (1, 0)]
+    assert not scan(records).in_order
+
+
+@pytest.mark.parametrize("cut", [1, LONG, 2 * LONG])
+def test_a_long_record_that_ends_early(cut):
+    data = b"".join(raw.record(b"v" * LONG, offset_delta=index) for index in range(2)) + b"v" * LONG
+    with pytest.raises(DecodeError):
+        scan_records(data[: -LONG - cut], 0, 1 if cut > LONG else 2)
+
+
+@pytest.mark.parametrize("change", [0x01, 0x02, 0x40, 0x7F, 0x80, 0xFF])
+@pytest.mark.parametrize("place", [*range(14), -1, -2, -3, -4])
+def test_a_fault_in_a_long_record(place, change):
+    """It is found where it is found in the record as it is."""
+    record = bytearray(raw.record(b"v" * LONG, b"k", 0, 0, [(b"", None)]))
+    record[place] ^= change
+    data = bytes(record)
+
+    def is_whole(read):
+        try:
+            return read()
+        except (DecodeError, IndexError):
+            return False
+
+    as_it_is = is_whole(lambda: walk(data, 0, 0, 1)[0] == len(data))
+    assert is_whole(lambda: bool(scan_records(data, 0, 1))) == as_it_is
