@@ -124,6 +124,9 @@ class Front:
     def get(self, key, done):
         self._store.get(key, self._heard(done))
 
+    def get_range(self, key, start, end, done):
+        self._store.get_range(key, start, end, self._heard(done))
+
     def list(self, prefix, done):
         self._store.list(prefix, self._heard(done))
 

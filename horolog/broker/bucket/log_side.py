@@ -188,7 +188,12 @@ class BucketLog:
             lambda events: WalWriter(wal, self._store, self._new_nonce, events), self._cluster
         )
         self.merger = WalMerger(
-            self._store, self.writer, partial(self._is_needed, wal), self._new_nonce, self._clock.monotonic
+            self._store,
+            self.writer,
+            partial(self._is_needed, wal),
+            self._new_nonce,
+            self._clock.monotonic,
+            self._care.history_ms,
         )
         self._stop_looking()
         self._look()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from horolog.base.clock import Clock
 from horolog.broker.base.answers import run
@@ -16,6 +16,10 @@ from horolog.broker.on_record.cluster_file import Place
 TAILS_EVERY_S = 2.0
 WALS_EVERY_S = 600.0
 TOPICS_EVERY_S = 86_400.0
+LISTS_IN_HISTORY = 8
+"""So often the WALs are listed within the time that a restore may go back: there are many objects, and none goes before."""
+
+_Known = TypeVar("_Known", bytes, Wal)
 
 
 class LetGo(NamedTuple):
@@ -45,8 +49,8 @@ class StoreUpkeep:
         self._new_nonce = new_nonce
         self._cluster = cluster
         self._care = care
-        self._gone_since_s: dict[bytes, float] = {}
-        """When it was first seen that topics are gone."""
+        self._gone_since_s: dict[bytes | Wal, float] = {}
+        """When it was first seen that topics are gone, and that WALs are spent."""
         now = clock.monotonic()
         self._tails_s, self._wals_s, self._topics_s = now, now, now
         self._is_sweeping = False
@@ -62,7 +66,9 @@ class StoreUpkeep:
             epochs = covered()
             if epochs:
                 self._cluster.tails_covered(epochs)
-        if not self._is_sweeping and now - self._wals_s >= WALS_EVERY_S:
+        if not self._is_sweeping and now - self._wals_s >= max(
+            WALS_EVERY_S, self._care.history_ms() / 1000 / LISTS_IN_HISTORY
+        ):
             self._wals_s, self._is_sweeping = now, True
             run(self._sweep_wals())
         if not self._is_sweeping and now - self._topics_s >= TOPICS_EVERY_S:
@@ -70,7 +76,7 @@ class StoreUpkeep:
             run(self._sweep_topics())
 
     async def _sweep_wals(self) -> None:
-        await sweep_wals(self._store, self._cluster.spent, self._new_nonce)
+        await sweep_wals(self._store, lambda wals: self._outlived(self._cluster.spent(wals)), self._new_nonce)
         self._is_sweeping = False
 
     async def _sweep_topics(self) -> None:
@@ -80,7 +86,11 @@ class StoreUpkeep:
         self._is_sweeping = False
 
     def _gone(self, topic_ids: Collection[bytes]) -> Collection[bytes]:
-        """Topics that are gone, and that no restore brings back: they have been gone for as long as their history stays."""
-        now_s, gone = self._clock.monotonic(), self._cluster.gone(topic_ids)
+        """Topics that are gone, and that no restore brings back."""
+        return self._outlived(self._cluster.gone(topic_ids))
+
+    def _outlived(self, gone: Collection[_Known]) -> Collection[_Known]:
+        """Those that have been gone for as long as their history stays."""
+        now_s = self._clock.monotonic()
         self._gone_since_s |= {one: now_s for one in gone if one not in self._gone_since_s}
         return [one for one in gone if (now_s - self._gone_since_s[one]) * 1000 >= self._care.history_ms()]

@@ -8,14 +8,18 @@ entry of the journal names the number.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from horolog.broker.bucket.fence import Fence
 from horolog.broker.bucket.mark import WalMark
 from horolog.broker.bucket.mark import decode as decode_mark
 from horolog.broker.bucket.names import Wal, key, number_of
+from horolog.broker.bucket.parallel import in_parallel
 from horolog.broker.bucket.store_access import StoreAccess
 from horolog.broker.bucket.wal_numbers import identify
 from horolog.broker.bucket.wal_writer import MAX_UNSAFE
+
+PROBES_AT_ONCE = 32
 
 
 class FenceGivenUp(Exception):
@@ -58,13 +62,22 @@ async def is_void(store: StoreAccess, wal: Wal, number: int) -> bool:
 
 
 async def _first_to_try(store: StoreAccess, wal: Wal) -> int:
-    """The first number that a fence may lie under: a list does not tell fences from data, and a writer ships at most some behind one."""
+    """The first number that a fence may lie under: a first byte does not tell fences from data, and a writer ships at most some behind one."""
     mark = await newest_mark(store, wal)
-    taken = {number_of(one.key) for one in await store.list(wal.folder)}
-    start = number = 0 if mark is None else mark.upto
-    while number in taken:
-        number += 1
-    return max(start, number - MAX_UNSAFE)
+    start = 0 if mark is None else mark.upto
+    return max(start, await first_free(store, wal, start) - MAX_UNSAFE)
+
+
+async def first_free(store: StoreAccess, wal: Wal, start: int) -> int:
+    """The first number from one on that has no object. Each is asked for: a list would have all those that stay for a restore."""
+    while True:
+        numbers = range(start, start + PROBES_AT_ONCE)
+        tasks = [partial(store.read_range, key(wal.folder, number), 0, 1) for number in numbers]
+        found = await in_parallel(tasks, PROBES_AT_ONCE)
+        free = next((number for number, data in zip(numbers, found, strict=True) if data is None), None)
+        if free is not None:
+            return free
+        start = numbers.stop
 
 
 async def _is_fence(store: StoreAccess, wanted: Fence) -> bool:

@@ -13,7 +13,7 @@ from functools import partial
 from typing import NamedTuple
 
 from horolog.broker.bucket import wal_object
-from horolog.broker.bucket.names import Wal, key, number_of
+from horolog.broker.bucket.names import Wal, key
 from horolog.broker.bucket.parallel import both, in_parallel
 from horolog.broker.bucket.sealed_lines import FormatError
 from horolog.broker.bucket.store_access import StoreAccess
@@ -24,7 +24,7 @@ from horolog.broker.on_record.cluster_file import Place
 log = logging.getLogger(__name__)
 
 WHOLE_BYTES = 256 * 1024
-"""A smaller object is read whole, a larger one in parts."""
+"""The bytes of a smaller object are kept. A larger merged one is read in parts."""
 END_BYTES = 64 * 1024
 """So much of the end of a larger object is read to find its footer, which nearly always suffices."""
 AT_ONCE = 32
@@ -66,12 +66,14 @@ async def index_of(store: StoreAccess, wal: Wal, end: int, wanted: Wanted) -> Wa
 async def _index_of(store: StoreAccess, wal: Wal, end: int, wanted: Wanted, lost: Collection[str]) -> WalIndex:
     """Raises Gone for an object that is missing now, unless it was missing before.
 
-    Clients wait, so the objects are listed beside the mark. One that the mark names and the list lacks may be newer than the list.
+    Clients wait, so merged objects are listed beside the mark. One that the mark names and the list lacks may be newer than the list.
     """
-    mark, sizes = await both(partial(newest_mark, store, wal), partial(_sizes, store, wal))
+    mark, listed = await both(partial(newest_mark, store, wal), partial(store.list, wal.merged_folder))
     upto, merged = (0, ()) if mark is None else (mark.upto, mark.merged)
     keys = [wal.merged(nonce) for nonce in merged] + [key(wal.folder, number) for number in range(upto, end)]
-    tasks = [partial(_runs_in, store, wal, one, sizes.get(one), wanted) for one in keys]
+    sizes = {one.key: one.size_bytes for one in listed}
+    tasks = [partial(_runs_of_merged, store, wal, one, sizes.get(one), wanted) for one in keys[: len(merged)]]
+    tasks += [partial(_runs_of_number, store, wal, one, wanted) for one in keys[len(merged) :]]
     index: dict[tuple[Place, int], list[FoundRun]] = {}
     for one, found in zip(keys, await in_parallel(tasks, AT_ONCE), strict=True):
         if found is None:
@@ -85,33 +87,42 @@ async def _index_of(store: StoreAccess, wal: Wal, end: int, wanted: Wanted, lost
     return index
 
 
-async def _sizes(store: StoreAccess, wal: Wal) -> Mapping[str, int]:
-    """The sizes of all objects of a WAL by their keys."""
-    numbers, merged = await in_parallel([partial(store.list, one) for one in (wal.folder, wal.merged_folder)], AT_ONCE)
-    of_numbers = {one.key: one.size_bytes for one in numbers if number_of(one.key) is not None}
-    return of_numbers | {one.key: one.size_bytes for one in merged}
+async def _runs_of_number(store: StoreAccess, wal: Wal, name: str, wanted: Wanted) -> list[FoundRun] | None:
+    """The wanted runs of a number, which is read whole; None if it is missing, or a void fence lies in its place."""
+    whole = await store.read(name)
+    if whole is None or not wal_object.is_object(whole):
+        return None
+    try:
+        footer = wal_object.decode_end(len(whole), whole)
+        return _wanted_runs(wal, name, footer, whole if len(whole) <= WHOLE_BYTES else None, wanted)
+    except FormatError as error:
+        return _lost(name, error)
 
 
-async def _runs_in(
+async def _runs_of_merged(
     store: StoreAccess, wal: Wal, name: str, size_bytes: int | None, wanted: Wanted
 ) -> list[FoundRun] | None:
-    """The wanted runs in an object; None if it is missing, or a void fence lies in its place."""
-    whole = await store.read(name) if size_bytes is not None and size_bytes <= WHOLE_BYTES else None
+    """The wanted runs of a merged object, of which a larger one is read in parts; None if it is missing."""
+    if size_bytes is None:
+        return None
+    if size_bytes <= WHOLE_BYTES:
+        return await _runs_of_number(store, wal, name, wanted)
     try:
-        if whole is not None:
-            if not wal_object.is_object(whole):
-                return None
-            footer = wal_object.decode_end(len(whole), whole)
-        else:
-            found = None if size_bytes is None else await _footer(store, name, size_bytes)
-            if found is None:
-                return None
-            footer = found
-        if footer.identity.wal != wal:
-            raise FormatError(f"it is an object of {footer.identity.wal}")
+        footer = await _footer(store, name, size_bytes)
+        return None if footer is None else _wanted_runs(wal, name, footer, None, wanted)
     except FormatError as error:
-        log.error("%s cannot be read, and its batches are lost: %s", name, error)
-        return []
+        return _lost(name, error)
+
+
+def _lost(name: str, error: FormatError) -> list[FoundRun]:
+    log.error("%s cannot be read, and its batches are lost: %s", name, error)
+    return []
+
+
+def _wanted_runs(wal: Wal, name: str, footer: Footer, whole: bytes | None, wanted: Wanted) -> list[FoundRun]:
+    """Raises FormatError."""
+    if footer.identity.wal != wal:
+        raise FormatError(f"it is an object of {footer.identity.wal}")
     return [
         FoundRun(name, one, None if whole is None else whole[one.position : one.end])
         for one in footer.runs

@@ -7,6 +7,7 @@ leader reads any more are left out: those of deleted topics, and those whose rec
 from __future__ import annotations
 
 import logging
+from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import NamedTuple, Self
@@ -18,7 +19,7 @@ from horolog.broker.bucket.names import key
 from horolog.broker.bucket.parallel import in_parallel
 from horolog.broker.bucket.sealed_lines import FormatError
 from horolog.broker.bucket.store_access import StoreAccess
-from horolog.broker.bucket.wal_merging import DELETED_AT_ONCE, Merge, marked, remove
+from horolog.broker.bucket.wal_merging import DELETED_AT_ONCE, Gone, Merge, marked, remove
 from horolog.broker.bucket.wal_object import NewRun
 from horolog.broker.bucket.wal_writer import WalWriter
 
@@ -67,8 +68,9 @@ class WalMerger:
         is_needed: Callable[[NewRun], bool],
         new_nonce: Callable[[], bytes],
         now: Callable[[], float],
+        history_ms: Callable[[], int] = lambda: 0,
     ) -> None:
-        """`is_needed` says whether a leader may still read a run of the WAL."""
+        """`is_needed` says whether a leader may still read a run of the WAL, `history_ms` how long a restore may read what was merged."""
         self._store = store
         self._writer = writer
         self._is_needed = is_needed
@@ -82,8 +84,11 @@ class WalMerger:
         self._is_merging = False
         self._waiting: list[Callable[[None], None]] = []
         """For the end of the merge that is under way."""
+        self._history_ms = history_ms
+        self._history: deque[tuple[float, Gone]] = deque()
+        """What merges have left, and when each was made: a restore may read it."""
         self._gone: list[str] = []
-        """The keys that merges have left to remove."""
+        """The keys that are to be removed."""
         self._is_removing = False
 
     def __repr__(self) -> str:
@@ -105,6 +110,7 @@ class WalMerger:
 
     def look(self) -> None:
         """Merge if there is enough, and remove what was merged."""
+        self._leave_history()
         if self._gone and not self._is_removing:
             run(self._remove(DELETED_AT_ONCE))
         if self._is_merging or self._writer.is_fenced:
@@ -141,7 +147,7 @@ class WalMerger:
                 run(self._merge_and_remove())
 
     async def remove_rest(self) -> None:
-        """Remove all that was merged, while the next leaders read from the same store."""
+        """Remove all that was merged and that no restore may read, while the next leaders read from the same store."""
         await self._remove(DELETED_AT_ONCE)
 
     async def _merge_and_remove(self) -> None:
@@ -175,7 +181,8 @@ class WalMerger:
         self._mark, gone = await marked(
             self._store, self._writer, self._mark, Merge(upto, runs, first, [one.nonce for one in kept]), nonce
         )
-        self._gone += gone
+        self._history.append((self._now(), gone))
+        self._leave_history()
         self._writer.forget(upto)
         self._merged = [*kept, _Merged.of(nonce, first, runs)] if runs else kept
         self._merged_bytes, self._since_s, self._is_merging = safe_bytes, None, False
@@ -183,6 +190,12 @@ class WalMerger:
         waiting, self._waiting = self._waiting, []
         for done in waiting:
             done(None)
+
+    def _leave_history(self) -> None:
+        """Let go of what no restore reads any more; what is left when the broker ends is left for the sweep."""
+        before_s = self._now() - self._history_ms() / 1000
+        while self._history and self._history[0][0] <= before_s:
+            self._gone += self._history.popleft()[1].keys()
 
     def _needed_bytes(self, merged: _Merged) -> int:
         return sum(size for run, size in merged.runs if self._is_needed(run))

@@ -12,7 +12,7 @@ from functools import partial
 from typing import NamedTuple
 
 from horolog.broker.bucket.mark import WalMark, decode
-from horolog.broker.bucket.names import key
+from horolog.broker.bucket.names import Wal, key
 from horolog.broker.bucket.parallel import in_parallel
 from horolog.broker.bucket.store_access import StoreAccess
 from horolog.broker.bucket.wal_object import Identity, NewRun, encode
@@ -37,13 +37,24 @@ class MarkedMerge(NamedTuple):
     """A merge whose mark is made: the keys that it has left to remove."""
 
     mark: WalMark
-    gone: Sequence[str]
+    gone: Gone
+
+
+class Gone(NamedTuple):
+    """Objects that the newest mark does not need: numbers of a WAL, and others."""
+
+    wal: Wal
+    numbers: range = range(0)
+    others: Sequence[str] = ()
+
+    def keys(self) -> list[str]:
+        return [*(key(self.wal.folder, number) for number in self.numbers), *self.others]
 
 
 async def merge(store: StoreAccess, writer: WalWriter, mark: WalMark | None, wanted: Merge, nonce: bytes) -> WalMark:
     """Replace safe numbers, and merged objects, by one object of those runs, or by none if there are none; returns the new mark."""
     new, gone = await marked(store, writer, mark, wanted, nonce)
-    await remove(store, gone, DELETED_AT_ONCE)
+    await remove(store, gone.keys(), DELETED_AT_ONCE)
     return new
 
 
@@ -62,12 +73,11 @@ async def marked(
     new = replace(before, number=before.number + 1, upto=wanted.upto, merged=merged, nonce=nonce)
     other = await store.create(key(wal.marks, new.number), new.encode())
     if other is not None:
-        return MarkedMerge(decode(other), ())  # whose removal is another broker's
-    gone = [key(wal.folder, number) for number in range(before.upto, wanted.upto)]
-    gone += [wal.merged(one) for one in before.merged if one not in merged]
+        return MarkedMerge(decode(other), Gone(wal))  # whose removal is another broker's
+    others = [wal.merged(one) for one in before.merged if one not in merged]
     if before.number >= 0:
-        gone.append(key(wal.marks, before.number))
-    return MarkedMerge(new, gone)
+        others.append(key(wal.marks, before.number))
+    return MarkedMerge(new, Gone(wal, range(before.upto, wanted.upto), others))
 
 
 async def remove(store: StoreAccess, gone: Sequence[str], at_once: int) -> None:

@@ -66,8 +66,8 @@ class SharedStoreSettings(GroupTypeSettings):
     )
     horolog_store_history_ms: int = long(
         86_400_000,
-        "Time for which superseded manifests, and the objects that only they name, stay in the store, so that jobs that planned with them"
-        " can finish, and deleted records can be got back by hand. 0 keeps none.",
+        "How far back `horolog store restore` can go: the time for which the store keeps superseded manifests, merged write-ahead logs,"
+        " and deleted records and topics. 0 keeps none.",
         low=0,
         dynamic=True,
     )

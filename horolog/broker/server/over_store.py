@@ -73,6 +73,8 @@ BALANCES_EVERY_S = 5.0
 MOVES_AT_ONCE = 50
 MERGES_WITHIN_S = 5.0
 """How long partitions wait for their move until small objects are merged and removed, which the next leader would read while clients wait."""
+HISTORY_MARGIN_MS = 300_000
+"""A restore reads marks and manifests that were made some minutes before its moment."""
 REMOVES_WITHIN_S = 2.0
 """How long a broker that has left removes the small objects that it has merged."""
 
@@ -91,6 +93,11 @@ class StoreUse(NamedTuple):
     """The clock for ages, if the store's is known; without one the broker's own counts."""
     balances: bool = True
     """Whether partitions move to brokers that lead fewer."""
+
+
+def kept_ms(history_ms: int) -> int:
+    """How long objects stay in the bucket so that a restore can go back so far."""
+    return history_ms + HISTORY_MARGIN_MS if history_ms else 0
 
 
 def shipping_of(settings: Settings) -> ShippingLimits:
@@ -233,7 +240,7 @@ class OverStore:
             lambda: self._of_store.segment_ms,
             lambda: self._of_store.delete_delay_ms,
             partial(_off_loop, self._loop, broker),
-            lambda: self._of_store.history_ms,
+            lambda: kept_ms(self._of_store.history_ms),
         )
         around = Around(self._loop, broker.clock, new_nonce, lambda: self._of_store.cache_bytes, care, self._let_go())
         self._log_side = BucketLog(around, self._access, broker.logs, self._safety, self)

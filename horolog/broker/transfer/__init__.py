@@ -7,6 +7,7 @@ __all__ = [
     "importing",
     "log_pieces",
     "logged_losses",
+    "moment_store",
     "partition_import",
     "piece_objects",
     "prefix_reading",

@@ -1,7 +1,7 @@
 """`horolog store`: object stores that brokers share.
 
 `check` tests whether one keeps two brokers apart, `ls`, `du` and `verify` show its content, `import` brings data folders into it, and
-`export` writes its content as a data folder.
+`export` writes its content as a data folder. `restore` brings what was there at a moment into another prefix.
 """
 
 from __future__ import annotations
@@ -9,7 +9,15 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from horolog.commands.arguments import Parser, add_broker_settings, add_endpoint, add_output, describe, positive_number
+from horolog.commands.arguments import (
+    Parser,
+    add_broker_settings,
+    add_endpoint,
+    add_output,
+    add_zone,
+    describe,
+    positive_number,
+)
 from horolog.commands.console import Console
 from horolog.commands.errors import UsageError
 from horolog.commands.exit_codes import ExitCode
@@ -155,6 +163,37 @@ def _configure_export(actions: Any) -> None:
     export.add_argument("-n", "--dry-run", action="store_true", help="show the amount, and write nothing")
     add_broker_settings(export)
     add_output(export)
+    _configure_restore(actions)
+
+
+def _configure_restore(actions: Any) -> None:
+    restore = actions.add_parser("restore", help="bring the state of a moment into an empty prefix")
+    text = (
+        "Bring the cluster at URL, as it was at a moment, into the empty prefix URL2: topics with their ids and settings, records"
+        " with their offsets and times, positions of groups, transactions, users, ACLs and quotas. A topic that was deleted since"
+        " is there again. URL is only read, and its brokers may be running. Start other brokers on URL2.\n\n"
+        "You can go back as far as horolog.store.history.ms of the brokers, a day by default: give a changed value with --set."
+        " A copy of the records lies in a temporary folder meanwhile, which --work places.\n\n"
+        "exit codes: 0 all of it is there, 3 something is missing or damaged, 4 the history does not have that moment or topic,"
+        " 1 it could not be done"
+    )
+    describe(
+        restore,
+        text,
+        "horolog store restore s3://bucket/prefix --at 'yesterday 10:05' --to s3://bucket/then --dry-run",
+        "horolog store restore s3://bucket/prefix --at 'yesterday 10:05' --to s3://bucket/then --topics orders,payments",
+    )
+    _add_place(restore)
+    restore.add_argument("--at", metavar="TIME", required=True, help="the moment")
+    restore.add_argument(
+        "--to", metavar="URL2", required=True, help="an empty prefix of a store with the same endpoint"
+    )
+    restore.add_argument("--topics", metavar="NAMES", help="these topics alone, separated by commas, and internal ones")
+    restore.add_argument("--work", metavar="DIR", help="where the temporary folder is made")
+    restore.add_argument("-n", "--dry-run", action="store_true", help="show the amount, and write nothing")
+    add_broker_settings(restore)
+    add_output(restore)
+    add_zone(restore)
 
 
 def _add_place(parser: argparse.ArgumentParser) -> None:
@@ -182,7 +221,25 @@ def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
         return importing.run(store, arguments, broker_settings(arguments, arguments.data_folders[0], console), console)
     if arguments.action == "export":
         return exporting.run(store, arguments, broker_settings(arguments, arguments.folder, console), console)
+    if arguments.action == "restore":
+        return _restore(store, arguments, console)
     return _show_contents(store, arguments, console)
+
+
+def _restore(store: BucketStore, arguments: argparse.Namespace, console: Console) -> ExitCode:
+    from horolog.client.cli.adopt import broker_settings
+    from horolog.client.cli.storing import restoring
+    from horolog.stores import opening
+    from horolog.stores.faults import StoreError
+
+    try:
+        target = opening.open_store(arguments.to, arguments.endpoint, console.environ)
+    except StoreError as error:
+        raise UsageError(str(error)) from None
+    at = console.time(arguments.at, "--at")
+    console.note(f"--at is {at.understood}")
+    settings = broker_settings(arguments, arguments.work or ".", console)
+    return restoring.run((store, target), at.ms, arguments, settings, console)
 
 
 def _print_policy(store: BucketStore, console: Console) -> ExitCode:

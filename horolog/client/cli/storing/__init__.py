@@ -3,4 +3,4 @@
 `prefix_folder` opens a prefix for `horolog dump` and `horolog doctor`.
 """
 
-__all__ = ["exporting", "importing", "prefix_folder", "verify"]
+__all__ = ["exporting", "importing", "prefix_folder", "restoring", "verify"]

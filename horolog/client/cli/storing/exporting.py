@@ -40,7 +40,7 @@ def run(store: BucketStore, arguments: argparse.Namespace, settings: Settings, c
                 steps = exporting.weigh(waiting.access, found, settings, progress.advance)
                 exported = waiting.result(steps)
             else:
-                exported = _export(waiting, found, _target(folder, settings, console), progress.advance)
+                exported = copy_to(waiting, found, folder, settings, console, progress.advance)
     except FolderTaken as error:
         raise CommandError(str(error), "name an empty folder") from error
     except FormatError as error:
@@ -55,19 +55,18 @@ def run(store: BucketStore, arguments: argparse.Namespace, settings: Settings, c
     if console.as_json:
         console.json(document)
     else:
-        _show(document, folder, console)
+        show(document, folder, console)
     return ExitCode.ALERT if exported.findings else ExitCode.OK
 
 
-def _target(folder: str, settings: Settings, console: Console) -> ExportTarget:
+def copy_to(
+    waiting: WaitingStore, found: FoundCluster, folder: str, settings: Settings, console: Console, seen: exporting.Seen
+) -> Exported:
+    """Write a cluster into an empty folder, or one that is made. Raises FolderTaken, FormatError, StorageFault and StoreError."""
     storage = RealStorage()
     make_folder(storage, folder)
-    return ExportTarget(storage, folder, settings, show_uuid(uuid.uuid4().bytes), console.now_ms())
-
-
-def _export(waiting: WaitingStore, found: FoundCluster, target: ExportTarget, seen: exporting.Seen) -> Exported:
-    lock_path = f"{target.folder}/{LOCK_FILE}"
-    lock = target.storage.lock(lock_path)
+    target = ExportTarget(storage, folder, settings, show_uuid(uuid.uuid4().bytes), console.now_ms())
+    lock = storage.lock(f"{folder}/{LOCK_FILE}")
     try:
         return waiting.result(exporting.export(waiting.access, found, target, seen))
     finally:
@@ -86,7 +85,7 @@ def document_of(found: FoundCluster, exported: Exported, *, is_dry: bool) -> dic
     }
 
 
-def _show(document: dict[str, Any], folder: str, console: Console) -> None:
+def show(document: dict[str, Any], folder: str, console: Console) -> None:
     for one in document["findings"]:
         console.print(f"{console.style('red', one['kind'].value)}: {one['name']}: {one['reason']}")
     verb = "would go" if document["dry_run"] else "went"

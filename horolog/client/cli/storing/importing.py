@@ -60,11 +60,23 @@ def run(store: BucketStore, arguments: argparse.Namespace, settings: Settings, c
     for one in folders:
         if not ReadOnlyStorage().is_dir(one):
             raise NotFoundError(f"{one} is not a folder", "name the folders that log.dirs names")
+    found = bring(store, folders, settings, console, dry_run=arguments.dry_run)
+    if console.as_json:
+        console.json(found)
+    else:
+        show(found, console)
+    return ExitCode.ALERT if found["is_whole"] is False else ExitCode.OK
+
+
+def bring(
+    store: BucketStore, folders: Sequence[str], settings: Settings, console: Console, *, dry_run: bool
+) -> dict[str, Any]:
+    """Bring folders into a prefix, and verify it; what `document` says."""
     waiting = WaitingStore(store)
     try:
         with _locked(folders), listening([]):
             source, notes = source_of(folders, settings)
-            return _run(store, waiting, source, notes, console, dry_run=arguments.dry_run)
+            return _bring(store, waiting, source, notes, console, dry_run=dry_run)
     except FolderInUse as error:
         raise CommandError(f"a broker runs on {', '.join(folders)}: {error}", "stop it first") from error
     except (PrefixTaken, FormatError) as error:
@@ -79,9 +91,9 @@ def run(store: BucketStore, arguments: argparse.Namespace, settings: Settings, c
         waiting.close()
 
 
-def _run(
+def _bring(
     store: BucketStore, waiting: WaitingStore, source: Source, notes: Sequence[str], console: Console, *, dry_run: bool
-) -> ExitCode:
+) -> dict[str, Any]:
     prefix = waiting.result(importing.look(waiting.access, source, lambda: os.urandom(NONCE_SIZE)))
     with console.progress("bytes") as progress:
         if dry_run:
@@ -90,12 +102,7 @@ def _run(
             brought = waiting.result(importing.bring(waiting.access, source, prefix, progress.advance))
     with console.progress("objects verified") as progress:
         verified = None if dry_run else verify(store, seen=lambda _: progress.advance())
-    found = document(source, brought, verified, notes)
-    if console.as_json:
-        console.json(found)
-    else:
-        _show(found, console)
-    return ExitCode.OK if verified is None or verified.is_whole else ExitCode.ALERT
+    return document(source, brought, verified, notes)
 
 
 @contextmanager
@@ -195,7 +202,7 @@ def document(source: Source, brought: Brought, verified: Verified | None, notes:
     }
 
 
-def _show(found: dict[str, Any], console: Console) -> None:
+def show(found: dict[str, Any], console: Console) -> None:
     for note in found["notes"]:
         console.print(note)
     for one in found["findings"]:

@@ -72,6 +72,15 @@ def test_one_sweep_is_under_way_at_a_time():
     assert "sweeping" in repr(world.upkeep)
 
 
+def test_a_wal_that_is_spent_stays_as_long_as_its_history():
+    world = World(history_ms=int(store_upkeep.WALS_EVERY_S * 8_000))
+    put_object(world.store, ONE, 0, run_at(0, 0))
+    for _ in range(9):
+        assert key(ONE.folder, 0) in world.store.objects
+        world.look(store_upkeep.WALS_EVERY_S)
+    assert list(world.store.objects) == [key(ONE.marks, 0)]
+
+
 def test_a_topic_that_is_gone_stays_as_long_as_its_history():
     world = World(history_ms=int(store_upkeep.TOPICS_EVERY_S * 1_000))
     name = f"{segments(TOPIC_ID, 0)}/a.log"

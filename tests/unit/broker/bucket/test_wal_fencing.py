@@ -52,6 +52,13 @@ def test_the_first_free_number_is_fenced(store):
     assert decode(store.objects[key(WAL.folder, 0)]) == Fence(WAL, 0, 3, NONCE)
 
 
+def test_many_numbers_are_asked_for_behind_the_newest_mark(store):
+    put_data(store, *range(5, 100))
+    put_mark(store, 0, 5)
+    assert fenced(store) == 100
+    assert result_of(store, lambda access: wal_fencing.first_free(access, WAL, 5)) == 101
+
+
 def test_a_fence_among_data_is_found(store):
     put_data(store, *range(10))
     store.objects[key(WAL.folder, 7)] = Fence(WAL, 7, 1, NONCE).encode()

@@ -59,11 +59,22 @@ def test_merged_objects_come_before_the_numbers_that_are_left(store):
 def test_of_a_large_object_the_end_alone_is_read(store, monkeypatch, footer_bytes):
     monkeypatch.setattr(wal_index, "WHOLE_BYTES", 100)
     monkeypatch.setattr(wal_index, "END_BYTES", 20 if footer_bytes == "much" else 4096)
-    put_object(store, WAL, 0, run_at(0, 0))
+    put_merged(store, WAL, 0, 1, run_at(0, 0))
     index = in_full(index_of(access_to(store), WAL, 1, {PLACE: [0]}))
     (found,) = index[PLACE, 0]
     assert found.data is None
     assert store.asked.count(found.key) == (2 if footer_bytes == "much" else 1)
+
+
+def test_a_large_number_is_read_whole_and_not_kept_and_no_list_has_it(store, monkeypatch):
+    monkeypatch.setattr(wal_index, "WHOLE_BYTES", 100)
+    listed = []
+    monkeypatch.setattr(
+        store, "list", lambda prefix, done: listed.append(prefix) or ReadyStore.list(store, prefix, done)
+    )
+    put_object(store, WAL, 0, run_at(0, 0))
+    (found,) = in_full(index_of(access_to(store), WAL, 1, {PLACE: [0]}))[PLACE, 0]
+    assert (found.data, store.asked, WAL.folder in listed) == (None, [found.key], False)
 
 
 def test_a_small_object_is_read_once_and_its_runs_kept(store):

@@ -20,7 +20,7 @@ class Events:
 
 
 class World:
-    def __init__(self, store=None):
+    def __init__(self, store=None, history_ms=0):
         self.store, self.now, self.needed = store or ReadyStore(), 0.0, {PLACE, OTHER}
         nonces = iter(range(10_000))
 
@@ -28,7 +28,9 @@ class World:
             return b"%16d" % next(nonces)
 
         self.writer = WalWriter(WAL, access_to(self.store), new_nonce, Events())
-        self.merger = WalMerger(access_to(self.store), self.writer, self.is_needed, new_nonce, lambda: self.now)
+        self.merger = WalMerger(
+            access_to(self.store), self.writer, self.is_needed, new_nonce, lambda: self.now, lambda: history_ms
+        )
 
     def is_needed(self, run):
         return (run.topic_id, run.partition) in self.needed
@@ -70,6 +72,24 @@ def test_old_numbers_are_merged_and_removed(world):
     assert world.keys("wal") == []
     assert (world.merger.unmerged_count, world.merger.unmerged_bytes) == (0, 0)
     assert world.offsets() == list(range(LEAST_NUMBERS))
+
+
+def test_what_was_merged_stays_as_long_as_a_restore_may_go_back(monkeypatch):
+    monkeypatch.setattr(wal_merger, "MOST_NUMBERS", 2)
+    world = World(history_ms=10_000)
+    for _ in range(3):
+        world.now += 4
+        world.ship(2)
+        world.needed = {OTHER}
+        world.merger.look()
+    in_full(world.merger.remove_rest())
+    assert (len(world.keys("wal")), len(world.keys("mark"))) == (6, 3)
+    world.now = 14
+    world.merger.look()
+    assert world.keys("wal") == [key(WAL.folder, number) for number in range(2, 6)]
+    world.now = 22
+    world.merger.look()
+    assert (world.keys("wal"), world.keys("mark")) == ([], [key(WAL.marks, 2)])
 
 
 def test_age_counts_from_the_oldest_number_that_is_not_merged(world):
