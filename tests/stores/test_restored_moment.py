@@ -21,7 +21,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
 
 
 async def change(servers):
-    """What somebody regrets: a topic is deleted, another one cut off, and a group goes on."""
+    """A topic is deleted, another one cut off, and a group goes on."""
     async with Admin(servers) as admin, Consumer(servers, group="readers") as consumer:
         await consumer.commit({TopicPartition("orders", 1): GROUP_AT + 9})
         await admin.delete_topics(["orders"])
