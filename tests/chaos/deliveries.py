@@ -7,7 +7,7 @@
     count went back       a record was acquired after its release was acknowledged, and its delivery count did not grow
 
 A settlement without an answer, or with an error, may have taken place or not: no rule follows from it. A delivery that was acquired and
-not settled may not count for the next leader of the partition.
+not settled may not count for the next leader of the partition: its count says nothing of whether it came before another one.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ class Deliveries:
         for one in self.delivered:
             for before in settled[one.place, one.offset]:
                 is_later = before.at < one.asked_at
-                if before.is_accepted and (is_later or one.count > before.count):
+                if before.is_accepted and is_later:
                     yield f"delivered again: {one}, {before}"
                 elif not before.is_accepted and is_later and one.count <= before.count:
                     yield f"count went back: {one}, {before}"
