@@ -1,7 +1,7 @@
 """Which moments of a backup are kept, and which objects may go: those that no kept moment names.
 
 All moments of the last hour are kept, one in ten minutes of the last day, and one an hour before that, up to the history's end. A moment that
-cannot be read takes the place of none that can. It stays up to the history's end, and so does all that it may name: what is as old as it is.
+cannot be read takes the place of none that can. It stays up to the history's end, and so does all of its age, which it may name.
 """
 
 from __future__ import annotations
