@@ -192,7 +192,7 @@ class WalMerger:
             done(None)
 
     def _leave_history(self) -> None:
-        """Let go of what no restore reads any more; what is left when the broker ends is left for the sweep."""
+        """Let go of what no restore reads any more; the sweep removes the rest once the broker has ended."""
         before_s = self._now() - self._history_ms() / 1000
         while self._history and self._history[0][0] <= before_s:
             self._gone += self._history.popleft()[1].keys()
