@@ -3,7 +3,7 @@
     not delivered         an acknowledged record was delivered to no member
     not delivered again   a record whose release was acknowledged was not delivered again
     wrong record          a member was delivered a record that is not at that offset
-    delivered again       a record was acquired after its acceptance was acknowledged
+    delivered again       a record was acquired after a member had it that has accepted it with success: it held the record no more
     count went back       a record was acquired after its release was acknowledged, and its delivery count did not grow
 
 A settlement without an answer, or with an error, may have taken place or not: no rule follows from it. A delivery that was acquired and
@@ -31,12 +31,13 @@ class Delivery(NamedTuple):
 
 
 class Settlement(NamedTuple):
-    """A delivery that a member accepted or released, and whose success it knows since `at`."""
+    """A delivery that a member had since `had_at`, and accepted or released, and whose success it knows since `at`."""
 
     place: Place
     offset: int
     count: int
     is_accepted: bool
+    had_at: float
     at: float
 
 
@@ -81,8 +82,7 @@ class Deliveries:
             settled[settlement.place, settlement.offset].append(settlement)
         for one in self.delivered:
             for before in settled[one.place, one.offset]:
-                is_later = before.at < one.asked_at
-                if before.is_accepted and is_later:
+                if before.is_accepted and before.had_at < one.asked_at:
                     yield f"delivered again: {one}, {before}"
-                elif not before.is_accepted and is_later and one.count <= before.count:
+                elif not before.is_accepted and before.at < one.asked_at and one.count <= before.count:
                     yield f"count went back: {one}, {before}"

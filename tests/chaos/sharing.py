@@ -48,8 +48,8 @@ class Sharer:
         self._soak, self._deliveries, self._name = soak, deliveries, name
         self._chance = soak.chance(name)
         self._asked_at: deque[float] = deque(maxlen=BUFFERED_POLLS)
-        self._unanswered: dict[tuple[Place, int], tuple[int, bool] | None] = {}
-        """The delivery count, and whether it was accepted, of what has no answer yet; None if two answers are due."""
+        self._unanswered: dict[tuple[Place, int], tuple[int, bool, float] | None] = {}
+        """The delivery count of what has no answer yet, whether it was accepted, and since when it is here; None if two answers are due."""
 
     def run(self) -> None:
         """Goes on behind the end of the run until nothing is left to deliver, for a while."""
@@ -95,7 +95,7 @@ class Sharer:
         is_accepted = self._chance.random() >= RELEASE_SHARE
         consumer.acknowledge(message, AcknowledgeType.ACCEPT if is_accepted else AcknowledgeType.RELEASE)
         key = delivery.place, delivery.offset
-        self._unanswered[key] = None if key in self._unanswered else (delivery.count, is_accepted)
+        self._unanswered[key] = None if key in self._unanswered else (delivery.count, is_accepted, time.monotonic())
 
     def _answered(self, offsets: Mapping[TopicPartition, set[int]], error: KafkaException | None) -> None:
         at = time.monotonic()
@@ -103,10 +103,10 @@ class Sharer:
             place = partition.topic, partition.partition
             for offset in found:
                 if (due := self._unanswered.pop((place, offset), None)) is not None:
-                    count, is_accepted = due
+                    count, is_accepted, had_at = due
                     self._soak.count(_outcome(error, is_accepted))
                     if error is None:
-                        self._deliveries.settled.append(Settlement(place, offset, count, is_accepted, at))
+                        self._deliveries.settled.append(Settlement(place, offset, count, is_accepted, had_at, at))
 
 
 def _outcome(error: KafkaException | None, is_accepted: bool) -> str:

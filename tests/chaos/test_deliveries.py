@@ -14,7 +14,8 @@ def delivery(offset, count, asked_at, value=None):
 
 
 def accept(offset, count, at):
-    return Settlement(PLACE, offset, count, True, at)
+    """The member has had the record for half a second."""
+    return Settlement(PLACE, offset, count, True, at - 0.5, at)
 
 
 def release(offset, count, at):
@@ -53,6 +54,7 @@ def test_an_honest_run_is_no_problem():
         (lambda them: them.delivered.append(delivery(9, 1, 9)), "wrong record: "),
         (lambda them: them.delivered.append(delivery(0, 1, 4)), "delivered again: "),
         (lambda them: them.delivered.append(delivery(0, 2, 4)), "delivered again: "),
+        (lambda them: them.delivered.append(delivery(0, 2, 2.7)), "delivered again: "),
         (lambda them: them.delivered.append(delivery(1, 1, 4)), "count went back: "),
     ],
 )
