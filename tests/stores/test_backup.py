@@ -25,6 +25,10 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(200)]
 QUIET = {"log_level": 0}
 PARTITIONS = 3
 WITHIN_S = 30
+GUARDED = {
+    "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+    "super.users": "User:ANONYMOUS",
+}
 
 
 class Load:
@@ -80,9 +84,32 @@ def numbers(address, partition, level="read_committed"):
     return found
 
 
-def killed_under_load(folder, url, endpoint, workers):
-    """A broker that was killed while it was loaded; how many numbers were committed at least before the newest moment."""
+def set_access(capsys, address, folder):
+    """A user, a rule and a quota."""
+    (folder / "password").write_text("secret-of-alice")
+    for words in (
+        ("users", "add", "alice", "--password-file", folder / "password"),
+        ("acls", "add", "alice", "read", "topic:t"),
+        ("quotas", "set", "--user", "alice", "producer_byte_rate=10MiB"),
+    ):
+        done = run_typed(capsys, *words, "-b", address)
+        assert done.code == 0, done
+
+
+def access_of(capsys, address):
+    """What the broker knows of users, rules and quotas."""
+    listed = [run_typed(capsys, what, "list", "-b", address, "-o", "json") for what in ("users", "acls", "quotas")]
+    assert all(one.code == 0 and "alice" in one.out for one in listed), listed
+    return [one.out for one in listed]
+
+
+def killed_under_load(folder, url, endpoint, workers, capsys):
+    """A broker that was killed while it was loaded.
+
+    Returns how many numbers were committed at least before the newest moment, and the users, rules and quotas.
+    """
     settings = {
+        **GUARDED,
         "horolog.backup.store": url,
         "horolog.backup.store.endpoint": endpoint,
         "horolog.backup.ms": "1000",
@@ -97,6 +124,8 @@ def killed_under_load(folder, url, endpoint, workers):
         admin = AdminClient({"bootstrap.servers": broker.address, **QUIET})
         for future in admin.create_topics([NewTopic("t", PARTITIONS, config={"retention.ms": "-1"})]).values():
             future.result(WITHIN_S)
+        set_access(capsys, broker.address, folder.parent)
+        access = access_of(capsys, broker.address)
         load = Load(broker.address)
         store = open_store(url, endpoint)
         wait_until(lambda: load.last > 20, WITHIN_S)
@@ -111,10 +140,10 @@ def killed_under_load(folder, url, endpoint, workers):
     finally:
         broker.kill()
     load.stop()
-    return before
+    return before, access
 
 
-def check(folder, url, endpoint, capsys, before, *, is_atomic):
+def check(folder, url, endpoint, capsys, before, access, *, is_atomic):
     """Restore the newest moment, open it, and compare."""
     more = ["--endpoint", endpoint] if endpoint else []
     verified = run_typed(capsys, "backup", "verify", url, "--all", *more)
@@ -122,11 +151,12 @@ def check(folder, url, endpoint, capsys, before, *, is_atomic):
     restored = run_typed(capsys, "restore", "--from", url, "--data", folder, "-o", "json", *more)
     assert restored.code == 0, restored
     ends = json.loads(restored.out)["records_end"]
-    broker = BrokerProcess(folder, {"transaction.abort.timed.out.transaction.cleanup.interval.ms": "200"})
+    broker = BrokerProcess(folder, GUARDED | {"transaction.abort.timed.out.transaction.cleanup.interval.ms": "200"})
     broker.start()
     try:
         producer = Producer({"bootstrap.servers": broker.address, "transactional.id": "load", **QUIET})
         producer.init_transactions(WITHIN_S)  # what was open is aborted
+        assert access_of(capsys, broker.address) == access
         read = [numbers(broker.address, partition) for partition in range(PARTITIONS)]
         assert all(one[: before + 1] == list(range(before + 1)) for one in read)
         assert all(one == list(range(len(one))) for one in read)
@@ -145,8 +175,8 @@ def check(folder, url, endpoint, capsys, before, *, is_atomic):
 @pytest.mark.parametrize("workers", [1, 2])
 def test_a_broker_that_is_killed_under_load(tmp_path, capsys, workers):
     url = f"file://{tmp_path}/copy"
-    before = killed_under_load(tmp_path / "data", url, "", workers)
-    check(tmp_path / "again", url, "", capsys, before, is_atomic=workers == 1)
+    before, access = killed_under_load(tmp_path / "data", url, "", workers, capsys)
+    check(tmp_path / "again", url, "", capsys, before, access, is_atomic=workers == 1)
 
 
 def test_a_backup_over_a_real_server(s3_folder, capsys, monkeypatch):
@@ -154,5 +184,5 @@ def test_a_backup_over_a_real_server(s3_folder, capsys, monkeypatch):
         for name, value in server.environment.items():
             monkeypatch.setenv(name, value)
         url, endpoint = server.url("backup"), server.endpoint
-        before = killed_under_load(s3_folder / "data", url, endpoint, 1)
-        check(s3_folder / "again", url, endpoint, capsys, before, is_atomic=True)
+        before, access = killed_under_load(s3_folder / "data", url, endpoint, 1, capsys)
+        check(s3_folder / "again", url, endpoint, capsys, before, access, is_atomic=True)
