@@ -24,6 +24,7 @@ from horolog.broker.prefix.findings import is_fault
 from horolog.broker.prefix.verifying import verify
 from horolog.broker.server import app, over_store
 from horolog.broker.server.over_store import OverStore, StoreUse, use_of
+from horolog.broker.transfer.moment_store import MARKS_BEFORE_MS
 from horolog.protocol.messages.quorum import DescribeQuorumRequest, PartitionData, TopicData
 from horolog.stores.memory_store import MemoryStore
 from horolog.stores.requests import ThreadedRequests
@@ -344,3 +345,8 @@ async def test_objects_that_a_lifecycle_rule_deletes_are_named_and_no_other_reco
         ("missing", name),
         ("missing", f"t-{partition.index}"),
     ]
+
+
+def test_objects_stay_some_minutes_longer_than_a_restore_goes_back():
+    assert over_store.kept_ms(0) == 0
+    assert over_store.kept_ms(60_000) > 60_000 + MARKS_BEFORE_MS
