@@ -27,7 +27,9 @@ def parsed(text):
     return ast.parse(textwrap.dedent(text))
 
 
-MANY_METHODS: dict[str, str] = {}
+MANY_METHODS: dict[str, str] = {
+    "broker/log/storage/storage.py: RealFile": "it has every call of a file; what sends slices could be apart",
+}
 
 
 def test_classes_have_few_methods(modules):
