@@ -19,7 +19,7 @@ from horolog.broker.bucket.names import key
 from horolog.broker.bucket.parallel import in_parallel
 from horolog.broker.bucket.sealed_lines import FormatError
 from horolog.broker.bucket.store_access import StoreAccess
-from horolog.broker.bucket.wal_merging import DELETED_AT_ONCE, Gone, Merge, marked, remove
+from horolog.broker.bucket.wal_merging import DELETED_AT_ONCE, Merge, UnneededObjects, marked, remove
 from horolog.broker.bucket.wal_object import NewRun
 from horolog.broker.bucket.wal_writer import WalWriter
 
@@ -85,7 +85,7 @@ class WalMerger:
         self._waiting: list[Callable[[None], None]] = []
         """For the end of the merge that is under way."""
         self._history_ms = history_ms
-        self._history: deque[tuple[float, Gone]] = deque()
+        self._history: deque[tuple[float, UnneededObjects]] = deque()
         """What merges have left, and when each was made: a restore may read it."""
         self._gone: list[str] = []
         """The keys that are to be removed."""

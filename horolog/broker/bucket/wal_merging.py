@@ -37,10 +37,10 @@ class MarkedMerge(NamedTuple):
     """A merge whose mark is made: the keys that it has left to remove."""
 
     mark: WalMark
-    gone: Gone
+    gone: UnneededObjects
 
 
-class Gone(NamedTuple):
+class UnneededObjects(NamedTuple):
     """Objects that the newest mark does not need: numbers of a WAL, and others."""
 
     wal: Wal
@@ -73,11 +73,11 @@ async def marked(
     new = replace(before, number=before.number + 1, upto=wanted.upto, merged=merged, nonce=nonce)
     other = await store.create(key(wal.marks, new.number), new.encode())
     if other is not None:
-        return MarkedMerge(decode(other), Gone(wal))  # whose removal is another broker's
+        return MarkedMerge(decode(other), UnneededObjects(wal))  # whose removal is another broker's
     others = [wal.merged(one) for one in before.merged if one not in merged]
     if before.number >= 0:
         others.append(key(wal.marks, before.number))
-    return MarkedMerge(new, Gone(wal, range(before.upto, wanted.upto), others))
+    return MarkedMerge(new, UnneededObjects(wal, range(before.upto, wanted.upto), others))
 
 
 async def remove(store: StoreAccess, gone: Sequence[str], at_once: int) -> None:
