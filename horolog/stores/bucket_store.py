@@ -72,6 +72,13 @@ class BucketStore:
             for chunk in obstore.list(self._asking, self.place.key(prefix) or None):
                 yield from map(self._stored, chunk)
 
+    def folders(self, prefix: str) -> Iterator[str]:
+        import obstore
+
+        with self.place.told():
+            found = obstore.list_with_delimiter(self._asking, self.place.key(prefix))
+        return (one.rpartition("/")[2] for one in found["common_prefixes"])
+
     def delete(self, key: str) -> None:
         import obstore
 

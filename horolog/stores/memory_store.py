@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from horolog.base.clock import Clock
 from horolog.stores.faults import StoreError
-from horolog.stores.object_store import Created, Outcome, Stored
+from horolog.stores.object_store import Created, Outcome, Stored, folders_in
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +49,9 @@ class MemoryStore:
         for key, found in list(self._objects.items()):
             if key.startswith(folder):
                 yield Stored(key, len(found.data), found.last_modified_ms)
+
+    def folders(self, prefix: str) -> Iterator[str]:
+        return folders_in(prefix, self.list(prefix))
 
     def delete(self, key: str) -> None:
         self._objects.pop(key, None)

@@ -6,7 +6,7 @@ free. A caller that has to know sends the same bytes again until it gets MADE or
 its own, if an earlier attempt arrived.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from enum import Enum
 from typing import NamedTuple, Protocol
 
@@ -52,5 +52,14 @@ class ObjectStore(Protocol):
     def list(self, prefix: str = "") -> Iterator[Stored]:
         """The objects whose keys begin with `prefix`, a name of folders such as `meta/log`, in no particular order."""
 
+    def folders(self, prefix: str) -> Iterator[str]:
+        """The names of the folders in that one: a few, where a list of their objects may be long."""
+
     def delete(self, key: str) -> None:
         """Remove an object; one that is missing is no error."""
+
+
+def folders_in(prefix: str, objects: Iterable[Stored]) -> Iterator[str]:
+    """The names of the folders in one that all these objects are in."""
+    behind = (one.key[len(prefix) + 1 :].partition("/") for one in objects)
+    return iter({name for name, slash, _ in behind if slash})

@@ -6,7 +6,7 @@ store from threads.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any, Protocol, TypeVar
@@ -19,6 +19,7 @@ Result = TypeVar("Result")
 Got = bytes | None | StoreError
 """The bytes of an object; None if it is missing; or why that is not known."""
 Listing = Sequence[Stored] | StoreError
+Folders = Sequence[str] | StoreError
 Deleted = StoreError | None
 Deliver = Callable[[Callable[[], None]], Any]
 """Runs a callback where it belongs: `loop.call_soon_threadsafe`."""
@@ -31,6 +32,7 @@ class StoreRequests(Protocol):
     def get(self, key: str, done: Callable[[Got], None]) -> None: ...
     def get_range(self, key: str, start: int, end: int, done: Callable[[Got], None]) -> None: ...
     def list(self, prefix: str, done: Callable[[Listing], None]) -> None: ...
+    def folders(self, prefix: str, done: Callable[[Folders], None]) -> None: ...
     def delete(self, key: str, done: Callable[[Deleted], None]) -> None: ...
 
 
@@ -52,7 +54,10 @@ class ThreadedRequests:
         self._send(partial(_got, partial(self._store.get_range, key, start, end)), done)
 
     def list(self, prefix: str, done: Callable[[Listing], None]) -> None:
-        self._send(partial(_listed, self._store, prefix), done)
+        self._send(partial(_whole, partial(self._store.list, prefix)), done)
+
+    def folders(self, prefix: str, done: Callable[[Folders], None]) -> None:
+        self._send(partial(_whole, partial(self._store.folders, prefix)), done)
 
     def delete(self, key: str, done: Callable[[Deleted], None]) -> None:
         self._send(partial(_deleted, self._store, key), done)
@@ -74,9 +79,9 @@ def _got(read: Callable[[], bytes]) -> Got:
         return error
 
 
-def _listed(store: ObjectStore, prefix: str) -> Listing:
+def _whole(read: Callable[[], Iterator[Result]]) -> Sequence[Result] | StoreError:
     try:
-        return list(store.list(prefix))
+        return list(read())
     except StoreError as error:
         return error
 

@@ -33,7 +33,7 @@ from horolog.testing.runs import AlreadyRunning, NotRunning
 if TYPE_CHECKING:
     from horolog.broker.bucket.names import Wal
     from horolog.stores.object_store import Created as ObjectCreated
-    from horolog.stores.requests import Deleted, Got, Listing
+    from horolog.stores.requests import Deleted, Folders, Got, Listing
 
 HOST = "127.0.0.1"
 FOLDER = "/horolog"
@@ -78,6 +78,10 @@ class StoreOfOne:
     def list(self, prefix: str, done: Callable[[Listing], None]) -> None:
         if not self._refused(done, StoreError(KILLED)):
             self._requests.list(prefix, done)
+
+    def folders(self, prefix: str, done: Callable[[Folders], None]) -> None:
+        if not self._refused(done, StoreError(KILLED)):
+            self._requests.folders(prefix, done)
 
     def delete(self, key: str, done: Callable[[Deleted], None]) -> None:
         if not self._refused(done, StoreError(KILLED)):

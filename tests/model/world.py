@@ -130,6 +130,9 @@ class Front:
     def list(self, prefix, done):
         self._store.list(prefix, self._heard(done))
 
+    def folders(self, prefix, done):
+        self._store.folders(prefix, self._heard(done))
+
     def delete(self, key, done):
         self._store.delete(key, self._heard(done))
 

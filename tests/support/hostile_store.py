@@ -122,7 +122,7 @@ class _Handler(BaseHTTPRequestHandler):
         if self._is_refused():
             return
         if "list-type" in self.query:
-            self._list(self.query.get("prefix", [""])[0])
+            self._list(self.query.get("prefix", [""])[0], self.query.get("delimiter", [None])[0])
             return
         data = self.server.objects.get(self.key)
         if data is None:
@@ -144,16 +144,21 @@ class _Handler(BaseHTTPRequestHandler):
     def _now(self):
         return formatdate(time.time() - (4_000_000 if self.server.habit is Habit.WRONG_CLOCK else 0), usegmt=True)
 
-    def _list(self, prefix):
+    def _list(self, prefix, delimiter):
         hidden = self.server.habit is Habit.LISTS_LATE
         found = (
             [] if hidden else sorted((key, data) for key, data in self.server.objects.items() if key.startswith(prefix))
         )
+        folders = {
+            key[: key.index("/", len(prefix)) + 1] for key, _ in found if delimiter and "/" in key[len(prefix) :]
+        }
+        found = [(key, data) for key, data in found if not any(key.startswith(one) for one in folders)]
         when = "2026-01-01T00:00:00.000Z"
         contents = "".join(
             f"<Contents><Key>{key}</Key><LastModified>{when}</LastModified><ETag>1</ETag><Size>{len(data)}</Size></Contents>"
             for key, data in found
         )
+        contents += "".join(f"<CommonPrefixes><Prefix>{one}</Prefix></CommonPrefixes>" for one in sorted(folders))
         text = f"<ListBucketResult><Name>lake</Name><IsTruncated>false</IsTruncated>{contents}</ListBucketResult>"
         self._answer(200, text.encode())
 

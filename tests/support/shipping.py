@@ -115,6 +115,9 @@ class ReadyStore:
     def list(self, prefix, done):
         done([Stored(key, len(data), 0) for key, data in self.objects.items() if key.startswith(f"{prefix}/")])
 
+    def folders(self, prefix, done):
+        self.list(prefix, lambda found: done(list({one.key[len(prefix) + 1 :].partition("/")[0] for one in found})))
+
     def delete(self, key, done):
         self.objects.pop(key, None)
         done(None)

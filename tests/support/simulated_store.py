@@ -124,6 +124,13 @@ class SimulatedStore:
 
         self._send(self._read_fate(), None, arrive, done, StoreError("no answer"))
 
+    def folders(self, prefix, done):
+        def arrive():
+            begin = len(prefix) + 1
+            return list({key[begin:].partition("/")[0] for key in self.objects if key.startswith(f"{prefix}/")})
+
+        self._send(self._read_fate(), None, arrive, done, StoreError("no answer"))
+
     def delete(self, key, done):
         def arrive():
             if self.objects.pop(key, None) is not None:

@@ -7,6 +7,7 @@ WAL its fences stay, and a mark says that all other numbers are gone.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import partial
 from typing import NamedTuple
@@ -15,9 +16,12 @@ from horolog.broker.bucket import wal_object
 from horolog.broker.bucket.mark import WalMark
 from horolog.broker.bucket.names import DATA, MANIFESTS, MERGED, WALS, SegmentName, Wal, key, number_of
 from horolog.broker.bucket.parallel import in_parallel
+from horolog.broker.bucket.sealed_lines import FormatError
 from horolog.broker.bucket.store_access import StoreAccess
 from horolog.broker.bucket.wal_fencing import newest_mark
 from horolog.stores.object_store import Stored
+
+log = logging.getLogger(__name__)
 
 AT_ONCE = 2
 """Producers wait for the same store."""
@@ -84,17 +88,23 @@ def _topic_of(name: str) -> bytes | None:
 async def sweep_wals(
     store: StoreAccess, spent: Callable[[Collection[Wal]], Collection[Wal]], new_nonce: Callable[[], bytes]
 ) -> None:
-    """Remove the WALs that no leader reads any more; `spent` says which ones of those that were found are."""
+    """Remove the WALs that no leader reads any more; `spent` says which ones of those that were found are.
+
+    One whose mark cannot be read stays.
+    """
     found: set[Wal] = set()
     for folder in (WALS, MERGED):
-        found |= {wal for one in await store.list(folder) if (wal := _wal_of(one.key)) is not None}
+        found |= {wal for name in await store.folders(folder) if (wal := _wal_of(name)) is not None}
     for wal in sorted(spent(found)):
-        await _remove_wal(store, wal, new_nonce())
+        try:
+            await _remove_wal(store, wal, new_nonce())
+        except FormatError as error:
+            log.error("%s stays, because its mark cannot be read: %s", wal.folder, error)
 
 
 def _wal_of(name: str) -> Wal | None:
     try:
-        return Wal.parse(name.split("/")[1])
+        return Wal.parse(name)
     except ValueError:
         return None
 

@@ -11,7 +11,7 @@ from horolog.broker.base.metrics import Metrics
 from horolog.broker.base.store_figures import BYTES, REQUESTS, SECONDS
 from horolog.stores.faults import StoreError
 from horolog.stores.object_store import Created, Outcome
-from horolog.stores.requests import Deleted, Got, Listing, StoreRequests
+from horolog.stores.requests import Deleted, Folders, Got, Listing, StoreRequests
 
 Result = TypeVar("Result")
 
@@ -90,6 +90,10 @@ class MeteredRequests:
     def list(self, prefix: str, done: Callable[[Listing], None]) -> None:
         self._writes += 1  # a list costs what a write does
         self._store.list(prefix, partial(self._ended, "list", self._now(), _of_other, done))
+
+    def folders(self, prefix: str, done: Callable[[Folders], None]) -> None:
+        self._writes += 1
+        self._store.folders(prefix, partial(self._ended, "list", self._now(), _of_other, done))
 
     def delete(self, key: str, done: Callable[[Deleted], None]) -> None:
         self._store.delete(key, partial(self._ended, "delete", self._now(), _of_other, done))

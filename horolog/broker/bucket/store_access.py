@@ -14,7 +14,7 @@ from typing import TypeVar
 from horolog.broker.base.answers import Answer, Begin
 from horolog.stores.faults import StoreError
 from horolog.stores.object_store import Created, Outcome, Stored
-from horolog.stores.requests import Deleted, Got, Listing, StoreRequests
+from horolog.stores.requests import Deleted, Got, StoreRequests
 
 log = logging.getLogger(__name__)
 
@@ -84,9 +84,18 @@ class StoreAccess:
             attempts = await self._again(attempts, str(found))
 
     async def list(self, prefix: str) -> Sequence[Stored]:
+        return await self._listed(partial(self._store.list, prefix))
+
+    async def folders(self, prefix: str) -> Sequence[str]:
+        """The names of the folders in that one."""
+        return await self._listed(partial(self._store.folders, prefix))
+
+    async def _listed(
+        self, request: Callable[[Callable[[Sequence[Result] | StoreError], None]], object]
+    ) -> Sequence[Result]:
         attempts = 0
         while True:
-            found: Listing = await Answer(self._asking(partial(self._store.list, prefix)))
+            found: Sequence[Result] | StoreError = await Answer(self._asking(request))
             if not isinstance(found, StoreError):
                 self._answered(attempts)
                 return found

@@ -14,7 +14,7 @@ from horolog.broker.bucket.bucket_state import BucketState
 from horolog.broker.bucket.mark import decode
 from horolog.broker.bucket.names import Wal, key, number_of
 from horolog.stores.faults import StoreError
-from horolog.stores.object_store import Created, ObjectStore, Outcome, Stored
+from horolog.stores.object_store import Created, ObjectStore, Outcome, Stored, folders_in
 
 MARKS_BEFORE_MS = 120_000
 """So much older than the moment a mark is that counts."""
@@ -57,6 +57,9 @@ class MomentStore:
             if not self._keys[at].startswith(folder):
                 return
             yield self._all[self._keys[at]]
+
+    def folders(self, prefix: str) -> Iterator[str]:
+        return folders_in(prefix, self.list(prefix))
 
     def create(self, key: str, data: bytes) -> Created:  # noqa: ARG002
         return Created(Outcome.UNKNOWN, f"{key}: a moment is only read", is_refused=True)

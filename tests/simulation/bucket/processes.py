@@ -60,6 +60,9 @@ class StoreFront:
     def list(self, prefix, done):
         self._store.list(prefix, self._heard(done))
 
+    def folders(self, prefix, done):
+        self._store.folders(prefix, self._heard(done))
+
     def delete(self, key, done):
         self._store.delete(key, self._heard(done))
 

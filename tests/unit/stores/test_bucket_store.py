@@ -31,6 +31,7 @@ def a_life(store):
     assert store.stat("a/b/1").last_modified_ms > 1_700_000_000_000
     assert [one[:2] for one in store.list("a/b")] == [("a/b/1", 5)]
     assert {one.key for one in store.list()} == {"a/b/1", "a/bc"}
+    assert (list(store.folders("a")), list(store.folders("a/b")), list(store.folders("b"))) == (["b"], [], [])
     with pytest.raises(StoreError):
         store.get_range("a/b/1", 5, 6)
     store.delete("a/b/1")

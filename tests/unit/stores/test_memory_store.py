@@ -26,6 +26,7 @@ def test_an_object_is_created_once_read_in_parts_listed_and_removed():
     assert store.stat("a/b/1") == Stored("a/b/1", 5, 5_000)
     assert list(store.list("a/b")) == [Stored("a/b/1", 5, 5_000)], "a prefix is a name of folders"
     assert {one.key for one in store.list()} == {"a/b/1", "a/bc"}
+    assert (list(store.folders("a")), list(store.folders("a/b")), list(store.folders("b"))) == (["b"], [], [])
     with pytest.raises(StoreError, match="begins at 5 of 5"):
         store.get_range("a/b/1", 5, 6)
     store.delete("a/b/1")

@@ -32,6 +32,9 @@ def test_answers_come_where_they_are_delivered(delivered):
     assert result_of(delivered, lambda done: requests.get_range("a/k", 0, 5, done)) == b"1"
     assert result_of(delivered, lambda done: requests.get_range("a/x", 0, 5, done)) is None
     assert result_of(delivered, lambda done: requests.list("a", done)) == [Stored("a/k", 1, 7)]
+    store.create("a/b/k", b"1")
+    assert result_of(delivered, lambda done: requests.folders("a", done)) == ["b"]
+    store.delete("a/b/k")
     assert result_of(delivered, lambda done: requests.delete("a/k", done)) is None
     assert not list(store.list())
     requests.close()
@@ -44,9 +47,9 @@ def test_faults_are_answers(delivered):
         def get(self, key):
             raise StoreError("away")
 
-        list = delete = get
+        list = folders = delete = get
 
     requests = ThreadedRequests(Away(ManualClock()), delivered.put, at_once=1)
-    for ask in (requests.get, requests.list, requests.delete):
+    for ask in (requests.get, requests.list, requests.folders, requests.delete):
         assert str(result_of(delivered, lambda done, ask=ask: ask("k", done))) == "away"
     requests.close()

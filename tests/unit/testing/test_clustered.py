@@ -103,10 +103,11 @@ async def test_a_store_that_is_cut_off_answers_with_errors_alone():
     assert await answered(lambda done: ours.get("k", done)) == b"x"
     assert await answered(lambda done: ours.get_range("k", 0, 1, done)) == b"x"
     assert len(await answered(lambda done: ours.list("", done))) == 1
+    assert await answered(lambda done: ours.folders("k", done)) == []
     ours.cut()
     assert repr(ours) == "<StoreOfOne, cut>"
     assert (await answered(lambda done: ours.create("l", b"x", done))).outcome is Outcome.UNKNOWN
-    for ask in (ours.get, ours.list, ours.delete):
+    for ask in (ours.get, ours.list, ours.folders, ours.delete):
         refused = await answered(lambda done, ask=ask: ask("k", done))
         assert (type(refused), str(refused)) == (StoreError, KILLED)
     assert isinstance(await answered(lambda done: ours.get_range("k", 0, 1, done)), StoreError)

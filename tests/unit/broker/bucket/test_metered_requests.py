@@ -21,7 +21,7 @@ class Answering:
         self.now_s += 0.5
         request[-1](self.answer)
 
-    create = get = get_range = list = delete = _reply
+    create = get = get_range = list = folders = delete = _reply
 
 
 @pytest.fixture
@@ -76,10 +76,11 @@ def test_bytes_are_counted_in_both_directions(store, metered):
 def test_lists_cost_as_much_as_writes_and_removals_nothing(store, metered):
     store.answer = []
     metered.list("k", lambda _: None)
+    metered.folders("k", lambda _: None)
     store.answer = None
     metered.get("k", lambda _: None)
     metered.delete("k", lambda _: None)
-    assert metered.dollars_per_day(PRICES) == pytest.approx((5.0 + 0.4) / 1e6 * 86_400 / 1.5)
+    assert metered.dollars_per_day(PRICES) == pytest.approx((2 * 5.0 + 0.4) / 1e6 * 86_400 / 2)
 
 
 def test_the_cost_of_a_day_is_that_of_the_last_ten_minutes():

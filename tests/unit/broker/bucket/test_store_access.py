@@ -34,6 +34,9 @@ class Scripted:
     def list(self, prefix, done):
         self._next("list", prefix, done)
 
+    def folders(self, prefix, done):
+        self._next("folders", prefix, done)
+
     def delete(self, key, done):
         self._next("delete", key, done)
 
@@ -76,6 +79,7 @@ def test_other_requests_end_with_an_answer():
     assert outcome_of(store, lambda access: access.read("k")) == [None]
     assert store.pauses == [0.05, 0.1]
     assert outcome_of(Scripted(fault, ["a"]), lambda access: access.list("p")) == [["a"]]
+    assert outcome_of(Scripted(fault, ["a"]), lambda access: access.folders("p")) == [["a"]]
     assert outcome_of(Scripted(fault, None), lambda access: access.delete("k")) == [None]
 
 

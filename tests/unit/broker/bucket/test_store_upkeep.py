@@ -8,7 +8,7 @@ from horolog.broker.bucket.store_upkeep import StoreUpkeep
 from tests.support.log_model import NOW_MS
 from tests.support.shipping import TOPIC_ID, ReadyStore, access_to, put_object, run_at
 
-PLACE, ONE = (TOPIC_ID, 0), Wal(1, 10)
+PLACE, ONE, TWO = (TOPIC_ID, 0), Wal(1, 10), Wal(2, 20)
 
 
 class Cluster:
@@ -70,6 +70,17 @@ def test_one_sweep_is_under_way_at_a_time():
         world.look(store_upkeep.TOPICS_EVERY_S)
     assert waiting == ["wal"]
     assert "sweeping" in repr(world.upkeep)
+
+
+def test_a_wal_whose_mark_cannot_be_read_stays_and_the_others_go(caplog):
+    world = World()
+    for wal in (ONE, TWO):
+        put_object(world.store, wal, 0, run_at(0, 0))
+    world.store.objects[key(ONE.marks, 0)] = b"damaged"
+    world.look(store_upkeep.WALS_EVERY_S)
+    assert set(world.store.objects) == {key(ONE.folder, 0), key(ONE.marks, 0), key(TWO.marks, 0)}
+    assert "wal/1-10 stays, because its mark cannot be read" in caplog.text
+    assert "sweeping" not in repr(world.upkeep)
 
 
 def test_a_wal_that_is_spent_stays_as_long_as_its_history():

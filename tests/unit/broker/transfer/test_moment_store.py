@@ -42,6 +42,7 @@ def test_only_objects_of_the_moment_are_there():
     assert [one.key for one in then.list("manifest")] == [one.key for one in then.list("/manifest/a/")]
     assert (then.get("manifest/a/0/1"), then.get_range("manifest/a/0/1", 0, 1)) == (b"x", b"x")
     assert then.stat("manifest/a/0/1").last_modified_ms == NOW_MS
+    assert list(then.folders("manifest")) == ["a"]
     for name in ("manifest/a/0/2", "none"):
         with pytest.raises(FileNotFoundError):
             then.get(name)
