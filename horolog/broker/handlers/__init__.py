@@ -25,6 +25,7 @@ __all__ = [
     "fetch",
     "fetch_sessions",
     "gate",
+    "held_fetch",
     "leased",
     "log_dirs",
     "pieces",
