@@ -343,7 +343,7 @@ def not_sent(job: str, outlook: Outlook, console: Console, *, dry_run: bool) -> 
     if dry_run:
         console.note("nothing was sent (--dry-run)")
         return ExitCode.ALERT if outlook.losses else ExitCode.OK
-    raise CommandError("records would be lost, so nothing was sent", "change the topic's settings, or say --force")
+    raise CommandError("records would be lost, so nothing was sent", "change the topic's settings, or use --force")
 
 
 __all__ = [

@@ -187,7 +187,7 @@ def refuse_losses(outlook: "Outlook | None", *, force: bool) -> None:
     if outlook.too_early or outlook.too_late:
         raise MirrorRefused(f"{said}; nothing was sent", "change the topic's bounds, if only while it is mirrored")
     if not force:
-        raise MirrorRefused(f"{said}; nothing was sent", "change the topic's settings, or say --force")
+        raise MirrorRefused(f"{said}; nothing was sent", "change the topic's settings, or use --force")
 
 
 def settle(clusters: Clusters, since_ms: int | None, *, force: bool) -> "dict[TopicPartition, tuple[int, int]]":

@@ -58,26 +58,23 @@ def scan_records(data: Buffer, start: int, count: int) -> Scan:
     """Check that `data` holds exactly `count` records from `start` to its end; DecodeError if not."""
     try:
         if len(data) > LONG_RECORD_BYTES * count:
-            return _scan_long(memoryview(data), start, count)
-        # A compiled walk reads `bytes` only. Plain code reads a bytearray alike, and its columns are no views.
-        content: bytes = data if not IS_COMPILED and type(data) is bytearray else bytes(data)  # type: ignore[assignment]
-        if IS_COMPILED or count < _SMALLEST_RUN:
-            end, lowest, highest, in_order, has_null_key = walk(content, start, 0, count)
-            scan = _new_scan(Scan, (lowest, highest, in_order, has_null_key))
+            end, scan = _scan_long(memoryview(data), start, count)
         else:
-            end, scan = _scan_alike(content, start, count)
+            # A compiled walk reads `bytes` only. Plain code reads a bytearray alike, and its columns are no views.
+            content: bytes = data if not IS_COMPILED and type(data) is bytearray else bytes(data)  # type: ignore[assignment]
+            if IS_COMPILED or count < _SMALLEST_RUN:
+                end, lowest, highest, in_order, has_null_key = walk(content, start, 0, count)
+                scan = _new_scan(Scan, (lowest, highest, in_order, has_null_key))
+            else:
+                end, scan = _scan_alike(content, start, count)
     except IndexError:
         raise DecodeError("a record runs past the end of its batch") from None
-    _check_end(end, len(data))
+    if end != len(data):
+        raise DecodeError(f"the last record ends {end - len(data):+d} bytes from the end of its batch")
     return scan
 
 
-def _check_end(end: int, size_bytes: int) -> None:
-    if end != size_bytes:
-        raise DecodeError(f"the last record ends {end - size_bytes:+d} bytes from the end of its batch")
-
-
-def _scan_long(data: memoryview, start: int, count: int) -> Scan:
+def _scan_long(data: memoryview, start: int, count: int) -> tuple[int, Scan]:
     lowest, highest = _NO_DELTA_YET - 1, -_NO_DELTA_YET  # compiled code compares them as 64 bits
     position, in_order, has_null_key = start, True, False
     for index in range(count):
@@ -85,8 +82,7 @@ def _scan_long(data: memoryview, start: int, count: int) -> Scan:
         _, low, high, is_in_order, lacks_key = walk(record, 0, index, 1)
         lowest, highest = min(lowest, low), max(highest, high)
         in_order, has_null_key = in_order and is_in_order, has_null_key or lacks_key
-    _check_end(position, len(data))
-    return Scan(lowest, highest, in_order, has_null_key)
+    return position, Scan(lowest, highest, in_order, has_null_key)
 
 
 def _without_value(data: memoryview, start: int) -> tuple[bytes, int]:

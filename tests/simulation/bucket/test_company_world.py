@@ -9,7 +9,7 @@ from tests.simulation.bucket.company_world import CompanyWorld
 from tests.simulation.bucket.planted import BUGS, found
 from tests.support.simulated_store import CALM
 
-FOUND_FROM = {"a new leader does not wait": 464}
+FOUND_FROM = {"a new leader does not wait": 226}
 """Where to begin with bugs that few seeds show."""
 
 
