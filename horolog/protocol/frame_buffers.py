@@ -12,20 +12,26 @@ from horolog.protocol.primitives import Buffer
 LARGE_FRAME_BYTES: Final = 32 * 1024
 """A frame of at least this size gets a buffer of its own."""
 
-GROWTH: Final = 32
+LARGEST_FRAME_BYTES: Final = 1024 * 1024
+"""One above this size does not: while its buffer was made larger by a copy, both would take memory."""
+
+GROWTH: Final = 16
 FIRST_BYTES: Final = 16 * 1024
 SMALLEST_BUFFER_BYTES: Final = 4 * 1024
 STEP_BYTES: Final = 64 * 1024
 """Buffers above this size are multiples of it, so that they fit frames that differ a little."""
 
-KEPT_BYTES: Final = 12 * 1024 * 1024
-"""The total size of buffers that are kept for later frames: one of 10 MB, and some of usual batches."""
+KEPT_BYTES: Final = 8 * 1024 * 1024
+"""The total size of buffers that are kept for later frames."""
 
 LARGEST_SHARE: Final = 4
 """A kept buffer is used for frames of at least its size divided by this."""
 
 SCRATCH_BYTES: Final = 32 * 1024
 """The most that is read at once where the next frame may get a buffer of its own: the rest of it goes there uncopied."""
+
+LARGEST_SCRATCH_BYTES: Final = 256 * 1024
+"""The same inside a frame that gets none, because it is too large: fewer reads take less time."""
 
 
 class FrameBuffers:
@@ -35,7 +41,7 @@ class FrameBuffers:
 
     def __init__(self) -> None:
         self._kept: list[bytearray] = []
-        self.scratch = memoryview(bytearray(SCRATCH_BYTES))
+        self.scratch = memoryview(bytearray(LARGEST_SCRATCH_BYTES))
         """For bytes without a buffer of their own; a reader copies them at once."""
 
     def __repr__(self) -> str:
@@ -56,9 +62,7 @@ class FrameBuffers:
         return bytearray(size_bytes)
 
     def give(self, buffer: bytearray) -> None:
-        """Keep a buffer for a later frame, which gets it once all views of it are gone; one that is too large is not kept."""
-        if len(buffer) > KEPT_BYTES:
-            return
+        """Keep a buffer for a later frame, which gets it once all views of it are gone."""
         self._kept.append(buffer)
         while self.kept_bytes > KEPT_BYTES:
             del self._kept[0]

@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 from horolog.protocol.apis import API, ApiKey
 from horolog.protocol.errors import DecodeError, FrameError
-from horolog.protocol.frame_buffers import LARGE_FRAME_BYTES, FrameBuffers, LargeFrame
+from horolog.protocol.frame_buffers import LARGE_FRAME_BYTES, LARGEST_FRAME_BYTES, FrameBuffers, LargeFrame
 from horolog.protocol.primitives import Buffer, Part, Unread, skip_tags
 from horolog.protocol.source_writer import layout
 
@@ -88,7 +88,7 @@ class FrameReader:
                 raise self._refusal(data, position, size, frames)
             end = position + SIZE_BYTES + size
             if end > length:
-                if size >= LARGE_FRAME_BYTES and self._buffers is not None:
+                if LARGE_FRAME_BYTES <= size <= LARGEST_FRAME_BYTES and self._buffers is not None:
                     self.large = LargeFrame(self._buffers, view[position:], SIZE_BYTES + size)
                     return frames
                 self._wanted_bytes = SIZE_BYTES + size

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, cast
 from horolog.broker.log.storage import StorageFault
 from horolog.broker.network.conversation import ConversationState
 from horolog.broker.network.waiting_parts import WaitingParts, send_part
+from horolog.protocol.frame_buffers import LARGE_FRAME_BYTES, SCRATCH_BYTES
 from horolog.protocol.primitives import Buffer, Part, Unread
 
 if TYPE_CHECKING:
@@ -287,18 +288,22 @@ class SocketTransport(asyncio.Protocol):
 class LargeReceiver(asyncio.BufferedProtocol):
     """Takes the place of a `SocketTransport` at the event loop: the socket's bytes go straight into a large request's buffer."""
 
-    __slots__ = ("_conversation", "_inner", "_large", "_scratch")
+    __slots__ = ("_conversation", "_inner", "_large", "_scratch", "_start")
 
     def __init__(self, inner: SocketTransport, scratch: memoryview) -> None:
         """`scratch` takes bytes that may belong to any request; it may be shared, for each call empties it."""
         self._inner = inner
         self._conversation = inner.conversation
         self._scratch = scratch
+        self._start = scratch[:SCRATCH_BYTES]
         self._large: LargeFrame | None = None
 
     def get_buffer(self, sizehint: int) -> memoryview:  # noqa: ARG002 - a frame's buffer has the size of the frame
-        self._large = large = None if self._conversation.closing else self._conversation.reader.large
-        return self._scratch if large is None else large.room
+        reader = self._conversation.reader
+        self._large = large = None if self._conversation.closing else reader.large
+        if large is not None:
+            return large.room
+        return self._scratch if len(reader.pending) >= LARGE_FRAME_BYTES else self._start
 
     def buffer_updated(self, nbytes: int) -> None:
         if self._large is None:

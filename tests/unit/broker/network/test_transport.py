@@ -16,7 +16,7 @@ from horolog.broker.network.limits import ConnectionLimits
 from horolog.broker.network.memory import SHARES
 from horolog.broker.network.transport import SocketTransport
 from horolog.broker.network.unanswered import WRITE_HIGH_WATER_BYTES
-from horolog.protocol.frame_buffers import SCRATCH_BYTES, FrameBuffers
+from horolog.protocol.frame_buffers import LARGEST_FRAME_BYTES, LARGEST_SCRATCH_BYTES, SCRATCH_BYTES, FrameBuffers
 from tests.support.conversations import PRODUCE, Service, context_of, finish, framed, limits
 from tests.support.memory_broker import still
 from tests.support.waiting import until
@@ -480,24 +480,26 @@ def test_a_large_request_is_received_in_place_from_its_second_part_on() -> None:
     assert wire.receivers == [receiver], "one for as long as the connection lasts"
 
 
-def test_a_vast_request_is_received_where_it_stays() -> None:
+def test_inside_a_request_without_a_buffer_of_its_own_more_is_read_at_once() -> None:
     service, wire = Service(), FakeTransport()
     wire.socket = FakeSocket()
     connection, _ = carry(service, limits(), transport=wire)
-    vast = bytes(range(250)) * 40_000
-    data = framed(vast, b"s")
+    vast = bytes(LARGEST_FRAME_BYTES + 1)
+    data = framed(b"l" * 100_000, vast, b"s", b"m" * 100_000)
     connection.data_received(data[:20_000])
     (receiver,) = wire.receivers
     at, sizes = 20_000, []
     while at < len(data):
         room = receiver.get_buffer(-1)
-        sizes.append(len(room))
         piece = data[at : at + len(room)]
         room[: len(piece)] = piece
         receiver.buffer_updated(len(piece))
         at += len(piece)
-    assert service.seen == [vast, b"s"]
-    assert sum(sizes) == len(data) - 20_000 + SCRATCH_BYTES - len(framed(b"s"))
+        sizes.append(len(room))
+    assert service.seen == [b"l" * 100_000, vast, b"s", b"m" * 100_000]
+    assert sizes[1:4] == [SCRATCH_BYTES, LARGEST_SCRATCH_BYTES, LARGEST_SCRATCH_BYTES]
+    assert sizes.count(LARGEST_SCRATCH_BYTES) == 4
+    assert len(receiver.get_buffer(-1)) == SCRATCH_BYTES
 
 
 def test_what_receives_large_requests_passes_on_everything_else() -> None:
