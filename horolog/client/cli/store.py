@@ -204,13 +204,10 @@ def _add_place(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
     from horolog.client.cli.adopt import broker_settings
     from horolog.client.cli.storing import exporting, importing, verify
-    from horolog.stores import opening
-    from horolog.stores.faults import StoreError
 
-    try:
-        store = opening.open_store(arguments.url, arguments.endpoint, console.environ)
-    except StoreError as error:
-        raise UsageError(str(error)) from None
+    if arguments.action == "restore":
+        return _restore(arguments, console)
+    store = _opened(arguments.url, arguments, console)
     if arguments.action == "check":
         return _check(store, arguments, console)
     if arguments.action == "policy":
@@ -221,25 +218,28 @@ def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
         return importing.run(store, arguments, broker_settings(arguments, arguments.data_folders[0], console), console)
     if arguments.action == "export":
         return exporting.run(store, arguments, broker_settings(arguments, arguments.folder, console), console)
-    if arguments.action == "restore":
-        return _restore(store, arguments, console)
     return _show_contents(store, arguments, console)
 
 
-def _restore(store: BucketStore, arguments: argparse.Namespace, console: Console) -> ExitCode:
-    from horolog.client.cli.adopt import broker_settings
-    from horolog.client.cli.storing import restoring
+def _opened(url: str, arguments: argparse.Namespace, console: Console) -> BucketStore:
     from horolog.stores import opening
     from horolog.stores.faults import StoreError
 
     try:
-        target = opening.open_store(arguments.to, arguments.endpoint, console.environ)
+        return opening.open_store(url, arguments.endpoint, console.environ)
     except StoreError as error:
         raise UsageError(str(error)) from None
+
+
+def _restore(arguments: argparse.Namespace, console: Console) -> ExitCode:
+    from horolog.client.cli.adopt import broker_settings
+    from horolog.client.cli.storing import restoring
+
     at = console.time(arguments.at, "--at")
     console.note(f"--at is {at.understood}")
+    live, target = (_opened(url, arguments, console) for url in (arguments.url, arguments.to))
     settings = broker_settings(arguments, arguments.work or ".", console)
-    return restoring.run((store, target), at.ms, arguments, settings, console)
+    return restoring.run((live, target), at.ms, arguments, settings, console)
 
 
 def _print_policy(store: BucketStore, console: Console) -> ExitCode:
