@@ -93,3 +93,29 @@ def test_a_folder_that_cannot_be_made_is_a_fault(storage):
     storage.fail("make", "", times=ALL, code=errno.EROFS)
     with pytest.raises(StorageFault):
         BlockFiles(storage, "/data", lambda: 300)
+
+
+class Slice:
+    """Bytes that stay in a file, if it can be kept open."""
+
+    def __init__(self, kept):
+        self._kept = kept
+
+    def keep(self):
+        if isinstance(self._kept, StorageFault):
+            raise self._kept
+        return self._kept
+
+
+@pytest.mark.parametrize(("kept", "is_found"), [(True, True), (False, False), (StorageFault("gone"), False)])
+def test_bytes_are_left_in_a_file_that_stays_open(files, monkeypatch, kept, is_found):
+    files.keep(block(0), b"0123")
+    one = Slice(kept)
+    monkeypatch.setattr("horolog.broker.log.storage.memory_storage.MemoryFile.unread", lambda *_: one)
+    assert files.unread(block(0), 2, 1) is (one if is_found else None)
+    assert files.unread(block(1), 2, 1) is None
+
+
+def test_a_file_without_such_bytes_is_read(files):
+    files.keep(block(0), b"0123")
+    assert files.unread(block(0), 2, 1) is None

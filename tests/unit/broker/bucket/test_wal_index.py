@@ -154,3 +154,40 @@ def test_an_object_of_another_wal_is_not_believed(store, caplog):
     store.objects[key(WAL.folder, 0)] = store.objects[key(other.folder, 0)]
     assert offsets(store, 1) == []
     assert "an object of 3-4" in caplog.text
+
+
+def merged_key(store):
+    return next(name for name in store.objects if name.startswith(WAL.merged_folder))
+
+
+def test_a_merged_object_that_is_not_there_is_a_loss(store, caplog):
+    put_merged(store, WAL, 0, 1, run_at(0, 0))
+    del store.objects[merged_key(store)]
+    assert offsets(store, 1) == []
+    assert "is lost" in caplog.text
+
+
+def test_a_large_merged_object_that_is_damaged_costs_its_own_batches_only(store, monkeypatch, caplog):
+    monkeypatch.setattr(wal_index, "WHOLE_BYTES", 10)
+    put_merged(store, WAL, 0, 1, run_at(0, 0))
+    put_object(store, WAL, 1, run_at(1, 1))
+    name = merged_key(store)
+    store.objects[name] = store.objects[name][:-3] + b"!!!"
+    assert offsets(store, 2) == [(1, 2)]
+    assert "its batches are lost" in caplog.text
+
+
+@pytest.mark.parametrize("reads", [1, 2])
+def test_a_large_merged_object_that_goes_while_it_is_read_is_a_loss(store, monkeypatch, caplog, reads):
+    monkeypatch.setattr(wal_index, "WHOLE_BYTES", 10)
+    monkeypatch.setattr(wal_index, "END_BYTES", 20)
+    put_merged(store, WAL, 0, 1, run_at(0, 0))
+    name = merged_key(store)
+
+    def before(asked):
+        if asked == name and store.asked.count(name) == reads - 1:
+            store.objects.pop(name, None)
+
+    store.before_read = before
+    assert offsets(store, 1) == []
+    assert "is lost" in caplog.text

@@ -1,0 +1,9 @@
+"""The folders among objects."""
+
+from horolog.stores.object_store import Stored, folders_in
+
+
+def test_the_folders_in_one_are_named_once():
+    objects = [Stored(key, 1, 0) for key in ("a/b/1", "a/b/c/2", "a/d/3", "a/e")]
+    assert sorted(folders_in("a", objects)) == ["b", "d"]
+    assert list(folders_in("a/d", objects[2:3])) == []
