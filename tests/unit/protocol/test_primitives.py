@@ -9,6 +9,8 @@ from horolog.protocol.primitives import (
     COPY_BELOW_BYTES,
     MAX_VARLONG_BYTES,
     Buffer,
+    Part,
+    Unread,
     add_records,
     check_tag_end,
     decode_unsigned_varint,
@@ -96,6 +98,23 @@ def test_small_records_are_copied_and_large_ones_are_not() -> None:
     assert out == []
     assert parts == [b"head" + small, *large]
     assert parts[1] is large[0]
+
+
+def test_unread_records_are_a_part_of_their_own_and_stay_where_they_lie() -> None:
+    class Elsewhere(Unread):
+        def __len__(self) -> int:
+            return 3
+
+    records = Elsewhere()
+    parts: list[Part] = []
+    out: list[Buffer] = [b"be", b"fore"]
+    add_records(records, len(records), out, parts)
+    assert (parts, out) == ([b"before", records], [])
+    assert records.keep() is False
+    records.let_go()
+    for ask in (records.read, lambda: records.send(1), lambda: records.take(1), lambda: len(Unread())):
+        with pytest.raises(NotImplementedError):
+            ask()
 
 
 def test_the_size_of_records() -> None:
