@@ -90,7 +90,7 @@ public class ShareScript {
             first.acknowledge(records.get(0), AcknowledgeType.RENEW);
             first.acknowledge(records.get(1), AcknowledgeType.RELEASE);
             say("renewed", first.commitSync().values());
-            say("released", poll(second, 1, 5_000));
+            say("released", poll(second, 1, 12_000));
             say("expired", poll(second, 1, 30_000));
             first.poll(Duration.ofMillis(300)).forEach(one -> first.acknowledge(one, AcknowledgeType.ACCEPT));
             say("late", names(first.commitSync().values()));
