@@ -48,8 +48,9 @@ PARTS = {
     "locks": [
         "locked 0:1 1:1",
         "renewed [Optional.empty]",
-        "released 1:2",
-        "expired 0:2",
+        "again 0:2 1:2",
+        "the released one first true",
+        "the renewed lock lasted longer true",
         "late [InvalidRecordStateException]",
     ],
     "resets": ["earliest 0:1 1:1 2:1", "latest", "later 3:1", "by_duration:PT1H 0:1 1:1 2:1 3:1"],
