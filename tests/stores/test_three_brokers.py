@@ -38,7 +38,7 @@ def free_port():
 
 
 class Cluster:
-    """Three processes; `acknowledged` has what an idempotent producer was told, with the time."""
+    """Three processes, with NODE in settings for the number of each; `acknowledged` has what an idempotent producer was told, with the time."""
 
     def __init__(self, folder, *settings):
         self.settings = settings
@@ -49,7 +49,8 @@ class Cluster:
     def start(self, node):
         (self.folder / "store").mkdir(exist_ok=True)
         arguments = [f"file://{self.folder}/store", str(node), str(self.ports[node]), f"{self.folder}/{node}"]
-        command = [sys.executable, "-m", "tests.support.store_broker", *arguments, *self.settings]
+        settings = [one.replace("NODE", str(node)) for one in self.settings]
+        command = [sys.executable, "-m", "tests.support.store_broker", *arguments, *settings]
         process = self.processes[node] = subprocess.Popen(
             command, cwd=PROJECT, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
         )

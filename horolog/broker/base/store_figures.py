@@ -49,6 +49,11 @@ JOURNAL = Described("store_journal_lag_seconds", GAUGE, "Time since this broker 
 CLOCK = Described("store_clock_offset_seconds", GAUGE, "How far the store's clock is ahead of this machine's.")
 OPENING = Described("store_opening_partitions", GAUGE, "Partitions that this broker leads but does not serve yet.")
 MEMBERS = Described("store_member_brokers", GAUGE, "Brokers of the cluster that this broker knows.")
+FOLLOWED_BYTES = Described(
+    "store_followed_bytes_total",
+    COUNTER,
+    "Bytes of records of other leaders' partitions that this broker has read for consumers of its rack.",
+)
 UPLOADS = Described("store_uploaded_segments_total", COUNTER, "Segments that were uploaded to the store.")
 UPLOADED_BYTES = Described("store_uploaded_bytes_total", COUNTER, "Bytes of the logs of segments that were uploaded.")
 UPLOAD_FAILURES = Described(
@@ -60,7 +65,7 @@ WAITING_BYTES = Described(
     "Bytes of closed segments on this broker's disk that are not in the store yet.",
 )
 UPLOAD_FAMILIES = (UPLOADS, UPLOADED_BYTES, UPLOAD_FAILURES, WAITING_BYTES)
-GAUGES = (DOLLARS, UNSAFE, UNMERGED_BYTES, UNMERGED, FENCED, LEASE, JOURNAL, CLOCK, OPENING, MEMBERS)
+GAUGES = (DOLLARS, UNSAFE, UNMERGED_BYTES, UNMERGED, FENCED, LEASE, JOURNAL, CLOCK, OPENING, MEMBERS, FOLLOWED_BYTES)
 
 FAMILIES = (*COUNTED, *GAUGES, *UPLOAD_FAMILIES)
 
@@ -92,6 +97,7 @@ class StoreFigures(NamedTuple):
     member_count: int
     counted: Metrics
     uploads: UploadFigures = UploadFigures()
+    followed_bytes: int = 0
 
     def reasons(self) -> Iterator[str]:
         """Why clients should stay away."""
@@ -116,6 +122,7 @@ class StoreFigures(NamedTuple):
             self.clock_offset_s,
             self.opening_count,
             self.member_count,
+            self.followed_bytes,
         )
         for family, value in zip((*GAUGES, *UPLOAD_FAMILIES), (*values, *self.uploads), strict=True):
             yield family, [((), value)]

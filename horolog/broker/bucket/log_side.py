@@ -376,9 +376,7 @@ class BucketLog:
                 raise _Outdated
             if self._is_wanted(pending):
                 end_offset = max((one.run.next_offset for one in everything), default=0)
-                partition = copy.open(
-                    end_offset, RemoteFront(self._meta_reader(), () if copy.is_whole else covered.segments)
-                )
+                partition = copy.open(end_offset, RemoteFront(self.metas(), () if copy.is_whole else covered.segments))
                 assert partition.front is not None
                 partition.front.wake = partial(self._safety.show, partition)
                 del self._pending[opening.place]
@@ -395,8 +393,8 @@ class BucketLog:
         """How much of the cache the blocks from the bucket leave."""
         return self._cache_bytes() - (0 if self._metas is None else self._metas.fetcher.files.kept_bytes)
 
-    def _meta_reader(self) -> MetaReader:
-        """Raises StorageFault."""
+    def metas(self) -> MetaReader:
+        """What reads segments in the bucket, with one cache for all partitions. Raises StorageFault."""
         if self._metas is None:
             folder = self._logs.folders.usable()[0].path
             files = BlockFiles(self._logs.resources.storage, folder, self._cache_bytes)

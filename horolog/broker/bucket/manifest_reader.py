@@ -39,8 +39,11 @@ class StoredManifests:
 
     async def newest(self, opening: Opening, known: Covered = NOTHING) -> Covered:
         """Raises FormatError. A partition without an earlier leader has no manifest."""
-        place = opening.place
-        found = await newest_manifest(self._store, place, known.manifest) if len(opening.lineage) > 1 else None
+        return await self.at(opening.place, known) if len(opening.lineage) > 1 else NOTHING
+
+    async def at(self, place: Place, known: Covered = NOTHING) -> Covered:
+        """What the newest manifest of a partition says. Raises FormatError."""
+        found = await newest_manifest(self._store, place, known.manifest)
         while found is not None:
             if found == known.manifest:
                 return known

@@ -8,6 +8,8 @@ from typing import NamedTuple, Protocol
 from horolog.broker.cluster.cluster import Cluster
 from horolog.broker.cluster.cluster_state import NO_EPOCH, NO_NODE, Lead
 from horolog.broker.cluster.membership import Members
+from horolog.broker.cluster.topic import Topic
+from horolog.broker.log.partition import Partition
 from horolog.protocol.errors import ErrorCode
 
 NOBODY = Lead(NO_NODE, NO_EPOCH)
@@ -32,11 +34,38 @@ class Endpoints(Protocol):
         ...
 
 
+class Reader(NamedTuple):
+    """A client that names its rack in Fetch."""
+
+    rack: str
+    client_id: str | None
+    host: str
+
+
+class ReplicaSelector(Protocol):
+    """Has clients read closed segments from brokers of their rack (KIP-392)."""
+
+    def readers(self, topic_id: bytes, index: int) -> Sequence[int]:
+        """The brokers that serve a partition beside its leader."""
+        ...
+
+    def preferred(self, partition: Partition, offset: int, reader: Reader) -> int | None:
+        """The broker that a reader of a partition that is led here is sent to; None if it is served here."""
+        ...
+
+    def followed(
+        self, topic: Topic, index: int, offset: int, reader: Reader, *, committed: bool
+    ) -> Partition | ErrorCode:
+        """A partition that another broker leads; NOT_LEADER_OR_FOLLOWER sends the reader to the leader."""
+        ...
+
+
 class Placement:
     """The brokers of the cluster and the partitions that each of them leads."""
 
     def __init__(self, cluster: Cluster, endpoints: Endpoints, members: Members) -> None:
         self.members = members
+        self.selector: ReplicaSelector | None = None
         self._cluster = cluster
         self._endpoints = endpoints
 
@@ -71,6 +100,13 @@ class Placement:
     def recorded_epoch(self, topic_id: bytes, index: int) -> int:
         """The leader epoch of a partition on record, also while its leader does not serve it."""
         return self._cluster.state.epoch(topic_id, index)
+
+    def readers(self, topic_id: bytes, index: int) -> Sequence[int]:
+        """The live brokers that serve some records of a partition beside its leader."""
+        selector = self.selector
+        return (
+            () if selector is None else [one for one in selector.readers(topic_id, index) if one in self.members.live]
+        )
 
     def brokers(self, listener: str) -> Sequence[Endpoint]:
         """Every live broker, in the order of numbers."""

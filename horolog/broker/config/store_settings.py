@@ -5,6 +5,9 @@ from dataclasses import dataclass
 from horolog.broker.config.group_type_settings import GroupTypeSettings
 from horolog.broker.config.setting_types import boolean, integer, long, real, string
 
+LEADER_SELECTOR = "org.apache.kafka.common.replica.LeaderSelector"
+RACK_AWARE_SELECTOR = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
+
 
 def wrong_endpoint(text: str) -> str | None:
     is_url = text.startswith(("http://", "https://"))
@@ -87,6 +90,13 @@ class SharedStoreSettings(GroupTypeSettings):
         False,
         "Whether the broker creates topics with replication factor 2 or 3. The store keeps the copies, so such a topic is shown with one replica.",
         dynamic=True,
+    )
+    replica_selector_class: str | None = string(
+        None,
+        "Set to Kafka's RackAwareReplicaSelector, and to the same on all brokers over a store: consumers with client.rack read closed segments"
+        " from a broker of their rack.",
+        nullable=True,
+        choices=(LEADER_SELECTOR, RACK_AWARE_SELECTOR),
     )
     horolog_store_price_writes: float = real(
         5.0,

@@ -7,7 +7,8 @@
 - v7+: incremental sessions (KIP-227); v12+: diverging epochs are pointed out; v13+ names topics by id.
 - Bytes that are on their way here from a store are waited for like records that are not written yet.
 - A topic or partition that is unknown, or may not be read, ends a wait in v0-v3 only, as each era's brokers do; other errors always end it.
-Not done: fetches by followers (any replica id is refused), preferred read replicas.
+- v11+: a client that names its rack may be sent to a broker that serves older records there, or be served such records (KIP-392).
+Not done: fetches by followers (any replica id is refused).
 
 Requests and answers are flat: tuples of the fields that `protocol.messages.fetch` declares, in their order. The names of the types
 below stand for them.
@@ -19,6 +20,7 @@ import logging
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+from horolog.broker.cluster.placement import Reader
 from horolog.broker.cluster.topic import NO_TOPIC_ID
 from horolog.broker.commit.waiting import Wait
 from horolog.broker.handlers.context import BrokerView, RequestContext
@@ -47,6 +49,7 @@ log = logging.getLogger(__name__)
 FIRST_VERSION_WITH_WHOLE_MESSAGE = 3
 FIRST_VERSION_WITH_V2 = 4
 FIRST_VERSION_WITH_ZSTD = 10
+FIRST_VERSION_WITH_RACK = 11
 FIRST_VERSION_WITH_DIVERGING_EPOCH = 12
 FIRST_VERSION_WITH_TOPIC_IDS = 13
 FIRST_VERSION_WITH_STORAGE_ERROR = 6
@@ -120,6 +123,7 @@ class PendingFetch:
         "max_wait_ms",
         "min_bytes",
         "positions",
+        "reader",
         "session",
         "terms",
         "throttle",
@@ -134,12 +138,15 @@ class PendingFetch:
         positions: Positions,
         session: FetchSession | None,
     ) -> None:
-        _, replica_id, replica, max_wait_ms, min_bytes, max_bytes, isolation_level, _, epoch, _, _, _ = request
+        _, replica_id, replica, max_wait_ms, min_bytes, max_bytes, isolation_level, _, epoch, _, _, rack = request
         self.broker = broker
         self.context = context
         self.positions = positions
         self.session = session
         self.known = broker.cluster.partition_cache
+        self.reader: Reader | None = None
+        if rack and broker.placement.selector is not None:
+            self.reader = Reader(rack, context.client_id, context.connection.peer_host)
         self.max_wait_ms = max_wait_ms
         max_bytes = min(max_bytes, broker.settings.fetch_max_bytes)
         self.throttle = throttle = context.throttle
@@ -174,15 +181,20 @@ class PendingFetch:
         takes_cut = version < FIRST_VERSION_WITH_WHOLE_MESSAGE
         may_be_unread = version >= FIRST_VERSION_WITH_V2 and self.context.takes_unread
         is_here = len(positions) < len(self.positions)
-        known = self.known
+        known, reader = self.known, self.reader
         for key, position in positions.items():
-            partition = known.get(key) or self._find(key)
+            here = known.get(key) or self._find(key)
+            partition = here if reader is None else self._by_rack(key, position, here, reader)
             if isinstance(partition, Partition):
                 is_here = True
                 whole = not takes_cut and not size_bytes
                 most = min(position.max_bytes, limit)
                 answer = _read(partition, position, most, whole, terms, allowance, may_be_unread=may_be_unread)
                 found.append((key, position, answer, partition))
+            elif isinstance(partition, tuple):
+                answer = partition
+                found.append((key, position, answer, None))
+                collected.done = True
             else:  # as real brokers answer where they attempt no read
                 answer = _error(key[1], partition, aborted=[])
                 found.append((key, position, answer, None))
@@ -217,6 +229,24 @@ class PendingFetch:
                 if missing <= 0:
                     return True
         return False
+
+    def _by_rack(
+        self, key: PartitionKey, position: FetchPosition, found: Partition | ErrorCode, reader: Reader
+    ) -> Partition | ErrorCode | PartitionAnswer:
+        """What a client that names its rack gets instead: the name of another broker, or a partition that another one leads."""
+        selector, (name, index) = self.broker.placement.selector, key
+        offset = position.fetch_offset
+        if selector is None or self.terms.version < FIRST_VERSION_WITH_RACK or self.terms.replica_id >= 0:
+            return found
+        if isinstance(found, Partition):
+            node = None if found.condition.fault else selector.preferred(found, offset, reader)
+            return found if node is None else _elsewhere(found, node)
+        if found != ErrorCode.NOT_LEADER_OR_FOLLOWER or position.last_fetched_epoch != NO_EPOCH:
+            return found
+        cluster = self.broker.cluster
+        topic = cluster.topics.get(name) if isinstance(name, str) else cluster.by_id.get(name)
+        committed = self.terms.isolation_level == READ_COMMITTED
+        return found if topic is None else selector.followed(topic, index, offset, reader, committed=committed)
 
     def _find(self, key: PartitionKey) -> Partition | ErrorCode:
         """A partition that clients may write to, too, is cached for the next time."""
@@ -441,6 +471,11 @@ def _on_its_way(partition: Partition) -> PartitionAnswer:
     return PartitionAnswer(partition.index, 0, shown, stable, start, None, None, None, [], HERE, b"")
 
 
+def _elsewhere(partition: Partition, node: int) -> PartitionAnswer:
+    """The answer that sends a reader to another broker."""
+    return _on_its_way(partition)._replace(preferred_read_replica=node)
+
+
 def _check(
     partition: Partition, position: FetchPosition, max_bytes: int, version: int, replica_id: int
 ) -> ErrorCode | None:
@@ -494,6 +529,7 @@ def _is_news(position: FetchPosition, answer: PartitionAnswer) -> bool:
         or answer.high_watermark != position.told_high_watermark
         or answer.log_start_offset != position.told_log_start_offset
         or answer.diverging_epoch is not None
+        or answer.preferred_read_replica != HERE
     )
 
 

@@ -21,13 +21,16 @@ from horolog.broker.bucket.balance import surplus
 from horolog.broker.bucket.bucket_entries import BrokerRegistered, TailsCovered
 from horolog.broker.bucket.bucket_membership import BucketMembership
 from horolog.broker.bucket.bucket_state import ClusterMember, MemberListener
+from horolog.broker.bucket.followed_partitions import FollowedPartitions, Means
 from horolog.broker.bucket.handing import Handing
 from horolog.broker.bucket.lease import Lease
 from horolog.broker.bucket.led_segments import DAY_MS, HOUR_MS, SegmentCare
 from horolog.broker.bucket.log_side import CACHE_BYTES, Around, BucketLog
+from horolog.broker.bucket.manifest_reader import StoredManifests
 from horolog.broker.bucket.members_watch import MembersWatch, StoreSurroundings
 from horolog.broker.bucket.metered_requests import MeteredRequests
 from horolog.broker.bucket.names import NONCE_SIZE, Wal
+from horolog.broker.bucket.rack_aware_selector import RackAwareSelector
 from horolog.broker.bucket.registration import Joined, Registration
 from horolog.broker.bucket.shipped_partition import ShippedPartition
 from horolog.broker.bucket.shipped_safety import ShippedSafety, ShippingLimits
@@ -39,6 +42,7 @@ from horolog.broker.bucket.store_journal import StoreJournal
 from horolog.broker.bucket.store_upkeep import LetGo
 from horolog.broker.bucket.tcp_peers import PeerLinks, TcpPeers
 from horolog.broker.config.listeners import advertised_addresses
+from horolog.broker.config.store_settings import RACK_AWARE_SELECTOR
 from horolog.broker.handlers import HANDLERS, broker_heartbeat, unregister_broker
 from horolog.broker.handlers.held_fetch import holding
 from horolog.broker.handlers.leased import leased
@@ -248,11 +252,26 @@ class OverStore:
         self._cluster.lead_by(self._log_side, self._lease, self._loop.call_later, self.report.all_served)
         self.report.begin(Reported(lambda: broker.settings, self._safety, self._cluster, self._log_side))
         broker.settings_watchers.append(self._take)
+        if broker.settings.replica_selector_class == RACK_AWARE_SELECTOR:
+            broker.placement.selector = self._selector(broker)
         self._handing = Handing(self._joined.wal, self._cluster.changes, self._log_side, self._cluster)
         assert isinstance(broker.hand_overs, StoreHandOvers)
         broker.hand_overs.handing = self._handing
         self._balancing = self._loop.call_later(BALANCES_EVERY_S, self._balance)
         broker.dispatcher.go_by(leased(self._lease, holding(self._cluster.is_opening, broker.dispatcher.gate)))
+
+    def _selector(self, broker: app.Broker) -> RackAwareSelector:
+        means = Means(
+            StoredManifests(self._access),
+            self._log_side.metas,
+            broker.logs.resources,
+            broker.waiting.changed,
+            self._lease.now,
+        )
+        followed = self.report.followed = FollowedPartitions(means)
+        newest = self._log_side.of_bucket.manifests.newest
+        node, rack = self._joined.wal.node, self._settings.broker_rack
+        return RackAwareSelector(node, rack, lambda: self._state, newest, followed, self._lease.now)
 
     def _take(self, settings: Settings) -> None:
         """Use limits that were changed while running."""

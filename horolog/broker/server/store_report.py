@@ -10,6 +10,7 @@ from horolog.broker.base.store_figures import TAKEOVERS, StoreFigures
 from horolog.broker.bucket.metered_requests import Prices
 
 if TYPE_CHECKING:
+    from horolog.broker.bucket.followed_partitions import FollowedPartitions
     from horolog.broker.bucket.lease import Lease
     from horolog.broker.bucket.log_side import BucketLog
     from horolog.broker.bucket.metered_requests import MeteredRequests
@@ -37,6 +38,8 @@ class StoreReport:
         self, requests: MeteredRequests, access: StoreAccess, lease: Lease, offset_ms: Callable[[], int]
     ) -> None:
         self.fenced_count = 0
+        self.followed: FollowedPartitions | None = None
+        """The partitions of other leaders that are served here, if any are."""
         self._is_member = True
         self._requests = requests
         self._access = access
@@ -87,6 +90,7 @@ class StoreReport:
             clock_offset_s=self._offset_ms() / 1000,
             dollars_per_day=self._requests.dollars_per_day(prices),
             member_count=len(cluster.state.nodes),
+            followed_bytes=0 if self.followed is None else self.followed.served_bytes,
             counted=self._requests.metrics,
             uploads=log_side.of_bucket.uploader.figures(),
         )

@@ -425,3 +425,68 @@ async def test_a_wait_for_bytes_ends_empty_and_in_a_failing_store_with_an_error_
         log.has_failed = True
         answer = only(await client.ask(fetch(("t", 0, 0), wait_ms=20), 6))
         assert answer.error_code == ErrorCode.KAFKA_STORAGE_ERROR
+
+
+class Selector:
+    """Sends every reader of rack "far" to broker 9, and serves those of rack "near" what it has for them."""
+
+    def __init__(self) -> None:
+        self.there, self.asked = ErrorCode.NOT_LEADER_OR_FOLLOWER, []
+
+    def readers(self, topic_id, index):
+        return [1, 9]
+
+    def preferred(self, partition, offset, reader):
+        return 9 if reader.rack == "far" else None
+
+    def followed(self, topic, index, offset, reader, *, committed):
+        self.asked.append((topic.name, index, offset, reader.rack, committed))
+        return self.there
+
+
+async def test_a_reader_is_sent_to_the_broker_of_its_rack_at_once_also_in_a_session() -> None:
+    async with MemoryBroker() as memory:
+        topic = memory.topic()
+        memory.broker.placement.selector = Selector()
+        client = memory.connect()
+        await put(client, batch(b"new"))
+        for version, node in ((10, -1), (11, 9), (18, 9)):
+            wanted = fetch((topic.name if version < 13 else topic.id, 0, 0), wait_ms=60_000, rack_id="far")
+            answer = only(await client.ask(wanted, version))
+            assert (answer.error_code, answer.high_watermark, answer.preferred_read_replica) == (0, 1, node)
+            assert bool(answer.records) == (node == -1)
+        opened = await client.ask(fetch((topic.id, 0, 1), session_epoch=0, rack_id="near"), 18)
+        session = {"session_id": opened.session_id, "wait_ms": 60_000}
+        again = await client.ask(fetch(session_epoch=1, rack_id="far", **session), 18)
+        assert only(again).preferred_read_replica == 9, "it is news, although nothing else has changed"
+        answer = only(await client.ask(fetch((topic.id, 0, 0), rack_id="near"), 18))
+        assert values(answer) == [b"new"]
+        assert values(only(await client.ask(fetch((topic.id, 0, 0)), 18))) == [b"new"]
+
+
+@pytest.mark.parametrize("version", [12, 18])
+async def test_a_partition_of_another_leader_is_read_by_clients_of_the_rack(version: int) -> None:
+    async with MemoryBroker() as memory:
+        topic = memory.topic()
+        selector = memory.broker.placement.selector = Selector()
+        client = memory.connect()
+        await put(client, batch(b"new"))
+        partition = topic.find(0)
+        topic.put(0, None)
+        memory.broker.cluster.partition_cache.clear()
+        key = topic.name if version < 13 else topic.id
+        refused = ErrorCode.NOT_LEADER_OR_FOLLOWER
+        assert only(await client.ask(fetch((key, 0, 0)), version)).error_code == refused
+        assert selector.asked == []
+        wanted = fetch((key, 0, 0), rack_id="near", isolation_level=1)
+        assert only(await client.ask(wanted, version)).error_code == refused
+        assert selector.asked == [(topic.name, 0, 0, "near", True)]
+        selector.there = partition
+        assert values(only(await client.ask(wanted, version))) == [b"new"]
+        wanted.topics[0].partitions[0].last_fetched_epoch = 0
+        assert only(await client.ask(wanted, version)).error_code == refused, (
+            "a client that compares logs asks the leader"
+        )
+        missing = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        assert only(await client.ask(fetch((key, 7, 0), rack_id="near"), version)).error_code == missing
+        topic.put(0, partition)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from horolog.broker.handlers import metadata
+from horolog.broker.handlers import lookup, metadata
 from horolog.broker.handlers.operations import CLUSTER_OPERATIONS, NOT_ASKED, TOPIC_OPERATIONS
 from horolog.protocol.apis import ApiKey
 from horolog.protocol.errors import ErrorCode
@@ -187,3 +187,17 @@ def test_topics_that_are_there_are_no_change_of_the_cluster(broker):
         "b": 0,
         "bad name": ErrorCode.INVALID_TOPIC_EXCEPTION,
     }
+
+
+async def test_brokers_that_serve_old_records_are_replicas_beside_the_leader():
+    class Selector:
+        def readers(self, topic_id, index):
+            return [8, 9]
+
+    async with MemoryBroker() as memory:
+        memory.topic()
+        broker = memory.broker
+        broker.placement.selector = Selector()
+        broker.placement.live_are(frozenset({9}))
+        told = lookup.leadership(broker.placement, broker.cluster.topics["t"], 0)
+        assert (told.leader, told.replicas, told.offline) == (1, [1, 9], [])

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import socket
 import struct
+from functools import partial
 from types import SimpleNamespace
 
 import pytest
@@ -17,7 +18,9 @@ from horolog.broker.bucket.registration import TwoOfOneNumber
 from horolog.broker.bucket.shipped_safety import ShippingLimits
 from horolog.broker.bucket.store_clock import StoreClock
 from horolog.broker.cluster.new_topics import NewTopic
+from horolog.broker.cluster.placement import Reader
 from horolog.broker.config.settings import Layers, from_layers
+from horolog.broker.config.store_settings import RACK_AWARE_SELECTOR
 from horolog.broker.handlers import quorum
 from horolog.broker.log.storage import RealStorage
 from horolog.broker.prefix.findings import is_fault
@@ -25,6 +28,7 @@ from horolog.broker.prefix.verifying import verify
 from horolog.broker.server import app, over_store
 from horolog.broker.server.over_store import OverStore, StoreUse, use_of
 from horolog.broker.transfer.moment_store import MARKS_BEFORE_MS
+from horolog.protocol.errors import ErrorCode
 from horolog.protocol.messages.quorum import DescribeQuorumRequest, PartitionData, TopicData
 from horolog.stores.memory_store import MemoryStore
 from horolog.stores.requests import ThreadedRequests
@@ -56,6 +60,7 @@ class Brokers:
         }
         if node in self.racks:
             static["broker.rack"] = self.racks[node]
+            static["replica.selector.class"] = RACK_AWARE_SELECTOR
         return from_layers(Layers(static=static))
 
     def new_requests(self):
@@ -188,6 +193,31 @@ async def test_clients_are_told_the_rack_of_each_broker(tmp_path):
     async with running(made, 1, 2):
         placement = made.running[1][1].placement
         await until(lambda: [one.rack for one in placement.brokers("PLAINTEXT")] == ["a", "b"])
+
+
+async def test_a_broker_of_each_rack_serves_old_records_where_the_setting_says_so(tmp_path):
+    made = Brokers(tmp_path)
+    made.racks = {1: "a", 2: "b"}
+    async with running(made, 1, 2):
+        await made.create()
+        for node, other in ((1, 2), (2, 1)):
+            broker = made.running[node][1]
+            await until(lambda of=broker, wanted=other: wanted in of.placement.members.live)
+            topic = broker.cluster.topics["t"]
+            for index in range(topic.partition_count):
+                assert {broker.placement.lead(topic.id, index).node, *broker.placement.readers(topic.id, index)} == {
+                    1,
+                    2,
+                }
+            place, reader = (
+                next(index for index in range(4) if topic.find(index) == ErrorCode.NOT_LEADER_OR_FOLLOWER),
+                Reader("ab"[node - 1], None, "h"),
+            )
+            followed = partial(broker.placement.selector.followed, topic, place, 0, reader, committed=False)
+            await until(lambda ask=followed: ask() == ErrorCode.NOT_LEADER_OR_FOLLOWER)
+            assert broker.store_figures().followed_bytes == 0
+    async with brokers(tmp_path / "more", 3) as alone:
+        assert alone.running[3][1].placement.selector is None
 
 
 async def test_each_broker_describes_the_quorum_as_its_leader(tmp_path):
