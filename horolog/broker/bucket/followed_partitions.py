@@ -39,7 +39,7 @@ class Manifests(Protocol):
     async def at(self, place: Place, known: Covered = NOTHING) -> Covered: ...
 
 
-class Means(NamedTuple):
+class FollowingMeans(NamedTuple):
     """What the reading takes."""
 
     manifests: Manifests
@@ -54,7 +54,7 @@ class Means(NamedTuple):
 class FollowedPartitions:
     """See the module's docstring. `served_bytes` counts what has been read of them."""
 
-    def __init__(self, means: Means) -> None:
+    def __init__(self, means: FollowingMeans) -> None:
         self.served_bytes = 0
         self._means = means
         self._followed: dict[Place, FollowedPartition] = {}

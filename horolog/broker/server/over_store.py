@@ -21,7 +21,7 @@ from horolog.broker.bucket.balance import surplus
 from horolog.broker.bucket.bucket_entries import BrokerRegistered, TailsCovered
 from horolog.broker.bucket.bucket_membership import BucketMembership
 from horolog.broker.bucket.bucket_state import ClusterMember, MemberListener
-from horolog.broker.bucket.followed_partitions import FollowedPartitions, Means
+from horolog.broker.bucket.followed_partitions import FollowedPartitions, FollowingMeans
 from horolog.broker.bucket.handing import Handing
 from horolog.broker.bucket.lease import Lease
 from horolog.broker.bucket.led_segments import DAY_MS, HOUR_MS, SegmentCare
@@ -261,7 +261,7 @@ class OverStore:
         broker.dispatcher.go_by(leased(self._lease, holding(self._cluster.is_opening, broker.dispatcher.gate)))
 
     def _selector(self, broker: app.Broker) -> RackAwareSelector:
-        means = Means(
+        means = FollowingMeans(
             StoredManifests(self._access),
             self._log_side.metas,
             broker.logs.resources,

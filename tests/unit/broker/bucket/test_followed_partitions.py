@@ -7,7 +7,14 @@ import pytest
 
 from horolog.broker.base.answers import Answer
 from horolog.broker.bucket.covered import NOTHING, Covered
-from horolog.broker.bucket.followed_partitions import AGAIN_S, KEPT_S, LOOKS_EVERY_S, WAITS_S, FollowedPartitions, Means
+from horolog.broker.bucket.followed_partitions import (
+    AGAIN_S,
+    KEPT_S,
+    LOOKS_EVERY_S,
+    WAITS_S,
+    FollowedPartitions,
+    FollowingMeans,
+)
 from horolog.broker.bucket.producers_behind import ProducersAt
 from horolog.broker.bucket.sealed_lines import FormatError
 from horolog.broker.log.partition import Partition
@@ -26,7 +33,7 @@ class World:
         self.segments = tuple(upload(filled(random.Random(2)), store))
         self.reader, self.now, self.changed, self.waiting, self.asked = Reader(store), 0.0, [], [], 0
         self.covered, self.is_slow = self.of(2), False
-        means = Means(self, self.metas, self.reader.resources, self.changed.extend, lambda: self.now)
+        means = FollowingMeans(self, self.metas, self.reader.resources, self.changed.extend, lambda: self.now)
         self.partitions = FollowedPartitions(means)
 
     def metas(self):
