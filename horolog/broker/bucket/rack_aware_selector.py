@@ -40,8 +40,8 @@ class RackAwareSelector:
     def __repr__(self) -> str:
         return f"<RackAwareSelector of {self._me} in rack {self._rack}, {self._followed!r}>"
 
-    def readers(self, topic_id: bytes, index: int) -> Sequence[int]:
-        return readers_of(self._state(), (topic_id, index))
+    def readers(self, topic: Topic, index: int) -> Sequence[int]:
+        return () if is_whole(topic.name, topic.config) else readers_of(self._state(), (topic.id, index))
 
     def preferred(self, partition: Partition, offset: int, reader: Reader) -> int | None:
         if reader.rack == self._rack or is_whole(partition.topic, partition.config):

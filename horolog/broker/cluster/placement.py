@@ -45,7 +45,7 @@ class Reader(NamedTuple):
 class ReplicaSelector(Protocol):
     """Has clients read closed segments from brokers of their rack (KIP-392)."""
 
-    def readers(self, topic_id: bytes, index: int) -> Sequence[int]:
+    def readers(self, topic: Topic, index: int) -> Sequence[int]:
         """The brokers that serve a partition beside its leader."""
         ...
 
@@ -101,12 +101,10 @@ class Placement:
         """The leader epoch of a partition on record, also while its leader does not serve it."""
         return self._cluster.state.epoch(topic_id, index)
 
-    def readers(self, topic_id: bytes, index: int) -> Sequence[int]:
+    def readers(self, topic: Topic, index: int) -> Sequence[int]:
         """The live brokers that serve some records of a partition beside its leader."""
         selector = self.selector
-        return (
-            () if selector is None else [one for one in selector.readers(topic_id, index) if one in self.members.live]
-        )
+        return () if selector is None else [one for one in selector.readers(topic, index) if one in self.members.live]
 
     def brokers(self, listener: str) -> Sequence[Endpoint]:
         """Every live broker, in the order of numbers."""

@@ -57,7 +57,7 @@ def leadership(placement: Placement, topic: Topic, index: int) -> Leadership:
     has_failed = not isinstance(here, ErrorCode) and here.condition.fault is not None
     if node == NO_NODE or (node == placement.me and has_failed):
         return Leadership(ErrorCode.LEADER_NOT_AVAILABLE, NO_NODE, epoch, replicas, replicas)
-    return Leadership(ErrorCode.NONE, node, epoch, [*replicas, *placement.readers(topic.id, index)], [])
+    return Leadership(ErrorCode.NONE, node, epoch, [*replicas, *placement.readers(topic, index)], [])
 
 
 def epoch_error(partition: Partition, current_leader_epoch: int) -> ErrorCode | None:

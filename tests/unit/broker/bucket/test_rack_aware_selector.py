@@ -38,7 +38,8 @@ def test_a_reader_of_another_rack_is_sent_there_once(selector):
     assert selector.preferred(partition, 11, reader("b", "other")) is None, "less than a segment is there"
     assert selector.preferred(partition, 5, reader("a")) is None
     assert selector.preferred(partition, 5, reader("c")) is None
-    assert list(selector.readers(ID, 0)) == [3 - STATE.leader(ID, 0)]
+    topic = SimpleNamespace(name="t", id=ID, config=small_config())
+    assert list(selector.readers(topic, 0)) == [3 - STATE.leader(ID, 0)]
     assert "in rack a" in repr(selector)
 
 
@@ -48,6 +49,7 @@ def test_compacted_topics_are_read_from_their_leaders(selector):
     assert selector.preferred(partition, 5, reader("b")) is None
     topic = SimpleNamespace(name="t", id=ID, config=partition.config)
     refused = selector.followed(topic, 0, 5, reader("a"), committed=True)
+    assert list(selector.readers(topic, 0)) == []
     assert refused == ErrorCode.NOT_LEADER_OR_FOLLOWER
 
 

@@ -122,3 +122,15 @@ def test_a_broker_serves_whatever_others_know_of_it(crew):
     told = placement(crew, 3)
     told.live_are(frozenset({1, 2}))
     assert told.members.live == {1, 2, 3}
+
+
+def test_brokers_that_are_away_serve_no_old_records(crew):
+    class Selector:
+        def readers(self, topic, index):
+            return [2, 9]
+
+    one = placement(crew, 1)
+    topic = crew.clusters[1].topics["t"]
+    assert list(one.readers(topic, 0)) == []
+    one.selector = Selector()
+    assert list(one.readers(topic, 0)) == [2]

@@ -433,7 +433,7 @@ class Selector:
     def __init__(self) -> None:
         self.there, self.asked = ErrorCode.NOT_LEADER_OR_FOLLOWER, []
 
-    def readers(self, topic_id, index):
+    def readers(self, topic, index):
         return [1, 9]
 
     def preferred(self, partition, offset, reader):

@@ -191,7 +191,7 @@ def test_topics_that_are_there_are_no_change_of_the_cluster(broker):
 
 async def test_brokers_that_serve_old_records_are_replicas_beside_the_leader():
     class Selector:
-        def readers(self, topic_id, index):
+        def readers(self, topic, index):
             return [8, 9]
 
     async with MemoryBroker() as memory:

@@ -205,7 +205,7 @@ async def test_a_broker_of_each_rack_serves_old_records_where_the_setting_says_s
             await until(lambda of=broker, wanted=other: wanted in of.placement.members.live)
             topic = broker.cluster.topics["t"]
             for index in range(topic.partition_count):
-                assert {broker.placement.lead(topic.id, index).node, *broker.placement.readers(topic.id, index)} == {
+                assert {broker.placement.lead(topic.id, index).node, *broker.placement.readers(topic, index)} == {
                     1,
                     2,
                 }
