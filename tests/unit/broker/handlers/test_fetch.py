@@ -487,6 +487,26 @@ async def test_a_partition_of_another_leader_is_read_by_clients_of_the_rack(vers
         assert only(await client.ask(wanted, version)).error_code == refused, (
             "a client that compares logs asks the leader"
         )
+        of_broker = fetch((key, 0, 0), rack_id="near", **({"replica_id": 2} if version < 15 else {}))
+        if version < 15:
+            assert only(await client.ask(of_broker, version)).error_code == refused, "no broker copies from another"
         missing = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         assert only(await client.ask(fetch((key, 7, 0), rack_id="near"), version)).error_code == missing
         topic.put(0, partition)
+
+
+async def test_a_reader_is_not_sent_away_from_a_failed_partition_and_one_that_waits_gets_its_records() -> None:
+    async with MemoryBroker() as memory:
+        topic = memory.topic()
+        selector = memory.broker.placement.selector = Selector()
+        client = memory.connect()
+        partition = topic.find(0)
+        selector.preferred = lambda *_: None
+        waiting = asyncio.ensure_future(client.ask(fetch((topic.id, 0, 0), wait_ms=60_000, rack_id="far"), 18))
+        await asyncio.sleep(0)
+        await put(memory.connect(), batch(b"new"))
+        assert values(only(await waiting)) == [b"new"]
+        del selector.preferred
+        partition.condition.go_offline("test")
+        answer = only(await client.ask(fetch((topic.id, 0, 0), rack_id="far"), 18))
+        assert (answer.error_code, answer.preferred_read_replica) == (ErrorCode.KAFKA_STORAGE_ERROR, -1)
