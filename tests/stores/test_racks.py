@@ -70,6 +70,7 @@ def consumer_in(rack, servers, offset=0):
             "bootstrap.servers": servers,
             "group.id": "g",
             "client.rack": rack,
+            "auto.offset.reset": "earliest",
             "fetch.message.max.bytes": 200_000,
             "queued.max.messages.kbytes": 500,
             **QUIET,
@@ -137,3 +138,51 @@ def test_a_consumer_of_java_reads_from_its_rack_and_goes_on_when_that_broker_is_
         cluster.kill(reader)
         said, _ = java.communicate("go on\n", timeout=2 * WITHIN_S)
         assert said == "all in order\n"
+
+
+def test_aborted_records_and_deleted_ones_are_not_read_in_another_rack_either(tmp_path):
+    tail = ports_of_http()
+    settings = (
+        SELECTOR,
+        "broker.rack=rack-NODE",
+        "log.segment.bytes=1048576",
+        f"horolog.http.listen=127.0.0.1:NODE{tail:04}",
+    )
+    with three_brokers(tmp_path, {"t": 1}, *settings) as (cluster, admin):
+        leader = cluster.leaders(admin)[0]
+        reader = next(node for node in NODES if node != leader)
+        producer = confluent_kafka.Producer({"bootstrap.servers": cluster.servers, "transactional.id": "x", **QUIET})
+        producer.init_transactions(WITHIN_S)
+        committed = []
+        for number in range(40):
+            producer.begin_transaction()
+            for each in range(500):
+                producer.produce("t", b"%0500d" % (number * 500 + each), partition=0)
+            if number % 3 == 1:
+                producer.flush(WITHIN_S)
+                producer.abort_transaction(WITHIN_S)
+            else:
+                producer.commit_transaction(WITHIN_S)
+                committed += range(number * 500, number * 500 + 500)
+        wait_until(lambda: figure(leader * 10_000 + tail, "store_uploaded_segments_total") >= 8)
+        consumer = consumer_in(f"rack-{reader}", cluster.servers)
+        found = []
+        while len(found) < len(committed):
+            found += [int(message.value()) for message in consumer.consume(500, 1.0) if message.error() is None]
+        assert found == committed
+        consumer.close()
+        served = figure(reader * 10_000 + tail, "store_followed_bytes_total")
+        assert served >= 6 * 2**20
+
+        place = confluent_kafka.TopicPartition("t", 0, 9_000)
+        admin.delete_records([place])[place].result(WITHIN_S)
+
+        def first_read():
+            consumer = consumer_in(f"rack-{reader}", cluster.servers, 8_000)
+            first = None
+            while first is None:
+                first = next((one for one in consumer.consume(1, 1.0) if one.error() is None), None)
+            consumer.close()
+            return first.offset()
+
+        wait_until(lambda: first_read() >= 9_000)
