@@ -42,13 +42,16 @@ ME, OTHER, AWAY = 1, 2, 3
 class TwoBrokers:
     """A placement: this broker leads partitions with even numbers, the other one those with odd ones, nobody the fifth, which a third keeps."""
 
-    me = ME
+    me, selector = ME, None
 
     def lead(self, _topic_id, index):
         return NOBODY if index == 5 else Lead(OTHER, 4) if index % 2 else Lead(ME, 3)
 
     def keeper(self, _topic_id, _index):
         return AWAY
+
+    def readers(self, _topic, _index):
+        return ()
 
     def brokers(self, listener):
         return Endpoint(ME, "one." + listener, 9001, "a"), Endpoint(OTHER, "two." + listener, 9002, "b")
