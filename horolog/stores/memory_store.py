@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from horolog.base.clock import Clock
 from horolog.stores.faults import StoreError
-from horolog.stores.object_store import Created, Outcome, Stored, folders_in
+from horolog.stores.object_store import Created, Outcome, Stored, as_folder, folders_in
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class MemoryStore:
         return Stored(key, len(found.data), found.last_modified_ms)
 
     def list(self, prefix: str = "") -> Iterator[Stored]:
-        folder = f"{prefix.strip('/')}/" if prefix.strip("/") else ""
+        folder = as_folder(prefix)
         for key, found in list(self._objects.items()):
             if key.startswith(folder):
                 yield Stored(key, len(found.data), found.last_modified_ms)

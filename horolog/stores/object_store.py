@@ -59,7 +59,14 @@ class ObjectStore(Protocol):
         """Remove an object; one that is missing is no error."""
 
 
+def as_folder(prefix: str) -> str:
+    """What the keys of all objects in a folder begin with; empty if the prefix is."""
+    name = prefix.strip("/")
+    return f"{name}/" if name else ""
+
+
 def folders_in(prefix: str, objects: Iterable[Stored]) -> Iterator[str]:
     """The names of the folders in one that all these objects are in."""
-    behind = (one.key[len(prefix) + 1 :].partition("/") for one in objects)
+    folder = as_folder(prefix)
+    behind = (one.key[len(folder) :].partition("/") for one in objects)
     return iter({name for name, slash, _ in behind if slash})

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Collection, Iterable
+from enum import Enum
 
 from horolog.broker.backup import moment
 from horolog.broker.backup.moment import DATA, MOMENTS, UNFINISHED, Moment
@@ -74,12 +75,10 @@ class Keeper:
         for one in found:
             if one.key in self._named:
                 continue
-            try:
-                self._named[one.key] = frozenset(moment.decode(self._store.get(one.key)).objects())
-            except FileNotFoundError:
-                continue
-            except FormatError as error:
-                log.error("%s: %s", one.key, error)
+            made = read_moment(self._store, one.key)
+            if isinstance(made, Moment):
+                self._named[one.key] = frozenset(made.objects())
+            elif made is Unread.DAMAGED:
                 unread.append(one)
         return unread
 
@@ -96,15 +95,22 @@ class Keeper:
         return len(unnamed)
 
 
-def read_moment(store: ObjectStore, name: str) -> Moment | None:
-    """None if it is gone; a damaged one is logged and left out. Raises StoreError."""
+class Unread(Enum):
+    """Why there is no moment to read."""
+
+    GONE = "gone"
+    DAMAGED = "damaged"
+
+
+def read_moment(store: ObjectStore, name: str) -> Moment | Unread:
+    """A damaged one is logged. Raises StoreError."""
     try:
         return moment.decode(store.get(name))
     except FileNotFoundError:
-        return None
+        return Unread.GONE
     except FormatError as error:
         log.error("%s: %s", name, error)
-        return None
+        return Unread.DAMAGED
 
 
 def number_in(one: Stored) -> int:

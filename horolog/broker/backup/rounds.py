@@ -56,7 +56,7 @@ class Done:
 def moments_in(store: ObjectStore) -> Iterator[Moment]:
     """The moments of a backup, the newest first; one that is damaged is logged and left out. Raises StoreError."""
     for name in sorted((one.key for one in store.list(MOMENTS) if number_of(one.key) is not None), reverse=True):
-        if (found := read_moment(store, name)) is not None:
+        if isinstance(found := read_moment(store, name), Moment):
             yield found
 
 
@@ -115,8 +115,8 @@ class Rounds:
         }
         self._number = max(names, default=-1) + 1
         for number in sorted(names, reverse=True):
-            self._newest = read_moment(self._store, names[number])
-            if self._newest is not None:
+            if isinstance(found := read_moment(self._store, names[number]), Moment):
+                self._newest = found
                 break
         self._has_begun = True
 

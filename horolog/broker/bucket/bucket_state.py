@@ -73,9 +73,14 @@ class BucketState(ClusterState):
         """Whether the broker that writes this WAL is a member: it has not ended."""
         return self.wal_of(wal.node) == wal
 
+    @property
+    def read_wals(self) -> frozenset[Wal]:
+        """The WALs that lineages name: leaders read them, now or later."""
+        return frozenset(stretch.wal for line in self.lineages.values() for stretch in line)
+
     def was_member(self, node: int) -> bool:
         """Whether leaders still read what a broker of this number has written: it was a member not long ago, if it is none now."""
-        return any(stretch.wal.node == node for line in self.lineages.values() for stretch in line)
+        return any(wal.node == node for wal in self.read_wals)
 
     def is_first(self, node: int) -> bool:
         """Whether a member has the lowest number: it looks after objects that belong to no leader."""
@@ -88,8 +93,8 @@ class BucketState(ClusterState):
 
     def spent(self, wals: Iterable[Wal]) -> list[Wal]:
         """Those that no broker writes, and that no leader reads, now or later."""
-        named = {stretch.wal for line in self.lineages.values() for stretch in line}
-        return [one for one in wals if one.incarnation <= self.number and not self.is_member(one) and one not in named]
+        read = self.read_wals
+        return [one for one in wals if one.incarnation <= self.number and not self.is_member(one) and one not in read]
 
     def led_by(self, node: int) -> list[Place]:
         """The partitions that a member leads, or those without a leader."""

@@ -14,7 +14,7 @@ from horolog.broker.bucket.bucket_state import BucketState
 from horolog.broker.bucket.mark import decode
 from horolog.broker.bucket.names import Wal, key, number_of
 from horolog.stores.faults import StoreError
-from horolog.stores.object_store import Created, ObjectStore, Outcome, Stored, folders_in
+from horolog.stores.object_store import Created, ObjectStore, Outcome, Stored, as_folder, folders_in
 
 MARKS_BEFORE_MS = 120_000
 """So much older than the moment a mark is that counts."""
@@ -52,7 +52,7 @@ class MomentStore:
         return self._found(key)
 
     def list(self, prefix: str = "") -> Iterator[Stored]:
-        folder = f"{prefix.strip('/')}/" if prefix.strip("/") else ""
+        folder = as_folder(prefix)
         for at in range(bisect_left(self._keys, folder), len(self._keys)):
             if not self._keys[at].startswith(folder):
                 return
@@ -87,7 +87,6 @@ def _numbers(names: Iterable[str]) -> Sequence[int]:
     return [number for name in names if (number := number_of(name)) is not None]
 
 
-def _needed(state: BucketState) -> set[Wal]:
-    """The WALs that members write, and those that a lineage names."""
-    members = {wal for node in state.members if (wal := state.wal_of(node)) is not None}
-    return members | {stretch.wal for lineage in state.lineages.values() for stretch in lineage}
+def _needed(state: BucketState) -> frozenset[Wal]:
+    """The WALs that members write, and those that leaders read."""
+    return state.read_wals.union(wal for node in state.members if (wal := state.wal_of(node)) is not None)

@@ -1,9 +1,14 @@
 """The folders among objects."""
 
-from horolog.stores.object_store import Stored, folders_in
+from horolog.stores.object_store import Stored, as_folder, folders_in
 
 
 def test_the_folders_in_one_are_named_once():
     objects = [Stored(key, 1, 0) for key in ("a/b/1", "a/b/c/2", "a/d/3", "a/e")]
     assert sorted(folders_in("a", objects)) == ["b", "d"]
     assert list(folders_in("a/d", objects[2:3])) == []
+    assert list(folders_in("", objects)) == ["a"]
+
+
+def test_a_prefix_as_a_folder():
+    assert [as_folder(one) for one in ("", "/", "a", "a/b/")] == ["", "", "a/", "a/b/"]
