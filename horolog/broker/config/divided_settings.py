@@ -1,4 +1,4 @@
-"""Divides the limits of a broker among its workers: connections, memory, and the disk reads of scrubs."""
+"""Divides the limits of a broker among its workers: connections, memory, the cache of a store, and the disk reads of scrubs."""
 
 from __future__ import annotations
 
@@ -16,10 +16,16 @@ DIVIDED = (
     "horolog.fetch.upconversion.cache.bytes",
     "log.cleaner.dedupe.buffer.size",
     "horolog.scrub.bytes.per.second",
+    "horolog.store.cache.bytes",
+    "horolog.store.unsafe.bytes",
 )
 """`max.connections.per.ip.overrides` is divided, too."""
 
-LEAST = {"log.cleaner.dedupe.buffer.size": 2**20}
+LEAST = {
+    "log.cleaner.dedupe.buffer.size": 2**20,
+    "horolog.store.cache.bytes": 2**24,
+    "horolog.store.unsafe.bytes": 2**16,
+}
 """What a part may not fall below, or nothing works."""
 
 

@@ -14,6 +14,7 @@ import socket
 import uuid
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from horolog.broker.base.answers import Answer, run
@@ -73,6 +74,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 
+NO_PORTS: Mapping[str, int] = MappingProxyType({})
 BALANCES_EVERY_S = 5.0
 MOVES_AT_ONCE = 50
 MERGES_WITHIN_S = 5.0
@@ -127,14 +129,21 @@ class OverStore:
     """One broker over a store, from its registration to its end. `ended` is set when it is fenced, or is to stop."""
 
     def __init__(
-        self, settings: Settings, store: StoreRequests, of_store: StoreUse, loop: asyncio.AbstractEventLoop
+        self,
+        settings: Settings,
+        store: StoreRequests,
+        of_store: StoreUse,
+        loop: asyncio.AbstractEventLoop,
+        ports: Mapping[str, int] = NO_PORTS,
     ) -> None:
+        """`ports` are the advertised ones of listeners whose ports the settings do not say."""
         self.ended = asyncio.Event()
         self.is_fenced = False
         self._has_left = False
         self.successor: ClusterMember | None = None
         """Another process that has registered with this broker's number, which has fenced this one."""
         self._settings = settings
+        self._ports = ports
         self._of_store = of_store
         self._loop = loop
         self._lease = Lease(of_store.lease_ms / 1000)
@@ -170,7 +179,10 @@ class OverStore:
         cluster_id = await _awaited(partial(registration.found, _new_cluster_id()))
         check(cluster_id)
         entry = BrokerRegistered(
-            self._settings.node_id, socket.gethostname(), _listeners(self._settings), self._settings.broker_rack
+            self._settings.node_id,
+            socket.gethostname(),
+            _listeners(self._settings, self._ports),
+            self._settings.broker_rack,
         )
         self._joined = await _awaited(partial(registration.register, entry, known_dead))
         around = StoreSurroundings(self._access, PeerLinks(self._peers, self._wal_of), self._loop.call_later, new_nonce)
@@ -401,9 +413,11 @@ def _new_cluster_id() -> str:
     return uuid.uuid4().hex[:22]
 
 
-def _listeners(settings: Settings) -> tuple[MemberListener, ...]:
+def _listeners(settings: Settings, ports: Mapping[str, int]) -> tuple[MemberListener, ...]:
     addresses = advertised_addresses(settings, socket.gethostname())
-    return tuple(MemberListener(one.name, one.protocol, one.host, one.port) for one in addresses.values())
+    return tuple(
+        MemberListener(one.name, one.protocol, one.host, ports.get(one.name, one.port)) for one in addresses.values()
+    )
 
 
 def _address_between(member: ClusterMember, listener: str) -> tuple[str, int]:

@@ -11,7 +11,7 @@ import os
 import platform
 import socket
 import sys
-from collections.abc import Coroutine, Iterable, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -31,7 +31,7 @@ from horolog.broker.observability.logs import LogSetup
 from horolog.broker.security.peer_access import peer_access
 from horolog.broker.server import app
 from horolog.broker.server.hot_path import HOT_PATH
-from horolog.broker.server.over_store import OverStore, StoreUse, use_of
+from horolog.broker.server.over_store import NO_PORTS, OverStore, StoreUse, use_of
 from horolog.broker.server.start_notes import notes
 from horolog.stores import start_check
 from horolog.stores.addresses import ways_to
@@ -43,12 +43,15 @@ from horolog.version import __version__
 
 if TYPE_CHECKING:
     from horolog.broker.config.settings import Settings
+    from horolog.broker.server.process import BrokerProcess
     from horolog.stores.object_store import ObjectStore
     from horolog.stores.requests import StoreRequests
 
 log = logging.getLogger(__name__)
 
 EXIT_REFUSED = 2
+REFUSALS = (StoreRefused, TwoOfOneNumber, ImportUnfinished, FolderOfAnother, FormatError)
+"""What ends a start with that code."""
 LEAVES_WITHIN_S = 10.0
 REQUESTS_AT_ONCE = 16
 EXPERIMENTAL = "brokers over a store are experimental: see docs/cluster.md for what they do not do yet"
@@ -65,17 +68,26 @@ class Store(NamedTuple):
     ways: Sequence[ObjectStore]
 
 
+class WorkerPart(NamedTuple):
+    """What is different for a broker that is one of several workers."""
+
+    folders: Sequence[str] = ()
+    """The folders that the workers share: these, too, may have copies only of what the cluster's store has."""
+    ports: Mapping[str, int] = NO_PORTS
+    """Its advertised port, by the listener."""
+    fitted: Callable[[BrokerProcess], BrokerProcess] = lambda process: process
+    """Makes its process of that of a broker that is alone on its machine."""
+
+
+SOLE = WorkerPart()
+
+
 class _Stopped(Exception):
     """A signal has come before the broker serves."""
 
 
 def refuse_settings(settings: Settings) -> None:
     """Refuse what brokers over a store do not do. Raises SettingsError."""
-    if settings.horolog_workers != 1:
-        reason = (
-            "a broker over a store is one process: start several brokers, each with its node.id, instead of workers"
-        )
-        raise SettingsError("horolog.workers", str(settings.horolog_workers), reason)
     if settings.horolog_read_only:
         raise SettingsError("horolog.read.only", "true", "the folder of a broker over a store is only a copy")
     peer_access(settings)
@@ -108,8 +120,11 @@ def run(
     raise_limit()
     loop = app.new_event_loop()
     try:
-        return loop.run_until_complete(_run(settings, store, of_store, logs, teller))
-    except (StoreRefused, TwoOfOneNumber, ImportUnfinished, FolderOfAnother, FormatError) as error:
+        folders = [os.path.realpath(folder) for folder in settings.data_folders]
+        loop.run_until_complete(run_in_loop(settings, store, of_store, logs, teller or app.Announcer(folders)))
+        log.info("stopped")
+        return app.EXIT_OK
+    except REFUSALS as error:
         return _ended(error, EXIT_REFUSED)
     except (DataFolderError, StorageFault, OSError) as error:
         return _ended(error, app.EXIT_CANNOT_START)
@@ -124,16 +139,16 @@ def _ended(error: Exception, code: int) -> int:
     return code
 
 
-async def _run(settings: Settings, store: Store, of_store: StoreUse, logs: LogSetup, teller: app.Teller | None) -> int:
+async def run_in_loop(
+    settings: Settings, store: Store, of_store: StoreUse, logs: LogSetup, teller: app.Teller, part: WorkerPart = SOLE
+) -> None:
+    """Run a broker until a signal. Raises what `REFUSALS` has, and what any start raises."""
     loop = asyncio.get_running_loop()
     clock = SystemClock()
     offset_ms = await checked(store.ways, clock)
     of_store = of_store._replace(clock=StoreClock(clock, offset_ms))
     requests = ThreadedRequests(store.store, loop.call_soon_threadsafe, REQUESTS_AT_ONCE)
-    folders = [os.path.realpath(folder) for folder in settings.data_folders]  # noqa: ASYNC240 - once, before anything runs
-    await serve(settings, requests, of_store, logs, teller or app.Announcer(folders))
-    log.info("stopped")
-    return app.EXIT_OK
+    await serve(settings, requests, of_store, logs, teller, part)
 
 
 async def checked(ways: Sequence[ObjectStore], clock: Clock) -> int:
@@ -150,10 +165,15 @@ async def checked(ways: Sequence[ObjectStore], clock: Clock) -> int:
 
 
 async def serve(
-    settings: Settings, store: StoreRequests, of_store: StoreUse, logs: LogSetup, teller: app.Teller
+    settings: Settings,
+    store: StoreRequests,
+    of_store: StoreUse,
+    logs: LogSetup,
+    teller: app.Teller,
+    part: WorkerPart = SOLE,
 ) -> None:
     """Serve until a signal. Raises TwoOfOneNumber if another process has this broker's number."""
-    serving = _Serving(settings, store, of_store, logs, teller)
+    serving = _Serving(settings, store, of_store, logs, teller, part)
     try:
         while await serving.once():
             log.warning("broker %s registers again", settings.node_id)
@@ -167,10 +187,16 @@ class _Serving:
     _over: OverStore
 
     def __init__(
-        self, settings: Settings, store: StoreRequests, of_store: StoreUse, logs: LogSetup, teller: app.Teller
+        self,
+        settings: Settings,
+        store: StoreRequests,
+        of_store: StoreUse,
+        logs: LogSetup,
+        teller: app.Teller,
+        part: WorkerPart,
     ) -> None:
         self._settings, self._store, self._of_store = settings, store, of_store
-        self._logs, self._teller = logs, teller
+        self._logs, self._teller, self._part = logs, teller, part
         self._stopped = asyncio.Event()
         self._fenced_count = 0
         self._storage = RealStorage()
@@ -183,12 +209,13 @@ class _Serving:
     async def once(self) -> bool:
         """One incarnation, from its registration to its end; whether another one is to follow."""
         loop = asyncio.get_running_loop()
-        over = self._over = OverStore(self._settings, self._store, self._of_store, loop)
+        over = self._over = OverStore(self._settings, self._store, self._of_store, loop, self._part.ports)
         self._handle_signals()
         over.report.fenced_count = self._fenced_count
-        check = partial(refuse_folders, self._storage, self._folders)
+        check = partial(refuse_folders, self._storage, [*self._folders, *self._part.folders])
         process = await self._unless_stopped(over.register(self._before, check))
         self._before = over.wal  # which has ended when the next one registers
+        process = self._part.fitted(process)
         broker = app.Broker(self._settings, SystemClock(), self._storage, self._folders, loop, process)
         over.attach(broker)
         await app.serve(broker, self._logs, self, over.ended, partial(self._leave, over))

@@ -1,9 +1,13 @@
-"""The process of one worker among several: a part of the folders, ports of its own and shared ones, and the others as its peers."""
+"""The process of one worker among several: a part of the folders, ports of its own and shared ones, and the others as its peers.
+
+A worker over a store is a broker like any other of its cluster, `at_its_ports`.
+"""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from horolog.broker.base.own_thread import OwnThread
@@ -25,11 +29,41 @@ if TYPE_CHECKING:
     from horolog.broker.network.listener import Listener
     from horolog.broker.observability.http import MetricsServer
     from horolog.broker.security.tls_wire import TlsDoor
+    from horolog.broker.server.process import BeginHttp, NewListener
 
 
 def of_worker(context: WorkerContext, link: Link, loop: asyncio.AbstractEventLoop) -> BrokerProcess:
     """Workers connect to each other over Unix sockets."""
 
+    def new_peer_listeners(dispatcher: Dispatcher, clock: Clock, limits: ConnectionLimits) -> Sequence[Listener]:
+        return (PeerListener(socket_path(context.sockets, context.node), dispatcher, clock, limits),)
+
+    return BrokerProcess(
+        share_of(context.node, context.nodes[0], is_first=context.is_first),
+        len(context.nodes),
+        lambda logs, file: WorkerMembership(context, link, logs, file, OwnThread(loop, "journal")),
+        SocketPeers(context.sockets, loop),
+        _listeners_of(context),
+        new_peer_listeners,
+        _http_of(context),
+        context.ports,
+        context.labels,
+    )
+
+
+def at_its_ports(process: BrokerProcess, context: WorkerContext) -> BrokerProcess:
+    """A broker that answers where this worker does, and has its part of the machine's limits."""
+    return replace(
+        process,
+        brokers=len(context.nodes),
+        new_listener=_listeners_of(context),
+        begin_http=_http_of(context),
+        ports=context.ports,
+        labels=context.labels,
+    )
+
+
+def _listeners_of(context: WorkerContext) -> NewListener:
     def new_listener(
         address: Address,
         dispatcher: Dispatcher,
@@ -40,21 +74,12 @@ def of_worker(context: WorkerContext, link: Link, loop: asyncio.AbstractEventLoo
     ) -> Listener:
         return SharedListener(address, context, dispatcher, clock, limits, new_handshake=new_handshake, door=door)
 
-    def new_peer_listeners(dispatcher: Dispatcher, clock: Clock, limits: ConnectionLimits) -> Sequence[Listener]:
-        return (PeerListener(socket_path(context.sockets, context.node), dispatcher, clock, limits),)
+    return new_listener
 
+
+def _http_of(context: WorkerContext) -> BeginHttp:
     async def begin_http(server: MetricsServer, _address: tuple[str, int]) -> None:
         """The supervisor answers at the address, and asks each worker."""
         await server.start_unix(context.http_socket)
 
-    return BrokerProcess(
-        share_of(context.node, context.nodes[0], is_first=context.is_first),
-        len(context.nodes),
-        lambda logs, file: WorkerMembership(context, link, logs, file, OwnThread(loop, "journal")),
-        SocketPeers(context.sockets, loop),
-        new_listener,
-        new_peer_listeners,
-        begin_http,
-        context.ports,
-        context.labels,
-    )
+    return begin_http

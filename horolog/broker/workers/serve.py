@@ -52,14 +52,14 @@ def serve(arguments: argparse.Namespace, environ: Mapping[str, str]) -> int:
             from horolog.broker.server.backup_child import refuse_settings
 
             refuse_settings(loaded)
-        if loaded.horolog_store is not None:
-            from horolog.broker.server.store_run import run_as_set
-
-            return run_as_set(loaded, warnings)
         if loaded.horolog_workers != 1 and (workers := _workers(loaded)) > 1:
             from horolog.broker.workers.supervisor import run as run_workers
 
             return run_workers(loaded, warnings, workers)
+        if loaded.horolog_store is not None:
+            from horolog.broker.server.store_run import run_as_set
+
+            return run_as_set(loaded, warnings)
         return _alone(loaded, warnings)
     except SettingsError as error:
         print(f"horolog: {error}", file=sys.stderr)  # noqa: T201 - what a command line does

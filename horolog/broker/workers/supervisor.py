@@ -2,7 +2,7 @@
 
 It holds the locks of the data folders, the ports and the folder of the workers' sockets, answers over HTTP for all, and passes on what
 one worker has for the others. It reads and writes no log: of a broker it imports settings and listeners. When all workers have ended
-it merges what they have left (`settling`, imported then).
+it merges what they have left (`settling`, imported then). Workers over a store share no data, and each has folders of its own.
 """
 
 from __future__ import annotations
@@ -88,7 +88,14 @@ def static_of(settings: Settings, node: int, http_port: int = 0) -> dict[str, st
     given = {key: text for key, text in settings.layers.static.items() if key != "broker.id"}
     if HTTP_LISTEN in given:
         given[HTTP_LISTEN] = with_port(given[HTTP_LISTEN], http_port)
+    if settings.horolog_store is not None:
+        given["log.dirs"] = ",".join(folder_over_store(str(folder), node) for folder in settings.data_folders)
     return {**given, "node.id": str(node)}
+
+
+def folder_over_store(data_dir: str, node: int) -> str:
+    """Where a worker over a store has its copies; no partition's folder has such a name."""
+    return f"{data_dir}/brokers/{node}"
 
 
 class Supervisor:
@@ -140,7 +147,8 @@ class Supervisor:
                 await self._backup.stop()
             await self._leave_nobody()
         if self._has_served:
-            merge(self._plan.locks.paths)
+            if self._plan.settings.horolog_store is None:
+                merge(self._plan.locks.paths)
             log.info("stopped")
         return self._code
 

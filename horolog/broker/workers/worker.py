@@ -82,7 +82,13 @@ async def _reported(orders: Orders, connected: socket.socket, logs: LogSetup) ->
     link = WorkerLink(orders.context.node, asyncio.get_running_loop(), SystemClock().monotonic)
     await link.connect(connected)
     try:
-        await _serve(orders, link, logs)
+        if orders.settings.horolog_store is None:
+            await _serve(orders, link, logs)
+        else:
+            from horolog.broker.workers.store_worker import StoreWorker
+
+            worker = StoreWorker(orders.context, orders.settings, orders.data_dirs)
+            return await worker.serve(link, logs, ToSupervisor(link))
     except SettingsError as error:
         link.failed(str(error), EXIT_BAD_SETTINGS)
         return EXIT_BAD_SETTINGS

@@ -18,8 +18,8 @@ def test_one_process_has_all():
 
 @pytest.mark.parametrize("key", DIVIDED)
 def test_parts_together_are_the_whole(key):
-    whole = settings(**{key: str(12 * 2**20)})
-    assert divided(whole, 3).value(key) == 4 * 2**20
+    whole = settings(**{key: str(96 * 2**20)})
+    assert divided(whole, 3).value(key) == 32 * 2**20
 
 
 def test_parts_are_rounded_up_and_none_is_nothing():
@@ -33,8 +33,10 @@ def test_bounds_that_are_none_stay_none():
     assert part.max_connections == -(-INT32_MAX // 4)
 
 
-def test_a_cleaner_has_as_much_memory_as_it_needs_at_least():
+def test_a_part_is_never_less_than_what_works():
     assert divided(settings(log_cleaner_dedupe_buffer_size=str(2**21)), 4).log_cleaner_dedupe_buffer_size == 2**20
+    small = divided(settings(horolog_store_cache_bytes=str(2**24), horolog_store_unsafe_bytes=str(2**16)), 4)
+    assert (small.horolog_store_cache_bytes, small.horolog_store_unsafe_bytes) == (2**24, 2**16)
 
 
 def test_bounds_of_single_addresses_are_divided_too():

@@ -71,7 +71,12 @@ def test_several_workers_are_run_by_their_supervisor(workers, cores, ran, monkey
 
 def test_a_store_in_the_settings_asks_for_a_broker_over_it(monkeypatch):
     monkeypatch.setattr("horolog.broker.server.store_run.run_as_set", lambda loaded, warnings: loaded.horolog_store)
-    assert serve.serve(parse("--set", "horolog.store=s3://b/p", "--set", "horolog.workers=2"), {}) == "s3://b/p"
+    assert serve.serve(parse("--set", "horolog.store=s3://b/p"), {}) == "s3://b/p"
+
+
+def test_workers_over_a_store_have_a_supervisor_too(monkeypatch):
+    monkeypatch.setattr("horolog.broker.workers.supervisor.run", lambda loaded, warnings, count: count)
+    assert serve.serve(parse("--set", "horolog.store=s3://b/p", "--set", "horolog.workers=2"), {}) == 2
 
 
 def test_what_several_workers_left_on_a_full_disk_is_served_by_one(monkeypatch):

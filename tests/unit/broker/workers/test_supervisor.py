@@ -154,6 +154,22 @@ def test_workers_have_the_settings_that_were_read_and_their_own_number(crew):
     assert static_of(load(None, {}, {"horolog.http.listen": "a:90"})[0], 9, 90)["horolog.http.listen"] == "a:90"
 
 
+def test_workers_over_a_store_have_folders_of_their_own():
+    given = {"log.dir": "/a", "log.dirs": "/b,/c", "horolog.store": "s3://bucket/prefix"}
+    assert static_of(load(None, {}, given)[0], 9)["log.dirs"] == "/b/brokers/9,/c/brokers/9"
+    alone = load(None, {}, {"log.dir": "/a", "horolog.store": "s3://bucket/prefix"})[0]
+    assert static_of(alone, 9)["log.dirs"] == "/a/brokers/9"
+
+
+async def test_workers_over_a_store_leave_nothing_to_merge(crew):
+    two = crew(["good"], ["good"], horolog_store="s3://bucket/prefix")
+    two.begin()
+    await two.ready()
+    two.supervisor.stop(signal.SIGTERM)
+    assert await two.ended() == 0
+    assert two.merged == []
+
+
 async def test_systemd_hears_of_the_whole(crew, monkeypatch):
     said = []
     monkeypatch.setattr(supervisor, "notify", lambda environ, state, status: said.append((dict(environ), state)))
