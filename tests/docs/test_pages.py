@@ -66,6 +66,7 @@ NOT_RUN: dict[tuple[str, str], str] = {
     ("docs/cluster.md", "pip install 'horolog[store]'..."): INSTALLS,
     ("docs/cluster.md", "horolog serve --set node.id=1 ..."): OVER_A_STORE,
     ("docs/cluster.md", "horolog topics create orders ..."): OVER_A_STORE,
+    ("docs/cluster.md", "horolog serve --set node.id=10 ..."): OVER_A_STORE,
     ("docs/cluster.md", "horolog store import ..."): OVER_A_STORE,
     ("docs/cluster.md", "horolog store restore ..."): OVER_A_STORE,
     ("docs/cluster.md", "broker 2 is suspected here"): SHAPE,

@@ -479,7 +479,7 @@ class Settings(BackupSettings):
     # The process
     horolog_workers: int = integer(
         1,
-        "Number of processes that serve the data folder. Each is a broker of its own and has its share of the limits on connections and memory. 0: one for each core.",
+        "Number of processes that serve the data folder, or with horolog.store the cluster. Each is a broker of its own and has its share of the limits on connections and memory. 0: one for each core.",
         low=0,
         high=256,
     )
