@@ -69,7 +69,7 @@ class Store(NamedTuple):
 
 
 class WorkerPart(NamedTuple):
-    """What is different for a broker that is one of several workers."""
+    """The differences of a broker that is one of several workers."""
 
     folders: Sequence[str] = ()
     """The folders that the workers share: these, too, may have copies only of what the cluster's store has."""

@@ -64,7 +64,7 @@ class StoreWorker:
         return WorkerPart(self.data_dirs, ports, partial(at_its_ports, context=self.context))
 
     def _begin_log(self) -> None:
-        """What is said once for all workers."""
+        """The lines that the log has once for all workers."""
         log.warning("%s", store_run.EXPERIMENTAL)
         for folder in unused_folders(self.data_dirs, self.context.nodes):
             log.info("no worker uses %s any more: it has only copies of what the store has, and may be deleted", folder)

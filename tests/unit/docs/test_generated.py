@@ -44,8 +44,5 @@ def test_a_handler_says_what_it_does_not_do():
     assert api_table.not_done(with_its_own) == "half of it, and more"
     assert api_table.not_done(without) == ""
     shown = api_table.served().splitlines()
-    assert (
-        "| Fetch | 1 | 0-18 | 4-18 | fetches by followers (any replica id is refused), preferred read replicas |"
-        in shown
-    )
+    assert "| Fetch | 1 | 0-18 | 4-18 | fetches by followers (any replica id is refused) |" in shown
     assert len(shown) == len(HANDLERS) + 2

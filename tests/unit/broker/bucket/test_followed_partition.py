@@ -9,6 +9,8 @@ from horolog.broker.bucket.covered import Covered
 from horolog.broker.bucket.followed_partition import FollowedPartition
 from horolog.broker.bucket.remote_front import RemoteFront
 from horolog.broker.log.partition import OffsetOutOfRange
+from horolog.broker.log.producers import snapshot_file
+from horolog.broker.log.producers.snapshot_file import SnapshotEntry
 from horolog.broker.log.storage import NotHere
 from horolog.protocol.records.entries import iter_records
 from tests.support.bucket_segments import CONFIG, CountingStore, Reader, filled, upload
@@ -71,3 +73,11 @@ def test_slices_that_stay_where_they_are_are_counted(store, monkeypatch):
     monkeypatch.setattr(partition, "reader", SimpleNamespace(unread=lambda *_: b"slice"))
     assert partition.unread(0, 1 << 20, 1) == b"slice"
     assert counted == [5]
+
+
+def test_a_transaction_that_is_open_at_the_end_bounds_committed_records(store):
+    segments = tuple(upload(filled(random.Random(1)), store))
+    is_open = snapshot_file.encode([SnapshotEntry(7, 0, 0, 5, 0, 0, -1, 5)])
+    partition = followed(Reader(store), Covered(0, segments, producers=is_open))
+    assert partition.end_for(committed=True) == 5
+    assert partition.end_for(committed=False) == segments[-1].next_offset
