@@ -68,7 +68,7 @@ def check_segments(reader: PrefixReader, manifests: Iterable[Manifest]) -> Check
 def unnamed(listed: Mapping[str, int], may_be_named: Callable[[str], bool]) -> Iterator[Finding]:
     """The objects beside segments that no manifest names."""
     others = {name: size for name, size in listed.items() if name.startswith(f"{FOLDER}/") and not may_be_named(name)}
-    reason = "no manifest names them; they are being uploaded, wait for their removal, or a broker ended before it removed them"
+    reason = "no manifest names them; they are being uploaded, are kept for restores, or a broker ended before it removed them"
     yield from left_over(FOLDER, others, reason)
 
 

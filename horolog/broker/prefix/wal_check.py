@@ -26,6 +26,7 @@ READ_AGAIN = 5
 """So often a WAL is read again whose mark moves during the reading."""
 FENCE_BYTES = 4096
 """A larger object is no fence."""
+RESTORES = "brokers remove them after horolog.store.history.ms, until then a restore may read them"
 
 Stretches = Mapping[tuple[Place, int], int | None]
 """The partitions and epochs whose records lie in a WAL, and where each ends; None while it is written."""
@@ -185,9 +186,9 @@ class _Check:
             number for number, is_fence in zip(small, self._reader.each(self._is_fence, small), strict=True) if is_fence
         }
         gone = {key(self._wal.folder, number): size for number, size in beside.items() if number not in fences}
-        reason = "its broker has ended, and no partition needs them"
+        reason = f"its broker has ended, and no partition needs them; {RESTORES}"
         self._found.findings += left_over(self._wal.folder, gone, reason)
-        self._found.findings += left_over(self._wal.merged_folder, merged, "no mark names them")
+        self._found.findings += left_over(self._wal.merged_folder, merged, f"no mark names them; {RESTORES}")
 
     def _is_fence(self, number: int) -> bool:
         data = self._reader.get(key(self._wal.folder, number))
