@@ -2,6 +2,7 @@
 
 import asyncio
 import shutil
+import time
 from datetime import UTC, datetime
 
 import pytest
@@ -14,8 +15,12 @@ from confluent_kafka import Producer
 from horolog import Admin, Consumer, TopicPartition
 from horolog.broker.bucket.names import MERGED, WALS
 from horolog.stores.opening import open_store
+from tests.stores.test_backup import GUARDED, access_of, set_access
 from tests.stores.test_import_export import GROUP_AT, PARTITIONS, everything, fill, horolog
 from tests.stores.test_three_brokers import QUIET, WITHIN_S, three_brokers
+from tests.support import s3_server
+from tests.support.command import run_typed
+from tests.support.waiting import wait_until
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
 
@@ -63,3 +68,54 @@ def test_a_deleted_topic_and_all_else_comes_back(tmp_path):
         assert everything(cluster.servers) == seen
     refused = horolog("store", "restore", url, "--at", "2020-01-01", "--to", then)
     assert (refused.code, "name a time from" in refused.err) == (4, True)
+
+
+COMPACTS_SOON = {"min.cleanable.dirty.ratio": "0", "segment.ms": "1000", "segment.bytes": "4000"}
+FIRST_LATER = 100
+"""`fill` has written more records than this to each partition of the table."""
+
+
+def compact(servers):
+    """Have a table compacted that keeps none of the records it had."""
+
+    async def alter():
+        async with Admin(servers.split(",")) as admin:
+            await admin.alter_configs("topic", "table", COMPACTS_SOON)
+
+    def is_compacted():
+        write(servers, ["table"])
+        table = [found for place, found in everything(servers)["records"].items() if place.topic == "table"]
+        return all(records[0][0] > FIRST_LATER for _, _, records in table)
+
+    asyncio.run(alter())
+    wait_until(is_compacted, WITHIN_S)
+
+
+def test_users_and_a_table_before_its_compaction_come_back_over_a_real_server(s3_folder, capsys, monkeypatch):
+    settings = [f"{key}={value}" for key, value in GUARDED.items()]
+    with s3_server.running(s3_folder) as server:
+        for name, value in server.environment.items():
+            monkeypatch.setenv(name, value)
+        url, then, part = (server.url(folder) for folder in ("cluster", "then", "part"))
+        with three_brokers(s3_folder, {}, *settings, "log.cleaner.backoff.ms=200", url=url) as (cluster, _):
+            fill(cluster.servers)
+            set_access(capsys, cluster.servers, s3_folder)
+            seen, access = everything(cluster.servers), access_of(capsys, cluster.servers)
+            at_s = int(time.time()) + 1  # this server tells times in whole seconds
+            wait_until(lambda: time.time() > at_s + 2)
+            assert run_typed(capsys, "users", "remove", "alice", "-b", cluster.servers).code == 0
+            write(cluster.servers, ["orders", "empty"])
+            compact(cluster.servers)
+            asyncio.run(change(cluster.servers.split(",")))
+        at = datetime.fromtimestamp(at_s, UTC).isoformat()
+        for to, more in ((then, ()), (part, ("--topics", "table"))):
+            words = ("store", "restore", url, "--at", at, "--to", to, "--endpoint", server.endpoint, *more)
+            done = horolog(*words, "-o", "json")
+            assert (done.code, done.json["findings"]) == (0, []), done.err
+        (s3_folder / "then").mkdir()
+        with three_brokers(s3_folder / "then", {}, *settings, url=then) as (cluster, _):
+            assert everything(cluster.servers) == seen
+            assert access_of(capsys, cluster.servers) == access
+        (s3_folder / "part").mkdir()
+        with three_brokers(s3_folder / "part", {}, *settings, url=part) as (cluster, admin):
+            assert {"table"} == {one for one in admin.list_topics(timeout=WITHIN_S).topics if not one.startswith("__")}

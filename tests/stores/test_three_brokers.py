@@ -40,15 +40,15 @@ def free_port():
 class Cluster:
     """Three processes, with NODE in settings for the number of each; `acknowledged` has what an idempotent producer was told, with the time."""
 
-    def __init__(self, folder, *settings):
-        self.settings = settings
+    def __init__(self, folder, *settings, url=None):
+        self.settings, self.url = settings, url or f"file://{folder}/store"
         self.folder, self.ports, self.processes = folder, {node: free_port() for node in NODES}, {}
         self.servers = ",".join(f"127.0.0.1:{port}" for port in self.ports.values())
         self.acknowledged, self.errors, self.is_over = {}, [], threading.Event()
 
     def start(self, node):
         (self.folder / "store").mkdir(exist_ok=True)
-        arguments = [f"file://{self.folder}/store", str(node), str(self.ports[node]), f"{self.folder}/{node}"]
+        arguments = [self.url, str(node), str(self.ports[node]), f"{self.folder}/{node}"]
         settings = [one.replace("NODE", str(node)) for one in self.settings]
         command = [sys.executable, "-m", "tests.support.store_broker", *arguments, *settings]
         process = self.processes[node] = subprocess.Popen(
@@ -108,9 +108,9 @@ class Cluster:
 
 
 @contextmanager
-def three_brokers(folder, topics, *settings):
+def three_brokers(folder, topics, *settings, url=None):
     """A cluster whose brokers all serve, with these topics and their partitions, and an admin client; it ends with the block."""
-    cluster = Cluster(folder, *settings)
+    cluster = Cluster(folder, *settings, url=url)
     try:
         for node in NODES:
             cluster.start(node)
