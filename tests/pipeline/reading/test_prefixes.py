@@ -211,7 +211,7 @@ def test_spark_reads_a_prefix(spark, made):
 def test_a_folder_a_prefix_and_the_brokers_over_it_have_one_hash(made, prefix, tmp_path):
     from horolog.pipeline.reading.online import BrokerReader
 
-    with brokers_over(prefix, tmp_path) as address:
+    with brokers_over(prefix.as_uri(), tmp_path) as address:
         settings = {"kafka.bootstrap.servers": address, "includeHeaders": "true", "subscribe": "topic"}
         reader = BrokerReader(parse_read(settings, NOW_MS))
         through = samples.rows_in(one for task in reader.partitions() for one in reader.read(task))
@@ -220,13 +220,36 @@ def test_a_folder_a_prefix_and_the_brokers_over_it_have_one_hash(made, prefix, t
     assert digest([row[:8] for row in through]) == digest(there) == digest(read(made[0]))
 
 
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+def test_spark_gets_one_hash_from_a_folder_a_bucket_and_the_brokers_over_it(spark, s3, made, tmp_path, monkeypatch):
+    from tests.support.names import unique
+
+    for name, value in s3.environment.items():
+        monkeypatch.setenv(name, value)
+    url = s3.url(unique("prefix"))
+    assert main(["store", "import", str(made[0]), url, "--endpoint", s3.endpoint]) == ExitCode.OK
+
+    def read_by_spark(**options):
+        frame = spark.read.format("horolog").options(includeHeaders="true", subscribe="topic", **options).load()
+        rows = (tuple(row)[:8] for row in frame.collect())
+        return sorted(rows, key=lambda row: row[3:5])
+
+    with brokers_over(url, tmp_path) as address:
+        through = read_by_spark(**{"kafka.bootstrap.servers": address})
+        there = read_by_spark(path=url, **s3.options)
+    here = read_by_spark(path=str(made[0]))
+    assert len(here) == made[2]
+    assert digest(through) == digest(there) == digest(here)
+
+
 @contextmanager
-def brokers_over(store, folder):
+def brokers_over(url, folder):
     """Two brokers that share the store, while it is read."""
     ports = dict(enumerate(free_ports(2), 1))
     with ExitStack() as stack:
         for node, port in ports.items():
-            command = ["-m", "tests.support.store_broker", store.as_uri(), str(node), str(port), f"{folder}/{node}"]
+            command = ["-m", "tests.support.store_broker", url, str(node), str(port), f"{folder}/{node}"]
             process = stack.enter_context(
                 subprocess.Popen([sys.executable, *command], cwd=PROJECT, stdout=subprocess.PIPE, text=True)
             )
