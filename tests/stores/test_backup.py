@@ -181,8 +181,7 @@ def test_a_broker_that_is_killed_under_load(tmp_path, capsys, workers):
 
 def test_a_backup_over_a_real_server(s3_folder, capsys, monkeypatch):
     with s3_server.running(s3_folder) as server:
-        for name, value in server.environment.items():
-            monkeypatch.setenv(name, value)
+        server.enter(monkeypatch)
         url, endpoint = server.url("backup"), server.endpoint
         before, access = killed_under_load(s3_folder / "data", url, endpoint, 1, capsys)
         check(s3_folder / "again", url, endpoint, capsys, before, access, is_atomic=True)

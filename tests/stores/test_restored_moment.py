@@ -94,8 +94,7 @@ def compact(servers):
 def test_users_and_a_table_before_its_compaction_come_back_over_a_real_server(s3_folder, capsys, monkeypatch):
     settings = [f"{key}={value}" for key, value in GUARDED.items()]
     with s3_server.running(s3_folder) as server:
-        for name, value in server.environment.items():
-            monkeypatch.setenv(name, value)
+        server.enter(monkeypatch)
         url, then, part = (server.url(folder) for folder in ("cluster", "then", "part"))
         with three_brokers(s3_folder, {}, *settings, "log.cleaner.backoff.ms=200", url=url) as (cluster, _):
             fill(cluster.servers)

@@ -60,6 +60,11 @@ class S3Server:
             "AWS_ENDPOINT_URL": self.endpoint,
         }
 
+    def enter(self, monkeypatch) -> None:
+        """Give this process the server's address and keys."""
+        for name, value in self.environment.items():
+            monkeypatch.setenv(name, value)
+
 
 @contextmanager
 def running(folder: Path, kind: "type[Process] | None" = None):

@@ -78,7 +78,7 @@ class Keeper:
             made = read_moment(self._store, one.key)
             if isinstance(made, Moment):
                 self._named[one.key] = frozenset(made.objects())
-            elif made is Unread.DAMAGED:
+            elif made is NoMoment.DAMAGED:
                 unread.append(one)
         return unread
 
@@ -95,22 +95,22 @@ class Keeper:
         return len(unnamed)
 
 
-class Unread(Enum):
+class NoMoment(Enum):
     """Why there is no moment to read."""
 
     GONE = "gone"
     DAMAGED = "damaged"
 
 
-def read_moment(store: ObjectStore, name: str) -> Moment | Unread:
+def read_moment(store: ObjectStore, name: str) -> Moment | NoMoment:
     """A damaged one is logged. Raises StoreError."""
     try:
         return moment.decode(store.get(name))
     except FileNotFoundError:
-        return Unread.GONE
+        return NoMoment.GONE
     except FormatError as error:
         log.error("%s: %s", name, error)
-        return Unread.DAMAGED
+        return NoMoment.DAMAGED
 
 
 def number_in(one: Stored) -> int:

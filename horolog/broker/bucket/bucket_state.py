@@ -74,6 +74,11 @@ class BucketState(ClusterState):
         return self.wal_of(wal.node) == wal
 
     @property
+    def written_wals(self) -> frozenset[Wal]:
+        """The WALs that members write."""
+        return frozenset(Wal(node, member.incarnation) for node, member in self.members.items())
+
+    @property
     def read_wals(self) -> frozenset[Wal]:
         """The WALs that lineages name: leaders read them, now or later."""
         return frozenset(stretch.wal for line in self.lineages.values() for stretch in line)

@@ -93,9 +93,9 @@ def _verify(reader: PrefixReader) -> Verified | None:
 def _uses(journal: CheckedJournal, listed: Mapping[str, int]) -> Iterator[WalUse]:
     """All WALs that partitions need, that members write, or of which there is an object."""
     stretches = _stretches(journal.state)
-    members = {wal for node in journal.state.members if (wal := journal.state.wal_of(node)) is not None}
-    for wal in sorted({*stretches, *members, *_wals_in(listed)}):
-        yield WalUse(wal, stretches.get(wal, {}), wal in members)
+    written = journal.state.written_wals
+    for wal in sorted({*stretches, *written, *_wals_in(listed)}):
+        yield WalUse(wal, stretches.get(wal, {}), wal in written)
 
 
 def _stretches(state: BucketState) -> dict[Wal, dict[tuple[Place, int], int | None]]:

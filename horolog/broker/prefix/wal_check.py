@@ -26,7 +26,7 @@ READ_AGAIN = 5
 """So often a WAL is read again whose mark moves during the reading."""
 FENCE_BYTES = 4096
 """A larger object is no fence."""
-RESTORES = "brokers remove them after horolog.store.history.ms, until then a restore may read them"
+RESTORES = "a restore may read them until brokers remove them, after horolog.store.history.ms"
 
 Stretches = Mapping[tuple[Place, int], int | None]
 """The partitions and epochs whose records lie in a WAL, and where each ends; None while it is written."""

@@ -121,7 +121,7 @@ def run(
     loop = app.new_event_loop()
     try:
         folders = [os.path.realpath(folder) for folder in settings.data_folders]
-        loop.run_until_complete(run_in_loop(settings, store, of_store, logs, teller or app.Announcer(folders)))
+        loop.run_until_complete(run_in_loop(settings, store, of_store, logs, teller or app.Announcer(folders), SOLE))
         log.info("stopped")
         return app.EXIT_OK
     except REFUSALS as error:
@@ -140,7 +140,7 @@ def _ended(error: Exception, code: int) -> int:
 
 
 async def run_in_loop(
-    settings: Settings, store: Store, of_store: StoreUse, logs: LogSetup, teller: app.Teller, part: WorkerPart = SOLE
+    settings: Settings, store: Store, of_store: StoreUse, logs: LogSetup, teller: app.Teller, part: WorkerPart
 ) -> None:
     """Run a broker until a signal. Raises what `REFUSALS` has, and what any start raises."""
     loop = asyncio.get_running_loop()
@@ -170,7 +170,7 @@ async def serve(
     of_store: StoreUse,
     logs: LogSetup,
     teller: app.Teller,
-    part: WorkerPart = SOLE,
+    part: WorkerPart,
 ) -> None:
     """Serve until a signal. Raises TwoOfOneNumber if another process has this broker's number."""
     serving = _Serving(settings, store, of_store, logs, teller, part)

@@ -71,7 +71,7 @@ class MomentStore:
 
     def merged_since(self, state: BucketState) -> Sequence[Wal]:
         """The WALs that partitions needed at the moment, and of which numbers have been removed since that marks of then do not cover."""
-        return [wal for wal in sorted(_needed(state)) if self._is_merged_since(wal)]
+        return [wal for wal in sorted(state.written_wals | state.read_wals) if self._is_merged_since(wal)]
 
     def _is_merged_since(self, wal: Wal) -> bool:
         shown = max(_numbers(one.key for one in self.list(wal.marks)), default=None)
@@ -85,8 +85,3 @@ class MomentStore:
 
 def _numbers(names: Iterable[str]) -> Sequence[int]:
     return [number for name in names if (number := number_of(name)) is not None]
-
-
-def _needed(state: BucketState) -> frozenset[Wal]:
-    """The WALs that members write, and those that leaders read."""
-    return state.read_wals.union(wal for node in state.members if (wal := state.wal_of(node)) is not None)

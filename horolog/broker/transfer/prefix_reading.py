@@ -46,8 +46,7 @@ class PartitionContents(NamedTuple):
 
 async def ends_of_open(store: StoreAccess, state: BucketState) -> Ends:
     """Where the WALs of members end now. Raises FormatError."""
-    wals = {wal for node in state.members if (wal := state.wal_of(node)) is not None}
-    return {wal: await _end_of(store, wal) for wal in sorted(wals)}
+    return {wal: await _end_of(store, wal) for wal in sorted(state.written_wals)}
 
 
 async def _end_of(store: StoreAccess, wal: Wal) -> int:

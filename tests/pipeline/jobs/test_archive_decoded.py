@@ -269,8 +269,7 @@ def test_a_job_that_is_killed_at_any_moment_leaves_each_record_once_decoded(
 
 @pytest.mark.parametrize("kind", ["parquet", "delta", "iceberg"])
 def test_tables_in_a_bucket_grow_too(spark, run, produce, s3, tmp_path, monkeypatch, kind):
-    for name, value in s3.environment.items():
-        monkeypatch.setenv(name, value)
+    s3.enter(monkeypatch)
     topic, again, url = unique("bucket"), unique("again"), s3.url(unique("table"))
     to, source = (url, "--format", kind), ("--from", url)
     if kind == "iceberg":

@@ -37,8 +37,7 @@ KINDS = ("parquet", "delta")
 @pytest.fixture
 def around(s3, monkeypatch):
     """The environment as somebody has it who works with that server."""
-    for name, value in s3.environment.items():
-        monkeypatch.setenv(name, value)
+    s3.enter(monkeypatch)
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -138,8 +138,7 @@ def test_a_format_is_known_by_the_first_name_that_tells(names, kind):
 
 
 def test_a_dump_in_a_bucket_is_sent_once(spark, run, produce, s3, tmp_path, monkeypatch):
-    for name, value in s3.environment.items():
-        monkeypatch.setenv(name, value)
+    s3.enter(monkeypatch)
     topic, now_ms = unique("dumped"), time.time_ns() // 1_000_000
     produce(topic, [])
     (tmp_path / "dump").mkdir()

@@ -53,8 +53,7 @@ def test_rows_equal_those_of_a_consumer_without_the_dates_that_went(spark, run, 
 
 @pytest.mark.parametrize("kind", ["parquet", "delta"])
 def test_in_a_bucket(spark, run, produce, s3, monkeypatch, kind):
-    for name, value in s3.environment.items():
-        monkeypatch.setenv(name, value)
+    s3.enter(monkeypatch)
     topic, url = unique("expired"), s3.url(unique("table"))
     produce(topic, list(days_of_records(60)), partitions=2)
     archive = ("archive", "--topic", topic, "--to", url, "--format", kind, "--step", "30", "-o", "json")

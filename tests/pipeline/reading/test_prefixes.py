@@ -181,8 +181,7 @@ def test_other_places_are_no_prefixes(made):
 def test_a_prefix_in_a_bucket(s3, made, monkeypatch, capsys):
     from tests.support.names import unique
 
-    for name, value in s3.environment.items():
-        monkeypatch.setenv(name, value)
+    s3.enter(monkeypatch)
     data, _, count = made
     folder = unique("prefix")
     done = run_typed(capsys, "store", "import", data, s3.url(folder).replace("s3a:", "s3:"), "--endpoint", s3.endpoint)
@@ -225,8 +224,7 @@ def test_a_folder_a_prefix_and_the_brokers_over_it_have_one_hash(made, prefix, t
 def test_spark_gets_one_hash_from_a_folder_a_bucket_and_the_brokers_over_it(spark, s3, made, tmp_path, monkeypatch):
     from tests.support.names import unique
 
-    for name, value in s3.environment.items():
-        monkeypatch.setenv(name, value)
+    s3.enter(monkeypatch)
     url = s3.url(unique("prefix"))
     assert main(["store", "import", str(made[0]), url, "--endpoint", s3.endpoint]) == ExitCode.OK
 

@@ -32,8 +32,7 @@ def rest(s3, tmp_path_factory):
 
 @pytest.fixture
 def around(s3, monkeypatch):
-    for name, value in s3.environment.items():
-        monkeypatch.setenv(name, value)
+    s3.enter(monkeypatch)
 
 
 @pytest.fixture

@@ -133,8 +133,7 @@ def test_of_two_that_compact_at_once_one_does(spark, append, tmp_path, monkeypat
 
 
 def test_a_table_in_a_bucket_is_read_and_its_faults_are_the_stores(spark, append, tmp_path, s3, monkeypatch):
-    for name, value in s3.environment.items():
-        monkeypatch.setenv(name, value)
+    s3.enter(monkeypatch)
     written("delta", tmp_path / "t", spark)
     url = uploaded(s3, tmp_path / "t")
     table = open_table("delta", url, spark)

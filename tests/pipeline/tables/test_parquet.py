@@ -236,8 +236,7 @@ def test_a_crash_at_every_second_step_in_a_bucket(made, s3, monkeypatch):
 
     from horolog.pipeline.stores.object_store import ObjectStore
 
-    for name, value in s3.environment.items():
-        monkeypatch.setenv(name, value)
+    s3.enter(monkeypatch)
     monkeypatch.setattr(ObjectStore, "at_once", 1)
     urls = {}
 

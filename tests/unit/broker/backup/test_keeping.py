@@ -2,7 +2,7 @@
 
 import pytest
 
-from horolog.broker.backup.keeping import DAY_MS, GRACE_MS, HOUR_MS, Keeper, Unread, number_in, outdated, read_moment
+from horolog.broker.backup.keeping import DAY_MS, GRACE_MS, HOUR_MS, Keeper, NoMoment, number_in, outdated, read_moment
 from horolog.broker.backup.moment import Moment
 from horolog.broker.bucket.sealed_lines import FormatError
 from horolog.stores.object_store import Stored
@@ -81,9 +81,9 @@ def test_damaged_moments_and_those_that_go_meanwhile_are_passed_over(caplog):
     made.store.create("moment/00000000000000000000", b"damaged")
     assert made.round().moment.number == 1
     assert "moment/00000000000000000000" in caplog.text
-    assert read_moment(made.store, "moment/00000000000000000000") is Unread.DAMAGED
+    assert read_moment(made.store, "moment/00000000000000000000") is NoMoment.DAMAGED
     made.store.get = lambda _: (_ for _ in ()).throw(FileNotFoundError)
-    assert read_moment(made.store, "moment/00000000000000000001") is Unread.GONE
+    assert read_moment(made.store, "moment/00000000000000000001") is NoMoment.GONE
 
 
 def aged_backup():

@@ -33,7 +33,7 @@ def test_new_partitions_are_spread_over_the_members_in_epoch_0():
     assert state.lineages[ID, 0] == (Stretch(0, state.wal_of(led(state)[0])),)
     assert state.leader(ID, 99) == -1
     assert state.wal_of(4) is None
-    assert state.read_wals == {state.wal_of(node) for node in (1, 2, 3)}
+    assert state.read_wals == state.written_wals == {state.wal_of(node) for node in (1, 2, 3)}
     assert state.was_member(3)
     assert not state.was_member(4)
 

@@ -21,6 +21,7 @@ from horolog.broker.server import store_run
 from horolog.broker.server.over_store import OverStore, use_of
 from horolog.broker.server.store_run import (
     EXPERIMENTAL,
+    SOLE,
     Store,
     checked,
     opened,
@@ -73,7 +74,7 @@ def settings_of(folder, **more):
 
 
 def begin(made, node, teller):
-    return asyncio.ensure_future(serve(made.settings(node), made.new_requests(), OF_STORE, LOGS, teller))
+    return asyncio.ensure_future(serve(made.settings(node), made.new_requests(), OF_STORE, LOGS, teller, SOLE))
 
 
 async def ended(serving):
@@ -129,7 +130,7 @@ async def test_a_broker_whose_number_is_taken_ends(tmp_path, monkeypatch):
 async def test_a_signal_ends_a_start_that_waits_for_the_store(tmp_path):
     made, teller = Brokers(tmp_path), Teller()
     silent = SimpleNamespace(create=lambda *_: None)
-    serving = asyncio.ensure_future(serve(made.settings(1), silent, OF_STORE, LOGS, teller))
+    serving = asyncio.ensure_future(serve(made.settings(1), silent, OF_STORE, LOGS, teller, SOLE))
     await asyncio.sleep(0)
     await asyncio.sleep(0)
     await ended(serving)
