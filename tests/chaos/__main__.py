@@ -11,6 +11,8 @@ import tempfile
 from collections import Counter
 from pathlib import Path
 
+from tests.chaos.brokers import NODES
+from tests.chaos.plan import kills
 from tests.chaos.run import run
 
 MOST_PROBLEMS_SHOWN = 50
@@ -22,21 +24,24 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.chaos", description=__doc__.splitlines()[0])
     parser.add_argument("--minutes", type=float, default=1.0)
     parser.add_argument("--seed", type=int, default=random.randrange(2**32))
+    parser.add_argument("--soak", action="store_true", help="only a kill a minute, and what brokers and bucket take")
     chosen = parser.parse_args()
+    seconds = chosen.minutes * 60
     print(f"--seed {chosen.seed}", flush=True)
     folder = Path(tempfile.mkdtemp(prefix="horolog-chaos-"))
-    report = run(folder, chosen.minutes * 60, chosen.seed)
+    events = kills(chosen.seed, seconds, NODES) if chosen.soak else None
+    report = run(folder, seconds, chosen.seed, events)
     for what, count in sorted(report.counts.items()):
         print(f"{count:10}  {what}")
     print(", ".join(f"{count} x {kind}" for kind, count in Counter(one.kind for one in report.events).items()))
     print(*report.problems[:MOST_PROBLEMS_SHOWN], sep="\n")
     print(f"{len(report.problems)} problems; --seed {chosen.seed}", flush=True)
-    faulthandler.dump_traceback_later(ENDS_WITHIN_S, exit=True)
     if report.problems:
         print(f"folders and logs of the brokers are kept: {folder}")
-        return 1
-    shutil.rmtree(folder)
-    return 0
+    else:
+        shutil.rmtree(folder)
+    faulthandler.dump_traceback_later(ENDS_WITHIN_S, exit=True)
+    return 1 if report.problems else 0
 
 
 if __name__ == "__main__":

@@ -16,6 +16,8 @@ LEAST_GAP_S, MOST_GAP_S = 1.0, 9.0
 REST_S = 4.0
 """Between two faults of one broker, or of the store."""
 
+KILL_EVERY_S, KILLED_S = 60, 3.0
+
 
 class Event(NamedTuple):
     """A fault: it begins `at_s` behind the start, and is over `lasts_s` later."""
@@ -46,6 +48,15 @@ def plan(seed: int, seconds: float, nodes: tuple[int, ...], *, has_store: bool =
             events.append(event)
         at_s += chance.uniform(LEAST_GAP_S, MOST_GAP_S)
     return events
+
+
+def kills(seed: int, seconds: float, nodes: tuple[int, ...]) -> list[Event]:
+    """A `kill -9` every minute, each followed by a start."""
+    chance = random.Random(seed)
+    return [
+        Event(float(at_s), "kill", chance.choice(nodes), KILLED_S)
+        for at_s in range(KILL_EVERY_S, int(seconds), KILL_EVERY_S)
+    ]
 
 
 def _event(chance: random.Random, at_s: float, node: int, seconds: float) -> Event:

@@ -19,6 +19,7 @@ from tests.chaos.brokers import NODES, Brokers, over_a_store
 from tests.chaos.clients import SOUGHT, TOPICS, Chaos
 from tests.chaos.library_threads import sleeps_of_mains, stopped
 from tests.chaos.plan import Event, plan
+from tests.chaos.resources import Resources
 from tests.soak.soak import WAIT_SECONDS, create_topics, read_all, wrong_times
 from tests.soak.workload import Soak, threads_of
 
@@ -43,8 +44,11 @@ def run(folder: Path, seconds: float, seed: int, events: list[Event] | None = No
     logging.getLogger("aiokafka").setLevel(logging.CRITICAL)  # it reports every connection that is refused
     chosen = plan(seed, seconds, NODES) if events is None else events
     with over_a_store(folder, seed) as brokers:
-        counts, problems = against(brokers, chosen, seed)
-        problems += brokers.lost()
+        resources = Resources(brokers, PARTITIONS)
+        with watching(resources):
+            counts, problems = against(brokers, chosen, seed)
+        print(*resources.figures(), sep="\n")
+        problems += [*brokers.lost(), *resources.problems()]
         counts |= Counter({f"requests to the store: {one.value}": count for one, count in brokers.proxy.met.items()})
         if brokers.stops_s:
             print(
@@ -52,6 +56,18 @@ def run(folder: Path, seconds: float, seed: int, events: list[Event] | None = No
             )
     problems += [*brokers.problems, *brokers.tracebacks()]
     return Report(chosen, counts, problems)
+
+
+@contextmanager
+def watching(resources: Resources) -> Iterator[None]:
+    stop = threading.Event()
+    thread = threading.Thread(target=resources.watch, args=(stop,), name="resources")
+    thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        thread.join(WAIT_SECONDS)
 
 
 def against(brokers: Brokers, events: list[Event], seed: int) -> tuple[Counter[str], list[str]]:

@@ -2,7 +2,7 @@
 
 from itertools import pairwise
 
-from tests.chaos.plan import BROKER_FAULTS, STORE_FAULTS, plan
+from tests.chaos.plan import BROKER_FAULTS, KILL_EVERY_S, STORE_FAULTS, kills, plan
 
 NODES = (1, 2, 3)
 
@@ -31,3 +31,9 @@ def test_brokers_without_a_store_have_faults_of_their_own_alone():
     events = plan(5, 600, NODES, has_store=False)
     assert {one.kind for one in events} == set(BROKER_FAULTS)
     assert str(events[0]).split(", ")[1].startswith("broker ")
+
+
+def test_a_soak_has_a_kill_a_minute():
+    events = kills(6, 3_600, NODES)
+    assert [one.at_s for one in events] == list(range(KILL_EVERY_S, 3_600, KILL_EVERY_S))
+    assert ({one.kind for one in events}, {one.node for one in events}) == ({"kill"}, set(NODES))

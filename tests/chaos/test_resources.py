@@ -1,0 +1,46 @@
+"""What a run takes: lives are told apart by their processes, and compared at one age."""
+
+import os
+from types import SimpleNamespace
+
+from tests.chaos.resources import OLD_S, Resources, Row, size_of
+from tests.soak.vitals import MOST_MEMORY_GROWTH_BYTES, Sample
+
+MANY = 24
+
+
+def resources(*lives):
+    """Of broker 1, whose memory at that age is given."""
+    made = Resources(SimpleNamespace(processes={1: SimpleNamespace(pid=os.getpid())}), 1)
+    made.samples[1] = [
+        Sample(life, age_s, memory, 20) for life, memory in enumerate(lives, 1) for age_s in (1.0, OLD_S, OLD_S + 5)
+    ]
+    return made
+
+
+def test_a_broker_that_takes_more_in_each_life_is_a_problem():
+    (problem,) = resources(*(life * MOST_MEMORY_GROWTH_BYTES for life in range(MANY))).problems()
+    assert problem.startswith("memory grows: broker 1, 30 s old")
+
+
+def test_one_that_takes_the_same_is_none():
+    same = resources(*[MOST_MEMORY_GROWTH_BYTES] * MANY)
+    assert not list(same.problems())
+    assert [one.life for one in same.of_one_age(1)] == list(range(MANY // 2 + 1, MANY + 1))
+    assert next(same.figures()).startswith(f"broker 1, {MANY} lives: memory 8.0 to 8.0 MiB")
+
+
+def test_another_process_is_another_life():
+    made = resources()
+    made._look(1)
+    made._brokers.processes[1].pid = os.getppid()
+    made._look(1)
+    assert [one.life for one in made.samples[1]] == [1, 2]
+
+
+def test_the_size_of_a_bucket_is_that_of_its_files(tmp_path):
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a/b").write_bytes(b"12345")
+    (tmp_path / "c").write_bytes(b"1")
+    assert size_of(tmp_path) == (2, 6)
+    assert str(Row(61.0, 2, 6, None)) == "   61.0 s  bucket 2 objects, 0.0 MB; lag of groups unknown"
