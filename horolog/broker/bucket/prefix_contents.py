@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
@@ -21,6 +21,7 @@ KINDS = {
     "data": "segments",
     "check": "tests of the store",
 }
+HISTORY = "kept for restores"
 OTHER = "of other programs"
 ENTRIES_AT_ONCE = 16
 
@@ -40,11 +41,12 @@ class FoundCluster(NamedTuple):
     state: BucketState
 
 
-def amounts(objects: Iterable[Stored]) -> list[Amount]:
-    """What lies in a prefix, in the order of `KINDS`; kinds without an object are left out."""
-    found: dict[str, list[int]] = {kind: [] for kind in (*KINDS.values(), OTHER)}
+def amounts(objects: Iterable[Stored], history: Collection[Stored] = ()) -> list[Amount]:
+    """What lies in a prefix, in the order of `KINDS`, and the history as a kind of its own; kinds without an object are left out."""
+    found: dict[str, list[int]] = {kind: [] for kind in (*KINDS.values(), HISTORY, OTHER)}
+    kept = {one.key for one in history}
     for one in objects:
-        found[kind_of(one.key)].append(one.size_bytes)
+        found[HISTORY if one.key in kept else kind_of(one.key)].append(one.size_bytes)
     return [Amount(kind, len(sizes), sum(sizes)) for kind, sizes in found.items() if sizes]
 
 

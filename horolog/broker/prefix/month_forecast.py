@@ -1,12 +1,12 @@
 """What a month of a prefix costs if brokers go on as they do now: their requests, and the storage of all that is there.
 
-Objects say when they were made, by the store's clock. Of a write-ahead log only the objects of about the last minute are there, whose numbers
-and times give its rate; other objects count over a day. Reads by consumers of old data leave nothing behind, so they are not in it.
+Objects say when they were made, by the store's clock. Of a write-ahead log that is written, brokers need only the objects of about the last
+minute, whose numbers and times give its rate; other objects count over a day, and so do those that are kept for restores. Reads by consumers of old data leave nothing behind, so they are not in it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import NamedTuple
 
 from horolog.broker.bucket.names import MERGED, WALS, number_of
@@ -38,15 +38,23 @@ class MonthForecast(NamedTuple):
     stored_bytes: int
     requests_dollars: float
     storage_dollars: float
+    history_dollars: float
+    """The part of the storage that is kept for restores."""
 
 
-def forecast(objects: Iterable[Stored], brokers: int, now_ms: int, prices: MonthPrices) -> MonthForecast:
-    there = list(objects)
-    writes = round(MONTH_S * (_wal_writes_a_second(there, now_ms) + _other_writes_a_second(there, now_ms)))
+def forecast(
+    objects: Iterable[Stored], history: Collection[Stored], brokers: int, now_ms: int, prices: MonthPrices
+) -> MonthForecast:
+    """`history` has those of the objects that are kept for restores."""
+    there, kept = list(objects), {one.key for one in history}
+    in_use = [one for one in there if one.key not in kept]
+    writes = round(MONTH_S * (_wal_writes_a_second(in_use, now_ms) + _other_writes_a_second(there, now_ms)))
     reads = round(MONTH_S * JOURNAL_READS_A_SECOND * brokers)
     stored_bytes = sum(one.size_bytes for one in there)
+    history_bytes = sum(one.size_bytes for one in history)
     requests = (writes * prices.writes + reads * prices.reads) / _A_MILLION
-    return MonthForecast(writes, reads, stored_bytes, requests, stored_bytes / _GB * prices.storage)
+    storage = stored_bytes / _GB * prices.storage
+    return MonthForecast(writes, reads, stored_bytes, requests, storage, history_bytes / _GB * prices.storage)
 
 
 def _wal_writes_a_second(objects: Iterable[Stored], now_ms: int) -> float:

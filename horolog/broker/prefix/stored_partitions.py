@@ -51,7 +51,7 @@ def _stored(reader: PrefixReader, topic: StoredTopic, index: int) -> StoredParti
     place = topic.id, index
     found = newest_manifest(reader, place)
     while found is not None:
-        segments = _segments_of(reader, found)
+        segments = segments_of(reader, found)
         if segments is not None:
             kept = tuple(one for one in segments if one.next_offset > found.start_offset)
             return StoredPartition(topic.name, topic.id, index, found.start_offset, kept)
@@ -72,8 +72,8 @@ def newest_manifest(reader: PrefixReader, place: Place) -> Manifest | None:
     return None
 
 
-def _segments_of(reader: PrefixReader, found: Manifest) -> list[BucketSegment] | None:
-    """None if a page is missing."""
+def segments_of(reader: PrefixReader, found: Manifest) -> list[BucketSegment] | None:
+    """The segments of a manifest and its pages; None if a page is missing. Raises FormatError."""
     segments: list[BucketSegment] = []
     for page in found.pages:
         name = page.name.page_key(found.folder)

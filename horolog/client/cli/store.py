@@ -25,7 +25,6 @@ from horolog.commands.exit_codes import ExitCode
 if TYPE_CHECKING:
     from horolog.broker.prefix.month_forecast import MonthForecast
     from horolog.stores.bucket_store import BucketStore
-    from horolog.stores.object_store import Stored
 
 _WRITERS = 20
 _KEYS = 50
@@ -83,9 +82,10 @@ def _configure_contents(actions: Any) -> None:
     describe(ls, text, "horolog store ls s3://bucket/prefix")
     du = actions.add_parser("du", help="show the size of a store by kind of object")
     text = (
-        "List all objects at URL, and show the number and the bytes of each kind. With --month, also show what a month costs"
-        " if brokers continue as they do now: their requests, without those of consumers that read old data, and the storage of"
-        " all that is there."
+        "List all objects at URL, and show the number and the bytes of each kind, and of those that are kept for restores alone"
+        " (horolog.store.history.ms). To tell these apart, it reads the journal, and a small object of each partition and of"
+        " each write-ahead log. With --month, also show what a month costs if brokers continue as they do now: their requests,"
+        " without those of consumers that read old data, and the storage of all that is there."
     )
     describe(du, text, "horolog store du s3://bucket/prefix", "horolog store du s3://bucket/prefix --month")
     du.add_argument("--month", action="store_true", help="forecast the requests and dollars of 30 days")
@@ -274,11 +274,28 @@ def _show_contents(store: BucketStore, arguments: argparse.Namespace, console: C
 
 
 def _amounts(store: BucketStore, arguments: argparse.Namespace, console: Console) -> ExitCode:
-    from horolog.broker.bucket.prefix_contents import Amount, amounts
+    from horolog.broker.bucket.prefix_contents import Amount, amounts, found_in
+    from horolog.broker.bucket.sealed_lines import FormatError
+    from horolog.broker.prefix.history_objects import history_objects
+    from horolog.broker.prefix.month_forecast import MonthPrices, forecast
+    from horolog.broker.prefix.prefix_reader import PrefixReader
 
     objects = list(store.list())
-    found = amounts(objects)
-    month = _month(store, objects, arguments, console) if arguments.month else None
+    try:
+        cluster = found_in(store)
+    except FormatError as error:
+        if arguments.month:
+            raise
+        console.warn(f"the kinds include what is kept for restores, because the journal cannot be read: {error}")
+        cluster = None
+    with PrefixReader(store, _AT_ONCE) as reader:
+        history = [] if cluster is None else history_objects(reader, cluster.state, objects)
+    found = amounts(objects, history)
+    month = None
+    if arguments.month:
+        prices = MonthPrices(arguments.price_writes, arguments.price_reads, arguments.price_storage)
+        brokers = 0 if cluster is None else len(cluster.state.members)
+        month = forecast(objects, history, brokers, console.now_ms(), prices)
     if console.as_json:
         contents = [one._asdict() for one in found]
         console.json(contents if month is None else {"contents": contents, "month": month._asdict()})
@@ -286,24 +303,19 @@ def _amounts(store: BucketStore, arguments: argparse.Namespace, console: Console
     total = Amount("all", sum(one.objects for one in found), sum(one.size_bytes for one in found))
     console.table(("what", "objects", "bytes"), [*found, total])
     if month is not None:
-        rows = [
-            ("requests that write", month.writes, None),
-            ("requests that read the journal", month.reads, None),
-            ("all requests", month.writes + month.reads, f"{month.requests_dollars:.2f}"),
-            ("storage of the bytes above", None, f"{month.storage_dollars:.2f}"),
-        ]
-        console.table(("in 30 days", "requests", "dollars"), rows)
+        _show_month(month, console)
     return ExitCode.OK
 
 
-def _month(store: BucketStore, objects: list[Stored], arguments: argparse.Namespace, console: Console) -> MonthForecast:
-    from horolog.broker.bucket.prefix_contents import found_in
-    from horolog.broker.prefix.month_forecast import MonthPrices, forecast
-
-    found = found_in(store)
-    brokers = 0 if found is None else len(found.state.members)
-    prices = MonthPrices(arguments.price_writes, arguments.price_reads, arguments.price_storage)
-    return forecast(objects, brokers, console.now_ms(), prices)
+def _show_month(month: MonthForecast, console: Console) -> None:
+    rows = [
+        ("requests that write", month.writes, None),
+        ("requests that read the journal", month.reads, None),
+        ("all requests", month.writes + month.reads, f"{month.requests_dollars:.2f}"),
+        ("storage of the bytes above", None, f"{month.storage_dollars:.2f}"),
+        ("of it, kept for restores", None, f"{month.history_dollars:.2f}"),
+    ]
+    console.table(("in 30 days", "requests", "dollars"), rows)
 
 
 def _cluster(store: BucketStore, console: Console) -> ExitCode:

@@ -91,3 +91,8 @@ def test_objects_are_counted_by_their_kind():
 )
 def test_kinds(name, kind):
     assert kind_of(name) == kind
+
+
+def test_the_history_is_a_kind_of_its_own():
+    objects = [Stored("wal/1-1/0", 5, 0), Stored("wal/1-1/1", 7, 0)]
+    assert amounts(objects, objects[:1]) == [Amount("write-ahead logs", 1, 7), Amount("kept for restores", 1, 5)]

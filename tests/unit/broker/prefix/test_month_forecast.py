@@ -13,8 +13,8 @@ NOW_MS = 1_800_000_000_000
 MINUTE_MS = 60_000
 
 
-def forecast(objects, brokers=0, prices=AMAZONS):
-    return month_forecast.forecast(objects, brokers, NOW_MS, prices)
+def forecast(objects, brokers=0, prices=AMAZONS, history=()):
+    return month_forecast.forecast(objects, history, brokers, NOW_MS, prices)
 
 
 def wal_objects(node, every_ms, size_bytes, first=1_000, lasts_ms=MINUTE_MS):
@@ -32,7 +32,7 @@ def segments(bytes_a_second, segment_bytes=32 << 20):
 
 
 def test_nothing_costs_nothing():
-    assert forecast([]) == (0, 0, 0, 0, 0)
+    assert forecast([]) == (0, 0, 0, 0, 0, 0)
 
 
 def test_a_brokers_writes_follow_from_the_numbers_of_its_log():
@@ -60,6 +60,15 @@ def test_other_objects_count_over_a_day_and_merged_ones_with_their_mark():
     made = [Stored(f"{MERGED}/1-7/{number}", 10, NOW_MS - 1_000) for number in range(10)]
     found = forecast([day_old, *made, Stored("data/x/0/a.log", 10, NOW_MS - 1_000)])
     assert found.writes == round(21 * MONTH_S / 86_400)
+
+
+def test_the_history_costs_storage_and_its_write_ahead_logs_are_not_written_any_more():
+    lives, ended = wal_objects(1, 100, 1_000), wal_objects(2, 10, 10**6)
+    kept = Stored("data/x/0/a.log", 10**9, NOW_MS - 1_000)
+    found = forecast([*lives, *ended, kept], history=[*ended, kept])
+    assert found.writes == 10 * MONTH_S + round(MONTH_S / 60)
+    assert found.history_dollars == pytest.approx((10**9 + 6_000 * 10**6) / 1e9 * 0.023)
+    assert found.storage_dollars == pytest.approx(found.history_dollars + 600_000 / 1e9 * 0.023)
 
 
 def test_prices_are_those_of_the_store():

@@ -9,7 +9,8 @@ pytest.importorskip("obstore")
 from horolog.broker.bucket.bucket_entries import BrokerRegistered
 from horolog.broker.bucket.bucket_state import MemberListener
 from horolog.broker.bucket.journal_objects import Founding, NumberedEntry, encode_founding, encode_log_entry
-from horolog.broker.bucket.names import LOG, key
+from horolog.broker.bucket.mark import WalMark
+from horolog.broker.bucket.names import LOG, Wal, key
 from horolog.broker.cluster.cluster_state import TopicsCreated
 from horolog.broker.on_record.cluster_file import StoredTopic
 from horolog.client.cli import store
@@ -122,6 +123,27 @@ def test_a_policy_denies_what_could_overwrite(capsys):
     )
     assert store.policy_of("lake", "")["Statement"][0]["Resource"] == "arn:aws:s3:::lake/*"
     assert run_typed(capsys, "store", "policy", "gs://lake/f").code == 2
+
+
+def test_what_is_kept_for_restores_is_a_kind_of_its_own(shared, capsys):
+    place, newest = open_store(shared), Wal(1, 1)
+    for number in range(2):
+        place.create(key(newest.folder, number), b"x" * 10**6)
+    place.create(key(newest.marks, 0), WalMark(newest, 0, 1, (), NONCE).encode())
+    found = json.loads(run_typed(capsys, "store", "du", shared, "--month", "-o", "json").out)
+    kinds = {one["kind"]: (one["objects"], one["size_bytes"]) for one in found["contents"]}
+    assert kinds["write-ahead logs"] == kinds["kept for restores"] == (1, 10**6)
+    assert found["month"]["history_dollars"] == pytest.approx(10**6 / 1e9 * 0.023)
+    shown = run_typed(capsys, "store", "du", shared, "--month").out
+    assert "kept for restores" in shown
+    assert "of it, kept for restores" in shown
+
+
+def test_the_size_of_a_prefix_whose_journal_is_damaged(shared, tmp_path, capsys):
+    (tmp_path / key(LOG, 3)).write_bytes(b"of another program")
+    said = run_typed(capsys, "store", "du", shared)
+    assert (said.code, "include what is kept for restores" in said.err) == (0, True)
+    assert run_typed(capsys, "store", "du", shared, "--month").code == 1
 
 
 def test_each_action_reaches_its_command(shared, tmp_path, capsys):
