@@ -286,7 +286,7 @@ def _amounts(store: BucketStore, arguments: argparse.Namespace, console: Console
     except FormatError as error:
         if arguments.month:
             raise
-        console.warn(f"the kinds include what is kept for restores, because the journal cannot be read: {error}")
+        console.warn(f"the kinds include objects kept for restores, because the journal cannot be read: {error}")
         cluster = None
     with PrefixReader(store, _AT_ONCE) as reader:
         history = [] if cluster is None else history_objects(reader, cluster.state, objects)

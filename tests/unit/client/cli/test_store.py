@@ -125,7 +125,7 @@ def test_a_policy_denies_what_could_overwrite(capsys):
     assert run_typed(capsys, "store", "policy", "gs://lake/f").code == 2
 
 
-def test_what_is_kept_for_restores_is_a_kind_of_its_own(shared, capsys):
+def test_objects_kept_for_restores_are_a_kind_of_their_own(shared, capsys):
     place, newest = open_store(shared), Wal(1, 1)
     for number in range(2):
         place.create(key(newest.folder, number), b"x" * 10**6)
@@ -142,7 +142,7 @@ def test_what_is_kept_for_restores_is_a_kind_of_its_own(shared, capsys):
 def test_the_size_of_a_prefix_whose_journal_is_damaged(shared, tmp_path, capsys):
     (tmp_path / key(LOG, 3)).write_bytes(b"of another program")
     said = run_typed(capsys, "store", "du", shared)
-    assert (said.code, "include what is kept for restores" in said.err) == (0, True)
+    assert (said.code, "include objects kept for restores" in said.err) == (0, True)
     assert run_typed(capsys, "store", "du", shared, "--month").code == 1
 
 
