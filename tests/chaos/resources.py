@@ -21,7 +21,7 @@ LOOKS_EVERY_S = 5.0
 ROWS_EVERY = 12
 OLD_S = 30.0
 """The age at which lives are compared with each other."""
-ASKED_WITHIN_S = 5.0
+ASKED_WITHIN_S = 20.0
 
 
 class Row(NamedTuple):
