@@ -12,7 +12,8 @@ from weakref import WeakKeyDictionary
 
 from starlette.responses import Response
 
-from horolog.client.admin.streams_view import StreamsView, streams_view
+from horolog.client.admin.admin_streams_groups import source_topics
+from horolog.client.admin.streams_view import streams_view
 from horolog.client.moments.lagging import Lag, lag_of
 from horolog.client.values.errors import KafkaError
 from horolog.console.group_kinds import SHARE, STREAMS, done_early, share_sums
@@ -92,6 +93,7 @@ async def data_of(visit: Visit) -> dict[str, Any]:
     lags = await lags_of(visit.client, name, visit.now_ms)
     if described.state == DEAD and not lags:
         raise Refused(f"there is no group {name!r}", 404)
+    streams = await visit.admin.streams_group_of(name) if described.protocol_type == STREAMS else None
     records, seconds = sums(lags)
     history = samples_of(visit.client, name)
     if records is not None and seconds is not None and not (history and visit.now_ms - history[-1].at_ms < 1000):
@@ -102,18 +104,13 @@ async def data_of(visit: Visit) -> dict[str, Any]:
         "left_out": max(0, len(lags) - PLACES_SHOWN),
         "records": records,
         "seconds": seconds,
-        "topics": sorted({lag.partition.topic for lag in lags}),
+        "topics": sorted({lag.partition.topic for lag in lags}) if streams is None else source_topics(streams),
         "share": await share_sums(visit, lags) if described.protocol_type == SHARE else None,
-        "streams": await _streams_of(visit, name) if described.protocol_type == STREAMS else None,
+        "streams": None if streams is None else streams_view(streams),
         "done_early": done_early,
         "history": list(history),
         "chart": chart_data(history),
     }
-
-
-async def _streams_of(visit: Visit, name: str) -> StreamsView | None:
-    found = await visit.admin.streams_group_of(name)
-    return None if found is None else streams_view(found)
 
 
 async def _listed(client: "Client") -> "list[GroupListing]":

@@ -52,7 +52,7 @@ class GroupListing:
     group: str
     protocol_type: str
     state: str  # empty: the broker is too old to say
-    kind: str  # "Classic", "Consumer", "Share", "Streams"; empty: the broker is too old to say
+    kind: str  # "classic", "consumer", "share", "streams"; empty: the broker is too old to say
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +72,7 @@ class GroupDescription:
     protocol_type: str
     assignor: str
     members: tuple[GroupMember, ...]
+    kind: str = ""  # as in the list; empty: there is no such group
 
 
 class GroupAdmin(ShareGroupAdmin, StreamsGroupAdmin):
@@ -124,7 +125,7 @@ class GroupAdmin(ShareGroupAdmin, StreamsGroupAdmin):
             )
             for member in each.members
         )
-        return GroupDescription(group, each.group_state, each.protocol_type, each.protocol_data, members)
+        return GroupDescription(group, each.group_state, each.protocol_type, each.protocol_data, members, "classic")
 
     async def _describe_consumer_group(self, group: str) -> GroupDescription | None:
         """A group of the newer protocol; None if there is none, or if the broker does not know that protocol."""
@@ -150,7 +151,7 @@ class GroupAdmin(ShareGroupAdmin, StreamsGroupAdmin):
             )
             for member in each.members
         )
-        return GroupDescription(group, each.group_state, CONSUMER_PROTOCOL, each.assignor_name, members)
+        return GroupDescription(group, each.group_state, CONSUMER_PROTOCOL, each.assignor_name, members, "consumer")
 
     async def _describe_share_group(self, group: str) -> GroupDescription | None:
         each = await self.share_group_of(group)
@@ -167,7 +168,7 @@ class GroupAdmin(ShareGroupAdmin, StreamsGroupAdmin):
             )
             for member in each.members
         )
-        return GroupDescription(group, each.group_state, SHARE_PROTOCOL, each.assignor_name, members)
+        return GroupDescription(group, each.group_state, SHARE_PROTOCOL, each.assignor_name, members, SHARE_PROTOCOL)
 
     async def _describe_streams_group(self, group: str) -> GroupDescription | None:
         each = await self.streams_group_of(group)
@@ -185,7 +186,7 @@ class GroupAdmin(ShareGroupAdmin, StreamsGroupAdmin):
             )
             for member in each.members
         )
-        return GroupDescription(group, each.group_state, STREAMS_PROTOCOL, STREAMS_ASSIGNOR, members)
+        return GroupDescription(group, each.group_state, STREAMS_PROTOCOL, STREAMS_ASSIGNOR, members, STREAMS_PROTOCOL)
 
     async def delete_groups(self, groups: Iterable[str]) -> None:
         results: list[tuple[str, int, str | None, None]] = []

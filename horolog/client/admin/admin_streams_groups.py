@@ -41,6 +41,19 @@ def topics_read(group: DescribedStreamsGroup) -> tuple[str, ...]:
     return tuple(sorted({name for one in _subtopologies(group).values() for name in _inputs(one)}))
 
 
+def source_topics(group: DescribedStreamsGroup) -> tuple[str, ...]:
+    """The topics that the application reads and does not write itself."""
+    return tuple(sorted({name for one in _subtopologies(group).values() for name in one.source_topics}))
+
+
+def internal_topics(group: DescribedStreamsGroup) -> tuple[str, ...]:
+    """The topics between subtopologies, and the changelogs of state stores."""
+    found = _subtopologies(group).values()
+    return tuple(
+        sorted({info.name for one in found for info in (*one.repartition_source_topics, *one.state_changelog_topics)})
+    )
+
+
 def partitions_read(group: DescribedStreamsGroup, member: DescribedStreamsMember) -> Iterator[TopicPartition]:
     """The partitions that the active tasks of a member read: each task has the partition of its number in every topic."""
     subtopologies = _subtopologies(group)

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from horolog.client.moments.lagging import Lag
     from horolog.client.values.times import Moment
     from horolog.client.values.types import TopicPartition
+    from horolog.protocol.messages.streams_groups import DescribedStreamsGroup
 
 DEAD = "Dead"
 IDLE_STATES = {"Empty", DEAD, ""}
@@ -57,17 +58,23 @@ def _names_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 async def _describe(arguments: argparse.Namespace, console: Console) -> ExitCode:
+    from horolog.client.admin.streams_view import streams_view
+
     async with admin_of(arguments) as admin:
         for group in arguments.groups:
             await _require(admin, group)
         described = list((await admin.describe_groups(arguments.groups)).values())
-        streams = {each.group: await _streams_of(admin, each) for each in described}
+        streams = {
+            each.group: None if (found := await _streams_of(admin, each)) is None else streams_view(found)
+            for each in described
+        }
     if console.as_json:
         console.json(
             [
                 {
                     "group": each.group,
                     "state": each.state,
+                    "kind": each.kind,
                     "protocol_type": each.protocol_type,
                     "assignor": each.assignor,
                     "members": [
@@ -87,7 +94,8 @@ async def _describe(arguments: argparse.Namespace, console: Console) -> ExitCode
         )
         return ExitCode.OK
     for each in described:
-        console.print(f"{console.style('bold', each.group)}  {each.state}  {each.assignor}")
+        assignor = f", assignor {each.assignor}" if each.assignor else ""
+        console.print(f"{console.style('bold', each.group)}  {each.state}  {each.kind} group{assignor}")
         console.table(
             ("CLIENT", "HOST", "INSTANCE", "PARTITIONS", "MEMBER"),
             [
@@ -100,15 +108,11 @@ async def _describe(arguments: argparse.Namespace, console: Console) -> ExitCode
     return ExitCode.OK
 
 
-async def _streams_of(admin: "Admin", described: "GroupDescription") -> "StreamsView | None":
-    """The topology and the tasks of a streams group."""
+async def _streams_of(admin: "Admin", described: "GroupDescription") -> "DescribedStreamsGroup | None":
+    """The topology and the tasks of a streams group; None for groups of other kinds."""
     from horolog.client.admin.admin_streams_groups import STREAMS_PROTOCOL
-    from horolog.client.admin.streams_view import streams_view
 
-    if described.protocol_type != STREAMS_PROTOCOL:
-        return None
-    found = await admin.streams_group_of(described.group)
-    return None if found is None else streams_view(found)
+    return await admin.streams_group_of(described.group) if described.kind == STREAMS_PROTOCOL else None
 
 
 def _view_as_json(view: "StreamsView") -> dict[str, Any]:
@@ -265,7 +269,7 @@ def _reset_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="TOPIC",
-        help="only this topic (default: all that the group has committed)",
+        help="only this topic (default: where the group has committed; of a streams group, all its source topics)",
     )
     parser.add_argument(
         "-p", "--partition", type=partitions, metavar="N", help="only these partitions of the topic: 0,3,5-7"
@@ -290,7 +294,8 @@ async def _reset(arguments: argparse.Namespace, console: Console) -> ExitCode:
     async with admin_of(arguments) as admin:
         group = await _group_to_reset(admin, arguments)
         before = {place: found.offset for place, found in (await admin.positions_of(group)).items()}
-        places = await _places(admin, arguments, list(before))
+        streams = await _streams_of(admin, group)
+        places = await _places(admin, arguments, list(before), streams)
         if moment is not None:
             after = await targets(admin.client, places, moment.ms)
         else:
@@ -300,6 +305,8 @@ async def _reset(arguments: argparse.Namespace, console: Console) -> ExitCode:
     if group.state not in IDLE_STATES:
         console.warn(f"the group is {group.state}: its offsets can only be set while it has no members")
     _show_reset(arguments.group, places, before, after, console)
+    if streams is not None:
+        _note_internal_topics(streams, "the application continues with its old state", console)
     if arguments.dry_run:
         console.note("nothing was changed (--dry-run)")
     return ExitCode.OK
@@ -340,16 +347,23 @@ async def _group_to_reset(admin: "Admin", arguments: argparse.Namespace) -> "Gro
 
 
 async def _places(
-    admin: "Admin", arguments: argparse.Namespace, committed: "list[TopicPartition]"
+    admin: "Admin",
+    arguments: argparse.Namespace,
+    committed: "list[TopicPartition]",
+    streams: "DescribedStreamsGroup | None",
 ) -> "list[TopicPartition]":
+    """The partitions to reset. What a streams group reads of its internal topics is its own affair, as with Kafka's tool."""
+    from horolog.client.admin.admin_streams_groups import source_topics
+
     if arguments.partition is not None and len(arguments.topic) != 1:
         raise UsageError("--partition is of one topic", "name it with --topic")
-    if not arguments.topic:
+    topics = arguments.topic
+    if not topics:
         known = (await admin.client.metadata()).topics
-        return sorted(place for place in committed if place.topic in known)
-    return [
-        place for topic in arguments.topic for place in await partitions_of(admin.client, topic, arguments.partition)
-    ]
+        if streams is None:
+            return sorted(place for place in committed if place.topic in known)
+        topics = [topic for topic in source_topics(streams) if topic in known]
+    return [place for topic in topics for place in await partitions_of(admin.client, topic, arguments.partition)]
 
 
 async def _where_to(
@@ -372,6 +386,17 @@ async def _where_to(
         step = _step(arguments.by)
         wanted = {place: at + step for place in places if (at := before.get(place)) is not None}
     return {place: (offset, None) for place, offset in within(first, last, wanted, console).items()}
+
+
+def _note_internal_topics(streams: "DescribedStreamsGroup", consequence: str, console: Console) -> None:
+    """State outlives the offsets that led to it: say how to begin without."""
+    from horolog.client.admin.admin_streams_groups import internal_topics
+
+    if topics := internal_topics(streams):
+        console.note(
+            f"the internal topics keep their records: {consequence};"
+            f" to begin without it: horolog topics delete {' '.join(topics)}"
+        )
 
 
 def _step(text: str) -> int:
@@ -451,7 +476,11 @@ async def _delete(arguments: argparse.Namespace, console: Console) -> ExitCode:
                 places = [place for place in await admin.group_offsets(group) if place.topic in arguments.topic]
                 await admin.delete_group_offsets(group, places)
         else:
+            described = await admin.describe_groups(arguments.groups)
+            streams = [found for each in described.values() if (found := await _streams_of(admin, each)) is not None]
             await admin.delete_groups(arguments.groups)
+            for each in streams:
+                _note_internal_topics(each, "an application of the same name continues with its old state", console)
     if console.as_json:
         console.json(
             [{"group": group, "deleted": True, "topics": arguments.topic or None} for group in arguments.groups]

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from horolog.client.admin.admin import Admin
-from horolog.client.admin.admin_streams_groups import partitions_read, topics_read
+from horolog.client.admin.admin_streams_groups import internal_topics, partitions_read, source_topics, topics_read
 from horolog.client.values.errors import KafkaError
 from horolog.client.values.types import TopicPartition
 from horolog.protocol.apis import ApiKey
@@ -131,4 +131,10 @@ async def test_a_member_at_our_broker_reads_what_it_is_given():
             again = StreamsGroupHeartbeatRequest(group_id="g", member_id="m", member_epoch=answer.member_epoch)
             answer = await admin.client.request(again, coordinator_of=("group", "g"))
         found = (await admin.describe_groups(["g"]))["g"]
+        described = await admin.streams_group_of("g")
     assert {TopicPartition("t", 0), TopicPartition("t", 1)} <= set(found.members[0].assignment)
+    assert (found.kind, source_topics(described), internal_topics(described)) == (
+        "streams",
+        ("t",),
+        ("g-by-key", "g-log"),
+    )

@@ -141,7 +141,7 @@ def test_groups_are_shown_as_tables(at_ours):
     assert rows[0] == ["GROUP", "STATE", "KIND"]
     assert [row[:2] for row in rows[1:3]] == [["g", "Empty"], ["s", "Empty"]]
     assert [line.split()[0] for line in at_ours("list", "g*").out.splitlines()[1:]] == ["g"]
-    assert "g" in at_ours("describe", "g").out
+    assert at_ours("describe", "g").out.startswith("g  Empty  classic group\n")
     assert [line.split()[:4] for line in at_ours("lag").out.splitlines()[1:]] == [
         [group, "t", "0", "1"] for group in "gs"
     ]
@@ -218,23 +218,55 @@ def test_a_group_with_members_is_not_reset(at_ours, ours):
     assert (looked.code, "its offsets can only be set while it has no members" in looked.err) == (0, True)
 
 
-def test_a_streams_group_is_shown_with_its_topology_and_tasks(horolog):
-    async def join(bootstrap):
-        fields = {"group_id": "g", "member_id": "m", "rebalance_timeout_ms": 1000, "process_id": "p"}
-        tasks = {"active_tasks": [], "standby_tasks": [], "warmup_tasks": []}
-        beat = StreamsGroupHeartbeatRequest(**fields, **tasks, member_epoch=0, topology=counting())
-        async with Client(bootstrap) as client, asyncio.timeout(30):
-            answer = await client.request(beat, coordinator_of=("group", "g"))
-            while not answer.active_tasks:
-                again = StreamsGroupHeartbeatRequest(group_id="g", member_id="m", member_epoch=answer.member_epoch)
-                answer = await client.request(again, coordinator_of=("group", "g"))
+async def join_streams(bootstrap):
+    """Member m of streams group g, with all tasks of the topology."""
+    fields = {"group_id": "g", "member_id": "m", "rebalance_timeout_ms": 1000, "process_id": "p"}
+    tasks = {"active_tasks": [], "standby_tasks": [], "warmup_tasks": []}
+    beat = StreamsGroupHeartbeatRequest(**fields, **tasks, member_epoch=0, topology=counting())
+    async with Client(bootstrap) as client, asyncio.timeout(30):
+        answer = await client.request(beat, coordinator_of=("group", "g"))
+        while not answer.active_tasks:
+            again = StreamsGroupHeartbeatRequest(group_id="g", member_id="m", member_epoch=answer.member_epoch)
+            answer = await client.request(again, coordinator_of=("group", "g"))
 
+
+async def leave_streams(bootstrap):
+    leaving = StreamsGroupHeartbeatRequest(group_id="g", member_id="m", member_epoch=-1)
+    async with Client(bootstrap) as client, asyncio.timeout(30):
+        await client.request(leaving, coordinator_of=("group", "g"))
+
+
+async def read_at(bootstrap, offsets):
+    async with Admin(bootstrap) as admin:
+        await admin.alter_group_offsets("g", {TopicPartition(*place): at for place, at in offsets.items()})
+
+
+def test_a_streams_group_without_members_is_reset_in_its_source_topics(horolog):
+    with broker_in_thread(settings={"group.streams.initial.rebalance.delay.ms": 0}) as broker:
+        at = "-b", broker.bootstrap
+        broker.create_topic("t", 2)
+        asyncio.run(join_streams(broker.bootstrap))
+        words = "groups", "reset", "g", "--to", "latest", *at
+        refused = horolog(*words)
+        assert (refused.code, "group g is Stable: it has members; stop them first" in refused.err) == (1, True)
+        asyncio.run(leave_streams(broker.bootstrap))
+        asyncio.run(read_at(broker.bootstrap, {("t", 0): 5, ("g-by-key", 0): 5}))
+        ended = horolog(*words, "-o", "json")
+        assert [(row["topic"], row["from"], row["to"]) for row in ended.json] == [("t", 5, 0), ("t", None, 0)]
+        assert "horolog topics delete g-by-key g-log" in ended.err
+        assert horolog("groups", "delete-offsets", "g", "--topic", "t", "--yes", *at).code == 0
+        deleted = horolog("groups", "delete", "g", "--yes", *at)
+        assert (deleted.code, "horolog topics delete g-by-key g-log" in deleted.err) == (0, True)
+        assert horolog("groups", "describe", "g", *at).code == 4
+
+
+def test_a_streams_group_is_shown_with_its_topology_and_tasks(horolog):
     with broker_in_thread(settings={"group.streams.initial.rebalance.delay.ms": 0}) as broker:
         at = "-b", broker.bootstrap
         early = horolog("groups", "describe", "g", *at)
         assert early.code == 4
         broker.create_topic("t", 2)
-        asyncio.run(join(broker.bootstrap))
+        asyncio.run(join_streams(broker.bootstrap))
         rows = [line.split() for line in horolog("groups", "describe", "g", *at).out.splitlines()]
         assert ["0", "t", "g-by-key", "-", "2"] in rows
         assert ["1", "g-by-key", "-", "g-log", "2"] in rows
