@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from itertools import islice
 from typing import Any, Protocol, TypeVar
 
 from horolog.stores.faults import StoreError
@@ -31,7 +32,9 @@ class StoreRequests(Protocol):
     def create(self, key: str, data: bytes, done: Callable[[Created], None]) -> None: ...
     def get(self, key: str, done: Callable[[Got], None]) -> None: ...
     def get_range(self, key: str, start: int, end: int, done: Callable[[Got], None]) -> None: ...
-    def list(self, prefix: str, done: Callable[[Listing], None]) -> None: ...
+    def list(self, prefix: str, done: Callable[[Listing], None], limit: int | None = None) -> None:
+        """With a limit at most so many of the objects, any of them."""
+
     def folders(self, prefix: str, done: Callable[[Folders], None]) -> None: ...
     def delete(self, key: str, done: Callable[[Deleted], None]) -> None: ...
 
@@ -53,8 +56,8 @@ class ThreadedRequests:
     def get_range(self, key: str, start: int, end: int, done: Callable[[Got], None]) -> None:
         self._send(partial(_got, partial(self._store.get_range, key, start, end)), done)
 
-    def list(self, prefix: str, done: Callable[[Listing], None]) -> None:
-        self._send(partial(_whole, partial(self._store.list, prefix)), done)
+    def list(self, prefix: str, done: Callable[[Listing], None], limit: int | None = None) -> None:
+        self._send(partial(_whole, lambda: islice(self._store.list(prefix), limit)), done)
 
     def folders(self, prefix: str, done: Callable[[Folders], None]) -> None:
         self._send(partial(_whole, partial(self._store.folders, prefix)), done)

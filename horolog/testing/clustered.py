@@ -75,9 +75,9 @@ class StoreOfOne:
         if not self._refused(done, StoreError(KILLED)):
             self._requests.get_range(key, start, end, done)
 
-    def list(self, prefix: str, done: Callable[[Listing], None]) -> None:
+    def list(self, prefix: str, done: Callable[[Listing], None], limit: int | None = None) -> None:
         if not self._refused(done, StoreError(KILLED)):
-            self._requests.list(prefix, done)
+            self._requests.list(prefix, done, limit)
 
     def folders(self, prefix: str, done: Callable[[Folders], None]) -> None:
         if not self._refused(done, StoreError(KILLED)):

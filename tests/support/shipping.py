@@ -112,11 +112,14 @@ class ReadyStore:
         data = self.objects.get(key)
         done(None if data is None else data[start:end])
 
-    def list(self, prefix, done):
-        done([Stored(key, len(data), 0) for key, data in self.objects.items() if key.startswith(f"{prefix}/")])
+    def list(self, prefix, done, limit=None):
+        found = [Stored(key, len(data), 0) for key, data in self.objects.items() if key.startswith(f"{prefix}/")]
+        done(found[:limit])
 
     def folders(self, prefix, done):
-        self.list(prefix, lambda found: done(list({one.key[len(prefix) + 1 :].partition("/")[0] for one in found})))
+        ReadyStore.list(
+            self, prefix, lambda found: done(list({one.key[len(prefix) + 1 :].partition("/")[0] for one in found}))
+        )
 
     def delete(self, key, done):
         self.objects.pop(key, None)

@@ -118,9 +118,10 @@ class SimulatedStore:
 
         self._send(self._read_fate(), None, arrive, done, StoreError("no answer"))
 
-    def list(self, prefix, done):
+    def list(self, prefix, done, limit=None):
         def arrive():
-            return [Stored(key, len(data), 0) for key, data in self.objects.items() if key.startswith(f"{prefix}/")]
+            found = [Stored(key, len(data), 0) for key, data in self.objects.items() if key.startswith(f"{prefix}/")]
+            return found[:limit]
 
         self._send(self._read_fate(), None, arrive, done, StoreError("no answer"))
 

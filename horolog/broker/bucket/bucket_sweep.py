@@ -25,6 +25,8 @@ log = logging.getLogger(__name__)
 
 AT_ONCE = 2
 """Producers wait for the same store."""
+NUMBERS_AT_ONCE = 1_000
+"""Of a WAL that is removed: what one request lists."""
 FENCE_BYTES = 1_024
 """Larger objects of a WAL are no fences."""
 
@@ -65,22 +67,19 @@ async def sweep_topics(
     """Remove the manifests, then the segments, of topics that are gone; `gone` says which ones of the ids that were found are."""
     removed: list[str] = []
     for folder in (MANIFESTS, DATA):
-        found: dict[bytes, list[str]] = {}
-        for one in await store.list(folder):
-            topic_id = _topic_of(one.key)
-            if topic_id is not None and one.last_modified_ms < before_ms:
-                found.setdefault(topic_id, []).append(one.key)
-        going = [name for topic_id in gone(found.keys()) for name in found[topic_id]]
-        await remove_all(store, going)
-        removed += going
+        found = {topic_id for name in await store.folders(folder) if (topic_id := _topic_of(name)) is not None}
+        for topic_id in sorted(gone(found)):
+            there = await store.list(f"{folder}/{topic_id.hex()}")
+            going = [one.key for one in there if one.last_modified_ms < before_ms]
+            await remove_all(store, going)
+            removed += going
     return removed
 
 
 def _topic_of(name: str) -> bytes | None:
-    """The topic id in the key of a manifest or a segment; None if it is none of ours."""
-    shown = name.split("/")[1]
+    """The topic id that a folder is named for; None if it is none of ours."""
     try:
-        return bytes.fromhex(shown) if len(shown) == 32 else None
+        return bytes.fromhex(name) if len(name) == 32 else None
     except ValueError:
         return None
 
@@ -97,7 +96,7 @@ async def sweep_wals(
         found |= {wal for name in await store.folders(folder) if (wal := _wal_of(name)) is not None}
     for wal in sorted(spent(found)):
         try:
-            await _remove_wal(store, wal, new_nonce())
+            await _remove_wal(store, wal, new_nonce)
         except FormatError as error:
             log.error("%s stays, because its mark cannot be read: %s", wal.folder, error)
 
@@ -109,18 +108,32 @@ def _wal_of(name: str) -> Wal | None:
         return None
 
 
-async def _remove_wal(store: StoreAccess, wal: Wal, nonce: bytes) -> None:
-    """Mark a WAL up to its end, then remove everything but its fences and the mark."""
-    numbers = [one.key for one in await store.list(wal.folder) if await _is_data(store, one)]
-    merged = [one.key for one in await store.list(wal.merged_folder)]
-    if not numbers and not merged:
-        return
-    before = await newest_mark(store, wal) or WalMark(wal, -1, 0, (), nonce)
-    upto = max([before.upto, *(number + 1 for one in numbers if (number := number_of(one)) is not None)])
-    new = WalMark(wal, before.number + 1, upto, (), nonce)
-    if await store.create(key(wal.marks, new.number), new.encode()) is None:
-        marks = [one.key for one in await store.list(wal.marks) if (number_of(one.key) or 0) < new.number]
-        await remove_all(store, [*numbers, *merged, *marks])
+async def _remove_wal(store: StoreAccess, wal: Wal, new_nonce: Callable[[], bytes]) -> None:
+    """Remove everything of a WAL but its fences and the newest mark, some numbers at a time: there may be those of a day.
+
+    A mark that covers these numbers is made before any of them goes, so that the next broker goes on where one has ended in between.
+    """
+    while True:
+        listed = await store.list(wal.folder, NUMBERS_AT_ONCE)
+        are_data = await in_parallel([partial(_is_data, store, one) for one in listed], AT_ONCE)
+        numbers = [one.key for one, is_data in zip(listed, are_data, strict=True) if is_data]
+        merged = [one.key for one in await store.list(wal.merged_folder)]
+        if not (numbers or merged) or not await _mark_gone(store, wal, numbers, new_nonce()):
+            return
+        await remove_all(store, [*numbers, *merged])
+
+
+async def _mark_gone(store: StoreAccess, wal: Wal, numbers: Sequence[str], nonce: bytes) -> bool:
+    """Have a mark that covers these numbers and names no merged object; False if another broker makes one meanwhile."""
+    newest = await newest_mark(store, wal) or WalMark(wal, -1, 0, (), nonce)
+    upto = max([newest.upto, *(number + 1 for one in numbers if (number := number_of(one)) is not None)])
+    if newest.number < 0 or (upto, ()) != (newest.upto, newest.merged):
+        newest = WalMark(wal, newest.number + 1, upto, (), nonce)
+        if await store.create(key(wal.marks, newest.number), newest.encode()) is not None:
+            return False
+    marks = [one.key for one in await store.list(wal.marks)]
+    await remove_all(store, [one for one in marks if (number_of(one) or 0) < newest.number])
+    return True
 
 
 async def _is_data(store: StoreAccess, one: Stored) -> bool:

@@ -87,9 +87,9 @@ class MeteredRequests:
         self._reads += 1
         self._store.get_range(key, start, end, partial(self._ended, "get_range", self._now(), self._of_get, done))
 
-    def list(self, prefix: str, done: Callable[[Listing], None]) -> None:
+    def list(self, prefix: str, done: Callable[[Listing], None], limit: int | None = None) -> None:
         self._writes += 1  # a list costs what a write does
-        self._store.list(prefix, partial(self._ended, "list", self._now(), _of_other, done))
+        self._store.list(prefix, partial(self._ended, "list", self._now(), _of_other, done), limit)
 
     def folders(self, prefix: str, done: Callable[[Folders], None]) -> None:
         self._writes += 1

@@ -83,8 +83,9 @@ class StoreAccess:
                 return found
             attempts = await self._again(attempts, str(found))
 
-    async def list(self, prefix: str) -> Sequence[Stored]:
-        return await self._listed(partial(self._store.list, prefix))
+    async def list(self, prefix: str, limit: int | None = None) -> Sequence[Stored]:
+        """With a limit at most so many of the objects, any of them."""
+        return await self._listed(partial(self._store.list, prefix, limit=limit))
 
     async def folders(self, prefix: str) -> Sequence[str]:
         """The names of the folders in that one."""

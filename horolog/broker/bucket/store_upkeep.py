@@ -76,7 +76,7 @@ class StoreUpkeep:
             run(self._sweep_topics())
 
     async def _sweep_wals(self) -> None:
-        await sweep_wals(self._store, lambda wals: self._outlived(self._cluster.spent(wals)), self._new_nonce)
+        await sweep_wals(self._store, self._spent, self._new_nonce)
         self._is_sweeping = False
 
     async def _sweep_topics(self) -> None:
@@ -85,12 +85,18 @@ class StoreUpkeep:
         await sweep_topics(self._store, self._gone, before_ms)
         self._is_sweeping = False
 
+    def _spent(self, wals: Collection[Wal]) -> Collection[Wal]:
+        """WALs that are spent, and that no restore reads."""
+        return self._outlived(wals, self._cluster.spent(wals))
+
     def _gone(self, topic_ids: Collection[bytes]) -> Collection[bytes]:
         """Topics that are gone, and that no restore brings back."""
-        return self._outlived(self._cluster.gone(topic_ids))
+        return self._outlived(topic_ids, self._cluster.gone(topic_ids))
 
-    def _outlived(self, gone: Collection[_Known]) -> Collection[_Known]:
-        """Those that have been gone for as long as their history stays."""
+    def _outlived(self, found: Collection[_Known], gone: Collection[_Known]) -> Collection[_Known]:
+        """Those that have been gone for as long as their history stays. A topic that was not known yet when it was found is not gone."""
         now_s = self._clock.monotonic()
+        for one in set(found).difference(gone):
+            self._gone_since_s.pop(one, None)
         self._gone_since_s |= {one: now_s for one in gone if one not in self._gone_since_s}
         return [one for one in gone if (now_s - self._gone_since_s[one]) * 1000 >= self._care.history_ms()]

@@ -75,10 +75,10 @@ class MortalStore(ReadyStore):
             raise Killed
         super()._read(key, done, start, end)
 
-    def list(self, prefix, done):
+    def list(self, prefix, done, limit=None):
         if self._ends():
             raise Killed
-        super().list(prefix, done)
+        super().list(prefix, done, limit)
 
 
 class LoopClock(ManualClock):

@@ -57,8 +57,8 @@ class StoreFront:
     def get_range(self, key, start, end, done):
         self._store.get_range(key, start, end, self._heard(done))
 
-    def list(self, prefix, done):
-        self._store.list(prefix, self._heard(done))
+    def list(self, prefix, done, limit=None):
+        self._store.list(prefix, self._heard(done), limit)
 
     def folders(self, prefix, done):
         self._store.folders(prefix, self._heard(done))

@@ -32,6 +32,7 @@ def test_answers_come_where_they_are_delivered(delivered):
     assert result_of(delivered, lambda done: requests.get_range("a/k", 0, 5, done)) == b"1"
     assert result_of(delivered, lambda done: requests.get_range("a/x", 0, 5, done)) is None
     assert result_of(delivered, lambda done: requests.list("a", done)) == [Stored("a/k", 1, 7)]
+    assert result_of(delivered, lambda done: requests.list("a", done, 0)) == []
     store.create("a/b/k", b"1")
     assert result_of(delivered, lambda done: requests.folders("a", done)) == ["b"]
     store.delete("a/b/k")

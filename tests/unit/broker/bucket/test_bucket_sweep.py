@@ -1,9 +1,13 @@
 """Sweeps remove what nothing names, and leave fences, the newest mark, young objects and those of later leaders."""
 
+import pytest
+
+from horolog.broker.base.answers import run
+from horolog.broker.bucket import bucket_sweep
 from horolog.broker.bucket.bucket_sweep import Named, left_over, sweep_topics, sweep_wals
 from horolog.broker.bucket.fence import Fence
 from horolog.broker.bucket.mark import decode
-from horolog.broker.bucket.names import SegmentName, Wal, key, manifests, segments
+from horolog.broker.bucket.names import SegmentName, Wal, key, manifests, number_of, segments
 from horolog.stores.object_store import Stored
 from tests.support.shipping import TOPIC_ID, ReadyStore, access_to, in_full, put_merged, put_object, run_at
 
@@ -65,6 +69,64 @@ def test_a_wal_without_a_mark_gets_one():
     put_object(store, ONE, 0, run_at(0, 0))
     wals(store, ONE)
     assert list(store.objects) == [key(ONE.marks, 0)]
+
+
+def small_objects_of_a_day(store, monkeypatch):
+    """A WAL of many chunks, with two fences; the store notes how many objects a list had, and that a mark covers what goes."""
+    monkeypatch.setattr(bucket_sweep, "NUMBERS_AT_ONCE", 100)
+    for number in range(1_050):
+        put_object(store, ONE, number, run_at(number, number))
+    put_merged(store, ONE, 0, 20, run_at(0, 0))
+    for number in (1_050, 1_051):
+        store.objects[key(ONE.folder, number)] = Fence(ONE, number, 2, b"f" * 16).encode()
+    for name in sorted(store.objects, reverse=True):  # a list is in no order
+        store.objects[name] = store.objects.pop(name)
+    listed, list_all, delete = [], store.list, store.delete
+
+    def list_some(prefix, done, limit=None):
+        list_all(prefix, lambda found: (listed.append(len(found)), done(found)), limit)
+
+    def delete_marked(name, done):
+        if name.startswith(f"{ONE.folder}/"):
+            newest = decode(store.objects[max(one for one in store.objects if one.startswith(f"{ONE.marks}/"))])
+            assert number_of(name) < newest.upto
+        delete(name, done)
+
+    store.list, store.delete = list_some, delete_marked
+    return listed
+
+
+def nothing_but_fences(store):
+    fences = {key(ONE.folder, number) for number in (1_050, 1_051)}
+    (mark,) = store.objects.keys() - fences
+    return (decode(store.objects[mark]).upto, decode(store.objects[mark]).merged) == (1_050, ())
+
+
+def test_a_wal_of_many_objects_is_removed_some_at_a_time(monkeypatch):
+    store = ReadyStore()
+    listed = small_objects_of_a_day(store, monkeypatch)
+    wals(store, ONE)
+    assert max(listed) == 100
+    assert nothing_but_fences(store)
+
+
+@pytest.mark.parametrize("answered", [0, 1, 95, 250, 1_031])
+def test_a_broker_that_ends_in_between_leaves_the_rest_to_the_next(answered, monkeypatch):
+    store = ReadyStore()
+    small_objects_of_a_day(store, monkeypatch)
+    delete, left = store.delete, [answered]
+
+    def delete_some(name, done):
+        if left[0]:
+            left[0] -= 1
+            delete(name, done)
+
+    store.delete = delete_some
+    run(sweep_wals(access_to(store), lambda _: [ONE], lambda: b"n" * 16))
+    assert len(store.objects) > 3
+    store.delete = delete
+    wals(store, ONE)
+    assert nothing_but_fences(store)
 
 
 def test_a_wal_that_another_broker_removes_is_left_to_it():

@@ -24,8 +24,9 @@ class DatedStore(CountingStore):
 
     modified_ms = 0
 
-    def list(self, prefix, done):
-        super().list(prefix, lambda found: done([one._replace(last_modified_ms=self.modified_ms) for one in found]))
+    def list(self, prefix, done, limit=None):
+        dated = lambda found: done([one._replace(last_modified_ms=self.modified_ms) for one in found])  # noqa: E731
+        super().list(prefix, dated, limit)
 
 
 class World:

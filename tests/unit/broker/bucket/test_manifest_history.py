@@ -19,10 +19,11 @@ BEFORE_MS = 100
 class DatedStore(ReadyStore):
     """Manifest n was made at n times 10 ms."""
 
-    def list(self, prefix, done):
+    def list(self, prefix, done, limit=None):
         super().list(
             prefix,
             lambda found: done([one._replace(last_modified_ms=10 * int(one.key.rpartition("/")[2])) for one in found]),
+            limit,
         )
 
 

@@ -19,7 +19,7 @@ class Answering:
 
     def _reply(self, *request):
         self.now_s += 0.5
-        request[-1](self.answer)
+        next(one for one in reversed(request) if one is not None)(self.answer)
 
     create = get = get_range = list = folders = delete = _reply
 

@@ -31,7 +31,7 @@ class Scripted:
     def get_range(self, key, start, end, done):
         self._next("get_range", key, start, end, done)
 
-    def list(self, prefix, done):
+    def list(self, prefix, done, limit=None):
         self._next("list", prefix, done)
 
     def folders(self, prefix, done):

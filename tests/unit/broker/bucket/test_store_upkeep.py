@@ -65,7 +65,7 @@ def test_wals_are_swept_every_ten_minutes_and_topics_every_day():
 
 def test_one_sweep_is_under_way_at_a_time():
     world, waiting = World(), []
-    world.store.list = lambda prefix, done: waiting.append(prefix)
+    world.store.folders = lambda prefix, done: waiting.append(prefix)
     for _ in range(2):
         world.look(store_upkeep.TOPICS_EVERY_S)
     assert waiting == ["wal"]
@@ -101,3 +101,18 @@ def test_a_topic_that_is_gone_stays_as_long_as_its_history():
         world.look(store_upkeep.WALS_EVERY_S)
         world.look(store_upkeep.TOPICS_EVERY_S)
     assert name not in world.store.objects
+
+
+def test_the_history_of_a_topic_begins_when_it_is_deleted_not_when_a_broker_did_not_know_it_yet():
+    day = store_upkeep.TOPICS_EVERY_S
+    world, log = World(history_ms=int(2 * day * 1000)), f"{segments(TOPIC_ID, 0)}/a.log"
+    world.store.objects[log] = b""
+    world.look(day)
+    world.cluster.gone = lambda _: ()
+    world.look(day)
+    del world.cluster.gone
+    for _ in range(2):
+        world.look(day)
+        assert log in world.store.objects
+    world.look(day)
+    assert log not in world.store.objects
