@@ -65,7 +65,6 @@ class StoreCluster(Cluster):
         return self._leading.opening_count
 
     def is_opening(self, place: Place) -> bool:
-        """Whether a partition is led here and not served yet."""
         return self._leading.is_opening(place)
 
     def open(self, now_ms: int) -> None:

@@ -92,6 +92,10 @@ class Placement:
             return NOBODY if isinstance(partition, ErrorCode) else Lead(node, partition.leader_epoch)
         return Lead(node if node in self.members.live else NO_NODE, state.epoch(topic_id, index))
 
+    def coordinator(self, topic_id: bytes, index: int) -> int:
+        """The live broker that coordinates what a partition keeps, also while it opens the partition; NO_NODE if there is none."""
+        return self.me if self._cluster.is_opening((topic_id, index)) else self.lead(topic_id, index).node
+
     def keeper(self, topic_id: bytes, index: int) -> int:
         """The broker that keeps a partition, live or not; NO_NODE if there is no such partition."""
         topic = self._cluster.by_id.get(topic_id)

@@ -29,7 +29,7 @@ from horolog.broker.log.manager import LogManager, doom
 from horolog.broker.log.partition import Partition, closing, log_start
 from horolog.broker.log.storage import Storage, StorageFault
 from horolog.broker.on_record.cluster_errors import ClusterError
-from horolog.broker.on_record.cluster_file import StoredTopic
+from horolog.broker.on_record.cluster_file import Place, StoredTopic
 from horolog.broker.on_record.stored_rules import Rules
 from horolog.protocol.errors import ErrorCode
 
@@ -160,6 +160,10 @@ class ServedTopics(ABC):
         self._logs.delete(partition)
 
     # -- partitions change hands
+
+    def is_opening(self, place: Place) -> bool:  # noqa: ARG002 - a folder's partitions are served at once
+        """Whether a partition is led here and not served yet."""
+        return False
 
     def _open(self, name: str, index: int, epoch: int) -> None:
         topic = self.topics[name]

@@ -75,6 +75,12 @@ class TopicJournal:
         topic = self._cluster.topics.get(self._topic)
         return topic is None or isinstance(topic.find(shard), Partition)
 
+    def absence(self, shard: int) -> ErrorCode:
+        """Why this broker does not know what a partition keeps that it does not serve: it still opens it, or another one coordinates it."""
+        topic = self._cluster.topics.get(self._topic)
+        is_opening = topic is not None and self._cluster.is_opening((topic.id, shard))
+        return ErrorCode.COORDINATOR_LOAD_IN_PROGRESS if is_opening else ErrorCode.NOT_COORDINATOR
+
     @property
     def shard_count(self) -> int:
         """How many partitions there are, or will be."""

@@ -75,8 +75,8 @@ class GroupCoordinator:
         self._cluster = cluster
         self._clock = clock
         self._timers = timers
-        self.registry = Registry()
         self._journal = GroupJournal(cluster, committer, clock)
+        self.registry = Registry(self._journal.absence)
         self._held = HeldByGroups(cluster, clock, self.registry)
         self._known = known = Known(cluster, clock)
         self._runner = Runner(known, timers, self._journal, self.registry, self._lost)
@@ -260,7 +260,7 @@ class GroupCoordinator:
 
     @property
     def is_loading(self) -> bool:
-        return bool(self.registry.loading)
+        return self.registry.is_loading
 
     def delete_group(self, group_id: str, done: Callable[[ErrorCode], None]) -> None:
         group = self.find(group_id)

@@ -20,13 +20,15 @@ class Registry:
     `pending` has the groups for which a producer's open transaction has offsets.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, absence: Callable[[int], ErrorCode] = lambda _: ErrorCode.NOT_COORDINATOR) -> None:
+        """`absence` says why groups of a shard are not known that is not served here."""
         self.groups: dict[str, Group] = {}
         self.old_offsets: dict[str, GroupOffsets] = {}
         self.pending: dict[int, set[str]] = {}
         self.loading: set[int] = set()
         self.elsewhere: set[int] = set()
-        """Shards that another broker coordinates."""
+        """Shards that are not served here: another broker coordinates them, or this one still opens them."""
+        self._absence = absence
 
     def __repr__(self) -> str:
         return f"<Registry of {len(self.groups)} groups, {len(self.loading)} shards still loading>"
@@ -34,9 +36,17 @@ class Registry:
     def of_shard(self, shard: int) -> Iterator[Group]:
         return (group for group in list(self.groups.values()) if group.shard == shard)
 
+    @property
+    def is_loading(self) -> bool:
+        """Whether a list of the groups that this broker coordinates would be incomplete."""
+        return bool(self.loading) or any(map(self._is_loading, self.elsewhere))
+
+    def _is_loading(self, shard: int) -> bool:
+        return self.load_error(shard) == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+
     def load_error(self, shard: int) -> ErrorCode:
         if shard in self.elsewhere:
-            return ErrorCode.NOT_COORDINATOR
+            return self._absence(shard)
         return ErrorCode.COORDINATOR_LOAD_IN_PROGRESS if shard in self.loading else ErrorCode.NONE
 
     def drop(self, shard: int, shard_of: Callable[[str], int]) -> None:

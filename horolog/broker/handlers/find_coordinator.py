@@ -4,6 +4,7 @@
   `group:topic id:partition`, any other is INVALID_REQUEST.
 - The topic that a coordinator keeps its state in is created if it does not exist. Kafka answers COORDINATOR_NOT_AVAILABLE
   while it creates it; here it is created before the answer, so that this code means that it could not be created.
+- A leader that is still opening the partition is named: it answers COORDINATOR_LOAD_IN_PROGRESS itself.
 - Other key types: INVALID_REQUEST.
 """
 
@@ -86,5 +87,5 @@ def _key_error(kind: int, key: str) -> ErrorCode:
 def _coordinator(broker: BrokerView, topic_name: str, key: str, listener: str) -> Endpoint | ErrorCode:
     """The leader of the partition that keeps a group or a transactional id."""
     topic = broker.cluster.topics[topic_name]
-    lead = broker.placement.lead(topic.id, partition_for(key, topic.partition_count))
-    return endpoint_of(broker.placement, lead.node, listener) or ErrorCode.COORDINATOR_NOT_AVAILABLE
+    node = broker.placement.coordinator(topic.id, partition_for(key, topic.partition_count))
+    return endpoint_of(broker.placement, node, listener) or ErrorCode.COORDINATOR_NOT_AVAILABLE

@@ -89,7 +89,7 @@ class StateJournal(TopicJournal):
             log.error("%s cannot be created: %s", SHARE_GROUP_STATE, error)
             return ErrorCode.COORDINATOR_NOT_AVAILABLE
         found = self.find(shard)
-        return ErrorCode.NOT_COORDINATOR if isinstance(found, ErrorCode) else found
+        return self.absence(shard) if isinstance(found, ErrorCode) else found
 
     def read(self, shard: int) -> Iterator[StoredState] | None:
         """Every record of a partition in order; None if it cannot be read now."""

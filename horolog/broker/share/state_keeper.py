@@ -137,7 +137,7 @@ class StateKeeper:
         if shard in self._unread:
             return ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
         if not self._journal.leads(shard):
-            return ErrorCode.NOT_COORDINATOR
+            return self._journal.absence(shard)
         topic = self._cluster.by_id.get(key.topic_id)
         if must_exist and (topic is None or not topic.has(key.partition)):
             return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION

@@ -344,7 +344,7 @@ class TransactionCoordinator:
         """Why an id is not here: it is unknown, not loaded yet, or belongs to another broker."""
         shard = self._journal.shard_of(transactional_id)
         if self._journal.find(shard) == ErrorCode.NOT_LEADER_OR_FOLLOWER:
-            return ErrorCode.NOT_COORDINATOR
+            return self._journal.absence(shard)
         return ErrorCode.COORDINATOR_LOAD_IN_PROGRESS if shard in self._unread else ErrorCode.TRANSACTIONAL_ID_NOT_FOUND
 
     def get(self, transactional_id: str) -> Transaction | None:

@@ -70,9 +70,10 @@ class TransactionJournal(TopicJournal):
     def partition_of(self, transactional_id: str) -> Partition:
         """The partition that keeps an id; raises NotWritten if it is not led here or not writable."""
         self.open()
-        partition = self.find(self.shard_of(transactional_id))
+        shard = self.shard_of(transactional_id)
+        partition = self.find(shard)
         if isinstance(partition, ErrorCode):
-            raise NotWritten(ErrorCode.NOT_COORDINATOR, f"{transactional_id} is kept by another broker")
+            raise NotWritten(self.absence(shard), f"{transactional_id} is kept in a partition that is not served here")
         condition = partition.condition
         why_not = None if condition.state is SERVING else condition.fault or condition.stopped
         if why_not is not None:

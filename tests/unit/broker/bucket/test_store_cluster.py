@@ -181,3 +181,20 @@ def test_a_start_moves_in_the_store_and_a_deleted_topic_is_removed_from_it():
     crew[1].delete_topics({"t": topic.id}, lambda failures: None)
     crew.run_for(1)
     assert logs.removed == [(topic.id, 0)]
+
+
+def test_the_heir_of_a_partition_coordinates_what_it_keeps_while_it_opens_it():
+    crew = BucketCrew(1, 2)
+    (topic,) = create(crew)
+    (giver,) = crew.served("t")[0]
+    heir = 3 - giver
+    place = topic.id, 0
+    placement = Placement(crew[heir], None, crew.brokers[heir].membership.members)
+    run(crew.brokers[giver].handing.give({place: Lead(heir, crew[giver].state.leads[place].epoch + 1)}))
+    seen = []
+    while crew.served("t").get(0) != [heir]:
+        crew.run_for(0.01)
+        seen.append((crew[heir].is_opening(place), placement.lead(*place).node, placement.coordinator(*place)))
+    assert (True, NO_NODE, heir) in seen
+    assert seen[-1] == (False, heir, heir)
+    assert {coordinator for opening, _, coordinator in seen if not opening} <= {giver, heir}

@@ -177,3 +177,15 @@ def test_a_log_that_gives_nothing_more_is_read_to_its_end(world, monkeypatch):
     partition.flush()
     monkeypatch.setattr(type(partition), "read", lambda *_arguments, **_fields: b"")
     assert list(journal.read_batches(partition)) == []
+
+
+def test_a_partition_that_is_not_served_is_led_by_another_broker_or_still_opened_here(world):
+    journal = journal_of(world)
+    assert journal.absence(1) == ErrorCode.NOT_COORDINATOR
+    journal.make_topic()
+    opening = (world.cluster.topics[GROUP_OFFSETS].id, 1)
+    world.cluster.is_opening = lambda place: place == opening
+    assert [journal.absence(0), journal.absence(1)] == [
+        ErrorCode.NOT_COORDINATOR,
+        ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+    ]

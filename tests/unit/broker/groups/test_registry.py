@@ -43,3 +43,15 @@ def test_a_shard_that_is_dropped_leaves_nothing_and_the_others_everything():
     registry.drop(0, shards.__getitem__)
     assert set(registry.groups) == set(registry.old_offsets) == {"b"}
     assert registry.pending == {7: {"b"}, 9: {"b"}}
+
+
+def test_a_shard_that_is_still_opened_loads_and_lists_wait_for_it():
+    registry = Registry({1: ErrorCode.NOT_COORDINATOR, 2: ErrorCode.COORDINATOR_LOAD_IN_PROGRESS}.get)
+    registry.elsewhere = {1}
+    assert not registry.is_loading
+    registry.elsewhere = {1, 2}
+    assert [registry.load_error(1), registry.load_error(2)] == [
+        ErrorCode.NOT_COORDINATOR,
+        ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+    ]
+    assert registry.is_loading

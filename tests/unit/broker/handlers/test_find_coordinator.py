@@ -3,7 +3,9 @@
 import pytest
 
 from horolog.protocol.errors import ErrorCode
-from horolog.protocol.messages.groups import FindCoordinatorRequest
+from horolog.protocol.messages.consumer_groups import ConsumerGroupHeartbeatRequest
+from horolog.protocol.messages.groups import FindCoordinatorRequest, HeartbeatRequest
+from horolog.protocol.messages.transactions import EndTxnRequest, InitProducerIdRequest
 from tests.support.memory_broker import MemoryBroker
 
 BAD = ErrorCode.INVALID_REQUEST
@@ -45,3 +47,33 @@ async def test_the_oldest_clients_ask_for_groups_only():
     async with MemoryBroker() as memory:
         answer = await memory.connect().ask(FindCoordinatorRequest(key="x"), 0)
         assert (answer.error_code, answer.node_id) == (0, 1)
+
+
+@pytest.mark.parametrize(
+    ("is_opening", "found", "answered"),
+    [
+        (True, (ErrorCode.NONE, 1), ErrorCode.COORDINATOR_LOAD_IN_PROGRESS),
+        (False, (ErrorCode.COORDINATOR_NOT_AVAILABLE, -1), ErrorCode.NOT_COORDINATOR),
+    ],
+)
+@pytest.mark.parametrize(
+    ("key_type", "topic", "request_of_key", "version"),
+    [
+        (0, "__consumer_offsets", HeartbeatRequest(group_id="x", generation_id=1, member_id="m"), 4),
+        (0, "__consumer_offsets", ConsumerGroupHeartbeatRequest(group_id="x", member_id="m", member_epoch=1), 0),
+        (1, "__transaction_state", InitProducerIdRequest(transactional_id="x", transaction_timeout_ms=1_000), 4),
+        (1, "__transaction_state", EndTxnRequest(transactional_id="x", producer_id=1, producer_epoch=0), 3),
+    ],
+)
+async def test_a_leader_that_still_opens_the_partition_is_named_and_says_so(
+    key_type, topic, request_of_key, version, is_opening, found, answered
+):
+    async with MemoryBroker(offsets_topic_num_partitions=1, transaction_state_log_num_partitions=1) as memory:
+        client, cluster = memory.connect(), memory.broker.cluster
+        asked = FindCoordinatorRequest(key="x", key_type=key_type)
+        await client.ask(asked, 3)
+        cluster.withdraw(topic, 0)
+        cluster.is_opening = lambda place: is_opening and place == (cluster.topics[topic].id, 0)
+        answer = await client.ask(asked, 3)
+        assert (answer.error_code, answer.node_id) == found
+        assert (await client.ask(request_of_key, version)).error_code == answered

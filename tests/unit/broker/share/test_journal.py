@@ -53,6 +53,9 @@ async def test_what_cannot_be_made_or_is_led_elsewhere_is_not_written(monkeypatc
             assert journal.append(0, KEY, SNAPSHOT, print, durable=True) == ErrorCode.COORDINATOR_NOT_AVAILABLE
         monkeypatch.setattr(StateJournal, "find", lambda *_: ErrorCode.NOT_LEADER_OR_FOLLOWER)
         assert journal.append(0, KEY, SNAPSHOT, print, durable=True) == ErrorCode.NOT_COORDINATOR
+        journal.make_topic()
+        broker.broker.cluster.is_opening = lambda _: True
+        assert journal.append(0, KEY, SNAPSHOT, print, durable=True) == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
         journal.prune(0, 5)
 
 
