@@ -225,7 +225,7 @@ def made_topics(bootstrap: str) -> bool:
 QUESTIONS: dict[str, Callable[[str], bool]] = {
     "groups": groups,
     "transactions": transactions,
-    "look-ups by time": look_ups,
+    "lookups by time": look_ups,
     "topics with settings": made_topics,
 }
 

@@ -39,7 +39,7 @@ MODULES = (
     "horolog/broker/log/partition/partition.py",
     "horolog/broker/log/partition/rolling.py",
     "horolog/broker/log/segments/segment.py",
-    # Look-ups by time.
+    # Lookups by time.
     "horolog/broker/log/indexes/index_file.py",
     "horolog/broker/log/indexes/offset_index.py",
     "horolog/broker/log/indexes/time_index.py",

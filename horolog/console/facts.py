@@ -1,6 +1,6 @@
-"""Facts about topics from any broker's look-ups: records, first and last time, rate, disorder; None if the broker does not tell.
+"""Facts about topics from any broker's lookups: records, first and last time, rate, disorder; None if the broker does not tell.
 
-- The rate goes by the records' own times: those of the last minute, found by one look-up. No state is kept for it.
+- The rate goes by the records' own times: those of the last minute, found by one lookup. No state is kept for it.
 - Order: some records at the end of each partition, or at several places in it, are read, and late ones are counted. The number
 of records read is part of the fact.
 - Sizes come from DescribeLogDirs, which brokers may refuse.

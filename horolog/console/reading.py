@@ -1,7 +1,7 @@
 """Reads the records around a time: forward from it, and backward in stretches of offsets, each record once.
 
-The records before a time are, in each partition, all those at offsets before its look-up, and late ones after it. The late ones are
-looked for first, within `LATE_MS` and `LATE_BYTES`; then stretches follow, one before the other: look-ups keep each small
+The records before a time are, in each partition, all those at offsets before its lookup, and late ones after it. The late ones are
+looked for first, within `LATE_MS` and `LATE_BYTES`; then stretches follow, one before the other: lookups keep each small
 enough, and the next is longer if nothing was found. Both directions are iterators of `FoundPiece`s, so that a page ends once it has
 enough, and a search continues while its page is open.
 """
@@ -168,7 +168,7 @@ class Reader:
         return await self.wanted(record)
 
     async def _late(self, since_ms: int, until_ms: int, starts: dict[TopicPartition, int]) -> list[Shown]:
-        """Records before `until_ms` at offsets after its look-up."""
+        """Records before `until_ms` at offsets after its lookup."""
         from horolog.client.moments.moment import Offsets
 
         found: list[Shown] = []
@@ -252,7 +252,7 @@ class Reader:
         said = {
             f"records that came more than {format_duration(LATE_MS)} late may be missing": Ended.QUIET in ended,
             f"late records may be missing: {LATE_BYTES >> 20} MiB are read for them": Ended.BYTES in ended,
-            "a record with a later time hides others from look-ups: some of them were passed over": (
+            "a record with a later time hides others from lookups: some of them were passed over": (
                 Ended.PASSED_OVER in ended
             ),
             "records have no time and are left out": report.without_time > 0,

@@ -1,4 +1,4 @@
-"""The timeline of a topic from look-ups alone: records and bytes by time, the retention edge, future times; no record is read.
+"""The timeline of a topic from lookups alone: records and bytes by time, the retention edge, future times; no record is read.
 
 Bytes by time are exact if the broker lists its segments: see `horolog.client.segments.segments`.
 """

@@ -200,7 +200,7 @@ def _look_up(chaos: Chaos, consumer: Consumer, partition: int, number: int) -> N
     if found.error is None:
         offset = found.offset if found.offset >= 0 else NOTHING
         chaos.observed.look_ups.append(LookUp((TIMED, partition), time_ms, began, time.monotonic(), offset))
-        chaos.soak.count("watcher: look-ups")
+        chaos.soak.count("watcher: lookups")
 
 
 def jobs(chaos: Chaos) -> dict[str, Callable[[], object]]:
@@ -247,7 +247,7 @@ def progress(chaos: Chaos) -> Counter[str]:
 WATCHED = (
     "watcher: positions",
     "watcher: ends",
-    "watcher: look-ups",
+    "watcher: lookups",
     *(f"{group}: commits" for group in GROUPS),
     "share: accepted",
 )

@@ -1,7 +1,7 @@
 """What clients learned besides their records, and rules that hold for it whatever happened in between.
 
-    wrong look-up       a look-up by time found a record that is not the first of that time or later
-    look-up behind      a look-up by time found nothing, or a later record, although an earlier answer had shown one
+    wrong lookup       a lookup by time found a record that is not the first of that time or later
+    lookup behind      a lookup by time found nothing, or a later record, although an earlier answer had shown one
     end went back       the end of a partition is before one that a client has learned earlier
     position went back  a group's position is before one that was acknowledged, or shown, earlier
 
@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 Place = tuple[str, int]
 NOTHING = -1
-"""The offset of a look-up that found no record."""
+"""The offset of a lookup that found no record."""
 
 
 class Seen(NamedTuple):
@@ -31,7 +31,7 @@ class Seen(NamedTuple):
 
 
 class LookUp(NamedTuple):
-    """As `Seen`, of a look-up of a time."""
+    """As `Seen`, of a lookup of a time."""
 
     place: Place
     time_ms: int
@@ -62,7 +62,7 @@ class Observations:
         """The faults, given offset and time of all records at the end."""
         return [
             *self._wrong_look_ups(times),
-            *(f"look-up behind: {text}" for text in self._behind()),
+            *(f"lookup behind: {text}" for text in self._behind()),
             *(f"end went back: {text}" for text in gone_back(self.ends)),
             *(f"position went back: {text}" for text in gone_back(self.positions)),
         ]
@@ -71,10 +71,10 @@ class Observations:
         for one in self.look_ups:
             right = next((offset for offset, time_ms in times[one.place] if time_ms >= one.time_ms), NOTHING)
             if one.offset not in {NOTHING, right}:
-                yield f"wrong look-up: {one.time_ms} of {one.place} found {one.offset}, not {right}"
+                yield f"wrong lookup: {one.time_ms} of {one.place} found {one.offset}, not {right}"
 
     def _behind(self) -> Iterator[str]:
-        """Look-ups that found nothing when a record of that time was acknowledged."""
+        """Lookups that found nothing when a record of that time was acknowledged."""
         known: dict[Place, list[Acknowledged]] = defaultdict(list)
         for record in self.acknowledged:
             known[record.place].append(record)

@@ -33,9 +33,9 @@ def test_honest_answers_are_no_problem():
 @pytest.mark.parametrize(
     ("planted", "problem"),
     [
-        (lambda them: them.look_ups.append(LookUp(PLACE, 105, 1, 2, 2)), "wrong look-up: 105"),
-        (lambda them: them.look_ups.append(LookUp(PLACE, 100, 1, 2, 7)), "wrong look-up: 100"),
-        (lambda them: them.look_ups.append(LookUp(PLACE, 120, 2, 3, NOTHING)), "look-up behind: 120"),
+        (lambda them: them.look_ups.append(LookUp(PLACE, 105, 1, 2, 2)), "wrong lookup: 105"),
+        (lambda them: them.look_ups.append(LookUp(PLACE, 100, 1, 2, 7)), "wrong lookup: 100"),
+        (lambda them: them.look_ups.append(LookUp(PLACE, 120, 2, 3, NOTHING)), "lookup behind: 120"),
         (lambda them: them.ends.append(seen(6, 7, 2)), "end went back: g"),
         (lambda them: them.positions.append(seen(5, 6, 1)), "position went back: g"),
     ],

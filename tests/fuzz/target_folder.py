@@ -1,6 +1,6 @@
 """A partition's folder with one file damaged: byte 0 picks the folder, byte 1 the file and the damage's kind, the rest is the damage.
 
-Whatever is in it, the folder opens (or its partition is offline, alone), every look-up is a linear scan over what can be read, an append
+Whatever is in it, the folder opens (or its partition is offline, alone), every lookup is a linear scan over what can be read, an append
 works, and after another start all of it is still there. Where the log itself was left alone, every record is.
 """
 

@@ -1,4 +1,4 @@
-"""Index files that are gone, cut, stale, shuffled or plainly wrong cost time, never an answer: look-ups stay a linear scan."""
+"""Index files that are gone, cut, stale, shuffled or plainly wrong cost time, never an answer: lookups stay a linear scan."""
 
 import os
 import struct

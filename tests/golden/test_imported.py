@@ -1,4 +1,4 @@
-"""Golden partitions as `horolog store import` cuts them: every record and every look-up is as before, with every disk empty."""
+"""Golden partitions as `horolog store import` cuts them: every record and every lookup is as before, with every disk empty."""
 
 from functools import partial
 from pathlib import Path

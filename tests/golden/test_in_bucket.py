@@ -1,4 +1,4 @@
-"""Golden partitions whose segments lie in a bucket, with every disk empty: look-ups are exact and cost two GETs, then none."""
+"""Golden partitions whose segments lie in a bucket, with every disk empty: lookups are exact and cost two GETs, then none."""
 
 from functools import partial
 from pathlib import Path

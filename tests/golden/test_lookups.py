@@ -1,4 +1,4 @@
-"""Look-ups by time over golden folders: always the first record at or after the target, also where the real broker was wrong."""
+"""Lookups by time over golden folders: always the first record at or after the target, also where the real broker was wrong."""
 
 from pathlib import Path
 

@@ -1,6 +1,6 @@
 """Clients of other languages: what each is asked to do, how its program is run over a broker, and what it printed.
 
-A program gets the broker's address, a prefix for names, a file with the records and look-ups, and names of checks. The topic of a check is
+A program gets the broker's address, a prefix for names, a file with the records and lookups, and names of checks. The topic of a check is
 `PREFIX-CHECK`. It prints one line of JSON for each check: `{"check": ..., "ok": ..., "detail": ...}`. One process does all
 checks of a client, for starting one is dear.
 """
@@ -25,7 +25,7 @@ HOUR_MS = 3_600_000
 
 CHECKS: dict[str, str] = {
     **{f"codec_{codec}": f"keys, headers and own times come back, {codec}" for codec in CODECS},
-    "offsets_by_time": "look-ups by time",
+    "offsets_by_time": "lookups by time",
     "max_timestamp": "the largest time",
     "log_append_time": "LogAppendTime",
     "too_old_refused": "a time out of bounds is the client's own error",
@@ -76,7 +76,7 @@ class Result(NamedTuple):
 
 
 def plan_lines(samples: Iterable[Sample] = SAMPLES) -> Iterator[str]:
-    """The records in the order in which they are written, then the look-ups and what each must find."""
+    """The records in the order in which they are written, then the lookups and what each must find."""
     for one in samples:
         headers = ",".join(f"{name}={value.hex()}" for name, value in one.headers)
         yield "\t".join(("record", str(one.timestamp), _hex(one.key), _hex(one.value), headers))

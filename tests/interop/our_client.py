@@ -97,7 +97,7 @@ async def every_codec(address: str) -> None:
 
 
 async def times(address: str) -> None:
-    """Look-ups by time find the first record at or after it, and a consumer can begin there."""
+    """Lookups by time find the first record at or after it, and a consumer can begin there."""
     async with connected(address) as client:
         await need(client, ApiKey.LIST_OFFSETS, 1)
         topic = await new_topic(client)

@@ -1,4 +1,4 @@
-"""The client confluent-kafka (librdkafka) against a broker process: produce, consume by assignment, look-ups by time, administration."""
+"""The client confluent-kafka (librdkafka) against a broker process: produce, consume by assignment, lookups by time, administration."""
 
 import time
 

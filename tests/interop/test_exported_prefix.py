@@ -21,7 +21,7 @@ SETTINGS = {"forever": {"retention.ms": "-1", "segment.bytes": "1048576"}, "tabl
 
 
 def at(address, topic, time_ms):
-    """The offset that a look-up by time finds."""
+    """The offset that a lookup by time finds."""
     consumer = Consumer({"bootstrap.servers": address, "group.id": "none", "log_level": 0})
     (found,) = within(lambda: consumer.offsets_for_times([TopicPartition(topic, 0, time_ms)], timeout=30))
     consumer.close()

@@ -1,4 +1,4 @@
-"""The client kafka-python against a broker process: produce, consume by assignment, look-ups by time, administration."""
+"""The client kafka-python against a broker process: produce, consume by assignment, lookups by time, administration."""
 
 import gc
 import time

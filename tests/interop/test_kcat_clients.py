@@ -1,4 +1,4 @@
-"""The tool kcat, where it is installed: every codec, look-ups, append times, groups, idempotence and transactions.
+"""The tool kcat, where it is installed: every codec, lookups, append times, groups, idempotence and transactions.
 
 kcat sets no times of its own, so records that need some are written by confluent-kafka and read by kcat.
 """

@@ -1,4 +1,4 @@
-"""A data folder goes from a real Kafka to horolog and back: records, look-ups and index files stay what they are.
+"""A data folder goes from a real Kafka to horolog and back: records, lookups and index files stay what they are.
 
 Each test runs brokers of both kinds one after the other over one folder. Needs Java and the jars of real releases
 (`python -m benchmarks.kafka fetch VERSION`).

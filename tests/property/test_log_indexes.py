@@ -1,4 +1,4 @@
-"""Look-ups and reads against a linear scan, whatever has happened to the index files, also on a clean start."""
+"""Lookups and reads against a linear scan, whatever has happened to the index files, also on a clean start."""
 
 import random
 
@@ -113,7 +113,7 @@ def test_the_start_and_the_end_of_the_log_hide_records_from_look_ups(history, in
 @settings(max_examples=25, deadline=None)
 @given(st.integers(0, 1 << 16), st.sampled_from([1, 3, 40]))
 def test_the_cost_of_a_look_up_does_not_grow_with_the_log(seed, per_batch):
-    """However disordered the times are, a look-up reads a few kilobytes around its answer."""
+    """However disordered the times are, a lookup reads a few kilobytes around its answer."""
     chance = random.Random(seed)
     model = Model(small_config(index_interval_bytes=400, segment_bytes=1 << 20, segment_index_bytes=1 << 16))
     for n in range(600):

@@ -274,7 +274,7 @@ class PartitionModel:
 
 
 def first_at_or_after(rows: Iterable[Row], timestamp: int) -> tuple[int, int] | None:
-    """The linear scan that every look-up must equal."""
+    """The linear scan that every lookup must equal."""
     return next(((row.offset, row.timestamp) for row in rows if row.timestamp >= timestamp), None)
 
 

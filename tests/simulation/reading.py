@@ -49,7 +49,7 @@ class Reader:
             topics=[ListOffsetsTopic(name=partition.topic, partitions=[asked])],
         )
         answer = self._world.ask(request, version).topics[0].partitions[0]
-        self._check_code(partition, answer.error_code, f"look-up of {target}")
+        self._check_code(partition, answer.error_code, f"lookup of {target}")
         return answer.offset, answer.timestamp
 
     def _check_code(self, partition: PartitionModel, code: int, what: str) -> None:
@@ -193,9 +193,9 @@ class Reader:
             visible = rows if not isolation else [row for row in rows if row.offset < stable_offset]
             expected = first_at_or_after(visible, target) or (-1, -1)
             found = self.offset_of(partition, target, isolation)
-            self._world.counts["look-up by time"] += 1
+            self._world.counts["lookup by time"] += 1
             if found != expected:
-                yield f"{partition}: the look-up of {target} gives {found}, not {expected}"
+                yield f"{partition}: the lookup of {target} gives {found}, not {expected}"
         largest = first_at_or_after(rows, max(times)) if times else (-1, -1)
         found = self.offset_of(partition, LARGEST)
         if found != largest:

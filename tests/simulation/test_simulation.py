@@ -50,7 +50,7 @@ EXERCISED = (
     "produce v0", "produce v1", "produce v2", "produce idempotent", "idempotent retry", "produce transactional", "acks=-1", "acks=0",
     "acks=1", "produce refused", "produce unanswered", "commit", "abort", "fenced", "offset in transaction", "commit offset", "join",
     "sync", "leave", "looks at stopped", "create topic", "delete topic", "add partitions", "alter configs", "delete records", "retention deletes",
-    "compaction shrinks", "look-up by time", "checked", "offset checked", "clean stop", "power cut", "process ended", "end is set",
+    "compaction shrinks", "lookup by time", "checked", "offset checked", "clean stop", "power cut", "process ended", "end is set",
     "hangs up", "clock jumps", "loop goes on during a sync", "fault: write", "fault: torn write", "fault: sync", "fault: lost pages",
     "fault: sync_dir", "fault: read", "fault: rename", "fault: create", "fault: full", "healed", "bit flip",
     "change access", "granted", "denied", "guarded fetch", "came in", "was not let in", "ends before the answer", "looks at access",

@@ -133,7 +133,7 @@ class DamagedLog:
         return int(rescanner.finish(task, seal))
 
     def check(self) -> None:
-        """Check that all served records and every look-up match what was written and not lost."""
+        """Check that all served records and every lookup match what was written and not lost."""
         assert read_all(self.partition) == self.rows
         times = {row[1] for row in self.rows if row[1] >= 0}
         for target in sorted({0, *times, *(time + 1 for time in times)}):

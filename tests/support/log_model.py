@@ -157,7 +157,7 @@ def place(found: Found | None) -> tuple[int, int] | None:
 
 
 def first_at_or_after(rows: list[Row], target: int) -> tuple[int, int] | None:
-    """The linear scan that every look-up must equal."""
+    """The linear scan that every lookup must equal."""
     return next(((offset, timestamp) for offset, timestamp, _ in rows if timestamp >= target), None)
 
 

@@ -112,7 +112,7 @@ class VastTopic:
         return number * PER_BATCH + bisect_left(self.kinds[number].highs, time_ms - self.base(partition, number))
 
     def count(self, since_ms: int, until_ms: int) -> int:
-        """The number of records by look-ups at both ends."""
+        """The number of records by lookups at both ends."""
         return sum(self.offset_at(one, until_ms) - self.offset_at(one, since_ms) for one in range(self.partitions))
 
     def times_of(self, partition: int, since_ms: int, until_ms: int) -> list[int]:

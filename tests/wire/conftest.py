@@ -15,7 +15,7 @@ def wire_target(session_broker: BrokerProcess) -> Target:
 
 @pytest.fixture
 def wire(wire_target: Target, request: pytest.FixtureRequest) -> Iterator[Ctx]:
-    """Topics, produce, fetch and look-ups by raw frames; every connection is closed after the test."""
+    """Topics, produce, fetch and lookups by raw frames; every connection is closed after the test."""
     context = Ctx(wire_target, Case(request.node.nodeid, "", None, {}, "", False))
     yield context
     context.close()

@@ -1,4 +1,4 @@
-"""The rules of time that the recorded cases leave open: type bits, headers that lie, look-ups over any disorder, ids instead of names."""
+"""The rules of time that the recorded cases leave open: type bits, headers that lie, lookups over any disorder, ids instead of names."""
 
 import random
 from typing import Any

@@ -1,7 +1,7 @@
 """Counts what the broker does: counters, gauges and histograms, cheap enough for the hot path, shown in Prometheus' text form.
 
 A family is declared once (`Described`), with its unit at the end of its name, counters in `_total`; shown with the prefix `horolog_`.
-A caller asks once for the series it needs and keeps it; counting is then `counter.value += 1`, no call and no look-up.
+A caller asks once for the series it needs and keeps it; counting is then `counter.value += 1`, no call and no lookup.
 """
 
 from bisect import bisect_left

@@ -1,7 +1,7 @@
 """Segments whose page of a manifest cannot be read: one stands in for all of them, so that nothing that the page may name is given up.
 
 Every reader of it gets an error that it may retry. It counts for retention as the page does, and is as old as the segment behind it: what
-the page names expires no earlier than that. Where records of the page are older than ones behind it, a look-up by time may pass over them.
+the page names expires no earlier than that. Where records of the page are older than ones behind it, a lookup by time may pass over them.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@
 - v4+: the leader epoch is checked and returned. In v1+ a topic named twice is answered once; so is a partition, with
   INVALID_REQUEST.
 - A topic that stores magic 0 has no timestamps: UNSUPPORTED_FOR_MESSAGE_FORMAT for targets by time.
-- v10's timeout bounds how long a look-up waits for a part of a log that lies in a store; before, `parking` does.
+- v10's timeout bounds how long a lookup waits for a part of a log that lies in a store; before, `parking` does.
 
 Requests and answers are flat: tuples of the fields that `protocol.messages.list_offsets` declares, in their order. The names of
 the types below stand for them.

@@ -1,4 +1,4 @@
-"""The partition log: segments, indexes, look-ups by time, and crash recovery. Nothing here uses the network or an event loop.
+"""The partition log: segments, indexes, lookups by time, and crash recovery. Nothing here uses the network or an event loop.
 
 Its rooms, each of which may import from those below it:
 

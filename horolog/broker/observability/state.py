@@ -123,7 +123,7 @@ _LOG_SENTENCES = {
     "segments_mended": "Segments that were read again while running, because their log or index files were damaged.",
     "write_failures": "Failed writes to logs.",
     "sync_failures": "Failed syncs of logs.",
-    "lookups_by_time": "Look-ups by time.",
+    "lookups_by_time": "Lookups by time.",
     "appends_from_future": "Appends with a timestamp ahead of the broker's clock.",
     "appends_far_ahead": "Appends with a timestamp more than a day ahead of the broker's clock.",
     "appends_behind_retention": "Appends in which every record is older than retention.ms.",

@@ -333,7 +333,7 @@ class TransactionCoordinator:
                     return
                 del self._entries[transactional_id]
 
-    # -- look-ups
+    # -- lookups
 
     @property
     def is_loading(self) -> bool:

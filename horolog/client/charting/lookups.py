@@ -37,7 +37,7 @@ async def _times_found(client: "Client", partitions: "Sequence[TopicPartition]",
 
 
 async def _largest_by_search(client: "Client", partitions: "Sequence[TopicPartition]", known_ms: int) -> int:
-    """For brokers without LARGEST_TIMESTAMP, Kafka before 3.0: the latest time for which a look-up finds a record."""
+    """For brokers without LARGEST_TIMESTAMP, Kafka before 3.0: the latest time for which a lookup finds a record."""
     low, high = known_ms, BEYOND_ALL_MS
     while low < high:
         middle = (low + high + 1) // 2

@@ -117,7 +117,7 @@ async def resolve(
 
 
 async def _ahead_of(client: "Client", wanted: Sequence["TopicPartition"], now_ms: int) -> dict["TopicPartition", str]:
-    """Partitions with a record from the future; brokers without that look-up (before Kafka 3.0) are not asked."""
+    """Partitions with a record from the future; brokers without that lookup (before Kafka 3.0) are not asked."""
     from horolog.client.wire.offsets import LARGEST_TIMESTAMP, list_offsets
     from horolog.protocol.apis import ApiKey
 

@@ -1,4 +1,4 @@
-"""`horolog timeline`: record counts over time, from time indexes or look-ups alone; no record is read."""
+"""`horolog timeline`: record counts over time, from time indexes or lookups alone; no record is read."""
 
 import argparse
 from collections.abc import Coroutine, Sequence
@@ -23,7 +23,7 @@ COLUMNS_OF_PICTURE = 240
 GAPS_SHOWN = 5
 DISORDER_SHOWN = 5
 LARGEST_BORDER = 2**63 - 1
-"""Later than any record: the look-up gives the end of a partition."""
+"""Later than any record: the lookup gives the end of a partition."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -148,7 +148,7 @@ async def _from_broker(arguments: argparse.Namespace, asked: "TimeRange", consol
             for offsets in (await offsets_at(client, chosen, borders)).values():
                 from_lookups(timeline, offsets)
     future = sum(after - before for before, after in later.values())
-    document = _document(arguments.topic, "look-ups", timeline, now_ms, future)
+    document = _document(arguments.topic, "lookups", timeline, now_ms, future)
     document["largest_timestamp"] = largest
     document["partitions"] = [{"partition": f"{one.topic}-{one.partition}"} for one in chosen]
     document["disorder"] = []

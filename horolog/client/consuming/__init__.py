@@ -1,4 +1,4 @@
-"""The consumer: fetching, positions, look-ups by time, and membership of a group."""
+"""The consumer: fetching, positions, lookups by time, and membership of a group."""
 
 __all__ = [
     "consumer",

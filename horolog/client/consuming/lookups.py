@@ -1,4 +1,4 @@
-"""A consumer's look-ups in any partition, assigned or not: offsets at times, the ends, and the records between two times."""
+"""A consumer's lookups in any partition, assigned or not: offsets at times, the ends, and the records between two times."""
 
 from collections.abc import AsyncIterator, Iterable, Mapping
 from typing import TYPE_CHECKING

@@ -1,8 +1,8 @@
 """How far past the end of a time range one partition is read to find late records; pure.
 
-A broker's look-up of t finds a running maximum: the first record with a time >= t, so all before it are earlier. That makes
+A broker's lookup of t finds a running maximum: the first record with a time >= t, so all before it are earlier. That makes
 the beginning of a range exact, but not its end: records of the range may follow the first later one. A record that
-is late by no more than L (behind the largest time before it) lies before the look-up of `until + L`. Reading goes that
+is late by no more than L (behind the largest time before it) lies before the lookup of `until + L`. Reading goes that
 far, and on while times there are out of order. It ends
 
 - at the end of the partition: nothing was left out;
@@ -66,7 +66,7 @@ def most_late_ms(settings: Mapping[str, str | None]) -> int | None:
 
 
 class Search:
-    """Decides when the reading of one partition may end. `range_end` and `late_end` are the look-ups of `until` and `until + L`."""
+    """Decides when the reading of one partition may end. `range_end` and `late_end` are the lookups of `until` and `until + L`."""
 
     def __init__(
         self,

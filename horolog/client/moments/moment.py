@@ -99,7 +99,7 @@ class Report:
         if passed_over:
             found.append(
                 f"{_unread(passed_over)} offsets of {_names(passed_over)} were passed over without a look-ahead into them: a record"
-                " with a later time hides them from look-ups, and times there seem to lie before the range"
+                " with a later time hides them from lookups, and times there seem to lie before the range"
             )
         if used_up:
             unread, names = _unread(used_up), _names(used_up)

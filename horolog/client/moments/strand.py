@@ -1,6 +1,6 @@
 """Reads one partition's records of a time range, from an offset on, until its search lets it end.
 
-A record from the future hides those after it from look-ups: for every time up to its own, it is the first. If the byte limit is
+A record from the future hides those after it from lookups: for every time up to its own, it is the first. If the byte limit is
 reached while times still lie before the range, the range is found by bisection, with a small fetch at each step, as if
 times were in order from there on; `passed_over` says what was left out.
 """

@@ -1,4 +1,4 @@
-"""Records and bytes of a topic by day, in a given time zone: from look-ups at midnights, and from segments if the broker lists them.
+"""Records and bytes of a topic by day, in a given time zone: from lookups at midnights, and from segments if the broker lists them.
 
 Without segments each record counts with its partition's mean size: an estimate, and `Days.why` says so.
 """

@@ -1,7 +1,7 @@
 """Reads and evaluates a broker's list of a topic's segments (`/log/TOPIC` of its HTTP port, docs/operations.md); pure.
 
 `parse` trusts nothing: a response that differs from that page is refused. `bytes_before` joins the positions between which a
-time's first record lies, from the indexes, with that record's exact offset, from a look-up.
+time's first record lies, from the indexes, with that record's exact offset, from a lookup.
 """
 
 import json

@@ -125,6 +125,6 @@ def _answer(topic: str, each: ListOffsetsPartitionResponse) -> Found | KafkaErro
 
 
 async def ends(client: "Client", times: Mapping[TopicPartition, int], isolation: int = 0) -> dict[TopicPartition, int]:
-    """Plain offsets, for look-ups of EARLIEST or LATEST."""
+    """Plain offsets, for lookups of EARLIEST or LATEST."""
     found = await list_offsets(client, times, isolation=isolation)
     return {partition: answer.offset if answer is not None else 0 for partition, answer in found.items()}

@@ -129,7 +129,7 @@ async def latency(client: "Client", topic: str, rate: int, size_bytes: int, acks
 
 
 async def look_ups(client: "Client", topic: str, count: int) -> Figures:
-    """Look-ups of times spread over the topic, sequential, on one partition at a time."""
+    """Lookups of times spread over the topic, sequential, on one partition at a time."""
     places = [TopicPartition(topic, index) for index in await client.topic(topic)]
     first = await ends(client, dict.fromkeys(places, EARLIEST))
     last = await ends(client, dict.fromkeys(places, LATEST))

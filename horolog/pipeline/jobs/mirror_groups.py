@@ -195,7 +195,7 @@ class BrokerLog:
         return None
 
     async def at(self, time_ms: int, start: int = 0) -> Seen | None:
-        """A look-up may find a record of an aborted transaction; from there on the first that is seen and late enough counts."""
+        """A lookup may find a record of an aborted transaction; from there on the first that is seen and late enough counts."""
         found = (await list_offsets(self._client, {self._place: time_ms}, isolation=1))[self._place]
         return None if found is None else await self._next(max(found.offset, start), time_ms)
 

@@ -44,7 +44,7 @@ def before_horizon(
 ) -> Offsets:
     """The end of a batch that reaches up to a time in each partition; `found` has the first record of each at or after it, if any.
 
-    A partition whose next records are later waits. If such a record lies before the start, the broker's look-up says nothing
+    A partition whose next records are later waits. If such a record lies before the start, the broker's lookup says nothing
     about what follows: the batch then ends with what the sample shows.
     """
     ends = dict(end)

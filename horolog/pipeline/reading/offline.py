@@ -2,7 +2,7 @@
 
 Each partition is opened as its broker would open it (`folders`), over a storage that writes nothing: seals say which segments and
 indexes to trust, the rest is read and indexed in memory, a torn tail is left out. Times become offsets by the same
-look-up that answers ListOffsets. What remains is cut into pieces of files at batch boundaries, found in the offset
+lookup that answers ListOffsets. What remains is cut into pieces of files at batch boundaries, found in the offset
 index. Tasks read pieces: a path, two positions, and the wanted offsets.
 """
 

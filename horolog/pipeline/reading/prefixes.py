@@ -107,7 +107,7 @@ def _of(positions: Positions, partition: TopicPartition) -> Position | None:
 def _asked(
     segments: Sequence[BucketSegment], positions: Iterable[Position | None], wanted: Wanted, max_lateness_ms: int | None
 ) -> Iterator[BucketSegment]:
-    """The segments in which look-ups by these times and offsets end."""
+    """The segments in which lookups by these times and offsets end."""
     known = [one for one in positions if one is not None]
     times = {one.value for one in known if one.is_time} | {wanted.times.low}
     times |= set() if max_lateness_ms is None else {wanted.times.high + max_lateness_ms}

@@ -1,4 +1,4 @@
-"""What a query's filters leave of a read: which topics and partitions, which offsets, which times. Pure except for look-ups.
+"""What a query's filters leave of a read: which topics and partitions, which offsets, which times. Pure except for lookups.
 
 Spark applies every filter again, so a read may return more than passes, and never less. Records before the first one at or
 after a time are all earlier: a lower bound on `timestamp` is exact however disordered times are. After the first record beyond an

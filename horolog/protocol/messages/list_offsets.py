@@ -24,7 +24,7 @@ class ListOffsetsRequest(Message, versions="0-11", flexible="6+"):
     # bounds what -1 (latest) answers: 0 by the high watermark, 1 by the last stable offset
     isolation_level: int = field(int8, "2+")
     topics: list[ListOffsetsTopic] = field(array(ListOffsetsTopic))
-    # for look-ups that have to go to remote storage
+    # for lookups that have to go to remote storage
     timeout_ms: int = field(int32, "10+", ignorable=True)
 
 

@@ -228,7 +228,7 @@ def seek(
     """The first entry that ends at or after an offset, or beyond the position `limit`: where it begins, and an offset in it.
 
     The same walk as `heads`, for offsets and sizes only: every Fetch seeks its first batch and the last that it has room for.
-    With `heads` a Fetch of 1 MiB took 6 % longer for batches of 16 KB, and 12 % for batches of 300 bytes; look-ups, which need
+    With `heads` a Fetch of 1 MiB took 6 % longer for batches of 16 KB, and 12 % for batches of 300 bytes; lookups, which need
     the times too, took no longer. The returned offset is the one after the previous entry, where that is known.
     """
     following = NO_OFFSET

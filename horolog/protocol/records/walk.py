@@ -1,6 +1,6 @@
 """Walks the records of a v2 batch, one varint after the other: checks that they are well formed, notes times, offsets and keys.
 
-Of records that were checked before, a look-up reads only lengths and times (`later_records`). A reader of all fields of many records
+Of records that were checked before, a lookup reads only lengths and times (`later_records`). A reader of all fields of many records
 needs to know where each begins (`record_starts`).
 
 This module may be compiled (see `tools.compiled`). `i64` is a machine's integer then, and an `int` otherwise: nothing here may

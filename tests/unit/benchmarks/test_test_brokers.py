@@ -21,7 +21,7 @@ def test_ours_answers_every_question_with_yes(monkeypatch):
     assert test_brokers.answers(OURS) == {
         "groups": "yes",
         "transactions": "yes",
-        "look-ups by time": "yes",
+        "lookups by time": "yes",
         "topics with settings": "yes",
         "fails": "no (KafkaException)",
     }

@@ -108,7 +108,7 @@ async def test_a_search_says_each_thing_once_and_looks_at_each_record_once(monke
 
 
 async def test_a_record_of_the_future_hides_nothing():
-    """A look-up of any time before its own leads to it."""
+    """A lookup of any time before its own leads to it."""
     async with shown() as (_, client, broker):
         now = broker.clock.wall_ms() - HOUR
         times = [now + 9 * HOUR, *(now + at * SECOND for at in range(-20, 20))]

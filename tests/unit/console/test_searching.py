@@ -116,7 +116,7 @@ async def test_a_page_that_found_all_has_no_search(monkeypatch):
 
 
 async def test_a_late_record_is_found_before_the_moment():
-    """It lies behind records that are later than the moment, a look-up does not lead to it."""
+    """It lies behind records that are later than the moment, a lookup does not lead to it."""
     async with shown() as (page, client, broker):
         middle = broker.clock.wall_ms() // SECOND * SECOND - HOUR
         times = [middle + at * SECOND for at in range(-50, 50)]

@@ -24,6 +24,8 @@ HIDDEN_SUBJECT = re.compile(
     re.IGNORECASE,
 )
 """In pages for users the broker reports, a client learns, and the reader is `you`."""
+LOOK_UP = re.compile(r"\blook-ups?\b", re.IGNORECASE)
+"""The noun is `lookup`, the verb `look up`. Names of benchmark scenarios keep theirs: results of many runs are kept by name."""
 NOT_A_THING = re.compile(
     r"(?<!there )(?<!that )\b(?:is|are) no (?:whole number|JSON|text|UTF-8|base64|time zone|regular expression|address|name|option|symbol|lock|commit|PKCS12|port|table of)\b"
 )
@@ -102,6 +104,19 @@ def test_pages_for_users_name_who_does_what(path):
 
 def hidden(lines):
     return [f"line {n}: {one}" for n, one in lines if BANNED.search(NAMES_OF_FORMATS.sub("", one))]
+
+
+@pytest.mark.parametrize("path", PROSE, ids=names)
+def test_pages_write_the_noun_lookup(path):
+    """In tables of results a name is that of a scenario."""
+    lines = prose(re.sub(r"`[^`\n]*`", "", path.read_text("utf-8")))
+    assert [f"line {n}: {one}" for n, one in lines if LOOK_UP.search(one)] == []
+
+
+def test_code_writes_the_noun_lookup():
+    paths = [path for path in python_files() if PROJECT / "horolog" in path.parents]
+    assert [path.name for path in paths if LOOK_UP.search(path.read_text("utf-8"))] == []
+    assert len(paths) > 500
 
 
 def texts(source: str) -> Iterator[tuple[int, str]]:

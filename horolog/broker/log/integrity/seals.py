@@ -1,7 +1,7 @@
 """Reads and writes seals, which prove without reading a log that the log and its index files are those that were written.
 
 Kafka's index files carry no checksum and nothing that ties them to a log, so a missing, emptied, swapped or plausibly
-wrong one is believed, and look-ups go wrong. Here each partition folder has one more file, `horolog-seals`, which Kafka
+wrong one is believed, and lookups go wrong. Here each partition folder has one more file, `horolog-seals`, which Kafka
 leaves alone. For every complete segment it has the contents of the log and the checksums of its indexes.
 
 Text, lines ended by a newline, fields parted by a space, numbers decimal unless said otherwise:

@@ -1,6 +1,6 @@
 """Looks up records of a partition by time, and offsets by leader epoch.
 
-Look-ups see what has been written. While the disk is not believed (see `Partition.is_believed`), a look-up by time answers from
+Lookups see what has been written. While the disk is not believed (see `Partition.is_believed`), a lookup by time answers from
 the part known to be on the disk, and fails if the answer may lie behind that.
 """
 

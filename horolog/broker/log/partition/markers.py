@@ -1,6 +1,6 @@
 """Appends the markers that end transactions: control batches, which no client may write.
 
-A marker has an offset, but no time for look-ups, rolling and retention: `Validated` describes it as a later scan will.
+A marker has an offset, but no time for lookups, rolling and retention: `Validated` describes it as a later scan will.
 """
 
 from horolog.broker.log.partition.partition import Partition

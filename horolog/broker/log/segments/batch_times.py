@@ -4,12 +4,12 @@ Three ways, by what the batch is:
 
 - A small plain v2 batch is walked, record by record, until the answer is met: about 0.2 microseconds each.
 - Of a larger plain v2 batch `BatchSamples` are taken: every 16 records the largest time so far and the place in the file. Where
-  there are some a look-up is a binary search, a read of some kilobytes and a walk over at most 16 records; the first to come
+  there are some a lookup is a binary search, a read of some kilobytes and a walk over at most 16 records; the first to come
   further walks on from the last of them.
 - Of a compressed v2 batch samples are taken behind its codec. What was opened last stays open, up to 4 MiB over all
-  partitions: look-ups at neighbouring times open a batch once, and those all over a long log remember a sample of 16 records each.
+  partitions: lookups at neighbouring times open a batch once, and those all over a long log remember a sample of 16 records each.
 - A compressed set, or a batch that is larger than that when it is opened, is opened once for its `Highs`, the records that
-  are later than all before them; only they can be an answer, and their times increase, so a look-up is a binary search.
+  are later than all before them; only they can be an answer, and their times increase, so a lookup is a binary search.
 
 BatchSamples and highs are remembered, bounded over all partitions, longest unused forgotten first.
 """
@@ -83,7 +83,7 @@ class Highs:
 class BatchSamples:
     """For every 16 records of a v2 batch: where they begin, and the largest time up to and including them.
 
-    They are taken as far as look-ups have come, so that the first one in a batch walks no further than to its answer. Places are
+    They are taken as far as lookups have come, so that the first one in a batch walks no further than to its answer. Places are
     those in the batch, or in its opened records where it is compressed: `start` is that of the first record.
     """
 

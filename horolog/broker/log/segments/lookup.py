@@ -53,7 +53,7 @@ NOT_PLAIN = CODEC_MASK | LOG_APPEND_TIME_BIT | CONTROL_BIT
 
 
 class Found(NamedTuple):
-    """A look-up's answer; the leader epoch is -1 for formats that carry none."""
+    """A lookup's answer; the leader epoch is -1 for formats that carry none."""
 
     timestamp: int
     offset: int

@@ -4,7 +4,7 @@ Other brokers believe their index files. A read-only look at a folder that one o
 may do so too. Only the indexes of a closed segment and the heads at their ends are read. Of the last segment the end is also read,
 from an entry far enough in front of it, because the indexes are written after the log.
 
-The indexes are checked against the log at their first and last entries, and every batch that a look-up reaches has its own head.
+The indexes are checked against the log at their first and last entries, and every batch that a lookup reaches has its own head.
 If anything does not fit, nothing is presumed, and the log has to be read. The same holds for a log of format v0 or v1.
 """
 

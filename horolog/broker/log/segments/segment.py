@@ -6,7 +6,7 @@ the state after the last flush. `size_bytes` is the written size, `end_bytes` th
 
 Index entries (one is *due* when more than `index.interval.bytes` were appended since the last one) name, by the format of the data,
 what the brokers of its era put there: the first offset for v0 and v1, the last of the batch for v2. A large append of many
-messages gets entries inside too, so that a look-up never walks a megabyte.
+messages gets entries inside too, so that a lookup never walks a megabyte.
 """
 
 from collections.abc import Sequence

@@ -1,7 +1,7 @@
 """Items of a segment's two index files, and whether they agree with its log.
 
 Rules for indexes of horolog and Kafka: entries grow; an offset entry names the start of a batch, and an offset in it (for v0
-and v1 perhaps one of several inside a wrapper); a time entry is not below the times of the records up to its offset, or look-ups
+and v1 perhaps one of several inside a wrapper); a time entry is not below the times of the records up to its offset, or lookups
 would skip some of them, and not above the times of that batch and those before it, transaction markers included: Kafka counts them, horolog does not.
 """
 
@@ -120,18 +120,18 @@ class TimesCheck:
     def _judge(self, timestamp: int, offset: int, needed: int) -> Iterator[Item]:
         number = self._number
         if timestamp < needed:
-            text = f"entry {number}: records up to offset {offset} are as late as {needed}, not {timestamp}: look-ups skip some"
+            text = f"entry {number}: records up to offset {offset} are as late as {needed}, not {timestamp}: lookups skip some"
             yield problem(text, number)
         elif timestamp > self._latest and not self._has_untimed:
             text = f"entry {number}: no record up to offset {offset} is as late as {timestamp}, the latest is {self._latest}"
             yield problem(text, number)
 
     def end(self, *, is_complete: bool = False) -> Iterator[Item]:
-        """Also checks, for a complete segment, that the last entry has the latest time, which look-ups rely on."""
+        """Also checks, for a complete segment, that the last entry has the latest time, which lookups rely on."""
         told = self._entries[-1][0] if self._entries else -1
         if is_complete and told < self._latest_record:
             yield problem(
-                f"its last entry is not the latest time, {self._latest_record}, but {told}: look-ups skip the segment"
+                f"its last entry is not the latest time, {self._latest_record}, but {told}: lookups skip the segment"
             )
         for number in range(self._number, len(self._entries)):
             offset = self._base_offset + self._entries[number][1]

@@ -1,4 +1,4 @@
-"""What the broker's own rule will delete of a topic next, from its segments or from look-ups."""
+"""What the broker's own rule will delete of a topic next, from its segments or from lookups."""
 
 __all__ = [
     "retention_look",

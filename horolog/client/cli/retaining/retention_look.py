@@ -1,4 +1,4 @@
-"""Asks a broker for the facts of retention: settings, ends, sizes, and look-ups at the decisive times; no record is read."""
+"""Asks a broker for the facts of retention: settings, ends, sizes, and lookups at the decisive times; no record is read."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

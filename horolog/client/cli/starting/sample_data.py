@@ -1,6 +1,6 @@
 """Sample data for `horolog up --demo`: orders and payments of a small shop over the last days, computed from a seed; pure.
 
-Two stories are worth a look-up. Yesterday from 10:00 to 10:10 an offer in the app brought many orders, and those of the app arrived
+Two stories are worth a lookup. Yesterday from 10:00 to 10:10 an offer in the app brought many orders, and those of the app arrived
 minutes late, each with its own timestamp.
 Yesterday from 14:00 to 14:12 the shop was down, so there are no records at all.
 """

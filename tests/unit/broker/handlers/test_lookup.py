@@ -68,7 +68,7 @@ async def test_clients_are_told_of_the_leader_of_a_partition():
 
 
 async def test_a_partition_that_is_still_being_opened_here_has_its_leader():
-    """Clients with librdkafka keep a partition without a leader for minutes: look-ups fail at once, and it does not ask again."""
+    """Clients with librdkafka keep a partition without a leader for minutes: lookups fail at once, and it does not ask again."""
     async with MemoryBroker() as memory:
         topic = memory.topic("t", 2)
         topic.put(1, None)

@@ -1,4 +1,4 @@
-"""Look-ups give the offsets at borders, and the times between which the records of a topic lie, of old brokers, too."""
+"""Lookups give the offsets at borders, and the times between which the records of a topic lie, of old brokers, too."""
 
 from horolog.client.charting import lookups
 from horolog.client.charting.lookups import offsets_at, time_range

@@ -190,7 +190,7 @@ def test_an_index_that_is_not_that_of_its_log_is_made_anew(data, horolog, damage
 def test_a_time_index_without_entries_is_found_although_nothing_in_it_is_wrong(data, horolog, damage):
     damage(min(partition(data).glob("*.timeindex")))
     ended, document = examine(horolog, data)
-    assert (ended.code, "look-ups skip the segment" in document["partitions"][0]["findings"][0]["problem"]) == (3, True)
+    assert (ended.code, "lookups skip the segment" in document["partitions"][0]["findings"][0]["problem"]) == (3, True)
     assert examine(horolog, data, "--repair")[0].code == 0
     first = min(partition(data).glob("*.index"))
     first.write_bytes(offset_index.ENTRY.pack(1, 113) + first.read_bytes())

@@ -329,7 +329,7 @@ def test_an_index_that_is_wrong_in_itself_says_where(tmp_path, horolog, kind, en
             lambda data: data + indexes.ENTRY_OF["time-index"].pack(2**50, 10**6),
             "is behind the end of the log",
         ),
-        ("timeindex", lambda data: indexes.ENTRY_OF["time-index"].pack(5, 3) + data[12:], "look-ups skip some"),
+        ("timeindex", lambda data: indexes.ENTRY_OF["time-index"].pack(5, 3) + data[12:], "lookups skip some"),
         ("timeindex", lambda data: data[:-12] + indexes.ENTRY_OF["time-index"].pack(2**50, 10), "is as late as"),
     ],
 )

@@ -1,4 +1,4 @@
-"""`horolog timeline` counts records by time from indexes or look-ups alone, and shows gaps, disorder and times of the future."""
+"""`horolog timeline` counts records by time from indexes or lookups alone, and shows gaps, disorder and times of the future."""
 
 import asyncio
 import json
@@ -158,12 +158,12 @@ def ours():
 def test_a_broker_is_asked_for_the_borders_of_the_buckets(horolog, ours):
     words = ("--since", f"@{T0}ms", "--for", "10m", "--bucket", "1m", "-b", ours, "--tz", "UTC")
     found = horolog("timeline", "t", *words, "-o", "json").json
-    assert (found["source"], found["bucket_ms"], found["records"]) == ("look-ups", 60_000, 10)
+    assert (found["source"], found["bucket_ms"], found["records"]) == ("lookups", 60_000, 10)
     assert {one["records"] for one in found["buckets"]} <= {0, 1}
     assert found["future"]["records_at_most"] == 1
     assert found["largest_timestamp"] == 4_102_444_800_000
     shown = horolog("timeline", "t", *words).out
-    assert "10 records, 1m a bar, from look-ups" in shown
+    assert "10 records, 1m a bar, from lookups" in shown
     assert "future: up to 1 records are later than now" in shown
     assert horolog("timeline", "t", "-b", ours, "-o", "json").json["records"] == 10
 

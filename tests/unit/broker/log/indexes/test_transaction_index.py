@@ -1,4 +1,4 @@
-"""The index of aborted transactions: files of real brokers, look-ups against a plain filter, truncation, damage."""
+"""The index of aborted transactions: files of real brokers, lookups against a plain filter, truncation, damage."""
 
 import pytest
 from hypothesis import given

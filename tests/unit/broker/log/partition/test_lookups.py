@@ -1,4 +1,4 @@
-"""Look-ups in a partition: what has been written is found by time, and leader epochs by their offsets."""
+"""Lookups in a partition: what has been written is found by time, and leader epochs by their offsets."""
 
 from functools import partial
 

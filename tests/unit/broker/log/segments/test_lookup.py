@@ -1,4 +1,4 @@
-"""Where a look-up begins, and what the headers of batches tell it."""
+"""Where a lookup begins, and what the headers of batches tell it."""
 
 import random
 import struct

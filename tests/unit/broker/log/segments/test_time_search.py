@@ -1,4 +1,4 @@
-"""Which segments a look-up goes into."""
+"""Which segments a lookup goes into."""
 
 from horolog.broker.log.partition import log_start, lookups
 from horolog.broker.log.segments import TimesCache, TimeSearch
