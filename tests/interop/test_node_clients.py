@@ -8,12 +8,14 @@ from tests.support.broker_process import BrokerProcess
 
 pytestmark = [pytest.mark.node, pytest.mark.timeout(600)]
 
-PLATFORMATIC_CANNOT = frozenset({"codec_zstd", "log_append_time", "transaction_offsets"})
-"""zstd needs Node.js 22; it shows the producer's time whatever the topic's type; it commits offsets of its own consumers alone."""
+PLATFORMATIC_CANNOT = frozenset({"log_append_time", "transaction_offsets"})
+"""It shows the producer's time whatever the topic's type; it commits offsets of its own consumers alone."""
+NEEDS_NODE_22 = frozenset({"codec_zstd"})
 
 CLIENTS = [
     Client("kafkajs-2.2.4", node_program("kafkajs_checks.js"), CONSUMER_PROTOCOL | {"max_timestamp"}),
-    Client("platformatic-kafka-1.35.0", node_program("platformatic_checks.js"), PLATFORMATIC_CANNOT),
+    Client("platformatic-kafka-1.35.0", node_program("platformatic_checks.js"), PLATFORMATIC_CANNOT | NEEDS_NODE_22),
+    Client("platformatic-kafka-2.12.1", node_program("platformatic_checks.js", packages="newest"), PLATFORMATIC_CANNOT),
 ]
 
 

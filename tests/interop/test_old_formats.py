@@ -189,6 +189,14 @@ READERS = [
         ),  # nor as v2: it does not know the frame that Java's clients write around blocks
         marks=(pytest.mark.node,),
     ),
+    Reader(
+        "@platformatic/kafka 2.12.1",
+        node_program("read_topics.js", "platformatic", packages="newest"),
+        tells_types=False,
+        adds_deltas=True,
+        cannot=frozenset(),
+        marks=(pytest.mark.node,),
+    ),
 ]
 
 

@@ -117,22 +117,27 @@ def python_packages(*packages: str) -> Path:
     return whole_folder(cache_dir() / "python" / f"{interpreter}-{'-'.join(packages)}", install)
 
 
-def node_program(main: str, *arguments: str) -> Callable[[Path], list[str]]:
-    """The packages of the lock in a cache folder named for it, and the program beside them."""
+def node_program(main: str, *arguments: str, packages: str = "") -> Callable[[Path], list[str]]:
+    """The packages of a lock in a cache folder named for it, and the program beside them, in their Node.js if they bring one.
+
+    `packages` is the folder below `node` that has the lock.
+    """
+    source = HERE / "node" / packages
 
     def install(folder: Path) -> None:
         for name in ("package.json", "package-lock.json"):
-            shutil.copy(HERE / "node" / name, folder)
+            shutil.copy(source / name, folder)
         build(["npm", "ci", "--no-audit", "--no-fund"], folder)
 
     def command(scratch: Path) -> list[str]:
-        lock = hashlib.sha256((HERE / "node" / "package-lock.json").read_bytes()).hexdigest()[:16]
-        folder = whole_folder(cache_dir() / "node" / lock, install)
+        lock = hashlib.sha256((source / "package-lock.json").read_bytes()).hexdigest()[:16]
+        installed = whole_folder(cache_dir() / "node" / lock, install) / "node_modules"
         for name in ("checks.js", "groups.js", main):
             shutil.copy(HERE / "node" / name, scratch)
         modules = scratch / "node_modules"
         if not modules.exists():
-            modules.symlink_to(folder / "node_modules")
-        return ["node", str(scratch / main), *arguments]
+            modules.symlink_to(installed)
+        own = installed / ".bin" / "node"
+        return [str(own) if own.exists() else "node", str(scratch / main), *arguments]
 
     return command

@@ -26,6 +26,7 @@ import org.apache.kafka.clients.admin.Admin;
 import org.apache.kafka.clients.admin.NewTopic;
 import org.apache.kafka.clients.consumer.GroupProtocol;
 import org.apache.kafka.common.Node;
+import org.apache.kafka.common.errors.TopicExistsException;
 import org.apache.kafka.common.network.ListenerName;
 import org.apache.kafka.common.security.auth.SecurityProtocol;
 import org.apache.kafka.common.test.ClusterInstance;
@@ -37,6 +38,7 @@ import org.apache.kafka.server.fault.FaultHandlerException;
 import org.junit.jupiter.api.extension.AfterEachCallback;
 import org.junit.jupiter.api.extension.BeforeEachCallback;
 import org.junit.jupiter.api.extension.Extension;
+import org.junit.jupiter.api.extension.TestExecutionExceptionHandler;
 import org.junit.jupiter.api.extension.TestTemplateInvocationContext;
 import org.opentest4j.TestAbortedException;
 
@@ -45,7 +47,7 @@ import org.opentest4j.TestAbortedException;
  *
  * <p>The system property {@code broker.command} is the command, in words that spaces divide; the folder of its data and its settings
  * follow. Several brokers are as many workers, each with its own partitions; topics have one copy. A test that needs a login or an older
- * feature level, gives the broker a class, or looks into a broker, is skipped.
+ * feature level, gives the broker a class, or looks into a broker, is skipped, even if it catches that, or asks in another thread.
  */
 public class RaftClusterInvocationContext implements TestTemplateInvocationContext {
     private final String name;
@@ -82,8 +84,16 @@ public class RaftClusterInvocationContext implements TestTemplateInvocationConte
                 instance.start();
             }
         };
-        AfterEachCallback after = context -> instance.stop();
-        return Arrays.asList(before, after, new ClusterInstanceParameterResolver(instance));
+        TestExecutionExceptionHandler failed = (context, error) -> {
+            throw instance.skipped == null ? error : instance.skipped;
+        };
+        AfterEachCallback after = context -> {
+            instance.stop();
+            if (instance.skipped != null && context.getExecutionException().isEmpty()) {
+                throw instance.skipped;
+            }
+        };
+        return Arrays.asList(before, failed, after, new ClusterInstanceParameterResolver(instance));
     }
 
     private static final class BrokerInstance implements ClusterInstance {
@@ -95,6 +105,7 @@ public class RaftClusterInvocationContext implements TestTemplateInvocationConte
         private String address = "127.0.0.1:0";
         private boolean started;
         private boolean stopped;
+        private volatile TestAbortedException skipped;
 
         BrokerInstance(ClusterConfig config) {
             this.config = config;
@@ -168,7 +179,7 @@ public class RaftClusterInvocationContext implements TestTemplateInvocationConte
         @Override
         public void shutdownBroker(int id) {
             if (config.numBrokers() > 1) {
-                throw new TestAbortedException("stops one of several brokers");
+                throw skip("stops one of several brokers");
             }
             end();
         }
@@ -182,7 +193,12 @@ public class RaftClusterInvocationContext implements TestTemplateInvocationConte
             }
         }
 
-        /** With one copy, whatever the test asks for: there are no others. */
+        private TestAbortedException skip(String reason) {
+            skipped = new TestAbortedException(reason);
+            return skipped;
+        }
+
+        /** With one copy, whatever the test asks for: there are no others. A topic that is there stays as it is. */
         @Override
         public void createTopic(String name, int partitions, short replicas) throws InterruptedException {
             createTopic(name, partitions, replicas, Map.of());
@@ -194,7 +210,9 @@ public class RaftClusterInvocationContext implements TestTemplateInvocationConte
             try (Admin admin = admin()) {
                 admin.createTopics(List.of(new NewTopic(name, partitions, (short) 1).configs(settings))).all().get();
             } catch (ExecutionException error) {
-                throw new IllegalStateException(error.getCause());
+                if (!(error.getCause() instanceof TopicExistsException)) {
+                    throw new IllegalStateException(error.getCause());
+                }
             }
         }
 
@@ -221,14 +239,14 @@ public class RaftClusterInvocationContext implements TestTemplateInvocationConte
             }
         }
 
-        /** One that says that it is alive or has stopped, and nothing else: tests of share consumers ask for that. */
+        /** One that stands for all: it says that it is alive or has stopped, and can be stopped. */
         @Override
         public Map<Integer, KafkaBroker> brokers() {
             MetadataCache cache = only(MetadataCache.class, "getAliveBrokerNodes", List.of(new Node(NODE, "127.0.0.1", port())));
             return Map.of(NODE, only(KafkaBroker.class, "metadataCache", cache));
         }
 
-        private static <T> T only(Class<T> kind, String method, Object answer) {
+        private <T> T only(Class<T> kind, String method, Object answer) {
             Object made = Proxy.newProxyInstance(kind.getClassLoader(), new Class<?>[] {kind}, (self, asked, arguments) -> {
                 if (asked.getName().equals(method)) {
                     return answer;
@@ -236,7 +254,11 @@ public class RaftClusterInvocationContext implements TestTemplateInvocationConte
                 if (asked.getName().equals("awaitShutdown")) {
                     return null; // its process has ended
                 }
-                throw new TestAbortedException("looks into the broker: " + asked.getName());
+                if (asked.getName().equals("shutdown")) {
+                    end();
+                    return null;
+                }
+                throw skip("looks into the broker: " + asked.getName());
             });
             return kind.cast(made);
         }
