@@ -6,6 +6,7 @@ If the system chooses the port of several addresses, as all interfaces are, it m
 from __future__ import annotations
 
 import os
+import socket
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -48,6 +49,16 @@ def cannot_listen(error: OSError, host: str, port: int, names: str) -> CannotLis
     found = CannotListen(f"cannot listen on {shown}:{port}: {reason}", names)
     found.errno = error.errno
     return found
+
+
+def free(host: str) -> int:
+    """A port that nothing listens on at a host; an empty one is every interface. Raises OSError."""
+    family, kind, _, _, address = socket.getaddrinfo(host or None, 0, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[
+        0
+    ]
+    with socket.socket(family, kind) as probe:
+        probe.bind(address)
+        return int(probe.getsockname()[1])
 
 
 def port_of(server: asyncio.Server) -> int:

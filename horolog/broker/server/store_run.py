@@ -12,17 +12,20 @@ import platform
 import socket
 import sys
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from horolog.base import interrupts
 from horolog.base.clock import Clock, SystemClock
+from horolog.broker.base import one_port
 from horolog.broker.bucket import store_folder
 from horolog.broker.bucket.names import LOG, key
 from horolog.broker.bucket.registration import ImportUnfinished, TwoOfOneNumber
 from horolog.broker.bucket.sealed_lines import FormatError
 from horolog.broker.bucket.store_clock import StoreClock
 from horolog.broker.bucket.store_folder import FolderOfAnother
+from horolog.broker.config.listeners import advertised_addresses, listen_addresses
 from horolog.broker.config.setting_types import SettingsError
 from horolog.broker.log.manager import partition_of
 from horolog.broker.log.storage import DataFolderError, RealStorage, Storage, StorageFault
@@ -32,6 +35,7 @@ from horolog.broker.security.peer_access import peer_access
 from horolog.broker.server import app
 from horolog.broker.server.hot_path import HOT_PATH
 from horolog.broker.server.over_store import NO_PORTS, OverStore, StoreUse, use_of
+from horolog.broker.server.process import new_listener
 from horolog.broker.server.start_notes import notes
 from horolog.stores import start_check
 from horolog.stores.addresses import ways_to
@@ -42,7 +46,9 @@ from horolog.stores.start_check import StoreRefused
 from horolog.version import __version__
 
 if TYPE_CHECKING:
+    from horolog.broker.config.listeners import Address
     from horolog.broker.config.settings import Settings
+    from horolog.broker.network.listener import Listener
     from horolog.broker.server.process import BrokerProcess
     from horolog.stores.object_store import ObjectStore
     from horolog.stores.requests import StoreRequests
@@ -68,8 +74,8 @@ class Store(NamedTuple):
     ways: Sequence[ObjectStore]
 
 
-class WorkerPart(NamedTuple):
-    """The differences of a broker that is one of several workers."""
+class BrokerPart(NamedTuple):
+    """The differences of one broker: a worker among several, or one whose ports the system chooses."""
 
     folders: Sequence[str] = ()
     """The folders that the workers share: these, too, may have copies only of what the cluster's store has."""
@@ -77,9 +83,6 @@ class WorkerPart(NamedTuple):
     """Its advertised port, by the listener."""
     fitted: Callable[[BrokerProcess], BrokerProcess] = lambda process: process
     """Makes its process of that of a broker that is alone on its machine."""
-
-
-SOLE = WorkerPart()
 
 
 class _Stopped(Exception):
@@ -121,7 +124,9 @@ def run(
     loop = app.new_event_loop()
     try:
         folders = [os.path.realpath(folder) for folder in settings.data_folders]
-        loop.run_until_complete(run_in_loop(settings, store, of_store, logs, teller or app.Announcer(folders), SOLE))
+        loop.run_until_complete(
+            run_in_loop(settings, store, of_store, logs, teller or app.Announcer(folders), at_free_ports(settings))
+        )
         log.info("stopped")
         return app.EXIT_OK
     except REFUSALS as error:
@@ -140,7 +145,7 @@ def _ended(error: Exception, code: int) -> int:
 
 
 async def run_in_loop(
-    settings: Settings, store: Store, of_store: StoreUse, logs: LogSetup, teller: app.Teller, part: WorkerPart
+    settings: Settings, store: Store, of_store: StoreUse, logs: LogSetup, teller: app.Teller, part: BrokerPart
 ) -> None:
     """Run a broker until a signal. Raises what `REFUSALS` has, and what any start raises."""
     loop = asyncio.get_running_loop()
@@ -170,7 +175,7 @@ async def serve(
     of_store: StoreUse,
     logs: LogSetup,
     teller: app.Teller,
-    part: WorkerPart,
+    part: BrokerPart,
 ) -> None:
     """Serve until a signal. Raises TwoOfOneNumber if another process has this broker's number."""
     serving = _Serving(settings, store, of_store, logs, teller, part)
@@ -193,7 +198,7 @@ class _Serving:
         of_store: StoreUse,
         logs: LogSetup,
         teller: app.Teller,
-        part: WorkerPart,
+        part: BrokerPart,
     ) -> None:
         self._settings, self._store, self._of_store = settings, store, of_store
         self._logs, self._teller, self._part = logs, teller, part
@@ -257,6 +262,21 @@ class _Serving:
             await asyncio.wait_for(over.leave(), LEAVES_WITHIN_S)
         except TimeoutError:
             log.error("the store does not answer: others fence this broker")
+
+
+def at_free_ports(settings: Settings) -> BrokerPart:
+    """A broker that has a port for each listener that asks for any free one before it registers: the others send requests there."""
+    free = {one.name: one_port.free(one.host) for one in listen_addresses(settings) if not one.port}
+    bound = {one.name: free.get(one.name, one.port) for one in listen_addresses(settings)}
+    advertised = advertised_addresses(settings, socket.gethostname())
+
+    def listener_at(address: Address, *others: Any) -> Listener:
+        return new_listener(replace(address, port=bound[address.name]), *others)
+
+    return BrokerPart(
+        ports={name: bound[name] for name, one in advertised.items() if not one.port},
+        fitted=lambda process: replace(process, new_listener=listener_at),
+    )
 
 
 def refuse_folders(storage: Storage, folders: Iterable[str], cluster_id: str) -> None:

@@ -20,7 +20,7 @@ from horolog.broker.config.divided_settings import divided
 from horolog.broker.server import store_run
 from horolog.broker.server.app import EXIT_OK
 from horolog.broker.server.over_store import use_of
-from horolog.broker.server.store_run import WorkerPart
+from horolog.broker.server.store_run import BrokerPart
 from horolog.broker.workers.of_worker import at_its_ports
 
 if TYPE_CHECKING:
@@ -59,9 +59,9 @@ class StoreWorker:
             link.on_lost = lambda: None
         return EXIT_OK
 
-    def _part(self) -> WorkerPart:
+    def _part(self) -> BrokerPart:
         ports = {listener: of[self.context.node] for listener, of in self.context.ports.items()}
-        return WorkerPart(self.data_dirs, ports, partial(at_its_ports, context=self.context))
+        return BrokerPart(self.data_dirs, ports, partial(at_its_ports, context=self.context))
 
     def _begin_log(self) -> None:
         """The lines that the log has once for all workers."""

@@ -1,11 +1,12 @@
 """One port for all addresses of a host: the system may choose another for each, and somebody may have that at one of them."""
 
 import errno
+import socket
 from types import SimpleNamespace
 
 import pytest
 
-from horolog.broker.base.one_port import HTTP_LISTEN, LISTEN, PORT_TRIES, at_one_port, cannot_listen, port_of
+from horolog.broker.base.one_port import HTTP_LISTEN, LISTEN, PORT_TRIES, at_one_port, cannot_listen, free, port_of
 
 
 class System:
@@ -73,3 +74,9 @@ def test_the_error_names_the_address_and_what_names_another(host, names, text):
 
 def test_an_error_without_a_number_keeps_its_words():
     assert "cannot listen on *:1: no such host;" in str(cannot_listen(OSError("no such host"), "", 1, LISTEN))
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", ""])
+def test_a_free_port_can_be_listened_on(host):
+    with socket.create_server((host, free(host))) as listening:
+        assert listening.getsockname()[1]

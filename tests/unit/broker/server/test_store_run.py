@@ -21,7 +21,7 @@ from horolog.broker.server import store_run
 from horolog.broker.server.over_store import OverStore, use_of
 from horolog.broker.server.store_run import (
     EXPERIMENTAL,
-    SOLE,
+    BrokerPart,
     Store,
     checked,
     opened,
@@ -74,7 +74,7 @@ def settings_of(folder, **more):
 
 
 def begin(made, node, teller):
-    return asyncio.ensure_future(serve(made.settings(node), made.new_requests(), OF_STORE, LOGS, teller, SOLE))
+    return asyncio.ensure_future(serve(made.settings(node), made.new_requests(), OF_STORE, LOGS, teller, BrokerPart()))
 
 
 async def ended(serving):
@@ -130,7 +130,7 @@ async def test_a_broker_whose_number_is_taken_ends(tmp_path, monkeypatch):
 async def test_a_signal_ends_a_start_that_waits_for_the_store(tmp_path):
     made, teller = Brokers(tmp_path), Teller()
     silent = SimpleNamespace(create=lambda *_: None)
-    serving = asyncio.ensure_future(serve(made.settings(1), silent, OF_STORE, LOGS, teller, SOLE))
+    serving = asyncio.ensure_future(serve(made.settings(1), silent, OF_STORE, LOGS, teller, BrokerPart()))
     await asyncio.sleep(0)
     await asyncio.sleep(0)
     await ended(serving)
@@ -197,6 +197,30 @@ def test_a_broker_runs_until_a_signal(tmp_path, capsys):
     assert run(settings_of(tmp_path), (), Store(store, [store]), OF_STORE, teller) == 0
     stopper.cancel()
     assert teller.stops == [1]
+
+
+@pytest.mark.parametrize(
+    ("more", "advertised"),
+    [
+        ({}, None),
+        ({"advertised_listeners": "PLAINTEXT://127.0.0.1:0"}, None),
+        ({"advertised_listeners": "PLAINTEXT://outside:7"}, 7),
+    ],
+)
+def test_a_broker_registers_the_port_that_the_system_chose(tmp_path, more, advertised):
+    store, found = MemoryStore(SystemClock()), []
+
+    class Stopping(Teller):
+        def ready(self, broker):
+            (listener,) = broker.listeners
+            member = broker.cluster.state.members[1]
+            found.append((listener.port, *(one.port for one in member.listeners)))
+            os.kill(os.getpid(), signal.SIGUSR1)
+
+    assert run(settings_of(tmp_path, **more), (), Store(store, [store]), OF_STORE, Stopping()) == 0
+    ((bound, registered),) = found
+    assert bound
+    assert registered == (advertised or bound)
 
 
 def test_what_brokers_over_a_store_do_not_do_is_refused(tmp_path):
