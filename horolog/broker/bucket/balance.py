@@ -11,8 +11,13 @@ from horolog.broker.on_record.cluster_file import Place
 
 
 def heirs(state: BucketState, places: Iterable[Place], without: int) -> dict[Place, Lead]:
-    """The next leaders of partitions that a member gives up: one after the other goes to the member that leads the fewest."""
-    loads = [(count, node) for node, count in loads_of(state).items() if node != without]
+    """The next leaders of partitions that a member gives up: one after the other goes to the member that leads the fewest.
+
+    Those on its own machine get none while there are others: workers stop together, and a machine takes all of them along.
+    """
+    host = state.members[without].host if without in state.members else None
+    others = [(count, node) for node, count in loads_of(state).items() if node != without]
+    loads = [one for one in others if state.members[one[1]].host != host] or others
     heapq.heapify(loads)
     leads: dict[Place, Lead] = {}
     for place in sorted(places) if loads else ():

@@ -1,9 +1,11 @@
 """Which broker leads what: each about as many, and no partition moves without need."""
 
+from dataclasses import replace
+
 from horolog.broker.bucket.balance import heirs, loads_of, surplus
 from horolog.broker.bucket.bucket_entries import HandedOver, WalEnded
 from horolog.broker.cluster.cluster_state import Lead
-from tests.unit.broker.bucket.bucket_states import after, check, of, registered
+from tests.unit.broker.bucket.bucket_states import after, check, created, of, registered
 
 
 def test_what_a_broker_led_goes_to_those_that_lead_the_fewest():
@@ -40,3 +42,15 @@ def test_so_many_at_a_time_and_only_a_members():
 
 def test_one_more_than_another_is_no_surplus():
     assert surplus(of(1, 2, partitions=3), 1, 9) == {}
+
+
+def on(machine, node):
+    return replace(registered(node), host=machine)
+
+
+def test_heirs_are_on_other_machines_where_there_are_any():
+    """The workers of a machine stop together."""
+    state = after(*(on("a", node) for node in (1, 2)), *(on("b", node) for node in (3, 4)), created(partitions=8))
+    assert {lead.node for lead in heirs(state, state.led_by(1), 1).values()} == {3, 4}
+    alone = after(*(on("a", node) for node in (1, 2, 3)), created(partitions=9))
+    assert {lead.node for lead in heirs(alone, alone.led_by(1), 1).values()} == {2, 3}
