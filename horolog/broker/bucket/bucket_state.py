@@ -84,8 +84,8 @@ class BucketState(ClusterState):
         return frozenset(stretch.wal for line in self.lineages.values() for stretch in line)
 
     def was_member(self, node: int) -> bool:
-        """Whether leaders still read what a broker of this number has written: it was a member not long ago, if it is none now."""
-        return any(wal.node == node for wal in self.read_wals)
+        """Whether a broker of this number was a member, as far as is known: it was fenced, or leaders still read what it has written."""
+        return any(wal.node == node for wal in self.fenced | self.read_wals)
 
     def is_first(self, node: int) -> bool:
         """Whether a member has the lowest number: it looks after objects that belong to no leader."""

@@ -98,7 +98,7 @@ class MembersWatch:
         self._events: MembersEvents
         self._is_over = False
         self._members: frozenset[int] = frozenset()
-        self._read_s = self._pinged_s = self._followed_s = float("-inf")
+        self._read_s = self._read_from_s = self._pinged_s = self._followed_s = float("-inf")
         self._under_way: set[Entry | FenceOff] = set()
         self._unanswered: set[int] = set()
 
@@ -134,7 +134,7 @@ class MembersWatch:
 
     def journal_read(self, began_s: float) -> None:
         """All entries that there were at that moment are applied: they do not fence this broker, or `applied` has ended its lease."""
-        self._read_s = self.lease.now()
+        self._read_s, self._read_from_s = self.lease.now(), began_s
         self.lease.proved(began_s)
 
     def wal_ended(self) -> None:
@@ -196,6 +196,9 @@ class MembersWatch:
         """
         wal = self.state.wal_of(node)
         if wal is None:
+            await self._read_anew()  # a broker that has just joined may be known to itself alone
+            wal = self.state.wal_of(node)
+        if wal is None:
             return None if self.state.was_member(node) else not_registered(node)
         if node == self.me.node or await Answer[Pong | None](partial(self._links.ping, node, self.state.number)):
             return still_running(node)
@@ -203,6 +206,13 @@ class MembersWatch:
         if self.state.is_member(wal):
             return ClusterError(ErrorCode.UNKNOWN_SERVER_ERROR, f"the WAL of broker {node} cannot be fenced")
         return None
+
+    async def _read_anew(self) -> None:
+        """Read the journal as far as it goes by now, if the store answers in time."""
+        asked_s = self.lease.now()
+        self._cluster.catch_up()
+        while self._read_from_s < asked_s and self.lease.now() < asked_s + APPLIED_WITHIN_S:
+            await Answer[None](lambda done: self._later(TICK_S / 10, partial(done, None)))
 
     # -- in turns
 

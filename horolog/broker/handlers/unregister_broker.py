@@ -1,8 +1,8 @@
 """UnregisterBroker, version 0: another broker over a store ends to be a member, and its partitions move.
 
-- A broker that has stopped or failed is a member no longer: the request succeeds, and changes nothing. It does so until no leader needs
-  the records that only the WAL of that broker has. From then on its number is as unknown as any other: BROKER_ID_NOT_REGISTERED, as in
-  Kafka.
+- A broker that has stopped or failed is a member no longer: the request succeeds, and changes nothing. For one that was stopped it does
+  so until no leader needs the records that only the WAL of that broker has. From then on its number is as unknown as any other:
+  BROKER_ID_NOT_REGISTERED, as in Kafka.
 - A member that answers gets INVALID_REQUEST, and stays: stop it, and it gives its partitions away itself.
 - One that does not answer within two seconds is fenced. If it goes on later, it registers again.
 - Without a store the brokers of a cluster are one process and its workers, which stay.

@@ -36,6 +36,10 @@ def test_new_partitions_are_spread_over_the_members_in_epoch_0():
     assert state.read_wals == state.written_wals == {state.wal_of(node) for node in (1, 2, 3)}
     assert state.was_member(3)
     assert not state.was_member(4)
+    joined = after(registered(4), state=state)
+    ended = after(WalEnded(joined.wal_of(4), 0), state=joined)
+    assert not any(stretch.wal.node == 4 for line in ended.lineages.values() for stretch in line)
+    assert ended.was_member(4), "it has led nothing, and was fenced"
 
 
 def test_a_requested_leader_counts_if_it_is_a_member():

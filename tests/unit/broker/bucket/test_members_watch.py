@@ -13,7 +13,7 @@ from horolog.broker.bucket.members_watch import Pong
 from horolog.broker.bucket.names import LOG, Wal, key
 from horolog.broker.bucket.wal_object import Identity
 from horolog.protocol.errors import ErrorCode
-from tests.simulation.bucket.company_world import CompanyWorld
+from tests.simulation.bucket.company_world import CompanyWorld, SimulatedMachine
 from tests.simulation.bucket.processes import TOPIC, Process
 from tests.support.simulated_store import CALM
 
@@ -257,6 +257,21 @@ def test_a_broker_that_is_away_already_is_unregistered_all_the_same(world):
     assert world.journal().nodes == (1, 2)
     assert unregistered(world, 1, 3) is None
     assert unregistered(world, 2, 7).code == ErrorCode.BROKER_ID_NOT_REGISTERED
+
+
+@pytest.mark.parametrize("asked_after_s", [0, 45])
+def test_a_broker_that_is_killed_right_after_it_has_joined_is_unregistered(world, asked_after_s):
+    """It has led nothing, and the broker that is asked may not have read of it yet."""
+    joining = world.machines[4] = SimulatedMachine(world, 4)
+    joining.start()
+    while world.journal().wal_of(4) is None:
+        world.run_for(0.001)
+    joining.end_process()
+    assert world[1].watch.state.wal_of(4) is None
+    world.run_for(asked_after_s)
+    assert not [place for place, line in world.journal().lineages.items() if any(one.wal.node == 4 for one in line)]
+    assert unregistered(world, 1, 4) is None
+    assert world.journal().nodes == (1, 2, 3)
 
 
 def test_a_member_whose_wal_cannot_be_fenced_stays(world):
