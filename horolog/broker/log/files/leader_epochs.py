@@ -10,7 +10,7 @@ growing from line to line:
 """
 
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from horolog.broker.log.files.checkpoints import (
     LARGEST_INDEX,
@@ -82,11 +82,11 @@ class LeaderEpochs:
         self._starts.append(start_offset)
         return True
 
-    def begin(self, epoch: int, start_offset: int, storage: Storage, directory: str) -> None:
-        """Begin an epoch and record it; if that fails, it has not begun."""
+    def begin(self, epoch: int, start_offset: int, save: Callable[[], None]) -> None:
+        """Begin an epoch and have it recorded; if that fails, it has not begun."""
         if self.append(epoch, start_offset):
             try:
-                self.save(storage, directory)
+                save()
             except StorageFault:
                 self.truncate_from_end(start_offset)
                 raise

@@ -7,6 +7,7 @@ import pytest
 from horolog.broker.bucket.new_lead import IS_NEW_FOR_MS
 from horolog.broker.bucket.producers_behind import known_at
 from horolog.broker.bucket.shipped_partition import ShippedPartition
+from horolog.broker.log.files import LeaderEpochs
 from horolog.broker.log.partition import OffsetOutOfRange, Resources, append_marker, log_start, lookups
 from horolog.broker.log.recovery import Circumstances, PartitionFolder, create_partition, open_log
 from horolog.broker.log.storage import StorageFault
@@ -116,6 +117,27 @@ class TestANewLead:
     def test_other_refusals_stay_what_they_are(self, partition):
         assert produce(partition, 0, epoch=3) == 0
         assert produce(partition, 0, epoch=2) == ErrorCode.INVALID_PRODUCER_EPOCH
+
+
+def test_an_epoch_begins_without_a_wait_for_the_disk(partition, resources, monkeypatch):
+    with monkeypatch.context() as refusing:
+        for name in ("sync_dir", "write_atomically"):
+            refusing.setattr(resources.storage, name, None)
+        partition.lead(3)
+        append(partition, 5)
+        partition.lead(4)
+        append(partition, 6)
+    assert LeaderEpochs.load(resources.storage, DIRECTORY).entries == [(3, 0), (4, 1)]
+
+
+def test_an_epoch_that_cannot_be_recorded_has_not_begun(partition, resources, monkeypatch):
+    with monkeypatch.context() as refusing:
+        refusing.setattr(resources.storage, "rename", lambda *_: (_ for _ in ()).throw(StorageFault("no room")))
+        partition.lead(3)
+        with pytest.raises(StorageFault):
+            append(partition, 5)
+    append(partition, 5)
+    assert partition.epochs.entries == [(3, 0)]
 
 
 def test_only_what_is_written_can_be_shipped(partition):
