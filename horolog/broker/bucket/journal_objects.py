@@ -9,6 +9,9 @@
 `entries` and `source` are in format 2 alone: the cluster was imported or restored, its first n entries come from there, and no broker
 starts before all of them are there. `source` says what it was made of, so that an import that was interrupted goes on with the same.
 
+A later release may add fields to a kind of entry that readers may ignore. Anything else is a new kind, or a new format: a broker of an
+earlier release does not start then, and one that runs stands still until its lease ends, because it cannot go on behind such an entry.
+
 The nonce of an entry says who wrote it: two brokers may want the same change. A snapshot follows from the entries alone, so all
 brokers write the same bytes, and its nonce is zero.
 """
@@ -19,9 +22,9 @@ from horolog.broker.bucket import sealed_lines
 from horolog.broker.bucket.bucket_lines import BUCKET_FORMS, decode_members, encode_members
 from horolog.broker.bucket.bucket_state import BucketState
 from horolog.broker.bucket.names import NONCE_SIZE
-from horolog.broker.bucket.sealed_lines import FormatError, Sealed, number_in
+from horolog.broker.bucket.sealed_lines import FormatError, NewerFormat, Sealed, number_in
 from horolog.broker.cluster.cluster_state import Entry, Lead
-from horolog.broker.cluster.entry_lines import DAMAGE, decode_entry, encode_entry
+from horolog.broker.cluster.entry_lines import DAMAGE, UnknownKind, decode_entry, encode_entry
 from horolog.broker.on_record import cluster_file
 from horolog.broker.on_record.cluster_file import Standing
 
@@ -74,11 +77,13 @@ def encode_log_entry(found: NumberedEntry) -> bytes:
 
 
 def decode_log_entry(data: bytes, number: int) -> NumberedEntry:
-    """The entry of that number; raises FormatError."""
+    """The entry of that number; raises FormatError, of which NewerFormat."""
     sealed = sealed_lines.decode(data, ENTRY)
     line, newline, rest = sealed.body.partition(b"\n")
     try:
         written, entry = decode_entry(line, BUCKET_FORMS)
+    except UnknownKind as error:
+        raise NewerFormat(f"{error}: start the release that wrote it, or a newer one") from None
     except DAMAGE as error:
         raise FormatError(f"entry {number}: {error}") from None
     if newline != b"\n" or rest or written != number or number_in(sealed.fields, "number") != number:

@@ -7,7 +7,7 @@ broker keeps go into one entry.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import NamedTuple
@@ -95,6 +95,6 @@ class Registration:
         return await self._follow(BucketState() if loaded is None else loaded)
 
     async def _follow(self, state: BucketState) -> BucketState:
-        for entry in await Answer[Sequence[Entry]](partial(self.journal.follow, state.number)):
+        for entry in await self.journal.entries_after(state.number):
             state = state.apply(entry)
         return state

@@ -80,18 +80,31 @@ class StoreJournal(Journal):
         run(self._follow(after, done))
 
     async def _follow(self, after: int, done: Callable[[Sequence[Entry]], None]) -> None:
+        try:
+            entries, began = await self._entries_after(after)
+        except FormatError as error:
+            log.error("%r: %s", self, error)
+            return  # what comes behind it cannot be applied: this broker stands still, and its lease ends
+        done(entries)
+        self.read(began)
+
+    async def entries_after(self, after: int) -> Sequence[Entry]:
+        """For a start: raises FormatError for an entry that cannot be read, or that a later release has written."""
+        entries, _ = await self._entries_after(after)
+        return entries
+
+    async def _entries_after(self, after: int) -> tuple[Sequence[Entry], float]:
+        """Also when the last number was read, which the store did not have."""
         entries: list[Entry] = []
         began = self._now()
-        while (data := await self._store.read(key(LOG, after + len(entries) + 1))) is not None:
+        while (data := await self._store.read(name := key(LOG, after + len(entries) + 1))) is not None:
             began = self._now()
             try:
                 entries.append(decode_log_entry(data, after + len(entries) + 1).entry)
             except FormatError as error:
-                log.error("%r: entry %s cannot be read: %s", self, after + len(entries) + 1, error)
-                return  # what comes behind it cannot be applied: this broker stands still, and its lease ends
+                raise FormatError(f"{name} cannot be read: {error}") from None
         self._newest_number = max(self._newest_number, after + len(entries))
-        done(entries)
-        self.read(began)
+        return entries, began
 
     def load(self, done: Loaded) -> None:
         """Read the newest snapshot that is whole; `done` gets None if there is none. Entries that follow it are for `follow`."""

@@ -67,6 +67,10 @@ class NewerJournal(DataFolderError):
     """The journal was begun by a later release, so its meaning is unknown."""
 
 
+class UnknownKind(ValueError):
+    """An entry is whole, and of a kind that this release does not know."""
+
+
 class Whole(NamedTuple):
     """A whole state in a journal."""
 
@@ -188,9 +192,15 @@ def encode_entry(number: int, entry: Entry, forms: Mapping[str, EntryForm] | Non
 
 
 def decode_entry(line: bytes, forms: Mapping[str, EntryForm] | None = None) -> tuple[int, Entry]:
-    """An entry with its number; raises ValueError, KeyError, TypeError and AttributeError for damage."""
+    """An entry with its number; raises ValueError, KeyError, TypeError and AttributeError for damage, and UnknownKind.
+
+    Fields that this release does not know are left out: a later one adds fields to a kind only if a reader may ignore them.
+    """
     content = decode_line(line)
-    return int(content["number"]), (forms or FORMS)[content["kind"]].read(content)
+    form = (forms or FORMS).get(content["kind"])
+    if form is None:
+        raise UnknownKind(f"kind {content['kind']!r}, which this release does not know")
+    return int(content["number"]), form.read(content)
 
 
 def _shown_topics(entry: Any) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from horolog.broker.bucket.journal_objects import (
     encode_snapshot,
 )
 from horolog.broker.bucket.names import Wal
-from horolog.broker.bucket.sealed_lines import FormatError, Sealed
+from horolog.broker.bucket.sealed_lines import FormatError, NewerFormat, Sealed
 from horolog.broker.cluster.cluster_state import (
     BrokerConfigsChanged,
     Lead,
@@ -28,6 +28,7 @@ from horolog.broker.cluster.cluster_state import (
     TopicsDeleted,
 )
 from horolog.broker.cluster.entry_lines import encode_entry
+from horolog.broker.on_record.checked_lines import decode_line, encode_line
 from horolog.broker.on_record.cluster_file import StoredTopic
 from tests.support import golden_objects
 from tests.support.damage import cuts, flips
@@ -73,6 +74,21 @@ def test_damaged_entries_are_refused():
     for hurt in (*cuts(data), *flips(data), data + b"\n"):
         with pytest.raises(FormatError):
             decode_log_entry(hurt, 7)
+
+
+def entry_of_a_later_release(**changed):
+    content = decode_line(encode_entry(7, RESERVED).rstrip(b"\n"))
+    line = encode_line({**content, **changed}).encode("ascii")
+    return sealed_lines.encode(Sealed("entry", NONCE, {"number": 7}, line))
+
+
+def test_a_later_release_may_add_fields_that_readers_ignore():
+    assert decode_log_entry(entry_of_a_later_release(reason="a restart"), 7) == NumberedEntry(7, RESERVED, NONCE)
+
+
+def test_an_entry_of_a_kind_that_a_later_release_has_is_refused_as_such():
+    with pytest.raises(NewerFormat, match="kind 'Renamed', which this release does not know: start the release"):
+        decode_log_entry(entry_of_a_later_release(kind="Renamed"), 7)
 
 
 @pytest.mark.parametrize(

@@ -51,6 +51,21 @@ class Store:
         return joined
 
 
+def test_no_broker_starts_behind_an_entry_that_it_cannot_read():
+    store, refused = Store(), []
+    store.store.objects[key(LOG, 1)] = b"of a later release"
+
+    async def register():
+        try:
+            await store.registration().register(registered(1), None)
+        except FormatError as error:
+            refused.append(str(error))
+
+    run(register())
+    store.schedule.run()
+    assert refused == [f"{key(LOG, 1)} cannot be read: no line with a right checksum"]
+
+
 def test_no_broker_starts_on_a_part_of_an_import():
     store, ids = Store(), []
     founding = Founding("c", b"n" * 16, 2, "the folder of cluster c")

@@ -25,6 +25,7 @@ from horolog.broker.cluster.entry_lines import (
     Head,
     Illegible,
     NewerJournal,
+    UnknownKind,
     Whole,
     decode_entry,
     encode_entry,
@@ -81,7 +82,7 @@ def test_damage_is_seen(entry):
 
 
 def test_an_entry_of_an_unknown_kind_is_none():
-    with pytest.raises(KeyError):
+    with pytest.raises(UnknownKind):
         decode_entry(encode_line({"number": 1, "kind": "Guessed"}).encode()[:-1])
 
 
