@@ -48,6 +48,8 @@ WITH_OTHERS = {"container", "hostile", "interop", "performance", "pipeline", "so
 os.environ.setdefault(FLAGS_VARIABLE, "-XX:TieredStopAtLevel=1")
 
 COLLECTIONS = 5
+GARBAGE_THRESHOLDS = 20_000, 20, 10
+"""Python looks for garbage every 700 objects, and a test process with all tests in it paid a tenth of its processor time for that."""
 BEFORE = pytest.StashKey[Path]()
 """The file of the test before."""
 
@@ -83,6 +85,7 @@ def pytest_collection(session: pytest.Session) -> Iterator[None]:
         return (yield)
     finally:
         gc.freeze()
+        gc.set_threshold(*GARBAGE_THRESHOLDS)
         gc.enable()
 
 

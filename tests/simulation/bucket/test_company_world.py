@@ -9,7 +9,11 @@ from tests.simulation.bucket.company_world import CompanyWorld
 from tests.simulation.bucket.planted import BUGS, found
 from tests.support.simulated_store import CALM
 
-FOUND_FROM = {"a new leader does not wait": 226}
+FOUND_FROM = {
+    "a new leader does not wait": 226,
+    "the lease is never late": 24,
+    "all that a broker leads is opened while it leaves": 10,
+}
 """Where to begin with bugs that few seeds show."""
 
 
