@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-from horolog.base.readable import format_duration
+from horolog.base.readable import counted, format_duration
 from horolog.broker.on_record.cluster_errors import ClusterError
 from horolog.protocol.errors import ErrorCode
 from horolog.testing.clock import Span, span_ms
@@ -36,7 +36,7 @@ async def expect(broker: Broker, topic: str, wanted: Wanted, count: int | None, 
         if too_many or asyncio.get_running_loop().time() >= ends:
             break
         await asyncio.sleep(LOOK_AGAIN_S)
-    amount = "records" if count is None else "1 record" if count == 1 else f"{count} records"
+    amount = "records" if count is None else counted(count, "record")
     told = wanted.told()
     matching = "match" if told else "are there"
     asked = f"{amount}{told} expected within {format_duration(wait_ms)}, {len(found) or 'none'} {matching}"

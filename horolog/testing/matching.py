@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC
 from typing import Any, NamedTuple, TypedDict
 
-from horolog.base.readable import format_time
+from horolog.base.readable import counted, format_time
 from horolog.commands.tables import layout
 from horolog.testing.reading import COMMITTED, Seen
 
@@ -159,7 +159,7 @@ def table(records: Sequence[Seen], marked: Sequence[Seen] = ()) -> list[str]:
             row.append(one.transaction)
         rows.append(row)
     left_out = len(records) - len(shown)
-    before = [f"({left_out} records before these)"] if left_out else []
+    before = [f"({counted(left_out, 'record')} before these)"] if left_out else []
     return [*before, *(f"  {line}" for line in layout(headings, rows, WIDTH))]
 
 

@@ -100,7 +100,7 @@ def test_keys_are_decoded_by_a_schema_file_and_chosen_by_their_fields(run, produ
     assert "is not decoded: no Avro of this schema" in ended.err
     refused = run(*words, "--key-message", "Order")
     assert (refused.code, refused.out) == (2, "")
-    assert "a message is named, and" in refused.err
+    assert "a message type is given, but" in refused.err
 
 
 def test_a_group_commits_what_it_did_not_want_as_well(run, produced):

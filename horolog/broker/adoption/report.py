@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
+from horolog.base.readable import counted
 from horolog.broker.adoption.forecast import expiring
 from horolog.broker.adoption.takeover import Origin, Takeover
 from horolog.broker.config.topic_settings import SETTINGS_UNKNOWN
@@ -25,9 +26,9 @@ def summary(taken: Takeover, partitions: Iterable[Partition], now_ms: int) -> It
     if adopted:
         counts = Counter(taken.origins[name] for name in adopted)
         sources = ", ".join(f"{count} {origin.value}" for origin, count in sorted(counts.items()))
-        yield f"{len(adopted)} topics are taken over; sources of their settings: {sources}"
+        yield f"taken over: {counted(len(adopted), 'topic')}; sources of their settings: {sources}"
     if changed:
-        yield f"a Kafka has changed settings of {named(changed)} since this folder was taken over: they count"
+        yield f"Kafka changed settings of {named(changed)} since this folder was taken over: the new settings apply"
     news = {*adopted, *changed}
     doomed = [one for one in expiring(partitions, now_ms) if one.topic in news]
     if doomed:

@@ -63,7 +63,7 @@ class ExpiryClock:
 
     def _say_if_set_back(self, ahead_ms: int) -> None:
         if self._ahead_since is not None:
-            log.warning("the wall clock is back: retention deletes as before")
+            log.warning("the wall clock is right again: retention deletes as before")
         elif ahead_ms < -TOLERANCE_MS:
             by = format_duration(-ahead_ms)
             log.warning("the wall clock was set back by %s: retention keeps everything longer by that time", by)

@@ -102,7 +102,7 @@ def refuse_lost_rules(state: ClusterState | StoredCluster, settings: Settings) -
         return state.rules_in_doubt
     if not settings.horolog_lost_rules_accept:
         raise DataFolderError(
-            f"{lost}: put back a copy of the file, or start with horolog.lost.rules.accept=true and go by the others"
+            f"{lost}: restore a copy of the file, or start with horolog.lost.rules.accept=true to continue with the other rules"
         )
     log.warning("%s: using the others (horolog.lost.rules.accept)", lost)
     return False

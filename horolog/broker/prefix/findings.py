@@ -6,6 +6,8 @@ from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from typing import NamedTuple
 
+from horolog.base.readable import counted
+
 
 class FindingKind(StrEnum):
     """Objects that are left over cost money, and do no harm."""
@@ -34,7 +36,7 @@ def damaged(name: str, reason: object) -> Finding:
 def left_over(name: str, objects: Mapping[str, int], reason: str) -> Iterable[Finding]:
     """One finding for all of these objects, which are given with their sizes; none if there are none."""
     if objects:
-        amount = f"{len(objects)} objects, {sum(objects.values())} bytes"
+        amount = f"{counted(len(objects), 'object')}, {counted(sum(objects.values()), 'byte')}"
         yield Finding(FindingKind.LEFT_OVER, name, f"{amount}: {reason}")
 
 

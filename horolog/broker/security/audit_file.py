@@ -121,7 +121,7 @@ class AuditFile:
             dropped, self._dropped = self._dropped, 0
         if self._is_failing or dropped:
             self._is_failing = False
-            log.warning("%s: the audit is written again, %s events were lost", self._path, dropped)
+            log.warning("%s: the audit log is writable again; %s events were lost", self._path, dropped)
 
     def _opened(self) -> int:
         """Open the file, and end a line that an earlier process left unfinished. Raises OSError."""

@@ -102,7 +102,7 @@ def tokens_in(rules: Rules) -> Iterable[DelegationToken]:
             try:
                 yield DelegationToken.of_rule(rule)
             except (KeyError, TypeError, ValueError):
-                log.error("the delegation token %r cannot be read: no client logs in by it", rule.key)
+                log.error("the delegation token %r cannot be read: no client can log in with it", rule.key)
 
 
 def expired_in(rules: Rules, now_ms: int) -> frozenset[RuleId]:

@@ -170,7 +170,7 @@ async def _check(arguments: argparse.Namespace, console: Console) -> ExitCode:
     kind, name, is_prefix = resource_of(arguments.resource)
     if is_prefix:
         raise UsageError(
-            f"{arguments.resource!r} is not a single resource", "check asks about one: give its whole name"
+            f"{arguments.resource!r} is not a single resource", "check takes one resource: give its full name"
         )
     operation = operation_of(arguments.operation)
     who, _, user = principal_of(arguments.principal).partition(":")

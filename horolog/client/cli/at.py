@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
+from horolog.base.readable import counted
 from horolog.commands.arguments import (
     add_isolation,
     add_output,
@@ -90,7 +91,7 @@ async def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
     if lens is not None:
         lens.report()
     if shown != moment.report.records:
-        console.note(f"{shown} of {moment.report.records} records")
+        console.note(f"{shown} of {counted(moment.report.records, 'record')}")
     elif not shown:
         console.note("no records")
     tell(moment.report, console)

@@ -4,6 +4,7 @@ import argparse
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from horolog.base.readable import counted
 from horolog.commands.arguments import add_output, add_zone, describe, partitions
 from horolog.commands.console import Console
 from horolog.commands.errors import UsageError
@@ -147,7 +148,7 @@ async def _disorder(
         return []
     late = _duration(asked_ms - min(earlier))
     return [
-        f"times are out of order: of the {len(times)} records from there {len(earlier)} are earlier, by up to {late}"
+        f"times are out of order: earlier times in {len(earlier)} of the next {counted(len(times), 'record')}, by up to {late}"
     ]
 
 

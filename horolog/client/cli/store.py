@@ -355,7 +355,7 @@ def _cluster(store: BucketStore, console: Console) -> ExitCode:
             }
         )
         return ExitCode.OK
-    console.print(f"cluster {found.cluster_id}, {state.number} entries in its journal")
+    console.print(f"cluster {found.cluster_id}, entry {state.number} of its journal")
     console.table(of_brokers, brokers)
     console.table(of_partitions, partitions)
     return ExitCode.OK

@@ -54,7 +54,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace, console: Console) -> ExitCode | Coroutine[Any, Any, ExitCode]:
     """Reading a folder needs no event loop, which costs time to import."""
     if arguments.bucket == 0:
-        raise UsageError("--bucket: a bucket needs a length above zero")
+        raise UsageError("--bucket must be longer than zero")
     asked = console.range(arguments.since, arguments.until, length_ms=arguments.length)
     if arguments.dir is None:
         return _ask(arguments, asked, console)
@@ -256,15 +256,15 @@ def _show_facts(document: dict[str, Any], console: Console) -> None:
     for one in document["partitions"]:
         if one.get("records_behind_latest"):
             console.print(
-                f"disorder: {one['partition']}: {one['records_behind_latest']} records are behind the latest of their segment: late, or of the same time"
+                f"disorder: {one['partition']}: {counted(one['records_behind_latest'], 'record')} after the latest of their segment: late, or with the same time"
             )
         if one.get("records_untold"):
             console.print(
-                f"unknown: {one['partition']}: {one['records_untold']} records are in no index yet, or have no time"
+                f"unknown: {one['partition']}: {counted(one['records_untold'], 'record')} in no index yet, or without a time"
             )
     count, largest = document["future"]["records_at_most"], document["largest_timestamp"]
     if count:
-        text = f"future: up to {count} records are later than now, the latest is of {console.show_time(largest)}"
+        text = f"future: up to {counted(count, 'record')} later than now, the latest at {console.show_time(largest)}"
         console.print(console.style("red", text))
 
 

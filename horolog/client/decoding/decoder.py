@@ -284,7 +284,7 @@ def _local_schema(path: Path, message: str | None, wanted: str) -> _LocalSchema:
         from horolog.client.decoding.avro import AvroSchema
 
         if message is not None:
-            raise DecodingError(f"a message is named, and {path} is a schema of Avro")
+            raise DecodingError(f"a message type is given, but {path} is an Avro schema")
         avro = AvroSchema(schema_text(path, data))
         return _LocalSchema("avro", avro.name, avro.read)
     from horolog.client.decoding.protobuf import ProtobufSchema

@@ -22,7 +22,7 @@ def read(data: bytes, *, exact: bool = False) -> Any:
     try:
         text = data.decode()
     except UnicodeDecodeError as error:
-        raise DecodingError(f"JSON is UTF-8, and byte {error.start + 1} is not") from error
+        raise DecodingError(f"byte {error.start + 1} is not valid UTF-8, which JSON requires") from error
     try:
         value = (_EXACT if exact else _DECODER).decode(text)
     except JSONDecodeError as error:

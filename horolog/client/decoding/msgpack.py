@@ -66,7 +66,7 @@ class _Source:
 
     def value(self, depth: int) -> Any:
         if depth > DEEPEST:
-            raise DecodingError(f"the MessagePack nests deeper than {DEEPEST}")
+            raise DecodingError(f"the MessagePack value nests deeper than {DEEPEST}")
         first = self.take(1)[0]
         if first < 0x80:
             return first

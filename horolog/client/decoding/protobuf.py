@@ -61,7 +61,7 @@ class ProtobufSchema:
         """From the output of `protoc --descriptor_set_out`, whose last file is the requested one."""
         files = read_message(_descriptor("FileDescriptorSet"), data)["file"]
         if not files or not all(one.get("name") for one in files):
-            raise DecodingError(f"{name} is not a set of descriptors of Protobuf")
+            raise DecodingError(f"{name} is not a Protobuf descriptor set")
         by_name = {one["name"]: _marked(one) for one in files}
         return cls(Types(_marked(files[-1]), by_name.get))
 

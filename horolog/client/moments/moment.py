@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import TYPE_CHECKING, NamedTuple, Self
 
-from horolog.base.readable import format_duration
+from horolog.base.readable import counted, format_duration
 from horolog.client.moments.look_ahead import BEYOND_ALL_MS, DEFAULT, Ended, LookAhead, Search, most_late_ms
 from horolog.client.moments.sorting import Hold, Placed, Sorter
 from horolog.client.moments.strand import Strand
@@ -110,11 +110,11 @@ class Report:
             )
         if self.out_of_place:
             found.append(
-                f"{self.out_of_place} records came too late to be sorted: no more than {self.hold.records}"
-                f" records, or {self.hold.size_bytes >> 20} MiB, are held for sorting"
+                f"{counted(self.out_of_place, 'record')} came too late to be sorted: at most {counted(self.hold.records, 'record')}"
+                f" or {self.hold.size_bytes >> 20} MiB are held for sorting"
             )
         if self.lost:
-            found.append(f"{self.lost} offsets were deleted while they were read")
+            found.append(f"offsets deleted while they were read: {self.lost:,}")
         return found
 
 

@@ -228,7 +228,7 @@ def _sasl(given: Mapping[str, str], token: TokenSource | None) -> Sasl:
     if mechanism == "OAUTHBEARER":
         return Sasl(mechanism, token=token or _token(given, options), extensions=_extensions(given, options))
     if token is not None:
-        raise SecurityError(f"a source of tokens is for OAUTHBEARER, not for {mechanism}")
+        raise SecurityError(f"a token source needs the mechanism OAUTHBEARER, not {mechanism}")
     username = options.get("username", given.get("sasl.username"))
     password = options.get("password", given.get("sasl.password"))
     if username is None or password is None:

@@ -91,7 +91,7 @@ async def consume(client: "Client", topic: str, count: int, advance: Callable[[i
         while read < count:
             records = await consumer.poll(RECORD_WAIT_SECONDS * 1000)
             if not records:
-                raise CommandError(f"only {read} of {count} records came")
+                raise CommandError(f"only {read} of {count} records arrived")
             read += len(records)
             size_bytes += sum(len(record.value or b"") for record in records)
             advance(len(records))
@@ -121,7 +121,7 @@ async def latency(client: "Client", topic: str, rate: int, size_bytes: int, acks
             now = time.perf_counter_ns()
             if not records:
                 sending.cancel()
-                raise CommandError(f"only {len(latencies)} of {count} records came")
+                raise CommandError(f"only {len(latencies)} of {count} records arrived")
             latencies += ((now - int.from_bytes((record.value or b"")[:8], "big")) / 1e9 for record in records)
         await sending
         seconds = time.perf_counter() - began

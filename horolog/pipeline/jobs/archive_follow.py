@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from horolog.base.readable import counted
 from horolog.client.values.errors import KafkaError
 from horolog.commands.arguments import duration, positive_number
 from horolog.commands.console import Console
@@ -83,11 +84,11 @@ class Round:
         }
 
     def __str__(self) -> str:
-        behind = f"{self.lag_records:,} records"
+        behind = counted(self.lag_records, "record")
         if self.lag_seconds is not None:
             behind += f", {self.lag_seconds:,.1f} s"
-        added = f"{self.records:,} records, {self.size_bytes / 1e6:,.1f} MB in {self.seconds:.1f} s"
-        return f"round {self.number}: {added}, {self.commits} commits; behind: {behind}"
+        added = f"{counted(self.records, 'record')}, {self.size_bytes / 1e6:,.1f} MB in {self.seconds:.1f} s"
+        return f"round {self.number}: {added}, {counted(self.commits, 'commit')}; behind: {behind}"
 
 
 class Following:

@@ -90,9 +90,7 @@ def _has_folders(folder: Path, source: str) -> bool:
 
 def _format_of(source: str) -> str:
     if is_url(source):
-        raise UsageError(
-            f"{source} is not looked into", f"--format names what its files are: {', '.join(FILE_FORMATS)}"
-        )
+        raise UsageError(f"the format of {source} is unknown", f"state it with --format: {', '.join(FILE_FORMATS)}")
     path = Path(source.removeprefix("file://"))
     if not path.exists():
         raise NotFoundError(f"there is no {source}")

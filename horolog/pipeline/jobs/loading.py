@@ -13,6 +13,7 @@ from contextlib import ExitStack, suppress
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar
 
+from horolog.base.readable import counted
 from horolog.client.values.errors import KafkaError
 from horolog.commands.arguments import positive_number
 from horolog.commands.console import Console
@@ -313,7 +314,7 @@ def carry_out(made: Load, arguments: argparse.Namespace, console: Console) -> Su
     for gap in made.gaps:
         console.warn(str(gap))
     if made.sent_before and not arguments.again:
-        console.note(f"{made.sent_before:,} records were sent before; --again would send them again")
+        console.note(f"already sent: {counted(made.sent_before, 'record')}; --again sends them again")
     if arguments.dry_run or (made.outlook.losses and not arguments.force):
         return None
     progress = progress_of(arguments, console, made.outlook.records)
@@ -330,7 +331,7 @@ def carry_out(made: Load, arguments: argparse.Namespace, console: Console) -> Su
 def show_outlook(outlook: Outlook, topic: str, console: Console) -> None:
     first, last = ("-" if ms is None else console.show_time(ms) for ms in (outlook.first_ms, outlook.last_ms))
     console.note(
-        f"{outlook.records:,} records, about {outlook.size_bytes / 1e6:,.1f} MB, of {first} to {last}, for topic {topic}"
+        f"{counted(outlook.records, 'record')}, about {outlook.size_bytes / 1e6:,.1f} MB, of {first} to {last}, for topic {topic}"
     )
     for loss in outlook.losses:
         console.warn(loss)

@@ -492,7 +492,9 @@ class _Run:
             where = f" at {console.show_time(progress.time_ms)}, {behind:,.1f} s behind"
         rate = progress.records / max(progress.seconds, 1e-3)
         progress.clear()
-        console.note(f"{progress.records:,} records, {progress.size_bytes / 1e6:,.1f} MB, {rate:,.0f}/s{where}")
+        console.note(
+            f"{counted(progress.records, 'record')}, {progress.size_bytes / 1e6:,.1f} MB, {rate:,.0f}/s{where}"
+        )
 
     # Groups
 

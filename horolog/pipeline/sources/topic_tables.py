@@ -116,9 +116,7 @@ def catalogue(
     given |= {BOOTSTRAP: bootstrap} if bootstrap is not None else {}
     given |= {"path": path} if path is not None else {}
     if not _NAME.fullmatch(name) or name.lower() == SOURCES:
-        raise OptionError(
-            f"{name!r} is not a name for a database of topics: use letters, digits and _, but not {SOURCES!r}"
-        )
+        raise OptionError(f"{name!r} cannot name a database of topics: use letters, digits and _, but not {SOURCES!r}")
     for option, value in given.items():
         if option in _NOT_HERE:
             raise OptionError(f"{option}: each topic has a view of its own")

@@ -285,7 +285,7 @@ bootstrap_module = importlib.import_module("horolog.pipeline.jobs.bootstrap")  #
 def test_a_database_needs_a_table_and_an_unknown_file_system_a_format():
     with pytest.raises(UsageError, match="a database has many tables"):
         bootstrap_module.read_dump(None, "jdbc:x", None, None)
-    with pytest.raises(UsageError, match="hdfs://n/t is not looked into"):
+    with pytest.raises(UsageError, match="the format of hdfs://n/t is unknown"):
         bootstrap_module.read_dump(None, "hdfs://n/t", None, None)
     with pytest.raises(NotFoundError, match="there is no /no/such/dump"):
         bootstrap_module.read_dump(None, "/no/such/dump", None, None)

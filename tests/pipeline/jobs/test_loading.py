@@ -99,7 +99,7 @@ def test_rows_are_sent_once_and_what_was_found_is_reported(load_of, console, rat
     assert "4 offsets are gone" in said
     again = carry_out(load_of(5, sent_before=5), arguments, console)
     assert (again.records, again.details["sent_before"], "gone" in again.details) == (0, 5, False)
-    assert "5 records were sent before; --again would send them again" in console.err.getvalue()
+    assert "already sent: 5 records; --again sends them again" in console.err.getvalue()
     assert load_of(5, sent_before=5).send(Settings(again=True)).details["sent_before"] == 0
 
 

@@ -10,6 +10,7 @@ import logging
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from horolog.base.readable import time_and_number
 from horolog.broker.log.partition import retention
 from horolog.broker.log.partition.retention import Expired
 from horolog.broker.log.partition.sync_state import SyncState
@@ -64,7 +65,15 @@ class SegmentExpiry:
         going = [one for one in segments if one.next_offset <= upto]
         self.waiting_upto = partition.segments[len(expired)].base_offset if len(going) < len(segments) else None
         for segment, one in zip(going, expired, strict=False):
-            log.info("%s-%s: segment %s expired (%s)", partition.topic, partition.index, segment, one.cause)
+            place = partition.topic, partition.index
+            offsets = segment.base_offset, segment.next_offset - 1
+            log.info(
+                "%s-%s: the segment of offsets %s to %s, with times up to %s, expired (%s)",
+                *place,
+                *offsets,
+                time_and_number(segment.max_timestamp) if segment.max_timestamp >= 0 else "none",
+                one.cause,
+            )
         return going
 
     def forget(self, base_offset: int) -> None:

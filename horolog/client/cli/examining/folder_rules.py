@@ -94,7 +94,7 @@ def _change(data_dirs: Sequence[str], decide: Callable[[Rules], RulesChanged]) -
         stored = load_record(file, storage, data_dirs)
         if stored.damages:
             raise CommandError(
-                f"{FILE_NAME} is damaged: {stored.damages[0]}", "put back a copy of it, or start a broker"
+                f"{FILE_NAME} is damaged: {stored.damages[0]}", "restore a copy of it, or start a broker"
             )
         if not stored.found and any(_has_data(storage, one) for one in data_dirs):
             raise CommandError(

@@ -52,6 +52,6 @@ def _show(found: Verified, console: Console) -> None:
         "nothing is missing or damaged" if found.is_whole else "the lines above name all that is missing or damaged"
     )
     console.print(
-        f"cluster {found.cluster_id}, {found.journal_entries} entries in its journal, {counted(found.topics, 'topic')},"
+        f"cluster {found.cluster_id}, entry {found.journal_entries} of its journal, {counted(found.topics, 'topic')},"
         f" {counted(found.partitions, 'partition')}, {objects} objects, {size_bytes} bytes: {outcome}"
     )

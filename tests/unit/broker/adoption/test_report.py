@@ -16,7 +16,7 @@ def test_a_start_that_takes_nothing_over_only_tells_its_notes():
 def test_topics_are_counted_by_where_their_settings_come_from():
     origins = {"a": Origin.KRAFT, "b": Origin.KRAFT, "c": Origin.UNKNOWN, "on record": Origin.RECORD}
     (line,) = lines(Takeover(origins=origins))
-    assert line.startswith("3 topics are taken over")
+    assert line.startswith("taken over: 3 topics")
     assert f"2 {Origin.KRAFT.value}" in line
     assert f"1 {Origin.UNKNOWN.value}" in line
 

@@ -111,7 +111,7 @@ def test_while_the_disk_is_full_lines_wait_and_none_is_cut(tmp_path: Path, disk:
         assert path.read_text() in ("100\n2", "100\n")  # the first write may have come before the second line
         put(file, 400)
         disk.room_bytes = 1 << 20
-        wait_until(lambda: "is written again" in caplog.text)
+        wait_until(lambda: "is writable again" in caplog.text)
     assert path.read_text() == "100\n200\n300\n400\n"
     assert lost.value == 0
     assert caplog.text.count("cannot be written") == 1

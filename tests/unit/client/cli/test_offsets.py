@@ -42,7 +42,7 @@ def test_a_range_is_warned_of_at_both_borders(run, topic, tmp_path):
     assert run("produce", topic, path, "--format", "json").code == 0
     ended = run("offsets", topic, "6h-ago..2h-ago", "-o", "json")
     assert ended.json[0]["records"] == 1
-    assert "of the 2 records from there 1 are earlier" in ended.json[0]["warnings"][0]
+    assert "earlier times in 1 of the next 2 records" in ended.json[0]["warnings"][0]
     assert "times are out of order" in run("offsets", topic, "6h-ago..2h-ago").err
 
 
@@ -52,7 +52,7 @@ def test_disorder_and_the_future_are_warned_of(run, topic, tmp_path):
     path.write_text("".join(json.dumps({"value": "v", "timestamp": time_ms}) + "\n" for time_ms in times))
     assert run("produce", topic, path, "--format", "json").code == 0
     ended = run("offsets", topic, "2h-ago")
-    assert "times are out of order: of the 3 records from there 1 are earlier" in ended.err
+    assert "times are out of order: earlier times in 1 of the next 3 records" in ended.err
     assert "offset 1 is" in ended.err
     assert "in the future" in ended.err
     assert len(run("offsets", topic, "2h-ago", "-o", "json").json[0]["warnings"]) == 2

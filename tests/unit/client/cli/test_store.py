@@ -84,7 +84,7 @@ def shared(tmp_path):
 def test_the_cluster_in_a_store(shared, capsys):
     said = run_typed(capsys, "store", "ls", shared)
     assert said.code == 0
-    assert said.out.splitlines()[0] == "cluster c1, 3 entries in its journal"
+    assert said.out.splitlines()[0] == "cluster c1, entry 3 of its journal"
     assert "machine2" in said.out
     found = json.loads(run_typed(capsys, "store", "ls", shared, "-o", "json").out)
     assert found["brokers"][0]["listeners"] == "PLAINTEXT://h:9092"

@@ -164,7 +164,7 @@ def test_a_broker_is_asked_for_the_borders_of_the_buckets(horolog, ours):
     assert found["largest_timestamp"] == 4_102_444_800_000
     shown = horolog("timeline", "t", *words).out
     assert "10 records, 1m a bar, from lookups" in shown
-    assert "future: up to 1 records are later than now" in shown
+    assert "future: up to 1 record later than now" in shown
     assert horolog("timeline", "t", "-b", ours, "-o", "json").json["records"] == 10
 
 

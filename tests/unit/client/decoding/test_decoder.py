@@ -135,7 +135,7 @@ async def test_protobuf_of_files(schemas):
         ({"schema_file": "gone.avsc"}, "gone.avsc: No such file"),
         ({"schema_file": "order.proto"}, r"several messages \(First, Order\)"),
         ({"schema_file": "order.proto", "message": "Gone"}, "has no message Gone"),
-        ({"schema_file": "order.avsc", "message": "Order"}, "is a schema of Avro"),
+        ({"schema_file": "order.avsc", "message": "Order"}, "is an Avro schema"),
         ({"schema_file": "order.avsc", "value_format": "json"}, "is a schema of avro, and the value's format is json"),
         ({"key_schema_file": "order.avsc", "key_format": "json"}, "is a schema of avro, and the key's format is json"),
         ({"key_message": "Order"}, "a message of the key is named, and no schema file has it"),

@@ -399,7 +399,7 @@ def test_registries_may_have_descriptors_in_base64(files, classes):
     assert read(schema, order(classes))["kind"] == "ODD"
     with pytest.raises(DecodingError, match=r"neither a \.proto file nor a descriptor"):
         ProtobufSchema.of_text("AAAA", "x", lambda _: None)
-    with pytest.raises(DecodingError, match="not a set of descriptors"):
+    with pytest.raises(DecodingError, match="not a Protobuf descriptor set"):
         ProtobufSchema.of_descriptors(b"", "x.desc")
 
 

@@ -215,7 +215,7 @@ def test_a_source_of_tokens_is_for_tokens_and_for_sasl():
     async def token():
         return ""
 
-    with pytest.raises(SecurityError, match="for OAUTHBEARER"):
+    with pytest.raises(SecurityError, match="the mechanism OAUTHBEARER"):
         Security.of(sasl("PLAIN"), token=token)
     with pytest.raises(SecurityError, match=r"without security\.protocol"):
         Security.of({}, token=token)

@@ -67,10 +67,10 @@ async def test_what_is_not_written_is_no_measurement(broker, written):
 async def test_what_does_not_come_is_no_measurement(broker, written, monkeypatch):
     monkeypatch.setattr(measuring, "RECORD_WAIT_SECONDS", 0.02)
     async with Client(broker.bootstrap) as client:
-        with pytest.raises(CommandError, match="only 0 of 5 records came"):
+        with pytest.raises(CommandError, match="only 0 of 5 records arrived"):
             await measuring.consume(client, "empty", 5, written.append)
         monkeypatch.setattr(measuring, "LATENCY_SECONDS", 5)
-        with pytest.raises(CommandError, match="of 5 records came"):
+        with pytest.raises(CommandError, match="of 5 records arrived"):
             await measuring.latency(client, "live", 1, 20, "1")
 
 

@@ -25,7 +25,7 @@ def test_a_whole_prefix(url, capsys):
     said = run_typed(capsys, "store", "verify", url)
     assert said.code == 0
     (line,) = said.out.splitlines()
-    assert line.startswith("cluster c1, 5 entries in its journal, 1 topic, 2 partitions, 17 objects, ")
+    assert line.startswith("cluster c1, entry 5 of its journal, 1 topic, 2 partitions, 17 objects, ")
     assert line.endswith(": nothing is missing or damaged")
 
 
@@ -37,7 +37,7 @@ def test_lost_records(url, tmp_path, capsys):
     assert said.out.splitlines()[1:4] == [
         "missing: t-0: offsets 2 to 2 are in no object",
         "missing: t-1: offsets 1 to 1 are in no object",
-        "left over: other: 1 objects, 1 bytes: no broker has written them; they belong elsewhere",
+        "left over: other: 1 object, 1 byte: no broker has written them; they belong elsewhere",
     ]
     found = json.loads(run_typed(capsys, "store", "verify", url, "-o", "json").out)
     assert (found["is_whole"], found["findings"][1]["name"]) == (False, "t-0")
