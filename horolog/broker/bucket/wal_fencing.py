@@ -7,7 +7,7 @@ entry of the journal names the number.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 
 from horolog.broker.bucket.fence import Fence
@@ -20,6 +20,8 @@ from horolog.broker.bucket.wal_numbers import identify
 from horolog.broker.bucket.wal_writer import MAX_UNSAFE
 
 PROBES_AT_ONCE = 32
+STRIDE = 16
+"""Every so many numbers are asked for first: with `PROBES_AT_ONCE` they reach as far as a broker writes until it merges."""
 
 
 class FenceGivenUp(Exception):
@@ -69,15 +71,24 @@ async def _first_to_try(store: StoreAccess, wal: Wal) -> int:
 
 
 async def first_free(store: StoreAccess, wal: Wal, start: int) -> int:
-    """The first number from one on that has no object. Each is asked for: a list would have all those that stay for a restore."""
+    """The first number from one on that has no object, or one of a few behind it: a number lies at most so far behind one that is free.
+
+    Clients wait, so few numbers are asked for; a list would have all those that stay for a restore.
+    """
     while True:
-        numbers = range(start, start + PROBES_AT_ONCE)
-        tasks = [partial(store.read_range, key(wal.folder, number), 0, 1) for number in numbers]
-        found = await in_parallel(tasks, PROBES_AT_ONCE)
-        free = next((number for number, data in zip(numbers, found, strict=True) if data is None), None)
-        if free is not None:
-            return free
-        start = numbers.stop
+        asked = range(start, start + PROBES_AT_ONCE * STRIDE, STRIDE)
+        far = await _first_without(store, wal, asked)
+        if far is not None:
+            near = await _first_without(store, wal, range(max(start, far - STRIDE + 1), far))
+            return far if near is None else near
+        start = asked[-1] + 1
+
+
+async def _first_without(store: StoreAccess, wal: Wal, numbers: Sequence[int]) -> int | None:
+    """The first of these numbers that has no object."""
+    tasks = [partial(store.read_range, key(wal.folder, number), 0, 1) for number in numbers]
+    found = await in_parallel(tasks, PROBES_AT_ONCE)
+    return next((number for number, data in zip(numbers, found, strict=True) if data is None), None)
 
 
 async def _is_fence(store: StoreAccess, wanted: Fence) -> bool:

@@ -59,6 +59,22 @@ def test_many_numbers_are_asked_for_behind_the_newest_mark(store):
     assert result_of(store, lambda access: wal_fencing.first_free(access, WAL, 5)) == 101
 
 
+@pytest.mark.parametrize("count", [0, 1, 15, 16, 17, 100, 496, 497, 511, 512, 700])
+def test_the_end_of_many_numbers_is_found_with_few_requests(store, count):
+    put_data(store, *range(5, 5 + count))
+    asked, get_range = [], store.get_range
+    store.get_range = lambda name, *others: (asked.append(name), get_range(name, *others))
+    assert result_of(store, lambda access: wal_fencing.first_free(access, WAL, 5)) == 5 + count
+    assert len(asked) < 50 * (1 + count // 497)
+
+
+@pytest.mark.parametrize("number", range(8, 24))
+def test_a_gap_that_a_writer_has_left_is_fenced(store, number):
+    """It had sent some numbers behind one that did not arrive."""
+    put_data(store, *range(number), *range(number + 1, number + wal_fencing.MAX_UNSAFE))
+    assert fenced(store) == number
+
+
 def test_a_fence_among_data_is_found(store):
     put_data(store, *range(10))
     store.objects[key(WAL.folder, 7)] = Fence(WAL, 7, 1, NONCE).encode()
