@@ -16,6 +16,7 @@ import confluent_kafka
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from tests.stores.test_three_brokers import QUIET, WITHIN_S, free_port
+from tests.support import s3_server
 from tests.support.broker_process import BrokerNotReadyError, BrokerProcess
 from tests.support.waiting import wait_until
 from tests.support.worker_processes import workers_of
@@ -93,7 +94,17 @@ def values(broker):
 
 @pytest.mark.timeout(300)
 def test_workers_are_brokers_of_the_cluster(tmp_path):
-    broker = served(tmp_path, 10).start()
+    check_workers(tmp_path)
+
+
+def test_workers_over_a_real_server(s3_folder, monkeypatch):
+    with s3_server.running(s3_folder / "s3") as server:
+        server.enter(monkeypatch)
+        check_workers(s3_folder, horolog_store="s3://lake/cluster", horolog_store_endpoint=server.endpoint)
+
+
+def check_workers(folder, **more):
+    broker = served(folder, 10, **more).start()
     try:
         admin, producer = client(broker, AdminClient), client(broker, **{"enable.idempotence": True})
         admin.create_topics([NewTopic("t", PARTITIONS, 1)])["t"].result(WITHIN_S)
@@ -106,7 +117,7 @@ def test_workers_are_brokers_of_the_cluster(tmp_path):
         metrics = get(broker, "/metrics")
         for worker in (1, 2):
             assert f'\nhorolog_store_member_brokers{{worker="{worker}"}} 2\n' in metrics
-        assert sorted(one.name for one in (tmp_path / "data/brokers").iterdir()) == ["10", "11"]
+        assert sorted(one.name for one in (folder / "data/brokers").iterdir()) == ["10", "11"]
 
         killed = workers_of(broker)[2]
         os.kill(killed, signal.SIGKILL)
