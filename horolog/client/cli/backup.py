@@ -43,7 +43,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="how long moments are kept (default: 7d)",
     )
     run_it.add_argument(
-        "--rate", type=whole_number, default=0, metavar="BYTES", help="maximum bytes a second (default: no bound)"
+        "--rate", type=whole_number, default=0, metavar="BYTES", help="maximum bytes a second (default: unlimited)"
     )
     _configure_looks(actions)
     for one in actions.choices.values():

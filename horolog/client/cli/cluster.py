@@ -30,7 +30,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("-w", "--watch", action="store_true", help="repeat until Ctrl-C")
     parser.add_argument(
-        "--every", type=duration, default=EVERY, metavar="DURATION", help=f"the time between looks (default: {EVERY})"
+        "--every",
+        type=duration,
+        default=EVERY,
+        metavar="DURATION",
+        help=f"the time between two checks (default: {EVERY})",
     )
     add_connection(parser)
     add_output(parser)

@@ -139,7 +139,7 @@ def _as_json(config: "Config") -> dict[str, Any]:
 def _set_arguments(parser: argparse.ArgumentParser) -> None:
     _add_resource(parser)
     parser.add_argument("settings", metavar="KEY=VALUE", nargs="+")
-    parser.add_argument("-n", "--dry-run", action="store_true", help="only check whether it is possible")
+    parser.add_argument("-n", "--dry-run", action="store_true", help="only validate the change")
 
 
 async def _set(arguments: argparse.Namespace, console: Console) -> ExitCode:
@@ -150,7 +150,7 @@ async def _set(arguments: argparse.Namespace, console: Console) -> ExitCode:
 def _unset_arguments(parser: argparse.ArgumentParser) -> None:
     _add_resource(parser)
     parser.add_argument("settings", metavar="KEY", nargs="+")
-    parser.add_argument("-n", "--dry-run", action="store_true", help="only check whether it is possible")
+    parser.add_argument("-n", "--dry-run", action="store_true", help="only validate the change")
 
 
 async def _unset(arguments: argparse.Namespace, console: Console) -> ExitCode:

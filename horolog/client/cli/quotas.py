@@ -80,7 +80,7 @@ async def _list(arguments: argparse.Namespace, console: Console) -> ExitCode:
 def _set_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("values", metavar="KEY=VALUE", nargs="+", help=f"{', '.join(QUOTA_KEYS)}; bytes also as 10MiB")
     _add_entity(parser)
-    parser.add_argument("-n", "--dry-run", action="store_true", help="only check whether it is possible")
+    parser.add_argument("-n", "--dry-run", action="store_true", help="only validate the change")
 
 
 async def _set(arguments: argparse.Namespace, console: Console) -> ExitCode:
@@ -92,7 +92,7 @@ async def _set(arguments: argparse.Namespace, console: Console) -> ExitCode:
 def _remove_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("keys", metavar="KEY", nargs="*", help="only these values (default: all)")
     _add_entity(parser)
-    parser.add_argument("-n", "--dry-run", action="store_true", help="only check whether it is possible")
+    parser.add_argument("-n", "--dry-run", action="store_true", help="only validate the change")
 
 
 async def _remove(arguments: argparse.Namespace, console: Console) -> ExitCode:

@@ -63,7 +63,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     describe(
         check,
-        "Create keys below URL with many writers at the same time. Check that one writer wins each key, that its bytes can be read and listed at once, and that the clocks agree. Then remove the keys. Credentials come from the environment, a profile of ~/.aws, or the machine's instance metadata.",
+        "Write keys under URL from many writers at the same time. Check that one writer wins each key, that its bytes can be read and listed at once, and that the clocks agree. Then remove the keys. Credentials come from the environment, a profile of ~/.aws, or the machine's instance metadata.",
         "horolog store check s3://bucket/prefix",
         "horolog store check s3://bucket/prefix --endpoint http://127.0.0.1:7070 -o json",
     )

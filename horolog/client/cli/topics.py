@@ -93,7 +93,7 @@ def _create_arguments(parser: argparse.ArgumentParser) -> None:
         "-c", "--config", metavar="KEY=VALUE", action="append", help="a setting (retention.ms=7d); repeatable"
     )
     parser.add_argument("--if-not-exists", action="store_true", help="do nothing if the topic exists")
-    parser.add_argument("-n", "--dry-run", action="store_true", help="only check whether it is possible")
+    parser.add_argument("-n", "--dry-run", action="store_true", help="only validate the change")
 
 
 async def _create(arguments: argparse.Namespace, console: Console) -> ExitCode:

@@ -16,7 +16,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     describe(
         parser,
         "Start a broker and its console together, for this machine only, and print both addresses and commands to try."
-        " Ctrl-C stops both.\nThe data is in a temporary folder that goes with them, unless you name a folder with --data.",
+        " Ctrl-C stops both.\nThe data is in a temporary folder that is deleted with them, unless you name a folder with --data.",
         "horolog up",
         "horolog up --demo",
         "horolog up --data ./data --port 19092",

@@ -41,9 +41,9 @@ def add_decoding(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--schema", metavar="FILE", help="the schema of values: .avsc, .proto, or a Protobuf descriptor set"
     )
-    group.add_argument("--message", metavar="NAME", help="the message of the .proto file for values")
+    group.add_argument("--message", metavar="NAME", help="the message type in the .proto file, for values")
     group.add_argument("--key-schema", metavar="FILE", help="the schema of keys")
-    group.add_argument("--key-message", metavar="NAME", help="the message of the .proto file for keys")
+    group.add_argument("--key-message", metavar="NAME", help="the message type in the .proto file, for keys")
     group.add_argument("--registry", metavar="URL", help="the schema registry (default: `registry` of the profile)")
 
 

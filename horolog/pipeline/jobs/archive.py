@@ -324,8 +324,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_catalogue(parser)
     parser.add_argument("--checkpoint", metavar="DIR", help="where Parquet's log of commits is (in the table's folder)")
     add_form(parser)
-    parser.add_argument("--compact", action="store_true", help="make few files of many, at the end")
-    parser.add_argument("--skip-lost", action="store_true", help="continue if retention was faster than the archive")
+    parser.add_argument("--compact", action="store_true", help="merge small files at the end")
+    parser.add_argument(
+        "--skip-lost", action="store_true", help="continue if retention deleted records before they were archived"
+    )
     parser.add_argument(
         "--step",
         type=positive_number,
@@ -338,7 +340,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=duration,
         default="0ms",
         metavar="DURATION",
-        help="how long to wait while another job writes to the table (not at all: exit code 6)",
+        help="how long to wait while another job writes to the table (default: do not wait, exit code 6)",
     )
     archive_follow.add_arguments(parser)
     add_range(parser)

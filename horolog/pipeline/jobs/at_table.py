@@ -37,7 +37,7 @@ def add_table(parser: argparse.ArgumentParser) -> None:
         type=duration,
         default="0ms",
         metavar="DURATION",
-        help="how long to wait while another job writes to the table (not at all: exit code 6)",
+        help="how long to wait while another job writes to the table (default: do not wait, exit code 6)",
     )
     parser.add_argument("-n", "--dry-run", action="store_true", help="only show what would be removed")
     add_spark(parser)

@@ -291,7 +291,7 @@ def add_sending(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="save the progress in the same transactions: no row is duplicated after a kill",
     )
-    parser.add_argument("--again", action="store_true", help="send everything again, whatever was sent before")
+    parser.add_argument("--again", action="store_true", help="send all records again, including those already sent")
     parser.add_argument(
         "--step",
         type=positive_number,
