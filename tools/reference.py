@@ -39,10 +39,13 @@ class Module:
     """Names of its own that other folders import."""
     attributes: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     """What the module asks of each name."""
+    imports: list[ast.ImportFrom] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         for node in ast.walk(self.tree):
-            if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+            if isinstance(node, ast.ImportFrom):
+                self.imports.append(node)
+            elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
                 self.attributes[node.value.id].add(node.attr)
 
     @property
@@ -65,8 +68,8 @@ def modules(root: Path = ROOT) -> dict[str, Module]:
 
 def _imports(module: Module, known: dict[str, Module]) -> Iterator[tuple[Module, str]]:
     """What a module takes from modules of other folders; a name that a package hands on counts for the module that has it."""
-    for node in ast.walk(module.tree):
-        if not isinstance(node, ast.ImportFrom) or node.level or not (node.module or "").startswith(PACKAGE):
+    for node in module.imports:
+        if node.level or not (node.module or "").startswith(PACKAGE):
             continue
         for alias in node.names:
             source = known.get(f"{node.module}.{alias.name}")
@@ -167,8 +170,8 @@ def _class_called(
             return node, module
     if handed_on:
         return None
-    for each in ast.walk(module.tree):
-        if not isinstance(each, ast.ImportFrom) or each.module not in known:
+    for each in module.imports:
+        if each.module not in known:
             continue
         for alias in each.names:
             if (alias.asname or alias.name) == name:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from functools import cached_property
 from typing import Any
 
 import jwt
@@ -22,12 +23,23 @@ class Signer:
     """A key pair; `jwk` is its public half as in a JWKS."""
 
     def __init__(self, kind: str, key_id: str) -> None:
-        make, form = _MADE[kind]
+        self.kind = kind
         self.key_id = key_id
-        self._private: Any = make()
-        self.public: Any = self._private.public_key()
-        self.jwk = {**json.loads(form.to_jwk(self.public)), "kid": key_id}
-        self.jwk.pop("key_ops", None)
+
+    @cached_property
+    def _private(self) -> Any:
+        """Made when a test asks for it: a module is collected by processes that run none of its tests."""
+        return _MADE[self.kind][0]()
+
+    @property
+    def public(self) -> Any:
+        return self._private.public_key()
+
+    @cached_property
+    def jwk(self) -> dict[str, Any]:
+        shown = json.loads(_MADE[self.kind][1].to_jwk(self.public))
+        shown.pop("key_ops", None)
+        return {**shown, "kid": self.key_id}
 
     def sign(self, claims: Mapping[str, Any], algorithm: str, key_id: str | None = None) -> str:
         return jwt.api_jws.PyJWS().encode(
