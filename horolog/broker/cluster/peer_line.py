@@ -94,17 +94,22 @@ class PeerLine(asyncio.Protocol):
             self._wire.abort()
         self._lost()
 
-    def _lost(self) -> None:
-        """The pause begins before any caller gets None, so an immediate retry does not wait for a connection that fails again."""
+    def _lost(self, *, was_open: bool = False) -> None:
+        """The pause begins before any caller gets None, so an immediate retry does not wait for a connection that fails again.
+
+        A connection that was open is opened again after the pause: a broker that has ended is found to refuse it, without any question.
+        """
         self._wire = None
         self._unsent.clear()
         if not self._is_closed:
-            self._rest = self._loop.call_later(self._pause_s, self._rested)
+            self._rest = self._loop.call_later(self._pause_s, self._rested, was_open)
             self._pause_s = min(2 * self._pause_s, LONGEST_PAUSE_S)
         self._questions.lose()
 
-    def _rested(self) -> None:
+    def _rested(self, was_open: bool) -> None:
         self._rest = None
+        if was_open and self._opening is None:
+            self._opening = self._loop.create_task(self._open())
 
     # -- events of asyncio's transport
 
@@ -118,7 +123,7 @@ class PeerLine(asyncio.Protocol):
     def connection_lost(self, error: Exception | None) -> None:
         if not self._is_closed:
             log.info("the connection to the broker at %s has ended%s", self._where, f": {error}" if error else "")
-            self._lost()
+            self._lost(was_open=True)
 
     def data_received(self, data: bytes) -> None:
         try:

@@ -212,3 +212,28 @@ async def test_a_port_that_refuses_is_told_apart_from_a_broker_that_does_not_ans
             await asyncio.sleep(0)
             assert len(refused) == count
             line.close()
+
+
+@pytest.mark.parametrize("is_closed", [False, True])
+async def test_a_broker_that_ends_is_found_to_refuse_without_being_asked(sockets, monkeypatch, is_closed):
+    monkeypatch.setattr(module, "FIRST_PAUSE_S", 0.001)
+    loop, refused, connects = asyncio.get_running_loop(), asyncio.Event(), []
+
+    async def connect(make):
+        connects.append(make)
+        if len(connects) > 1:
+            raise ConnectionRefusedError("no")
+        await loop.create_unix_connection(make, socket_path(sockets, NODE))
+
+    line = module.PeerLine("node 2", connect, loop, refused.set)
+    async with taker_at(sockets, lambda wire: wire.abort()), asyncio.timeout(SOON_S):
+        told = loop.create_future()
+        line.ask(ListTransactionsRequest(), 0, told.set_result, 60_000)
+        assert await told is None
+        if is_closed:
+            line.close()
+            await asyncio.sleep(0.01)
+        else:
+            await refused.wait()
+    line.close()
+    assert len(connects) == 2 - is_closed
