@@ -4,6 +4,8 @@
                   brokers; those that need a login, an older feature level, or the inside of a broker are skipped
     franz-go      the tests of its client, by Go's module proxy; those that need no broker run too
     kafka-go      the same; its tests name a fixed address, which is replaced
+    kafka-python  the integration tests in its source archive, without those of TLS, which start Kafka themselves; two modules that the
+                  archive leaves out are put there
     librdkafka    the tests of its share consumer, in C, with libzstd: cloned from GitHub, or copied from the folder that LIBRDKAFKA_SOURCE
                   names
 
@@ -35,6 +37,7 @@ from tests.support.broker_process import PROJECT, BrokerProcess
 KAFKA = "4.3.1"
 FRANZ_GO = "1.22.3"
 KAFKA_GO = "0.4.51"
+KAFKA_PYTHON = "3.0.12"
 LIBRDKAFKA = "2.15.0"
 LIBRDKAFKA_URL = "https://github.com/confluentinc/librdkafka"
 LIBRDKAFKA_SOURCE = "LIBRDKAFKA_SOURCE"
@@ -53,6 +56,22 @@ CLIENT_TESTS = (
     "org.junit.platform:junit-platform-console-standalone:1.13.4",
 )
 KAFKA_GO_ADDRESS = "localhost:9092"
+EXTERNAL_BROKER = """
+class SpawnedService:
+    pass
+
+
+class ExternalService:
+    def __init__(self, host, port):
+        self.host, self.port = host, port
+
+    def open(self):
+        pass
+
+    close = open
+"""
+"""What kafka-python's tests import, and its archive leaves out: a broker that runs already."""
+TEST_TIMEOUT_S = 120
 SUITE_TIMEOUT_S = 7200
 PASSED, FAILED, SKIPPED = "passed", "failed", "skipped"
 SETTINGS = {
@@ -63,16 +82,21 @@ SETTINGS = {
     "offsets.topic.num.partitions": "1",
 }
 """Members hear of their partitions soon, and suites may choose short locks."""
+ACCESS_LISTS = {
+    "allow.everyone.if.no.acl.found": "true",
+    "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+}
 
 Outcomes = Mapping[str, str]
 """By the name of a test: passed, failed or skipped."""
 
 
 class Suite(NamedTuple):
-    """A project's tests; `run` gets the address of a broker, and an empty folder."""
+    """A project's tests; `run` gets the address of a broker with those settings, and an empty folder."""
 
     version: str
     run: Callable[[str, Path], Outcomes]
+    settings: Mapping[str, str] = {}
 
 
 def command(words: Sequence[str | Path], folder: Path, **environment: str) -> str:
@@ -132,6 +156,30 @@ def of_go(lines: Iterable[str]) -> Outcomes:
         if name and "/" not in name and action in words:
             found[name] = words[action]
     return found
+
+
+# -- in Python
+
+
+def kafka_python(address: str, scratch: Path) -> Outcomes:
+    words = [f"--dest={scratch}", f"kafka-python=={KAFKA_PYTHON}"]
+    built([sys.executable, "-m", "pip", "download", "-q", "--no-deps", "--no-binary=:all:", *words], scratch)
+    source, report = scratch / f"kafka_python-{KAFKA_PYTHON}", scratch / "report.xml"
+    shutil.unpack_archive(f"{source}.tar.gz", scratch)
+    (source / "test" / "__init__.py").touch()
+    (source / "test" / "service.py").write_text(EXTERNAL_BROKER)
+    command(
+        [
+            *(sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:asyncio"),
+            *("-o", f"timeout={TEST_TIMEOUT_S}", "-o", "timeout_method=signal", f"--junitxml={report}"),
+            *("--ignore=test/integration/test_ssl_integration.py", "test/integration"),
+        ],
+        source,
+        KAFKA_URI=f"kafka://{address}",
+        KAFKA_VERSION=KAFKA.rpartition(".")[0],
+        KAFKA_ROOT=str(scratch),
+    )
+    return of_junit(report.read_text())
 
 
 # -- Kafka's own clients
@@ -259,18 +307,20 @@ SUITES = {
     "clients": Suite(KAFKA, clients),
     "franz-go": Suite(FRANZ_GO, franz_go),
     "kafka-go": Suite(KAFKA_GO, kafka_go),
+    "kafka-python": Suite(KAFKA_PYTHON, kafka_python, {"num.partitions": "4"} | ACCESS_LISTS),
     "librdkafka": Suite(LIBRDKAFKA, librdkafka),
 }
 
 
 @contextmanager
-def broker(folder: Path, *, workers: int, real: bool) -> Iterator[str]:
+def broker(folder: Path, settings: Mapping[str, str], *, workers: int, real: bool) -> Iterator[str]:
     """The address of a fresh broker, horolog's or Kafka's."""
+    settings = {**SETTINGS, **settings}
     if real:
-        with kafka.running(KAFKA, data=folder / "kafka", **SETTINGS) as node:
+        with kafka.running(KAFKA, data=folder / "kafka", **settings) as node:
             yield node.address
         return
-    process = BrokerProcess(folder / "data", {**SETTINGS, "horolog.workers": str(workers)}).start()
+    process = BrokerProcess(folder / "data", {**settings, "horolog.workers": str(workers)}).start()
     try:
         yield process.address
     finally:
@@ -296,7 +346,7 @@ def main(arguments: Sequence[str]) -> int:
     for name in given.suite or SUITES:
         with (
             tempfile.TemporaryDirectory(prefix="peers-") as folder,
-            broker(Path(folder), workers=given.workers, real=given.kafka) as address,
+            broker(Path(folder), SUITES[name].settings, workers=given.workers, real=given.kafka) as address,
         ):
             scratch = Path(folder) / "suite"
             scratch.mkdir()
