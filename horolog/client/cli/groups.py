@@ -96,13 +96,16 @@ async def _describe(arguments: argparse.Namespace, console: Console) -> ExitCode
     for each in described:
         assignor = f", assignor {each.assignor}" if each.assignor else ""
         console.print(f"{console.style('bold', each.group)}  {each.state}  {each.kind} group{assignor}")
-        console.table(
-            ("CLIENT", "HOST", "INSTANCE", "PARTITIONS", "MEMBER"),
-            [
-                (member.client_id, member.host, member.instance_id, _spoken(member.assignment), member.member_id)
-                for member in each.members
-            ],
-        )
+        if each.members:
+            console.table(
+                ("CLIENT", "HOST", "INSTANCE", "PARTITIONS", "MEMBER"),
+                [
+                    (member.client_id, member.host, member.instance_id, _spoken(member.assignment), member.member_id)
+                    for member in each.members
+                ],
+            )
+        else:
+            console.print("no members")
         if (view := streams[each.group]) is not None:
             _print_streams(view, console)
     return ExitCode.OK
@@ -133,10 +136,11 @@ def _print_streams(view: "StreamsView", console: Console) -> None:
             for one in view.subtopologies
         ],
     )
-    console.table(
-        ("PROCESS", "ACTIVE TASKS", "STANDBY", "WARMING UP"),
-        [(one.process, *(tasks or "-" for tasks in (one.active, one.standby, one.warmup))) for one in view.members],
-    )
+    if view.members:
+        console.table(
+            ("PROCESS", "ACTIVE TASKS", "STANDBY", "WARMING UP"),
+            [(one.process, *(tasks or "-" for tasks in (one.active, one.standby, one.warmup))) for one in view.members],
+        )
 
 
 def _spoken(places: "tuple[TopicPartition, ...]") -> str:

@@ -141,7 +141,7 @@ def test_groups_are_shown_as_tables(at_ours):
     assert rows[0] == ["GROUP", "STATE", "KIND"]
     assert [row[:2] for row in rows[1:3]] == [["g", "Empty"], ["s", "Empty"]]
     assert [line.split()[0] for line in at_ours("list", "g*").out.splitlines()[1:]] == ["g"]
-    assert at_ours("describe", "g").out.startswith("g  Empty  classic group\n")
+    assert at_ours("describe", "g").out == "g  Empty  classic group\nno members\n"
     assert [line.split()[:4] for line in at_ours("lag").out.splitlines()[1:]] == [
         [group, "t", "0", "1"] for group in "gs"
     ]
@@ -250,6 +250,9 @@ def test_a_streams_group_without_members_is_reset_in_its_source_topics(horolog):
         refused = horolog(*words)
         assert (refused.code, "group g is Stable: it has members; stop them first" in refused.err) == (1, True)
         asyncio.run(leave_streams(broker.bootstrap))
+        described = horolog("groups", "describe", "g", *at).out
+        assert described.startswith("g  Empty  streams group, assignor sticky\nno members\nSUBTOPOLOGY")
+        assert "PROCESS" not in described
         asyncio.run(read_at(broker.bootstrap, {("t", 0): 5, ("g-by-key", 0): 5}))
         ended = horolog(*words, "-o", "json")
         assert [(row["topic"], row["from"], row["to"]) for row in ended.json] == [("t", 5, 0), ("t", None, 0)]
