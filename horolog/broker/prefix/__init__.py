@@ -2,6 +2,7 @@
 
 __all__ = [
     "findings",
+    "history_objects",
     "journal_check",
     "manifest_check",
     "meta_objects",
