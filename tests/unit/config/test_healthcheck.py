@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.broker_process import BrokerProcess
 from tests.support.certificates import Certificates
 
 SCRIPT = Path(__file__).resolve().parents[3] / "config" / "container" / "healthcheck.py"
@@ -37,6 +38,16 @@ def test_with_http_what_ready_says_counts(start_broker, host):
     assert check(KAFKA_HOROLOG_HTTP_LISTEN=http)[0] != 0
 
 
+@pytest.fixture(scope="module")
+def ports(tmp_path_factory):
+    """That of a broker which runs, and that of one which was stopped."""
+    folder = tmp_path_factory.mktemp("checked")
+    running, stopped = BrokerProcess(folder / "running").start(), BrokerProcess(folder / "stopped").start()
+    stopped.stop()
+    yield running.port, stopped.port
+    running.stop()
+
+
 @pytest.mark.parametrize(
     "listeners",
     [
@@ -46,15 +57,18 @@ def test_with_http_what_ready_says_counts(start_broker, host):
         {"KAFKA_ADVERTISED_LISTENERS": "PLAINTEXT://localhost:{port}"},
     ],
 )
-def test_an_empty_http_address_leaves_the_check_to_the_listeners(start_broker, listeners):
-    broker = start_broker()
+def test_an_empty_http_address_leaves_the_check_to_the_listeners(ports, listeners):
     closed = free_port()
-    environ = {name: text.format(port=broker.port, closed=closed) for name, text in listeners.items()}
-    code, said = check(KAFKA_HOROLOG_HTTP_LISTEN="", **environ)
+
+    def checked(port):
+        environ = {name: text.format(port=port, closed=closed) for name, text in listeners.items()}
+        return check(KAFKA_HOROLOG_HTTP_LISTEN="", **environ)
+
+    running, stopped = ports
+    code, said = checked(running)
     assert code == 0, said
     assert "HTTP is off" in said
-    broker.stop()
-    assert check(KAFKA_HOROLOG_HTTP_LISTEN="", **environ)[0] == 1
+    assert checked(stopped)[0] == 1
 
 
 def test_with_a_token_and_tls(start_broker, tmp_path):
