@@ -13,7 +13,7 @@ from horolog.broker.bucket.bucket_entries import (
 from horolog.broker.bucket.bucket_lines import BUCKET_FORMS, MembersLine, decode_members, encode_members
 from horolog.broker.bucket.names import Wal
 from horolog.broker.cluster.cluster_state import Lead, ProducerIdsReserved
-from horolog.broker.cluster.entry_lines import DAMAGE, decode_entry, encode_entry
+from horolog.broker.cluster.entry_lines import DAMAGE, UnknownKind, decode_entry, encode_entry
 from horolog.broker.on_record.checked_lines import encode_line
 from tests.unit.broker.bucket.bucket_states import ID, after, of, registered
 
@@ -40,7 +40,7 @@ def test_an_entry_is_read_as_it_was_written(entry):
 def test_other_journals_do_not_have_these_entries():
     with pytest.raises(KeyError):
         encode_entry(9, ENTRIES[0])
-    with pytest.raises(KeyError):
+    with pytest.raises(UnknownKind):
         decode_entry(encode_entry(9, ENTRIES[0], BUCKET_FORMS)[:-1])
 
 
