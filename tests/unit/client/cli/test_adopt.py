@@ -17,11 +17,23 @@ ID = bytes(range(16))
 OLD_MS = 1_600_000_000_000
 
 
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory):
+    """Where the first test that needs the folder keeps it for the others."""
+    return tmp_path_factory.mktemp("adopted") / "data"
+
+
 @pytest.fixture
-def folder(start_broker, horolog, tmp_path):
+def folder(kept, start_broker, horolog, tmp_path):
     """Two topics with records of the year 2020, without a word about their settings."""
-    data = tmp_path / "data"
-    broker = start_broker(data, log__retention__ms=-1)
+    if not kept.exists():
+        written = tmp_path / "written"
+        write(written, start_broker(written, log__retention__ms=-1), horolog, tmp_path)
+        written.rename(kept)
+    return shutil.copytree(kept, tmp_path / "data")
+
+
+def write(folder, broker, horolog, tmp_path):
     for name in ("orders", "prices"):
         assert horolog("topics", "create", name, "-b", broker.address).code == 0
         lines = [json.dumps({"key": "k", "value": "v" * 50, "timestamp": OLD_MS + n}) + "\n" for n in range(20)]
@@ -29,8 +41,7 @@ def folder(start_broker, horolog, tmp_path):
         sent = horolog("produce", name, tmp_path / "lines", "--format", "json", "-b", broker.address)
         assert sent.code == 0, sent
     assert broker.stop() == 0
-    (data / "horolog-cluster").unlink()
-    return data
+    (folder / "horolog-cluster").unlink()
 
 
 def stored(folder):
