@@ -89,6 +89,7 @@ def test_what_would_be_lost_is_said_first(run, produce, rows, tmp_path):
     assert consumed(run, topic) == []
 
 
+@pytest.mark.usefixtures("spark")  # the job takes its session
 @pytest.mark.parametrize(
     ("files", "said"),
     [
