@@ -110,7 +110,7 @@ def test_a_round_without_news_makes_no_commit_and_takes_no_lock():
     assert {each.lag_records for each in rounds} == {0}
     assert (following.summary.records, following.summary.details["rounds"]) == (12, 6)
     assert rounds[1].as_json()["lag_seconds"] == 0.0
-    assert str(rounds[1]).startswith("round 2: 5 records, 0.0 MB in 0.0 s, 1 commits; behind: 0 records, 0.0 s")
+    assert str(rounds[1]).startswith("round 2: 5 records, 0.0 MB in 0.0 s, 1 commit; behind: 0 records, 0.0 s")
 
 
 def test_few_records_wait_for_more_but_not_for_ever(monkeypatch):

@@ -358,7 +358,7 @@ def test_what_was_sent_is_not_sent_again_unless_it_is_asked_for(spark, run, prod
     assert (first.code, first.json["records"], first.json["sent_twice"]) == (0, 60, 0)
     second = run(*words, "--exactly-once")
     assert (second.code, second.json["records"], second.json["sent_before"]) == (0, 0, 60)
-    assert "60 records were sent before" in second.err
+    assert "already sent: 60 records" in second.err
     produce(topic, records[:9], partitions=3)
     assert run("archive", "--topic", topic, "--to", folder).code == 0
     assert run(*words, "--exactly-once").json["records"] == 9
