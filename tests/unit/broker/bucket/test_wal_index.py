@@ -70,7 +70,9 @@ def test_a_large_number_is_read_whole_and_not_kept_and_no_list_has_it(store, mon
     monkeypatch.setattr(wal_index, "WHOLE_BYTES", 100)
     listed = []
     monkeypatch.setattr(
-        store, "list", lambda prefix, done: listed.append(prefix) or ReadyStore.list(store, prefix, done)
+        store,
+        "list",
+        lambda prefix, done, limit=None: listed.append(prefix) or ReadyStore.list(store, prefix, done, limit),
     )
     put_object(store, WAL, 0, run_at(0, 0))
     (found,) = in_full(index_of(access_to(store), WAL, 1, {PLACE: [0]}))[PLACE, 0]
