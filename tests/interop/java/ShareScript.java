@@ -79,12 +79,19 @@ public class ShareScript {
         }
     }
 
-    /** Two records are locked; one lock is renewed, so that this record comes again later than the other, and after the first lock's end. */
+    /**
+     * Two records are locked; one lock is renewed, so that this record comes again later than the other, and after the first lock's end.
+     *
+     * <p>The records arrive between two calls of poll. If they arrived during one, the consumer could fetch once more, and goes on until
+     * it gets a record: it would then take the one that it has released before the other consumer can.
+     */
     static void locks(Admin admin) throws Exception {
         configure(admin, group, "share.record.lock.duration.ms", "15000");
-        put(0, 2, null, true);
         var explicit = Map.of("share.acknowledgement.mode", "explicit");
         try (var first = consumer(group, explicit); var second = consumer(group, Map.of())) {
+            first.poll(Duration.ofMillis(300));
+            put(0, 2, null, true);
+            Thread.sleep(5_000);
             var records = poll(first, 2, 60_000);
             long locked = System.currentTimeMillis();
             say("locked", records);
