@@ -18,7 +18,6 @@ from horolog.broker.bucket.producers_behind import ProducersAt, known_at
 from horolog.broker.bucket.remote_front import RemoteFront
 from horolog.broker.bucket.shipped_expiry import MoveStart, ShippedExpiry
 from horolog.broker.config.topic_settings import TopicConfig
-from horolog.broker.log.files import checkpoints, leader_epochs
 from horolog.broker.log.integrity import BLOCK_BYTES
 from horolog.broker.log.partition import OpenedPartition, Partition
 from horolog.broker.log.producers import Completed
@@ -57,6 +56,7 @@ class ShippedPartition(Partition):
         self._new_lead = NewLead()
         self._is_certain: Callable[[], bool] = lambda: True
         super().__init__(replace(opened, config=limited(opened.config)))
+        self.epochs.is_synced = False  # no broker relies on this copy after a crash
         self.ends: dict[int, ProducersAt] = {}
         """The producers just behind each segment that was closed here and is not in the bucket yet, by the offset."""
         self.shipping_end = self.high_watermark
@@ -83,14 +83,6 @@ class ShippedPartition(Partition):
     def roll(self, now_ms: int) -> None:
         super().roll(now_ms)
         self.ends[self.log_end_offset] = known_at(self.producers, self.log_end_offset)
-
-    def _save_epochs(self) -> None:
-        """Not synced: no broker relies on this copy after a crash, and a new leader of a thousand partitions would wait for the disk."""
-        path, storage = f"{self.directory}/{checkpoints.LEADER_EPOCHS}", self.resources.storage
-        file = storage.create(f"{path}.tmp")
-        file.pwritev([leader_epochs.encode(self.epochs.entries)], 0)
-        file.close()
-        storage.rename(f"{path}.tmp", path)
 
     def served_while(self, is_certain: Callable[[], bool]) -> None:
         """Clients are served of it from now on. `is_certain` says whether this broker leads it for certain at the time of the call."""

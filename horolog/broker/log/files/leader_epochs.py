@@ -10,7 +10,7 @@ growing from line to line:
 """
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 
 from horolog.broker.log.files.checkpoints import (
     LARGEST_INDEX,
@@ -52,11 +52,13 @@ def decode(data: bytes) -> list[tuple[int, int]]:
 class LeaderEpochs:
     """The epochs of one partition, in memory; every change returns whether there is something new to save."""
 
-    __slots__ = ("_epochs", "_starts")
+    __slots__ = ("_epochs", "_starts", "is_synced")
 
     def __init__(self, entries: Iterable[tuple[int, int]] = ()) -> None:
         self._epochs: list[int] = []
         self._starts: list[int] = []
+        self.is_synced = True
+        """Whether the file has to outlive a crash: saving it waits for the disk then."""
         for epoch, start_offset in entries:
             self.append(epoch, start_offset)
 
@@ -82,11 +84,11 @@ class LeaderEpochs:
         self._starts.append(start_offset)
         return True
 
-    def begin(self, epoch: int, start_offset: int, save: Callable[[], None]) -> None:
-        """Begin an epoch and have it recorded; if that fails, it has not begun."""
+    def begin(self, epoch: int, start_offset: int, storage: Storage, directory: str) -> None:
+        """Begin an epoch and record it; if that fails, it has not begun."""
         if self.append(epoch, start_offset):
             try:
-                save()
+                self.save(storage, directory)
             except StorageFault:
                 self.truncate_from_end(start_offset)
                 raise
@@ -135,4 +137,11 @@ class LeaderEpochs:
             return cls()
 
     def save(self, storage: Storage, directory: str) -> None:
-        storage.write_atomically(f"{directory}/{LEADER_EPOCHS}", encode(self.entries))
+        path, data = f"{directory}/{LEADER_EPOCHS}", encode(self.entries)
+        if self.is_synced:
+            storage.write_atomically(path, data)
+            return
+        file = storage.create(f"{path}.tmp")
+        file.pwritev([data], 0)
+        file.close()
+        storage.rename(f"{path}.tmp", path)

@@ -229,11 +229,8 @@ class Partition:
         """Prepare the first append in a leader epoch or after an opening: indexes grow again, the epoch is recorded."""
         if self._active.seal is not None:
             self._active.prepare_to_append(indexes_of(self._active))
-        self.epochs.begin(self.leader_epoch, self.log_end_offset, self._save_epochs)
+        self.epochs.begin(self.leader_epoch, self.log_end_offset, self.resources.storage, self.directory)
         self._ready = True
-
-    def _save_epochs(self) -> None:
-        self.epochs.save(self.resources.storage, self.directory)
 
     def lead(self, epoch: int) -> None:
         """Use this leader epoch, which the caller decides, from the next append on."""

@@ -67,6 +67,14 @@ def test_saved_and_loaded():
     assert LeaderEpochs.load(storage, "/p").entries == [(0, 0), (2, 30)]
 
 
+def test_a_file_that_no_crash_has_to_spare_is_saved_without_a_sync():
+    storage, epochs = MemoryStorage(), LeaderEpochs([(0, 0)])
+    storage.make_dir("/p")
+    epochs.is_synced, storage.write_atomically, storage.sync_dir = False, None, None
+    epochs.begin(2, 30, storage, "/p")
+    assert LeaderEpochs.load(storage, "/p").entries == [(0, 0), (2, 30)]
+
+
 @pytest.mark.parametrize("entries", [[(1, 0), (1, 5)], [(1, 5), (2, 4)], [(-1, 0)], [(2**31, 0)], [(0, -1)]])
 def test_entries_that_are_not_read_are_not_written(entries):
     with pytest.raises(AssertionError, match="do not grow"):
