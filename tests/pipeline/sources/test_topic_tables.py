@@ -152,8 +152,8 @@ def test_writing_in_another_thread_needs_a_session_there(spark, cluster):
 @pytest.mark.parametrize(
     ("name", "options", "message"),
     [
-        ("my log", {}, "not a name for a database"),
-        ("horolog", {}, "not a name for a database"),
+        ("my log", {}, "cannot name a database of topics"),
+        ("horolog", {}, "cannot name a database of topics"),
         ("log", {"subscribe": "x"}, "a view of its own"),
         ("log", {"kafka.sasl.jaas.config": "x"}, "name that with kafka.config.file"),
         ("log", {"kafka.ssl.truststore.password": "x"}, "visible to everyone"),

@@ -47,6 +47,9 @@ class TwoBrokers:
     def lead(self, _topic_id, index):
         return NOBODY if index == 5 else Lead(OTHER, 4) if index % 2 else Lead(ME, 3)
 
+    def coordinator(self, topic_id, index):
+        return self.lead(topic_id, index).node
+
     def keeper(self, _topic_id, _index):
         return AWAY
 
