@@ -10,6 +10,8 @@ from benchmarks import frames
 QUEUE_RECORDS = 200_000
 POLL_EVERY = 1000
 IN_TURN = 10
+MOST_UNACKNOWLEDGED = 50_000
+SENT_WITHIN_S = 120.0
 CONSUME_BATCH = 5000
 CONSUME_LIMIT_SECONDS = 60.0
 CONSUMER_SETTINGS: dict[str, str | int | bool] = {
@@ -65,6 +67,20 @@ def produce_by_many(address: str, topic: str, size_bytes: int, seconds: float, p
     if failures or left:
         raise KafkaException(f"{len(failures)} records refused, {left} not answered: {failures[:1]}")
     return count, time.perf_counter() - began
+
+
+def send(address: str, topic: str, partitions: int, record: bytes, size_bytes: int) -> float:
+    """Send so many bytes of the same record to all partitions in turn; the seconds until all are acknowledged. Raises TimeoutError."""
+    producer = Producer({"bootstrap.servers": address, "log_level": 0, "linger.ms": 20, "acks": "all"})
+    began = time.monotonic()
+    for number in range(size_bytes // len(record)):
+        while len(producer) > MOST_UNACKNOWLEDGED:
+            producer.poll(0.01)
+        producer.produce(topic, record, partition=number % partitions)
+        producer.poll(0)
+    if left := producer.flush(SENT_WITHIN_S):
+        raise TimeoutError(f"{left} records were not acknowledged within {SENT_WITHIN_S:g} s")
+    return time.monotonic() - began
 
 
 def _put(producer: Producer, topic: str, value: bytes, delivered: Callable[[KafkaError | None, Message], None]) -> None:

@@ -5,23 +5,22 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-import psutil
 from confluent_kafka import Consumer, KafkaException, TopicPartition
 
 from tests.chaos.brokers import NODES, StoreBrokers
 from tests.chaos.clients import GROUPS
-from tests.soak.vitals import Sample, described, grown
+from tests.soak.vitals import Sample, described, grown, of_one_age, taken
 from tests.soak.workload import COMMITTED, PLAIN
 
 LOOKS_EVERY_S = 5.0
 ROWS_EVERY = 12
 OLD_S = 30.0
 """The age at which lives are compared with each other."""
-ASKED_WITHIN_S = 20.0
+ASKED_WITHIN_S, ASKS_EVERY_S, ANSWER_S = 20.0, 0.5, 5.0
 
 
 class Row(NamedTuple):
@@ -71,11 +70,9 @@ class Resources:
         if known != pid:
             life, since = life + 1, now_s
             self._lives[node] = pid, life, since
-        try:
-            process = psutil.Process(pid)
-            self.samples[node].append(Sample(life, now_s - since, process.memory_info().rss, process.num_fds()))
-        except psutil.Error:
-            return  # it has just been killed
+        sample = taken(pid, life, now_s - since)
+        if sample is not None:
+            self.samples[node].append(sample)
 
     def problems(self) -> Iterator[str]:
         """Growth from one life to the next, at the same age."""
@@ -83,10 +80,7 @@ class Resources:
             yield from grown(f"broker {node}, {OLD_S:g} s old", self.of_one_age(node))
 
     def of_one_age(self, node: int) -> list[Sample]:
-        """The first sample of that age of each life in the second half of the run."""
-        found = {one.life: one for one in reversed(self.samples[node]) if one.age_s >= OLD_S}
-        alike = [found[life] for life in sorted(found)]
-        return alike[len(alike) // 2 :]
+        return of_one_age(self.samples[node], OLD_S)
 
     def figures(self) -> Iterator[str]:
         for node in NODES:
@@ -110,14 +104,19 @@ def size_of(bucket: Path) -> tuple[int, int]:
     return count, size_bytes
 
 
-def lag_of(groups: list[Consumer], places: list[TopicPartition]) -> int | None:
-    """The records behind the positions of these groups, which begin at 0."""
-    lag = 0
-    try:
-        for group in groups:
-            for one in group.committed(places, ASKED_WITHIN_S):
-                _, end = group.get_watermark_offsets(one, ASKED_WITHIN_S)
-                lag += end - max(one.offset, 0)
-    except KafkaException:
-        return None
-    return lag
+def lag_of(groups: Sequence[Consumer], places: Sequence[TopicPartition]) -> int | None:
+    """The records behind the positions of these groups, which begin at 0; None if no answer came in time."""
+    until = time.monotonic() + ASKED_WITHIN_S
+    while True:
+        try:
+            return sum(_behind(group, places) for group in groups)
+        except KafkaException:  # a client that asks seldom learns of new leaders by such an error
+            if time.monotonic() > until:
+                return None
+        time.sleep(ASKS_EVERY_S)
+
+
+def _behind(group: Consumer, places: Sequence[TopicPartition]) -> int:
+    """Raises KafkaException."""
+    found = group.committed(list(places), ANSWER_S)
+    return sum(group.get_watermark_offsets(one, ANSWER_S)[1] - max(one.offset, 0) for one in found)

@@ -3,7 +3,10 @@
 import os
 from types import SimpleNamespace
 
-from tests.chaos.resources import OLD_S, Resources, Row, size_of
+from confluent_kafka import KafkaError, KafkaException
+
+from tests.chaos import resources as module
+from tests.chaos.resources import OLD_S, Resources, Row, lag_of, size_of
 from tests.soak.vitals import MOST_MEMORY_GROWTH_BYTES, Sample
 
 MANY = 24
@@ -44,3 +47,26 @@ def test_the_size_of_a_bucket_is_that_of_its_files(tmp_path):
     (tmp_path / "c").write_bytes(b"1")
     assert size_of(tmp_path) == (2, 6)
     assert str(Row(61.0, 2, 6, None)) == "   61.0 s  bucket 2 objects, 0.0 MB; lag of groups unknown"
+
+
+class Group:
+    """Refuses the first questions, as brokers do whose client has not learned of a new leader."""
+
+    def __init__(self, refusals):
+        self.refusals = refusals
+
+    def committed(self, places, _seconds):
+        if self.refusals:
+            self.refusals -= 1
+            raise KafkaException(KafkaError(KafkaError.NOT_COORDINATOR))
+        return [SimpleNamespace(offset=offset) for offset in places]
+
+    def get_watermark_offsets(self, _place, _seconds):
+        return 0, 10
+
+
+def test_a_lag_is_asked_for_again_until_the_time_is_over(monkeypatch):
+    monkeypatch.setattr(module, "ASKS_EVERY_S", 0)
+    assert lag_of([Group(2), Group(0)], [-1001, 4]) == 32
+    monkeypatch.setattr(module, "ASKED_WITHIN_S", 0)
+    assert lag_of([Group(100)], []) is None

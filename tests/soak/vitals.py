@@ -63,14 +63,14 @@ class Vitals:
 
     samples: list[Sample] = field(default_factory=list)
     starts: list[Start] = field(default_factory=list)
-    _serving: tuple[psutil.Process, float] | None = None
+    _serving: tuple[int, float] | None = None
 
     def started(self, process_id: int, ready_s: float, folder: Path) -> None:
         """A life begins: the broker is ready."""
         process = psutil.Process(process_id)
         spent = process.cpu_times()
         self.starts.append(Start(ready_s, spent.user + spent.system, disk_bytes(folder), os.getloadavg()[0]))
-        self._serving = process, time.monotonic()
+        self._serving = process_id, time.monotonic()
 
     def ended(self) -> None:
         self._serving = None
@@ -79,12 +79,10 @@ class Vitals:
         """Take a sample, if the broker serves."""
         if self._serving is None:
             return
-        process, since = self._serving
-        try:
-            memory_bytes, descriptors = process.memory_info().rss, process.num_fds()
-        except psutil.Error:
-            return  # it has just been killed
-        self.samples.append(Sample(len(self.starts), time.monotonic() - since, memory_bytes, descriptors))
+        process_id, since = self._serving
+        sample = taken(process_id, len(self.starts), time.monotonic() - since)
+        if sample is not None:
+            self.samples.append(sample)
 
     def watch(self, stop: threading.Event) -> None:
         """Take samples until `stop` is set."""
@@ -100,13 +98,10 @@ class Vitals:
                 yield f"slow start: {start}, more than {start.allowed_s:.1f} s of processor time"
 
     def lives(self) -> list[list[Sample]]:
-        return [list(life) for _, life in itertools.groupby(self.samples, key=lambda sample: sample.life)]
+        return lives_in(self.samples)
 
     def later_lives(self) -> list[Sample]:
-        """The first sample of each life that is not quite new, from the second half of all."""
-        found = (next((one for one in life if one.age_s >= YOUNG_SECONDS), None) for life in self.lives())
-        young = [one for one in found if one is not None]
-        return young[len(young) // 2 :]
+        return of_one_age(self.samples, YOUNG_SECONDS)
 
     def figures(self) -> Iterator[str]:
         """What a person wants to know of it."""
@@ -121,6 +116,26 @@ class Vitals:
                 yield f"second half of a life of {life[-1].age_s:.0f} s: {described(half)}"
         if self.later_lives():
             yield f"{len(self.later_lives())} later lives, {YOUNG_SECONDS} s old: {described(self.later_lives())}"
+
+
+def taken(process_id: int, life: int, age_s: float) -> Sample | None:
+    """A sample of a process; None if it has just been killed."""
+    try:
+        process = psutil.Process(process_id)
+        return Sample(life, age_s, process.memory_info().rss, process.num_fds())
+    except psutil.Error:
+        return None
+
+
+def lives_in(samples: Sequence[Sample]) -> list[list[Sample]]:
+    return [list(life) for _, life in itertools.groupby(samples, key=lambda sample: sample.life)]
+
+
+def of_one_age(samples: Sequence[Sample], age_s: float) -> list[Sample]:
+    """The first sample of each life that is at least so old, from the second half of all lives."""
+    found = (next((one for one in life if one.age_s >= age_s), None) for life in lives_in(samples))
+    alike = [one for one in found if one is not None]
+    return alike[len(alike) // 2 :]
 
 
 def spread(numbers: Sequence[float]) -> str:

@@ -39,7 +39,7 @@ def test_an_index_file_that_is_not_the_sealed_one_is_made_anew(folder, suffix, c
 
 
 def test_an_index_that_was_sealed_out_of_order_is_made_anew(folder):
-    """Whoever sealed it so, lookups in it would go astray."""
+    """Lookups in it would find wrong records."""
     segment = completed(folder)
     seal = segment.seal
     good = folder.storage.read_all(segment.files.path(".index"))
