@@ -54,7 +54,7 @@ async def test_clients_see_the_brokers_and_move_partitions_between_them():
         place = TopicPartition("orders", 1)
         target = next(iter(ALL - {cluster.leader("orders", 1)}))
         await admin.reassign({place: [target]})
-        assert cluster.leaders("orders")[1] == target
+        assert (await cluster.until_led("orders"))[1] == target
         assert {node.id for node in (await admin.describe_cluster()).nodes} == ALL
         assert await admin.reassignments() == {}
 
