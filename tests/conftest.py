@@ -16,7 +16,7 @@ import hypothesis
 import pytest
 
 from benchmarks.kafka.node import FLAGS_VARIABLE
-from tests.support import rewriting, sampling, style
+from tests.support import forking, rewriting, sampling, style
 from tests.support.broker_process import WORKERS_VARIABLE
 from tests.support.fixtures import broker, session_broker, start_broker
 from tests.support.sampling import Share
@@ -197,8 +197,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(pytest.mark.flaky(reruns=1))
 
 
+@pytest.hookimpl(trylast=True)
 def pytest_sessionfinish(session: pytest.Session) -> None:
     """A worker whose tests have read every file tells the style figures: to read them all again takes seconds."""
+    forking.end()
     output = getattr(session.config, "workeroutput", None)
     if output is None and session.config.getoption("--keep-found"):
         sampling.keep(FAILED)

@@ -6,12 +6,14 @@ import re
 import selectors
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Mapping
 from pathlib import Path
+from typing import IO
 
 from benchmarks.process import children, is_alive
+from tests.support import forking
+from tests.support.forking import Forked
 
 PROJECT = Path(__file__).resolve().parents[2]
 READY_TIMEOUT_SECONDS = 90.0
@@ -42,6 +44,9 @@ def any_free_port(listeners: str) -> str:
 class BrokerProcess:
     """One broker over one data folder; `start` again after `stop` or `kill` serves the same data on the same port."""
 
+    forks = True
+    """Whether it begins as a fork of a process that has loaded its modules; else it loads those that it needs."""
+
     def __init__(self, data: Path, settings: Mapping[str, str] | None = None, *, host: str = "127.0.0.1") -> None:
         self.data = data
         self.settings = dict(settings or {})
@@ -49,7 +54,7 @@ class BrokerProcess:
         self.port = 0
         self.ready_line = ""
         self.ready_seconds = 0.0
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process: subprocess.Popen[bytes] | Forked | None = None
 
     @classmethod
     def at(cls, address: str) -> "BrokerProcess":
@@ -85,9 +90,7 @@ class BrokerProcess:
 
     def command(self) -> list[str]:
         command = [
-            sys.executable,
-            "-m",
-            "horolog.client.cli.main",
+            *forking.PROGRAM,
             "serve",
             "--data",
             str(self.data),
@@ -109,14 +112,7 @@ class BrokerProcess:
         environment["PYTHONUNBUFFERED"] = "1"
         began = time.monotonic()
         with self.log_path.open("ab") as errors:
-            self._process = subprocess.Popen(
-                self.command(),
-                cwd=PROJECT,
-                env=environment,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=errors,
-            )
+            self._process = _started(self.command(), environment, errors, forks=self.forks)
         try:
             self.ready_line = self._read_ready_line(began + ready_within_seconds)
         except BaseException:
@@ -190,6 +186,16 @@ class BrokerProcess:
         finally:
             if process.stdout is not None:
                 process.stdout.close()
+
+
+def _started(
+    command: list[str], environ: dict[str, str], errors: IO[bytes], *, forks: bool
+) -> subprocess.Popen[bytes] | Forked:
+    if forks and forking.can_start(command, environ):
+        return forking.forker().start(command[len(forking.PROGRAM) :], environ, PROJECT, errors)
+    return subprocess.Popen(
+        command, cwd=PROJECT, env=environ, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors
+    )
 
 
 def _is_stopped(task: Path) -> bool:

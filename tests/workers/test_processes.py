@@ -332,7 +332,9 @@ def test_whoever_watches_asks_one_address(brokers):
 
 
 def test_the_process_that_has_started_them_stays_small(brokers, record_property):
-    broker = start(brokers(2))
+    broker = brokers(2)
+    broker.forks = False
+    start(broker)
     sizes = {"supervisor": resident_mib(broker.pid)}
     sizes |= {f"worker {number}": resident_mib(pid) for number, pid in workers_of(broker).items()}
     record_property("resident_mib", sizes)
