@@ -5,14 +5,13 @@ import os
 import shutil
 import socket
 import subprocess
-import sys
 import time
 
 import pytest
 
+from tests.support import forking
 from tests.support.names import unique
 from tests.support.processor_time import quickest
-from tests.support.style import PROJECT
 from tests.support.typed_shell import TypedShell
 
 SHELLS = [
@@ -31,9 +30,7 @@ class Machine:
         self.address = address
         self.folder = folder
         (folder / "bin").mkdir()
-        program = folder / "bin/horolog"
-        program.write_text(f'#!/bin/sh\ncd {PROJECT}\nexec {sys.executable} -m horolog "$@"\n')
-        program.chmod(0o755)
+        forking.forker().write_command(folder / "bin/horolog")
         (folder / "config/horolog").mkdir(parents=True)
         (folder / "config/horolog/config.toml").write_text(
             f'[profiles.prod]\nbootstrap = "{address}"\n[profiles.test]\n'

@@ -12,7 +12,6 @@ In output `...` stands for anything: inside a line for at least one character, o
 
 import os
 import re
-import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -20,6 +19,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
+from tests.support import forking
 from tests.support.style import PROJECT
 
 PAGES = [
@@ -127,9 +127,7 @@ class Reader:
         self.folder = folder
         self.address = address
         (folder / "bin").mkdir()
-        command = folder / "bin" / "horolog"
-        command.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m horolog "$@"\n')
-        command.chmod(0o755)
+        forking.forker().write_command(folder / "bin" / "horolog")
         self.environ = os.environ | {
             "PATH": f"{folder / 'bin'}:{os.environ['PATH']}",
             "PYTHONPATH": str(PROJECT),
