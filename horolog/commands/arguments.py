@@ -117,7 +117,7 @@ def add_isolation(parser: argparse.ArgumentParser) -> None:
 
 def add_broker(parser: argparse.ArgumentParser, *, several_clusters: bool = False) -> None:
     """For commands that talk to a broker; `connection.settle` chooses one if none is named."""
-    more = "; again for another cluster" if several_clusters else ""
+    more = "; repeat it for another cluster" if several_clusters else ""
     parser.add_argument(
         "-b",
         "--bootstrap",
@@ -172,7 +172,7 @@ def add_data_folders(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="DIR",
-        help="a data folder that no broker runs on, instead of a broker; repeat it for each folder of log.dirs",
+        help="the data folder of a stopped broker, instead of a running one; repeat it for each folder of log.dirs",
     )
 
 

@@ -80,7 +80,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="[CLUSTER=]URL",
-        help="a broker's HTTP port, which lists its segments (default: as the broker reports it)",
+        help="the URL of a broker's HTTP port, which lists its segments (default: the one that the broker reports)",
     )
     parser.add_argument(
         "--http-token-file",
@@ -115,7 +115,8 @@ def _add_oidc(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="ROLE=VALUE",
-        help="a value of the claim that makes users viewer, operator or admin; * for all users; repeatable (default: the words themselves)",
+        help="a value of the claim that makes users viewer, operator or admin; * for all users; repeatable "
+        "(default: the name of the role)",
     )
     parser.add_argument(
         "--oidc-scope",
@@ -127,7 +128,8 @@ def _add_oidc(parser: argparse.ArgumentParser) -> None:
         "--public-url",
         default="",
         metavar="URL",
-        help="the console's address in browsers, for the way back from the provider (default: as browsers ask for it)",
+        help="the console's address in browsers, to which the provider redirects (default: the address that the "
+        "browser used)",
     )
 
 

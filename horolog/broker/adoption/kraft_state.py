@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from horolog.base.readable import counted
 from horolog.broker.adoption import kraft_log
 from horolog.broker.adoption.kraft_log import MetadataLog
 from horolog.broker.log.storage import Storage
@@ -168,12 +169,12 @@ class _Replay:
             elif kind == BROKER and configs:
                 state.broker_configs[name] = configs
         if self._begun:
-            state.notes.append(f"a change of {len(self._begun)} records was not finished and does not count")
+            state.notes.append(f"left out an unfinished change of {counted(len(self._begun), 'record')}")
         newer = {kind: count for kind, count in state.passed_over.items() if kind not in OF_NO_CONCERN}
         if newer:
             kinds = ", ".join(map(str, sorted(newer)))
             state.notes.append(
-                f"{sum(newer.values())} records of types or versions not known here are passed over: type {kinds}"
+                f"passed over {counted(sum(newer.values()), 'record')} of unknown types or versions: type {kinds}"
             )
 
     # -- the records

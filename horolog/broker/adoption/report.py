@@ -33,7 +33,8 @@ def summary(taken: Takeover, partitions: Iterable[Partition], now_ms: int) -> It
     doomed = [one for one in expiring(partitions, now_ms) if one.topic in news]
     if doomed:
         yield (
-            f"retention would delete {sum(one.segments for one in doomed)} segments, {sum(one.size_bytes for one in doomed)} bytes,"
+            f"retention would delete {counted(sum(one.segments for one in doomed), 'segment')},"
+            f" {counted(sum(one.size_bytes for one in doomed), 'byte')},"
             f" of {named(dict.fromkeys(one.topic for one in doomed))} within an hour: see horolog adopt --dry-run"
         )
 

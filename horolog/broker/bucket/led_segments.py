@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Sequence
 from typing import NamedTuple
 
 from horolog.base.clock import Clock
+from horolog.base.readable import counted
 from horolog.broker.base.answers import run
 from horolog.broker.bucket.bucket_segment import BucketSegment
 from horolog.broker.bucket.bucket_sweep import Named, left_over, remove_all
@@ -145,7 +146,7 @@ class LedSegments:
             self.manifests.claim(partition)
             return TRIES_AGAIN_S
         if going:
-            log.info("%r: %d objects that nothing names are removed", partition, len(going))
+            log.info("%r: removed %s that nothing refers to", partition, counted(len(going), "object"))
             await remove_all(self._store, going)
         return SWEEPS_EVERY_S
 

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import NamedTuple, Protocol
 
+from horolog.base.readable import counted
 from horolog.broker.base.answers import Answer, run
 from horolog.broker.base.own_thread import Later
 from horolog.broker.bucket.balance import heirs
@@ -284,7 +285,10 @@ class MembersWatch:
             return None
         leads = heirs(state, state.led_by(wal.node), wal.node)
         log.warning(
-            "broker %s leads nothing from number %s of its WAL on; %d partitions move", wal.node, end, len(leads)
+            "broker %s leads nothing from number %s of its WAL on; moving %s",
+            wal.node,
+            end,
+            counted(len(leads), "partition"),
         )
         return WalEnded(wal, end, leads)
 

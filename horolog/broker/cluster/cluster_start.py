@@ -9,6 +9,7 @@ import logging
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
+from horolog.base.readable import counted
 from horolog.broker.adoption import adopted_file, takeover
 from horolog.broker.adoption.folders import Renaming, count_and_foreign
 from horolog.broker.adoption.report import UNKNOWN_MEANS, summary
@@ -158,7 +159,9 @@ def tell_plain_secrets(state: ClusterState) -> None:
     """Log that secrets are kept in plain text, which is accepted, as in Kafka 4."""
     count = secrets_in(state.rules, state.broker_configs)
     if count:
-        log.info("%s has %s unencrypted secrets (users, passwords); %s encrypts them", FILE_NAME, count, SECRET)
+        log.info(
+            "%s has %s (users, passwords); %s encrypts them", FILE_NAME, counted(count, "unencrypted secret"), SECRET
+        )
 
 
 class Start:

@@ -11,6 +11,7 @@ import logging
 from collections.abc import Callable
 
 from horolog.base.clock import Clock
+from horolog.base.readable import counted
 from horolog.broker.cluster.cluster import Cluster
 from horolog.broker.groups.classic_group import ClassicGroup
 from horolog.broker.groups.commits import Commits
@@ -64,7 +65,7 @@ class GroupExpiry:
         outlived = group.offsets.expired(now_ms, retention_ms, group.expiry_starts)
         expired = list(dict.fromkeys((*outlived, *self._without_topic(group))))
         if expired:
-            log.info("group %s: %s offsets have expired", group.id, len(expired))
+            log.info("group %s: removed %s", group.id, counted(len(expired), "expired offset"))
         nothing_left = len(expired) == len(group.offsets) and not group.offsets.has_pending
         if nothing_left and group.is_empty and len(expired) <= MAX_TOMBSTONES and not group.check_delete():
             self.delete(group, _report)

@@ -18,6 +18,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Final
 
+from horolog.base.readable import counted
 from horolog.broker.base.metrics import Counter
 
 log = logging.getLogger(__name__)
@@ -81,7 +82,7 @@ class AuditFile:
         self._thread = None
         if self._queue:
             self._lost.value += len(self._queue)
-            log.error("%s: %s events of the audit were not written", self._path, len(self._queue))
+            log.error("%s: the audit lost %s", self._path, counted(len(self._queue), "event"))
 
     # -- the thread
 
@@ -121,7 +122,7 @@ class AuditFile:
             dropped, self._dropped = self._dropped, 0
         if self._is_failing or dropped:
             self._is_failing = False
-            log.warning("%s: the audit log is writable again; %s events were lost", self._path, dropped)
+            log.warning("%s: the audit log is writable again; it lost %s", self._path, counted(dropped, "event"))
 
     def _opened(self) -> int:
         """Open the file, and end a line that an earlier process left unfinished. Raises OSError."""

@@ -17,6 +17,7 @@ from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from horolog.base.readable import counted
 from horolog.broker.base.answers import Answer, run
 from horolog.broker.bucket.balance import surplus
 from horolog.broker.bucket.bucket_entries import BrokerRegistered, TailsCovered
@@ -303,7 +304,7 @@ class OverStore:
         stays = state.suspicions or self._handing.moves or not self._of_store.balances
         leads = {} if stays else surplus(state, self._joined.wal.node, MOVES_AT_ONCE)
         if leads:
-            log.info("%d partitions move to brokers that lead fewer", len(leads))
+            log.info("moving %s to brokers that lead fewer", counted(len(leads), "partition"))
             run(self._give(leads))
 
     async def _give(self, leads: Mapping[Place, Lead]) -> None:

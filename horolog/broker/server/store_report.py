@@ -6,6 +6,7 @@ import logging
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
+from horolog.base.readable import counted
 from horolog.broker.base.store_figures import TAKEOVERS, StoreFigures
 from horolog.broker.bucket.metered_requests import Prices
 
@@ -70,7 +71,7 @@ class StoreReport:
 
     def all_served(self, count: int, seconds: float) -> None:
         """All partitions that this broker has begun to lead are served."""
-        log.info("%d more partitions are served here, %.1f s after this broker became their leader", count, seconds)
+        log.info("serving %s, %.1f s after this broker became their leader", counted(count, "more partition"), seconds)
         self._requests.metrics.histogram(TAKEOVERS).observe(seconds)
 
     def figures(self) -> StoreFigures:

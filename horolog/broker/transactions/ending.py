@@ -7,6 +7,7 @@ from collections.abc import Callable
 from functools import partial
 
 from horolog.base.clock import Clock
+from horolog.base.readable import counted
 from horolog.broker.base.answers import Answer, run
 from horolog.broker.transactions import decisions
 from horolog.broker.transactions.journal import NotWritten, TransactionJournal
@@ -82,7 +83,7 @@ class Ending:
     async def _complete(self, entry: OpenTransaction) -> None:
         """Record it on the disk before the next transaction begins: else, after a power cut, its records would get this one's markers."""
         if entry.unmarked:
-            log.error("%r: %s partitions have no marker yet", entry, len(entry.unmarked))
+            log.error("%r: no marker yet in %s", entry, counted(len(entry.unmarked), "partition"))
         else:
             code = await self._written(entry, decisions.complete(entry.transaction, self._clock.wall_ms()))
             if code:

@@ -14,8 +14,7 @@ if TYPE_CHECKING:
 
 EXIT_BAD_SETTINGS = 2
 
-EPILOG = """\
-Flags win over the environment (KAFKA_LOG_SEGMENT_BYTES for log.segment.bytes), the environment over the file.
+EPILOG = """Flags override environment variables (KAFKA_LOG_SEGMENT_BYTES sets log.segment.bytes), which override the file.
 
 examples:
   horolog serve

@@ -5,6 +5,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from horolog.base.readable import counted
 from horolog.commands.arguments import add_broker_settings, add_output, add_zone, describe
 from horolog.commands.console import Console
 from horolog.commands.errors import CommandError, NotFoundError, UsageError
@@ -139,8 +140,9 @@ def _show(document: dict[str, Any], console: Console) -> None:
     summary = document["summary"]
     what = "nothing was written" if document["dry_run"] else "the next start knows"
     console.print(
-        f"\n{summary['topics']} topics, {summary['settings_unknown']} without settings;"
-        f" {summary['expiring_bytes']} bytes would go within an hour, {summary['unreadable']} places cannot be read; {what}"
+        f"\n{counted(summary['topics'], 'topic')}, {summary['settings_unknown']} without settings;"
+        f" retention would delete {counted(summary['expiring_bytes'], 'byte')} within an hour;"
+        f" {counted(summary['unreadable'], 'unreadable place')}; {what}"
     )
 
 
@@ -181,7 +183,7 @@ def _kept_for(force: dict[str, str]) -> str:
 def _show_topic(topic: dict[str, Any], console: Console) -> None:
     if topic["folders"] < topic["partitions"]:
         console.print(
-            f"{topic['topic']}: {topic['partitions'] - topic['folders']} of {topic['partitions']} partitions have no folder here"
+            f"{topic['topic']}: no folder here for {topic['partitions'] - topic['folders']} of {counted(topic['partitions'], 'partition')}"
         )
     for error in topic["settings_left_out"]:
         console.print(f"{topic['topic']}: {error}; it is left out")
@@ -191,8 +193,8 @@ def _show_topic(topic: dict[str, Any], console: Console) -> None:
         console.print(
             console.style(
                 "red",
-                f"{topic['topic']}-{one['partition']}: {one['segments']} segments, {one['size_bytes']} bytes{until},"
-                f" would go within an hour by {' and '.join(one['because_of'])}",
+                f"{topic['topic']}-{one['partition']}: retention would delete {counted(one['segments'], 'segment')},"
+                f" {counted(one['size_bytes'], 'byte')}{until}, within an hour by {' and '.join(one['because_of'])}",
             )
         )
     for one in topic["unreadable"]:

@@ -128,7 +128,7 @@ async def moment_of(
         except KafkaError as error:
             raise CommandError(f"{arguments.dir}: {error.message}", "run `horolog doctor` for details") from error
         if source.damaged_bytes:
-            console.warn(f"{source.damaged_bytes} bytes of {arguments.topic} are damaged and were skipped")
+            console.warn(f"skipped {counted(source.damaged_bytes, 'damaged byte')} of {arguments.topic}")
 
 
 def times_of(arguments: argparse.Namespace, console: Console) -> "TimeRange":
@@ -178,7 +178,7 @@ async def write(
             console.write_bytes(b"".join(lines))
             lines.clear()
         if shown == most:
-            console.note(f"stopped after {shown} records (--max); there may be more")
+            console.note(f"stopped after {counted(shown, 'record')} (--max); there may be more")
             break
     console.write_bytes(b"".join(lines))
     return shown

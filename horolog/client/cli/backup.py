@@ -16,16 +16,19 @@ def configure(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True, parser_class=Parser)
     describe(
         parser,
-        "Copies of a broker's data folders in an object store, or in a folder of another disk. `horolog restore` writes them back.",
+        "Copy a broker's data folders to an object store, or to a folder on another disk. `horolog restore` "
+        "writes them back.",
         "horolog backup run /var/lib/horolog s3://bucket/backup",
         "horolog backup list s3://bucket/backup",
     )
-    run_it = actions.add_parser("run", help="copy all that is new since the last moment, and make the next one")
+    run_it = actions.add_parser("run", help="copy the changes since the last run, as a moment that can be restored")
     text = (
-        "Copy all that is new in the data folders DIR since the last run to URL, and make a moment of it: records with their offsets and"
-        " times, positions of groups, transactions, topics with their ids and settings, users, ACLs and quotas. The broker may be"
-        " running, and the folders are not changed. A run that was interrupted goes on when you run the same command again.\n\n"
-        "All moments of the last hour are kept, one in ten minutes of the last day, and one an hour before that, up to --history."
+        "Copy the changes in the data folders DIR since the last run to URL, as a moment that can be restored: records with"
+        " their offsets and times, committed offsets of groups, transactions, topics with their ids and settings, users, ACLs"
+        " and quotas. The broker may be running, and the folders are not changed. To continue an interrupted run, run the same"
+        " command again.\n\n"
+        "The backup keeps all moments of the last hour, one for every ten minutes of the last day, and one for every hour before"
+        " that, up to --history."
     )
     describe(
         run_it,
@@ -43,7 +46,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="how long moments are kept (default: 7d)",
     )
     run_it.add_argument(
-        "--rate", type=whole_number, default=0, metavar="BYTES", help="maximum bytes a second (default: unlimited)"
+        "--rate", type=whole_number, default=0, metavar="BYTES", help="maximum bytes per second (default: unlimited)"
     )
     _configure_looks(actions)
     for one in actions.choices.values():
@@ -54,19 +57,20 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def _configure_looks(actions: Any) -> None:
     listing = actions.add_parser("list", help="show the moments that can be restored")
     text = (
-        "Show the moments at URL, the newest first. EXACT says whether nothing was written while the folders were read."
+        "Show the moments at URL, the newest first. EXACT shows whether the folders stayed unchanged while "
+        "they were read."
     )
     describe(listing, text, "horolog backup list s3://bucket/backup")
     check = actions.add_parser(
         "verify", help="read the objects of a backup, and report those that are missing or damaged"
     )
     text = (
-        "Read all objects that the newest moment at URL names, and compare every piece with its checksum. `horolog restore --check`"
-        " goes further: it opens the copy as a broker does.\n\n"
-        "exit codes: 0 nothing is missing or damaged, 3 something is, 1 the store cannot be read, 4 there is no moment"
+        "Read all objects of the newest moment at URL, and compare every piece with its checksum. `horolog "
+        "restore --check` goes further: it opens the copy as a broker does.\n\nexit codes: 0 nothing is "
+        "missing or damaged, 3 something is, 1 the store cannot be read, 4 there is no moment"
     )
     describe(check, text, "horolog backup verify s3://bucket/backup", "horolog backup verify s3://bucket/backup --all")
-    check.add_argument("--all", action="store_true", help="verify all moments, and not the newest one only")
+    check.add_argument("--all", action="store_true", help="verify all moments (default: the newest one)")
     for one in (listing, check):
         _add_place(one)
 

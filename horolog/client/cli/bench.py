@@ -20,7 +20,9 @@ CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 def configure(parser: argparse.ArgumentParser) -> None:
     describe(
         parser,
-        "Measure a broker together with this client: records per second in both directions, end-to-end latency, lookups by time. The command creates a topic for it and deletes it.",
+        "Measure a broker together with this client: records produced and consumed per second, end-to-end "
+        "latency, and lookups by time. The command creates a topic for the measurement, and deletes it at "
+        "the end.",
         "horolog bench",
         "horolog bench produce consume --records 1000000 --size 100 --codec lz4",
         "horolog bench latency --rate 1000 -o json",
@@ -35,7 +37,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="number of records (default: 200000)",
     )
     parser.add_argument(
-        "-s", "--size", type=positive_number, default=100, metavar="BYTES", help="bytes of a value (default: 100)"
+        "-s",
+        "--size",
+        type=positive_number,
+        default=100,
+        metavar="BYTES",
+        help="size of a value in bytes (default: 100)",
     )
     parser.add_argument(
         "-p", "--partitions", type=positive_number, default=1, metavar="N", help="partitions of the topic (default: 1)"

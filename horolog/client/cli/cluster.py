@@ -22,8 +22,9 @@ EVERY = "2s"
 def configure(parser: argparse.ArgumentParser) -> None:
     describe(
         parser,
-        "Show the brokers of a cluster: their addresses and racks, how many partitions each leads and has a replica of,"
-        " and the object store that they share. `horolog store ls URL` reads the same from the store, without a broker.",
+        "Show the brokers of a cluster: their addresses and racks, how many partitions each leads and "
+        "replicates, and the object store that they share. `horolog store ls URL` reads the same from the "
+        "store, without a broker.",
         "horolog cluster",
         "horolog cluster --bootstrap broker:9092 -o json",
         "horolog cluster --watch --every 5s",

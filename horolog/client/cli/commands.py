@@ -30,9 +30,13 @@ COMMANDS = (
     Command("configs", "horolog.client.cli.configs", "show and change settings of topics, brokers and groups"),
     Command("groups", "horolog.client.cli.groups", "show and reset groups: members, lag in records and time"),
     Command(
-        "transactions", "horolog.client.cli.transactions", "list and describe transactions, and abort one that hangs"
+        "transactions", "horolog.client.cli.transactions", "list and describe transactions, and abort hanging ones"
     ),
-    Command("producers", "horolog.client.cli.producers", "show the producers that a topic's partitions remember"),
+    Command(
+        "producers",
+        "horolog.client.cli.producers",
+        "show the producers of a topic's partitions, and their open transactions",
+    ),
     Command("cluster", "horolog.client.cli.cluster", "show the brokers, what each leads, and the store they share"),
     Command("reassign", "horolog.client.cli.reassign", "move partitions to other brokers, and list or cancel moves"),
     Command("elect-leaders", "horolog.client.cli.elect_leaders", "elect the leaders of partitions"),

@@ -38,8 +38,8 @@ def _add_resource(parser: argparse.ArgumentParser) -> None:
 def _list_arguments(parser: argparse.ArgumentParser) -> None:
     _add_resource(parser)
     parser.add_argument("pattern", metavar="KEY", nargs="?", default="*", help="only matching keys: '*timestamp*'")
-    parser.add_argument("-a", "--all", action="store_true", help="also settings with their defaults")
-    parser.add_argument("--explain", action="store_true", help="with a description of each setting")
+    parser.add_argument("-a", "--all", action="store_true", help="include settings that have their default value")
+    parser.add_argument("--explain", action="store_true", help="show a description of each setting")
 
 
 async def _list(arguments: argparse.Namespace, console: Console) -> ExitCode:

@@ -4,6 +4,7 @@ import argparse
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from horolog.base.readable import counted
 from horolog.commands.arguments import (
     add_isolation,
     add_output,
@@ -32,7 +33,11 @@ if TYPE_CHECKING:
 def configure(parser: argparse.ArgumentParser) -> None:
     describe(
         parser,
-        "Read records. With --until, records are merged by time, including late ones. With --merge none, a range covers the\noffsets of each partition from the first record at or after --since to the first at or after --until; records in\nbetween with a time outside the range are left out. The command ends at --until, or at the end as it was at the start.\nWith --follow it continues with new records.",
+        "Read records. With --until, records are merged by time, including late ones. With --merge none, a "
+        "range covers the offsets of each partition from the first record at or after --since to the first "
+        "at or after --until; records in between with a time outside the range are left out. The command "
+        "ends at --until, or at the offsets that were the end when it started. With --follow, it continues "
+        "with new records.",
         "horolog consume logs --since 10:05 --until 10:10",
         "horolog consume logs --since 'last tuesday 10:05' --max 20 --tz Europe/Berlin",
         "horolog consume logs --follow --format '%D %k %s\\n'",
@@ -211,11 +216,11 @@ def report(reading: "Reading", console: Console) -> None:
     """Report facts that are not visible in the records."""
     if reading.outside:
         console.note(
-            f"{reading.outside} records between the offsets of the range have a time outside it and were left out"
+            f"left out {counted(reading.outside, 'record')} whose time is outside the range, although its offset is inside"
         )
     if reading.late_ones:
         console.warn(
-            f"at least {reading.late_ones} records of the range arrived late, after its end; use --late to read them"
+            f"at least {counted(reading.late_ones, 'record')} of the range arrived late, after its end; --late reads late records"
         )
     if reading.written == 0 and not reading.follow:
         console.note("no records")

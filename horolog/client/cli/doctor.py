@@ -21,7 +21,13 @@ MESSAGES_SHOWN = 20
 def configure(parser: argparse.ArgumentParser) -> None:
     describe(
         parser,
-        "Check every log, index and checkpoint of a data folder. Report damage with its offsets and times, and what recovery\nwould do. Only --repair changes files: it runs that recovery. Damaged bytes are copied before anything is cut; inside a\nlog they also stay in place. If a broker runs on the folder, the command only reads, and batches that are being written\nmay look torn.\n\nThe prefix of a cluster over a store is checked like a data folder, as far as its segments reach. It is never repaired;\n`horolog store verify` compares its objects with their checksums.\n\nexit codes: 0 nothing is wrong, or all is repaired; 3 damage was found; 1 it could not be repaired",
+        "Check every log, index and checkpoint of a data folder. Report damage with its offsets and times, "
+        "and what recovery would do. Only --repair changes files: it runs that recovery. Damaged bytes are "
+        "copied before anything is cut; inside a log they also stay in place. If a broker runs on the "
+        "folder, the command only reads, and batches that are being written may look torn.\n\n"
+        "A cluster's prefix in an object store is checked like a data folder, up to the end of the last "
+        "segment. It is never repaired; `horolog store verify` compares its objects with their checksums.\n\n"
+        "exit codes: 0 nothing is wrong, or all is repaired; 3 damage was found; 1 it could not be repaired",
         "horolog doctor /var/lib/horolog",
         "horolog doctor /var/lib/horolog --topic orders -o json",
         "horolog doctor /var/lib/horolog --repair",

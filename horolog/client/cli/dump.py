@@ -17,7 +17,12 @@ if TYPE_CHECKING:  # reading files is imported when files are read
 def configure(parser: argparse.ArgumentParser) -> None:
     describe(
         parser,
-        "Show the content of files in a data folder of horolog or Kafka: logs (.log), indexes (.index, .timeindex, .txnindex),\nproducer snapshots, checkpoints, meta.properties, horolog-seals, horolog-producers, horolog-cluster, and copies of\ndamaged bytes. Indexes are compared with the log beside them. Damage is reported with its position; the exit code is\nthen 3.\n\nThe prefix of a cluster over a store is read like a data folder, as far as its segments reach; brokers may be running.",
+        "Show the content of files in a horolog or Kafka data folder: logs (.log), indexes (.index, "
+        ".timeindex, .txnindex), producer snapshots, checkpoints, meta.properties, horolog-seals, "
+        "horolog-producers, horolog-cluster, and copies of damaged bytes. Each index is compared with its "
+        "log. Damage is reported with its position, and the exit code is then 3.\n\n"
+        "A cluster's prefix in an object store is read like a data folder, up to the end of the last "
+        "segment; brokers may be running.",
         "horolog dump data/orders-0/00000000000000000000.log",
         "horolog dump --print-data-log data/orders-0/*.log",
         "horolog dump --verify-index-only data/orders-0/*.index data/orders-0/*.timeindex",

@@ -21,14 +21,17 @@ if TYPE_CHECKING:
 def configure(parser: argparse.ArgumentParser) -> None:
     describe(
         parser,
-        "Elect the preferred leader of each partition, its first replica: of some topics, or of all. With --unclean, elect a"
-        " replica that is not in sync where no other is left; records that only the old leader had are lost.",
+        "Elect the preferred leader, which is the first replica, of each partition of all topics or of those "
+        "that you name. With --unclean, elect a replica that is not in sync if no other is left; records "
+        "that only the old leader had are lost.",
         "horolog elect-leaders",
         "horolog elect-leaders orders --partition 0,3",
         "horolog elect-leaders orders --unclean --yes",
     )
     parser.add_argument("topics", metavar="TOPIC", nargs="*", help="only these topics (default: all)")
-    parser.add_argument("-p", "--partition", type=partitions, metavar="N", help="only these, of one topic: 0,3,5-7")
+    parser.add_argument(
+        "-p", "--partition", type=partitions, metavar="N", help="only these partitions, of a single topic: 0,3,5-7"
+    )
     parser.add_argument("--unclean", action="store_true", help="also elect replicas that are not in sync")
     add_yes(parser)
     add_connection(parser)

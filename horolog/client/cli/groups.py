@@ -27,7 +27,7 @@ WATCH_SECONDS = 5
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    add_actions(parser, "List, describe, move and delete consumer groups, and see how far they are behind.", ACTIONS)
+    add_actions(parser, "List, describe, reset and delete groups, and show how far they are behind.", ACTIONS)
 
 
 async def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
@@ -273,16 +273,16 @@ def _reset_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="TOPIC",
-        help="only this topic (default: where the group has committed; of a streams group, all its source topics)",
+        help="only this topic (default: all topics with committed offsets; for a streams group, all its source topics)",
     )
     parser.add_argument(
         "-p", "--partition", type=partitions, metavar="N", help="only these partitions of the topic: 0,3,5-7"
     )
     parser.add_argument(
-        "--to", metavar="TIME", help="continue at the first record at or after this time; earliest, latest"
+        "--to", metavar="TIME", help="continue at the first record at or after this time; also earliest or latest"
     )
     parser.add_argument("--to-offset", type=whole_number, metavar="N", help="continue at this offset")
-    parser.add_argument("--by", metavar="N", help="move by this many offsets; back with --by=-100")
+    parser.add_argument("--by", metavar="N", help="move by this many offsets; --by=-100 moves back")
     parser.add_argument("--share", action="store_true", help="create a share group if the group does not exist")
     parser.add_argument("-n", "--dry-run", action="store_true", help="only show the new offsets")
     add_zone(parser)

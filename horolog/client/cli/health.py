@@ -16,7 +16,9 @@ SHOWN: Final = 10  # partitions without a leader named at most
 def configure(parser: argparse.ArgumentParser) -> None:
     describe(
         parser,
-        "Check a broker. Exit codes: 0 it serves all partitions, 3 some are offline, 5 it does not answer. The command warns about certificates that expire within 30 days, and about brokers that need no login.",
+        "Check a broker. Exit codes: 0 it serves all partitions, 3 some are offline, 5 it does not answer. "
+        "The command warns about certificates that expire within 30 days, and about brokers that accept "
+        "clients without a login.",
         "horolog health",
         "horolog health --bootstrap broker:9092 --timeout 2s -o json",
     )

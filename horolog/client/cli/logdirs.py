@@ -22,9 +22,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "horolog logdirs --topic orders --partitions",
     )
     parser.add_argument(
-        "-t", "--topic", metavar="TOPIC", action="append", default=[], help="only this one; again for more"
+        "-t", "--topic", metavar="TOPIC", action="append", default=[], help="only this topic; repeatable"
     )
-    parser.add_argument("--partitions", action="store_true", help="a line for each partition, the largest first")
+    parser.add_argument("--partitions", action="store_true", help="show a line for each partition, largest first")
     add_connection(parser)
     add_output(parser)
 

@@ -16,13 +16,14 @@ if TYPE_CHECKING:
 def configure(parser: argparse.ArgumentParser) -> None:
     describe(
         parser,
-        "Show the idempotent and transactional producers that each partition of a topic remembers: the last sequence number and"
-        " time, and where an open transaction begins. Readers of committed records wait there.",
+        "Show the idempotent and transactional producers of each partition of a topic: their last sequence "
+        "number and time, and the offset at which an open transaction begins. Consumers that read only "
+        "committed records wait at that offset.",
         "horolog producers orders",
         "horolog producers orders --partition 0 --open",
     )
     parser.add_argument("topic", metavar="TOPIC")
-    parser.add_argument("-p", "--partition", type=partitions, metavar="N", help="only these: 0,3,5-7")
+    parser.add_argument("-p", "--partition", type=partitions, metavar="N", help="only these partitions: 0,3,5-7")
     parser.add_argument("--open", action="store_true", help="only producers with an open transaction")
     add_connection(parser)
     add_zone(parser)

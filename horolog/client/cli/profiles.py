@@ -44,7 +44,9 @@ TEMPLATE = """\
 def configure(parser: argparse.ArgumentParser) -> None:
     describe(
         parser,
-        "List the profiles of ~/.config/horolog/config.toml (below XDG_CONFIG_HOME): address, protocol and user. Secrets are not shown.\nWith `edit`, open the file in the editor that VISUAL or EDITOR names; it is saved once its profiles can be read.",
+        "List the profiles of ~/.config/horolog/config.toml (below XDG_CONFIG_HOME): address, protocol and "
+        "user. Secrets are not shown. `edit` opens the file in the editor that VISUAL or EDITOR names, and "
+        "saves it only if its profiles are valid.",
         "horolog profiles",
         "horolog profiles edit",
         "horolog topics list --profile production",

@@ -37,7 +37,7 @@ def _add_entity(parser: argparse.ArgumentParser) -> None:
         choices=QUOTA_KINDS,
         action="append",
         default=[],
-        help="default for all of this kind that have no quota of their own; repeatable",
+        help="the default for all of this kind without a quota of their own; repeatable",
     )
 
 
@@ -151,14 +151,14 @@ def _number(value: float | None) -> Any:
 ACTIONS = (
     Action(
         "list",
-        "show quotas, of all clients or of some",
+        "show all quotas, or those of some clients",
         _add_entity,
         _list,
         ("horolog quotas list", "horolog quotas list --user alice", "horolog quotas list --default client-id"),
     ),
     Action(
         "set",
-        "set quotas of a user, a client id, both, or an address",
+        "set quotas for a user, a client id, both, or an address",
         _set_arguments,
         _set,
         (

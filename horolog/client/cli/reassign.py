@@ -22,7 +22,7 @@ MOVED, MOVING, PLANNED, REFUSED = "moved", "moving", "planned", "refused"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    add_actions(parser, "Move partitions to other brokers, and list and cancel the moves that are under way.", ACTIONS)
+    add_actions(parser, "Move partitions to other brokers, and list and cancel moves in progress.", ACTIONS)
 
 
 async def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
@@ -50,13 +50,13 @@ def brokers(text: str) -> list[int]:
 
 def _add_places(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("topic", metavar="TOPIC")
-    parser.add_argument("-p", "--partition", type=partitions, metavar="N", help="only these: 0,3,5-7")
+    parser.add_argument("-p", "--partition", type=partitions, metavar="N", help="only these partitions: 0,3,5-7")
 
 
 def _move_arguments(parser: argparse.ArgumentParser) -> None:
     _add_places(parser)
     parser.add_argument("--to", type=brokers, metavar="BROKERS", required=True, help="broker numbers: 1,2")
-    parser.add_argument("--spread", action="store_true", help="one of the brokers for each partition, in turn")
+    parser.add_argument("--spread", action="store_true", help="assign each partition to one of the brokers, in turn")
     parser.add_argument(
         "--wait",
         type=duration,
@@ -230,10 +230,10 @@ ACTIONS = (
             "horolog reassign move orders --partition 0 --to 2,3",
         ),
     ),
-    Action("list", "list the moves that are under way", _list_arguments, _list, ("horolog reassign list",)),
+    Action("list", "list the moves in progress", _list_arguments, _list, ("horolog reassign list",)),
     Action(
         "cancel",
-        "cancel the moves of a topic that are under way",
+        "cancel a topic's moves in progress",
         _add_places,
         _cancel,
         ("horolog reassign cancel orders",),

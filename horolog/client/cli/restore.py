@@ -12,11 +12,14 @@ from horolog.commands.exit_codes import ExitCode
 
 def configure(parser: argparse.ArgumentParser) -> None:
     text = (
-        "Write the newest moment of the backup at URL, or the newest one up to --at, into the empty folder DIR. Start a broker on it:"
-        " clients find topics, records, offsets, times, positions, transactions, users and settings as they were at that moment."
-        " Every batch is read and verified. A restore that was interrupted goes on when you run the same command again.\n\n"
-        "With --check the copy is opened in a temporary folder, its sums and offsets are compared, and the folder is removed.\n\n"
-        "exit codes: 0 all of it is there, 3 something is missing or damaged, 4 there is no such moment or topic, 1 it could not be done"
+        "Write the newest moment of the backup at URL, or the newest one up to --at, into the empty folder DIR. Start a broker"
+        " on it: clients find topics, records with their offsets and times, committed offsets, transactions, users and settings"
+        " as they were at that moment. Every batch is read and verified. To continue an interrupted restore, run the same"
+        " command again.\n\n"
+        "With --check, the command opens the copy in a temporary folder, compares checksums and offsets, and removes the folder"
+        " at the end.\n\n"
+        "exit codes: 0 everything is restored, 3 something is missing or damaged, 4 there is no such moment or topic, 1 the"
+        " restore failed"
     )
     describe(
         parser,
@@ -37,10 +40,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--data",
         metavar="DIR",
-        help="an empty folder, or one that is made; with --check, where the temporary one is made",
+        help="an empty folder, created if it does not exist; with --check, the parent of the temporary folder",
     )
-    parser.add_argument("--topics", metavar="NAMES", help="these topics alone, separated by commas, and internal ones")
-    parser.add_argument("--check", action="store_true", help="restore into a temporary folder, report, and remove it")
+    parser.add_argument("--topics", metavar="NAMES", help="only these topics, separated by commas, and internal topics")
+    parser.add_argument(
+        "--check", action="store_true", help="restore into a temporary folder, report, and remove the folder"
+    )
     add_output(parser)
     add_zone(parser)
 

@@ -82,10 +82,11 @@ def _configure_contents(actions: Any) -> None:
     describe(ls, text, "horolog store ls s3://bucket/prefix")
     du = actions.add_parser("du", help="show the size of a store by kind of object")
     text = (
-        "List all objects at URL, and show the number and the bytes of each kind, and of those that are kept for restores alone"
-        " (horolog.store.history.ms). To tell these apart, it reads the journal, and a small object of each partition and of"
-        " each write-ahead log. With --month, also show what a month costs if brokers continue as they do now: their requests,"
-        " without those of consumers that read old data, and the storage of all that is there."
+        "List all objects at URL, and show the number and the bytes of each kind, and of those that are kept "
+        "for restores alone (horolog.store.history.ms). To tell these apart, it reads the journal, and a "
+        "small object of each partition and of each write-ahead log. With --month, also show what a month "
+        "costs if brokers continue as they do now: their requests, without those of consumers that read old "
+        "data, and the storage of all objects."
     )
     describe(du, text, "horolog store du s3://bucket/prefix", "horolog store du s3://bucket/prefix --month")
     du.add_argument("--month", action="store_true", help="forecast the requests and dollars of 30 days")
@@ -110,7 +111,9 @@ def _configure_contents(actions: Any) -> None:
         "exit codes: 0 nothing is missing or damaged, 3 something is, 1 the store cannot be read"
     )
     describe(verify, text, "horolog store verify s3://bucket/prefix", "horolog store verify s3://bucket/prefix -o json")
-    verify.add_argument("--at-once", type=positive_number, default=_AT_ONCE, help=f"requests at a time ({_AT_ONCE})")
+    verify.add_argument(
+        "--at-once", type=positive_number, default=_AT_ONCE, help=f"requests at a time (default: {_AT_ONCE})"
+    )
     for one in (ls, du, policy, verify):
         _add_place(one)
         add_output(one)
@@ -118,15 +121,15 @@ def _configure_contents(actions: Any) -> None:
 
 
 def _configure_import(actions: Any) -> None:
-    bring = actions.add_parser("import", help="bring the data folders of a broker into an empty prefix")
+    bring = actions.add_parser("import", help="import a broker's data folders into an empty prefix")
     text = (
-        "Bring data folders, ours or Kafka's, into the empty prefix at URL. The broker must have stopped, and no broker may"
-        " use the prefix. Topics with their ids and settings, records with their offsets and times, positions of groups,"
-        " transactions, users, ACLs and quotas are kept; the folders stay as they are. At the end all objects are read and"
-        " verified.\n\n"
-        "An import that was interrupted goes on when you run the same command again; until it has ended, no broker starts there."
-        " Give --config and --set as to `horolog serve`.\n\n"
-        "exit codes: 0 all of it is there, 3 the verification found a fault, 1 the import could not be done"
+        "Import the data folders of a horolog or Kafka broker into the empty prefix at URL. The broker must have stopped, and no"
+        " broker may use the prefix. The import keeps topics with their ids and settings, records with their offsets and times,"
+        " committed offsets of groups, transactions, users, ACLs and quotas, and does not change the folders. At the end, it"
+        " reads and verifies all objects.\n\n"
+        "To continue an interrupted import, run the same command again. No broker starts on the prefix until the import is"
+        " complete. Give --config and --set as to `horolog serve`.\n\n"
+        "exit codes: 0 everything is imported, 3 the verification found a fault, 1 the import failed"
     )
     describe(
         bring,
@@ -143,14 +146,14 @@ def _configure_import(actions: Any) -> None:
 
 
 def _configure_export(actions: Any) -> None:
-    export = actions.add_parser("export", help="write the content of a prefix as a data folder")
+    export = actions.add_parser("export", help="export a prefix as a data folder")
     text = (
-        "Write all topics of the cluster at URL into the empty folder DIR, as one broker keeps them: Kafka's segments with their"
-        " indexes, checkpoints, and the record of topics, settings and users. Brokers may be running: each partition is written"
-        " as it was when it was read. Every block and every batch is verified.\n\n"
-        "An export that was interrupted goes on when you run the same command again. The folder belongs to node.id=1 unless"
-        " --set says otherwise.\n\n"
-        "exit codes: 0 all of it is there, 3 something in the store is missing or damaged, 1 the export could not be done"
+        "Write all topics of the cluster at URL into the empty folder DIR, as a single broker keeps them: Kafka's segments with"
+        " their indexes, checkpoints, topics, settings and users. Brokers may be running: each partition is written as it was"
+        " when it was read. Every block and every batch is verified.\n\n"
+        "To continue an interrupted export, run the same command again. The folder belongs to node.id=1 unless --set says"
+        " otherwise.\n\n"
+        "exit codes: 0 everything is exported, 3 something in the store is missing or damaged, 1 the export failed"
     )
     describe(
         export,
@@ -159,7 +162,7 @@ def _configure_export(actions: Any) -> None:
         "horolog store export s3://bucket/prefix /var/lib/horolog --dry-run -o json",
     )
     _add_place(export)
-    export.add_argument("folder", metavar="DIR", help="an empty folder, or one that is made")
+    export.add_argument("folder", metavar="DIR", help="an empty folder, created if it does not exist")
     export.add_argument("-n", "--dry-run", action="store_true", help="show the amount, and write nothing")
     add_broker_settings(export)
     add_output(export)
@@ -167,15 +170,16 @@ def _configure_export(actions: Any) -> None:
 
 
 def _configure_restore(actions: Any) -> None:
-    restore = actions.add_parser("restore", help="bring the state of a moment into an empty prefix")
+    restore = actions.add_parser("restore", help="restore the state at a moment into an empty prefix")
     text = (
-        "Bring the cluster at URL, as it was at a moment, into the empty prefix URL2: topics with their ids and settings, records"
-        " with their offsets and times, positions of groups, transactions, users, ACLs and quotas. A topic that was deleted since"
-        " is there again. URL is only read, and its brokers may be running. Start other brokers on URL2.\n\n"
-        "You can go back as far as horolog.store.history.ms of the brokers, a day by default: give a changed value with --set."
-        " A copy of the records lies in a temporary folder meanwhile, which --work places.\n\n"
-        "exit codes: 0 all of it is there, 3 something is missing or damaged, 4 the history does not have that moment or topic,"
-        " 1 it could not be done"
+        "Restore the cluster at URL, as it was at a moment, into the empty prefix URL2: topics with their ids and settings,"
+        " records with their offsets and times, committed offsets of groups, transactions, users, ACLs and quotas. Topics that"
+        " were deleted since then are restored too. URL is only read, and its brokers may be running. Start other brokers on"
+        " URL2.\n\n"
+        "You can go back by horolog.store.history.ms, a day by default; if the brokers have another value, pass it with --set."
+        " The command needs a temporary folder for a copy of the records; --work chooses where.\n\n"
+        "exit codes: 0 everything is restored, 3 something is missing or damaged, 4 the history does not have that moment or"
+        " topic, 1 the restore failed"
     )
     describe(
         restore,
@@ -188,8 +192,10 @@ def _configure_restore(actions: Any) -> None:
     restore.add_argument(
         "--to", metavar="URL2", required=True, help="an empty prefix of a store with the same endpoint"
     )
-    restore.add_argument("--topics", metavar="NAMES", help="these topics alone, separated by commas, and internal ones")
-    restore.add_argument("--work", metavar="DIR", help="where the temporary folder is made")
+    restore.add_argument(
+        "--topics", metavar="NAMES", help="only these topics, separated by commas, and internal topics"
+    )
+    restore.add_argument("--work", metavar="DIR", help="the parent of the temporary folder")
     restore.add_argument("-n", "--dry-run", action="store_true", help="show the amount, and write nothing")
     add_broker_settings(restore)
     add_output(restore)

@@ -34,7 +34,7 @@ UNKNOWN = (
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    add_actions(parser, "List, create, describe, alter, copy and delete topics.", ACTIONS)
+    add_actions(parser, "List, create, describe, alter, trim, copy and delete topics.", ACTIONS)
 
 
 async def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
@@ -46,7 +46,7 @@ async def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
 
 def _list_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("pattern", metavar="PATTERN", nargs="?", default="*", help="only matching names: 'log*'")
-    parser.add_argument("--internal", action="store_true", help="also internal topics")
+    parser.add_argument("--internal", action="store_true", help="include internal topics")
 
 
 async def _list(arguments: argparse.Namespace, console: Console) -> ExitCode:
@@ -87,8 +87,20 @@ def _replicas(topic: "TopicView") -> int:
 
 def _create_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("topics", metavar="TOPIC", nargs="+")
-    parser.add_argument("-p", "--partitions", type=positive_number, metavar="N", help="(default: the broker's setting)")
-    parser.add_argument("-r", "--replicas", type=positive_number, metavar="N", help="(default: the broker's setting)")
+    parser.add_argument(
+        "-p",
+        "--partitions",
+        type=positive_number,
+        metavar="N",
+        help="number of partitions (default: the broker's setting)",
+    )
+    parser.add_argument(
+        "-r",
+        "--replicas",
+        type=positive_number,
+        metavar="N",
+        help="replicas of each partition (default: the broker's setting)",
+    )
     parser.add_argument(
         "-c", "--config", metavar="KEY=VALUE", action="append", help="a setting (retention.ms=7d); repeatable"
     )
@@ -420,7 +432,7 @@ async def _trim(arguments: argparse.Namespace, console: Console) -> ExitCode:
 
 def _copy_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("source", metavar="SOURCE", help="the topic whose records are copied")
-    parser.add_argument("target", metavar="TARGET", help="the topic that they go to; created if it does not exist")
+    parser.add_argument("target", metavar="TARGET", help="the topic to write to; created if it does not exist")
     parser.add_argument("--since", metavar="TIME", help="only records from this time on (default: the beginning)")
     parser.add_argument("--until", metavar="TIME", help="only records before this time (default: the end)")
     parser.add_argument("--for", dest="length", type=duration, metavar="DURATION", help="the length from --since")
@@ -428,7 +440,11 @@ def _copy_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--times", choices=("keep", "now"), default="keep", help="the records' own times (default), or now"
     )
-    parser.add_argument("--by-key", action="store_true", help="choose partitions by the key, not as in the source")
+    parser.add_argument(
+        "--by-key",
+        action="store_true",
+        help="choose partitions by the key (default: the same partitions as in the source)",
+    )
     parser.add_argument("-n", "--max", type=positive_number, metavar="N", help="stop after this many records")
     parser.add_argument("-z", "--codec", choices=CODECS, default="none", help="compression (default: none)")
     parser.add_argument("--no-create", action="store_true", help="fail if the target does not exist")
@@ -483,7 +499,7 @@ ACTIONS = (
     ),
     Action(
         "copy",
-        "copy records of a topic into another one, from one time to another",
+        "copy the records of a topic, or of a range of times, to another topic",
         _copy_arguments,
         _copy,
         (

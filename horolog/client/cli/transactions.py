@@ -20,7 +20,7 @@ STATES = (
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    add_actions(parser, "List and describe transactions, and abort one that its producer has left open.", ACTIONS)
+    add_actions(parser, "List and describe transactions, and abort hanging ones.", ACTIONS)
 
 
 async def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
@@ -31,8 +31,15 @@ async def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
 
 
 def _list_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--state", choices=STATES, action="append", default=[], help="only these; again for more")
-    parser.add_argument("--longer-than", type=duration, metavar="DURATION", help="only those that are open for longer")
+    parser.add_argument(
+        "--state", choices=STATES, action="append", default=[], help="only transactions in this state; repeatable"
+    )
+    parser.add_argument(
+        "--longer-than",
+        type=duration,
+        metavar="DURATION",
+        help="only transactions that have been open for longer than this",
+    )
 
 
 async def _list(arguments: argparse.Namespace, console: Console) -> ExitCode:
@@ -168,7 +175,7 @@ ACTIONS = (
     ),
     Action(
         "abort",
-        "abort a transaction in one partition that its producer has left open",
+        "abort a hanging transaction in one partition",
         _abort_arguments,
         _abort,
         ("horolog transactions abort orders 0 --start-offset 1234",),

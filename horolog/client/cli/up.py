@@ -15,26 +15,35 @@ HIGHEST_PORT = 65_535
 def configure(parser: argparse.ArgumentParser) -> None:
     describe(
         parser,
-        "Start a broker and its console together, for this machine only, and print both addresses and commands to try."
-        " Ctrl-C stops both.\nThe data is in a temporary folder that is deleted with them, unless you name a folder with --data.",
+        "Start a broker and its console, which listen on this machine only, and print their addresses and "
+        "commands to try. Ctrl-C stops both and deletes their data, unless you keep it in a folder with "
+        "--data.",
         "horolog up",
         "horolog up --demo",
         "horolog up --data ./data --port 19092",
     )
     parser.add_argument("--demo", action="store_true", help="fill in sample data of the last three days")
-    parser.add_argument("--data", metavar="DIR", help="keep the data in this folder (a temporary one)")
+    parser.add_argument("--data", metavar="DIR", help="keep the data in this folder (default: a temporary one)")
     parser.add_argument(
-        "--port", type=port, metavar="N", help=f"port of the broker; 0 uses a free one ({BROKER_PORT} if it is free)"
+        "--port",
+        type=port,
+        metavar="N",
+        help=f"the broker's port; 0 means any free port (default: {BROKER_PORT} if it is free)",
     )
     parser.add_argument(
         "--console-port",
         type=port,
         metavar="N",
-        help=f"port of the console; 0 uses a free one ({CONSOLE_PORT} if it is free)",
+        help=f"the console's port; 0 means any free port (default: {CONSOLE_PORT} if it is free)",
     )
     parser.add_argument("--no-console", action="store_true", help="start the broker alone")
     parser.add_argument(
-        "--set", dest="settings", action="append", default=[], metavar="KEY=VALUE", help="one setting; may be repeated"
+        "--set",
+        dest="settings",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="a setting of the broker; repeatable",
     )
     add_zone(parser)
     add_output(parser)

@@ -21,7 +21,7 @@ from horolog.commands.online.connecting import admin_of
 def configure(parser: argparse.ArgumentParser) -> None:
     add_actions(
         parser,
-        "Add, list and remove users for SASL/SCRAM, of a running broker or, with --data, of a folder.",
+        "Add, list and remove the SASL/SCRAM users of a running broker or, with --data, of a data folder.",
         ACTIONS,
     )
 
@@ -196,7 +196,7 @@ ACTIONS = (
     ),
     Action(
         "remove",
-        "remove a user; open connections stay",
+        "remove a user; its open connections stay open",
         _remove_arguments,
         _remove,
         ("horolog users remove alice", "horolog users remove alice --data /var/lib/horolog"),

@@ -19,7 +19,7 @@ from uuid import UUID
 from horolog.client.decoding.avro import AvroSchema
 
 Write = Callable[[Any, bytearray], None]
-"""Adds the bytes of a value. Raises EncodingError."""
+"""Adds the size of a value in bytes. Raises EncodingError."""
 
 INT_BITS, LONG_BITS = 32, 64
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

@@ -85,10 +85,10 @@ class Report:
         if quiet:
             late = format_duration(self.look_ahead.late_ms or 0)
             found.append(
-                f"{_unread(quiet)} offsets behind the range were not read: records of it that came more than {late} late would be there"
+                f"{counted(_unread(quiet), 'unread offset')} behind the range may hold records of it that came more than {late} late"
             )
         if self.without_time:
-            found.append(f"{self.without_time} records have no time and were left out")
+            found.append(f"left out {counted(self.without_time, 'record')} without a time")
         return found
 
     def warnings(self) -> list[str]:
@@ -98,15 +98,15 @@ class Report:
         passed_over = [one for one in self.open if one.ended == Ended.PASSED_OVER]
         if passed_over:
             found.append(
-                f"{_unread(passed_over)} offsets of {_names(passed_over)} were passed over without a look-ahead into them: a record"
+                f"passed over {counted(_unread(passed_over), 'offset')} of {_names(passed_over)} without a look-ahead: a record"
                 " with a later time hides them from lookups, and times there seem to lie before the range"
             )
         if used_up:
             unread, names = _unread(used_up), _names(used_up)
             size = (self.look_ahead.most_bytes or 0) >> 10
             found.append(
-                f"the look-ahead of {size} KiB was used up in {names}: late records of the range may be among {unread} offsets"
-                " that were not read"
+                f"the look-ahead of {size} KiB was used up in {names}: late records of the range may be among"
+                f" {counted(unread, 'unread offset')}"
             )
         if self.out_of_place:
             found.append(

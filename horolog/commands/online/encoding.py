@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 
 def add_encoding(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("encoding")
-    group.add_argument("--schema", metavar="FILE", help="the Avro schema of values (.avsc); they have no schema id")
+    group.add_argument(
+        "--schema", metavar="FILE", help="the Avro schema of values (.avsc); values are written without a schema id"
+    )
     group.add_argument("--subject", metavar="NAME", help="the subject of values (default with --registry: TOPIC-value)")
     group.add_argument("--schema-id", type=whole_number, metavar="N", help="the id of the schema of values")
     group.add_argument("--key-schema", metavar="FILE", help="the Avro schema of keys")

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from horolog.base.readable import counted
 from horolog.client.consuming.consumer import Consumer
 from horolog.client.producing.producer import Producer
 from horolog.client.values.types import EARLIEST, LATEST, TopicPartition
@@ -78,7 +79,9 @@ async def produce(
         await producer.flush()
         seconds = time.perf_counter() - began
     if failures:
-        raise CommandError(f"{len(failures)} of {count} records were not written, the first because: {failures[0]}")
+        raise CommandError(
+            f"{len(failures)} of {counted(count, 'record')} were not written, the first because: {failures[0]}"
+        )
     return Figures("produce", count, seconds, count * size_bytes / 1e6)
 
 
@@ -91,7 +94,7 @@ async def consume(client: "Client", topic: str, count: int, advance: Callable[[i
         while read < count:
             records = await consumer.poll(RECORD_WAIT_SECONDS * 1000)
             if not records:
-                raise CommandError(f"only {read} of {count} records arrived")
+                raise CommandError(f"only {read} of {counted(count, 'record')} arrived")
             read += len(records)
             size_bytes += sum(len(record.value or b"") for record in records)
             advance(len(records))
@@ -121,7 +124,7 @@ async def latency(client: "Client", topic: str, rate: int, size_bytes: int, acks
             now = time.perf_counter_ns()
             if not records:
                 sending.cancel()
-                raise CommandError(f"only {len(latencies)} of {count} records arrived")
+                raise CommandError(f"only {len(latencies)} of {counted(count, 'record')} arrived")
             latencies += ((now - int.from_bytes((record.value or b"")[:8], "big")) / 1e9 for record in records)
         await sending
         seconds = time.perf_counter() - began

@@ -19,7 +19,7 @@ def add_http(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--http",
         metavar="URL",
-        help="the broker's HTTP port, which lists its segments (default: as the broker reports it)",
+        help="the URL of the broker's HTTP port, which lists its segments (default: the one that the broker reports)",
     )
     parser.add_argument(
         "--http-token-file",

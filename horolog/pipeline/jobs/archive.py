@@ -319,10 +319,14 @@ def _start(place: "TopicPartition", have: int | None, begin: int, first: int, la
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--to", metavar="DIR|URL", help="the table's folder (where its catalogue says)")
-    parser.add_argument("--format", choices=FORMATS, help="(parquet; iceberg with --catalog)")
+    parser.add_argument("--to", metavar="DIR|URL", help="the table's folder (default: where its catalogue says)")
+    parser.add_argument(
+        "--format", choices=FORMATS, help="the format of the table (default: parquet; iceberg with --catalog)"
+    )
     add_catalogue(parser)
-    parser.add_argument("--checkpoint", metavar="DIR", help="where Parquet's log of commits is (in the table's folder)")
+    parser.add_argument(
+        "--checkpoint", metavar="DIR", help="where Parquet's log of commits is (default: in the table's folder)"
+    )
     add_form(parser)
     parser.add_argument("--compact", action="store_true", help="merge small files at the end")
     parser.add_argument(
@@ -333,7 +337,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=positive_number,
         default=STEP_RECORDS,
         metavar="N",
-        help=f"records for each commit ({STEP_RECORDS})",
+        help=f"records per commit (default: {STEP_RECORDS})",
     )
     parser.add_argument(
         "--wait",

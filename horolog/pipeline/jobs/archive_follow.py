@@ -264,25 +264,25 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--every",
         type=_interval,
         metavar="DURATION",
-        help=f"with --follow: time from the start of one round to the next; 0 is a single run ({EVERY})",
+        help=f"with --follow: time from the start of one round to the next; 0 is a single run (default: {EVERY})",
     )
     parser.add_argument(
         "--min-records",
         type=positive_number,
         metavar="N",
-        help="with --follow: a round waits for this many new records (1)",
+        help="with --follow: a round waits for this many new records (default: 1)",
     )
     parser.add_argument(
         "--min-bytes",
         type=positive_number,
         metavar="N",
-        help="with --follow: a round waits for this many bytes of Parquet, estimated from earlier rounds (1)",
+        help="with --follow: a round waits for this many bytes of Parquet, estimated from earlier rounds (default: 1)",
     )
     parser.add_argument(
         "--max-delay",
         type=duration,
         metavar="DURATION",
-        help=f"with --follow: the longest time that a round waits for more records ({MAX_DELAY})",
+        help=f"with --follow: the longest time that a round waits for more records (default: {MAX_DELAY})",
     )
 
 

@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 _OF_PART = {
     "schema": ("TEXT|FILE", "the schema or a file with it: Spark's DDL (for JSON, MessagePack), Avro, .proto or .desc"),
     "message": ("NAME", "the message, if a .proto file has several"),
-    "subject": ("NAME", "the subject in the registry whose schema gives the columns (TOPIC-{part})"),
-    "version": ("N", "the version of that subject (the newest, looked up at each round)"),
+    "subject": ("NAME", "the subject in the registry whose schema gives the columns (default: TOPIC-{part})"),
+    "version": ("N", "the version of that subject (default: the newest, looked up in each round)"),
 }
 
 
@@ -105,17 +105,19 @@ def add_form(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--partition-by",
         choices=BY,
-        help=f"folders by date, or by date and hour, of the records' times (unchanged; {DATE})",
+        help=f"folders by date, or by date and hour, of the records' times (default: unchanged; {DATE} for a new table)",
     )
     parser.add_argument(
-        "--zone", metavar="ZONE", help="the time zone of those dates and hours, such as Europe/Berlin (unchanged; UTC)"
+        "--zone",
+        metavar="ZONE",
+        help="the time zone of those dates and hours, such as Europe/Berlin (default: unchanged; UTC for a new table)",
     )
     _add_typed(parser.add_argument_group("decoded columns beside the bytes"))
 
 
 def _add_typed(group: "argparse._ArgumentGroup") -> None:
     for part in reversed(PARTS):
-        group.add_argument(f"--{part}-format", choices=FORMATS, help=f"how a {part} is read, for {part}_decoded")
+        group.add_argument(f"--{part}-format", choices=FORMATS, help=f"the format of a {part}, for {part}_decoded")
         for name, (metavar, text) in _OF_PART.items():
             group.add_argument(f"--{part}-{name}", metavar=metavar, help=text.format(part=part))
     group.add_argument(
@@ -127,9 +129,12 @@ def _add_typed(group: "argparse._ArgumentGroup") -> None:
         "--mode",
         type=str.lower,
         choices=MODES,
-        help="broken records are kept with the reason in _corrupt (permissive), left out, or end the job",
+        help="what to do with broken records: keep them with the reason in _corrupt (permissive, the default), "
+        "leave them out, or end the job",
     )
-    group.add_argument("--dead-letter-topic", metavar="TOPIC", help="topic for broken records, instead of the table")
+    group.add_argument(
+        "--dead-letter-topic", metavar="TOPIC", help="the topic for broken records, instead of the table"
+    )
     group.add_argument("--timestamp-field", metavar="FIELD", help="the field of the value that becomes event_time")
     group.add_argument(
         "--timestamp-unit", choices=TIME_UNITS, help="the unit of that field, if the size of a number does not show it"

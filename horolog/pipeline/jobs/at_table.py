@@ -28,10 +28,14 @@ if TYPE_CHECKING:
 
 def add_table(parser: argparse.ArgumentParser) -> None:
     """For jobs that change an existing table, and need no broker."""
-    parser.add_argument("--to", metavar="DIR|URL", help="the table's folder (or --catalog)")
-    parser.add_argument("--format", choices=FORMATS, help="(parquet; iceberg with --catalog)")
+    parser.add_argument("--to", metavar="DIR|URL", help="the table's folder; or give --catalog")
+    parser.add_argument(
+        "--format", choices=FORMATS, help="the format of the table (default: parquet; iceberg with --catalog)"
+    )
     add_catalogue(parser)
-    parser.add_argument("--checkpoint", metavar="DIR", help="where Parquet's log of commits is (in the table's folder)")
+    parser.add_argument(
+        "--checkpoint", metavar="DIR", help="where Parquet's log of commits is (default: in the table's folder)"
+    )
     parser.add_argument(
         "--wait",
         type=duration,

@@ -158,21 +158,26 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="the dump: files here or in a store, or jdbc:...",
     )
     parser.add_argument("--table", metavar="TABLE", help="for a database: the table, or a query in parentheses")
-    parser.add_argument("--format", choices=FILE_FORMATS, help="the format of the files (recognised by their names)")
+    parser.add_argument(
+        "--format", choices=FILE_FORMATS, help="the format of the files (default: recognised by their names)"
+    )
     parser.add_argument(
         "--time-column",
         default=DEFAULT_TIME_COLUMN,
         metavar="C",
-        help=f"column with the time of a record ({DEFAULT_TIME_COLUMN})",
+        help=f"the column with the time of a record (default: {DEFAULT_TIME_COLUMN})",
     )
-    parser.add_argument("--key-column", metavar="C", help="column with the key of a record (none)")
+    parser.add_argument("--key-column", metavar="C", help="the column with the key of a record (default: none)")
     parser.add_argument(
-        "--value-column", metavar="C", help="column with the value of a record (the other columns as JSON)"
+        "--value-column", metavar="C", help="the column with the value of a record (default: the other columns as JSON)"
     )
     parser.add_argument(
-        "--reprocess", type=duration, metavar="DURATION", help="then find where the last 3d of the dump begin"
+        "--reprocess",
+        type=duration,
+        metavar="DURATION",
+        help="find the offsets at which this last part of the dump begins: 3d",
     )
-    parser.add_argument("-g", "--group", metavar="GROUP", help="and let this group begin there")
+    parser.add_argument("-g", "--group", metavar="GROUP", help="start this group at those offsets")
     add_sending(parser)
     add_common(parser)
 

@@ -56,7 +56,7 @@ JOBS = (
     ),
     Job(
         "bootstrap",
-        "load a whole dump into a topic with its own times, and let a group begin at its last days",
+        "load a dump into a topic with its own times, and start a group at its last days",
         (
             "horolog pipeline bootstrap --from dump/ --topic orders --time-column created --key-column id",
             "horolog pipeline bootstrap --from jdbc:postgresql://db/shop --table orders --topic orders --reprocess 3d --group billing",
@@ -85,7 +85,7 @@ JOBS = (
     ),
     Job(
         "pack",
-        "pack everything that the Python of Spark's workers needs into one archive",
+        "pack everything that Python on Spark's workers needs into one archive",
         ("horolog pipeline pack --to horolog-pack.tar.gz",),
     ),
 )
@@ -94,7 +94,8 @@ JOBS = (
 def configure(parser: argparse.ArgumentParser) -> None:
     describe(
         parser,
-        "Runs jobs on Spark: archives, replays, mirrors and reports. They need the extra `pipeline`: pip install 'horolog[pipeline]'.",
+        "Run jobs on Spark: archives, replays, mirrors and reports. They need the extra `pipeline`: pip "
+        "install 'horolog[pipeline]'.",
         *(job.examples[0] for job in JOBS),
     )
     choices = parser.add_subparsers(dest="action", metavar="JOB", required=True, parser_class=Parser)

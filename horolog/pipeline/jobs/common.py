@@ -35,12 +35,12 @@ NEEDED = ("pyspark", "pyarrow", "pandas")
 def add_common(parser: argparse.ArgumentParser, *, topics: bool = True) -> None:
     """What every job takes: the broker, topics, and where Spark runs."""
     if topics:
-        parser.add_argument("-t", "--topic", action="append", default=[], metavar="TOPIC", help="again for more")
+        parser.add_argument("-t", "--topic", action="append", default=[], metavar="TOPIC", help="a topic; repeatable")
     add_spark(parser)
     parser.add_argument(
         "--progress",
         action="store_true",
-        help=f"also show progress without a terminal: a line on standard error every {LINE_SECONDS:.0f} s",
+        help=f"show progress without a terminal too: a line on standard error every {LINE_SECONDS:.0f} s",
     )
     add_connection(parser)
 
@@ -50,15 +50,15 @@ def add_spark(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--master",
         metavar="URL",
-        help=f"where Spark runs: local[4], spark://host:7077 ({DEFAULT_MASTER}, or as spark-submit says)",
+        help=f"where Spark runs: local[4], spark://host:7077 (default: {DEFAULT_MASTER}, or what spark-submit says)",
     )
     parser.add_argument(
-        "--conf", action="append", default=[], metavar="KEY=VALUE", help="a setting of Spark; repeat for more"
+        "--conf", action="append", default=[], metavar="KEY=VALUE", help="a setting of Spark; repeatable"
     )
     parser.add_argument(
         "--quick",
         action="store_true",
-        help="start in half the time, but compute more slowly: for small jobs (Java without its second compiler)",
+        help="start in half the time, but compute more slowly: for small jobs (Java runs without its second compiler)",
     )
 
 
@@ -68,9 +68,11 @@ def brokers_of(arguments: argparse.Namespace) -> Brokers:
 
 def add_range(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--since", metavar="TIME", help="start at the first record at or after this time (the beginning)"
+        "--since", metavar="TIME", help="start at the first record at or after this time (default: the beginning)"
     )
-    parser.add_argument("--until", metavar="TIME", help="end before the first record at or after this time (the end)")
+    parser.add_argument(
+        "--until", metavar="TIME", help="end before the first record at or after this time (default: the end)"
+    )
 
 
 def times_of(arguments: argparse.Namespace, console: Console) -> tuple[int | None, int | None]:
@@ -84,7 +86,7 @@ def add_catalogue(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--catalog",
         metavar="NAME",
-        help="an Iceberg catalogue: rest, sql, glue, or a section of .pyiceberg.yaml (SQLite in the table's folder)",
+        help="an Iceberg catalogue: rest, sql, glue, or a section of .pyiceberg.yaml (default: SQLite in the table's folder)",
     )
     parser.add_argument("--table", metavar="NAMESPACE.NAME", help="the table's name in the catalogue")
     parser.add_argument(
@@ -92,7 +94,7 @@ def add_catalogue(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="KEY=VALUE",
-        help="a property of the catalogue, under its name in pyiceberg: uri=..., warehouse=...; repeat for more",
+        help="a property of the catalogue, under its name in pyiceberg: uri=..., warehouse=...; repeatable",
     )
 
 

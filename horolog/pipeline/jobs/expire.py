@@ -60,7 +60,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--keep-versions",
         type=duration,
         metavar="DURATION",
-        help="remove older commits, versions or snapshots (keep all)",
+        help="remove older commits, versions or snapshots (default: keep all)",
     )
     add_table(parser)
 

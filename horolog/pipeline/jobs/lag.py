@@ -96,7 +96,7 @@ def compare(before: "Lag | None", after: "Lag", seconds: float) -> PartitionLag:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("-g", "--group", required=True, metavar="GROUP", help="the group to look at")
+    parser.add_argument("-g", "--group", required=True, metavar="GROUP", help="the group")
     parser.add_argument(
         "--alert", type=duration, metavar="DURATION", help="exit with code 3 if a partition is further behind"
     )
@@ -105,7 +105,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=duration,
         default=DEFAULT_OVER,
         metavar="DURATION",
-        help=f"time over which rates are measured ({DEFAULT_OVER})",
+        help=f"the time over which rates are measured (default: {DEFAULT_OVER})",
     )
     add_common(parser)
 

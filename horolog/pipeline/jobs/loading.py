@@ -297,7 +297,7 @@ def add_sending(parser: argparse.ArgumentParser) -> None:
         type=positive_number,
         default=NOTE_RECORDS,
         metavar="N",
-        help=f"records after which progress is saved ({NOTE_RECORDS})",
+        help=f"records after which progress is saved (default: {NOTE_RECORDS})",
     )
     parser.add_argument("-n", "--dry-run", action="store_true", help="only show what would happen")
     parser.add_argument("--force", action="store_true", help="send even if records would be lost")
@@ -322,8 +322,8 @@ def carry_out(made: Load, arguments: argparse.Namespace, console: Console) -> Su
     progress.clear()
     if summary.details["sent_twice"]:
         console.warn(
-            f"{summary.details['sent_twice']:,} records at most are duplicates, sent again after a run that was killed;"
-            " --exactly-once leaves none"
+            f"up to {counted(summary.details['sent_twice'], 'record')} may be duplicates, sent again after a killed run;"
+            " --exactly-once avoids them"
         )
     return summary
 

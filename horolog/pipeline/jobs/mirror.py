@@ -289,7 +289,9 @@ def move(clusters: Clusters, group: str, slack_ms: int, moved_before: "Sequence[
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--from", dest="bootstrap", metavar="HOST:PORT", help="a broker of cluster A (--bootstrap)")
+    parser.add_argument(
+        "--from", dest="bootstrap", metavar="HOST:PORT", help="a broker of cluster A (default: --bootstrap)"
+    )
     parser.add_argument("--to", dest="target", required=True, metavar="HOST:PORT", help="a broker of cluster B")
     parser.add_argument(
         "--to-config",
@@ -297,21 +299,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="a file with settings for cluster B, as --command-config for cluster A",
     )
-    parser.add_argument("--since", metavar="TIME", help="time to begin at, if nothing is copied yet (the beginning)")
+    parser.add_argument(
+        "--since", metavar="TIME", help="the time to start at if nothing has been copied yet (default: the beginning)"
+    )
     parser.add_argument(
         "-g",
         "--group",
         action="append",
         default=[],
         metavar="GROUP",
-        help="a group to continue on B; repeat for more",
+        help="a group to continue on cluster B; repeatable",
     )
     parser.add_argument(
         "--resume-by-time",
         type=duration,
         default=RESUME_BY_TIME,
         metavar="DURATION",
-        help=f"time before its first unread record at which a group continues ({RESUME_BY_TIME})",
+        help=f"how long before its first unread record a group continues (default: {RESUME_BY_TIME})",
     )
     parser.add_argument("-f", "--follow", action="store_true", help="continue with new records until Ctrl-C")
     parser.add_argument(
@@ -319,7 +323,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=positive_number,
         default=STEP_RECORDS,
         metavar="N",
-        help=f"records of a partition that a task copies in one step ({STEP_RECORDS})",
+        help=f"records of a partition that a task copies in one step (default: {STEP_RECORDS})",
     )
     parser.add_argument("-n", "--dry-run", action="store_true", help="only show what would happen")
     parser.add_argument("--force", action="store_true", help="copy even if records would be lost or duplicated")
@@ -533,8 +537,8 @@ def _row(group: str, each: "Moved", console: Console) -> tuple[Any, ...]:
 def _warn(group: str, each: "Moved", console: Console) -> None:
     where = f"group {group}, {each.partition}"
     if each.gone:
-        console.warn(f"{where}: {each.gone} offsets that it had not read were gone from A")
+        console.warn(f"{where}: cluster A no longer had {counted(each.gone, 'unread offset')}")
     if each.not_mirrored:
-        console.warn(f"{where}: {each.not_mirrored} records that it has not read lie before --since and are not on B")
+        console.warn(f"{where}: cluster B lacks {counted(each.not_mirrored, 'unread record')} from before --since")
     if each.time_ms is None:
         console.warn(f"{where}: no record that it has read has a timestamp, so it begins where B begins")

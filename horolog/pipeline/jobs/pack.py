@@ -169,7 +169,7 @@ def _add_label(archive: tarfile.TarFile, versions: dict[str, str]) -> None:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--to", default=DEFAULT, metavar="FILE", help=f"the archive ({DEFAULT})")
+    parser.add_argument("--to", default=DEFAULT, metavar="FILE", help=f"the archive (default: {DEFAULT})")
 
 
 def run(arguments: argparse.Namespace, console: Console) -> ExitCode:

@@ -226,11 +226,13 @@ def _refuse(gaps: Iterable[Gap]) -> None:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--from", dest="source", metavar="DIR|URL", help="an archive, or a folder of segment files (or --catalog)"
+        "--from", dest="source", metavar="DIR|URL", help="an archive, or a folder of segment files; or give --catalog"
     )
     add_catalogue(parser)
-    parser.add_argument("--from-topic", metavar="TOPIC", help="the topic of the folder (the only one)")
-    parser.add_argument("--rate", type=positive_number, metavar="N", help="limit of records per second (none)")
+    parser.add_argument("--from-topic", metavar="TOPIC", help="the topic in the folder (default: the only one)")
+    parser.add_argument(
+        "--rate", type=positive_number, metavar="N", help="maximum records per second (default: unlimited)"
+    )
     add_sending(parser)
     add_range(parser)
     add_common(parser)

@@ -7,6 +7,7 @@ also about how the topic would treat them; an `Outlook` is shown before anything
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
+from horolog.base.readable import counted
 from horolog.pipeline.base.topic_ids import show_topic_id
 from horolog.pipeline.jobs.lanes import CLIENT_ID
 from horolog.pipeline.options.brokers import Where, at
@@ -102,16 +103,14 @@ class Outlook:
     def losses(self) -> list[str]:
         found = []
         if self.expired:
-            found.append(
-                f"{self.expired:,} records are older than the topic's retention and would be dropped soon after"
-            )
+            found.append(f"the topic's retention would soon delete {counted(self.expired, 'record')}")
         if self.too_early:
             found.append(
-                f"{self.too_early:,} records are too old for message.timestamp.before.max.ms and would be refused"
+                f"the broker would refuse {counted(self.too_early, 'record')}: too old for message.timestamp.before.max.ms"
             )
         if self.too_late:
             found.append(
-                f"{self.too_late:,} records are too new for message.timestamp.after.max.ms and would be refused"
+                f"the broker would refuse {counted(self.too_late, 'record')}: too new for message.timestamp.after.max.ms"
             )
         if self.beyond_size:
             found.append(f"the oldest {self.beyond_size / 1e6:,.1f} MB would exceed retention.bytes and be dropped")

@@ -48,7 +48,10 @@ def vacuum(
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--older-than", default=KEPT, metavar="TIME", help=f"delete files that have not changed since then ({KEPT})"
+        "--older-than",
+        default=KEPT,
+        metavar="TIME",
+        help=f"delete files that have not changed since then (default: {KEPT})",
     )
     parser.add_argument(
         "--force",

@@ -114,7 +114,7 @@ def test_records_that_a_killed_run_had_sent_may_be_there_twice(load_of, console,
 
     monkeypatch.setattr(loading, "_finish", three)
     assert carry_out(load_of(5), asked(), console).details["sent_twice"] == 3
-    assert "3 records at most are duplicates" in console.err.getvalue()
+    assert "up to 3 records may be duplicates" in console.err.getvalue()
 
 
 @pytest.mark.parametrize(("words", "losses"), [(("--dry-run",), []), ((), ["all of it"])])

@@ -28,7 +28,7 @@ async def test_the_page_of_a_share_group():
         async with Admin(client) as admin:
             await admin.alter_share_group_offsets("workers", {PLACE: 0})
         text = (await page.get("/group?name=workers")).text
-        assert "First open record" in text
+        assert "Start offset" in text
         assert ">Empty</span> share group, assignor simple</span>" in text
         assert '<td class="num" data-name="done early">0</td>' in text
         assert (
@@ -74,7 +74,7 @@ async def test_the_page_of_a_streams_group():
         assert "2 subtopologies" in text
         assert "g-by-key" in text
         assert "0: 0, 1" in text
-        assert "First open record" not in text
+        assert "Start offset" not in text
         assert ">Stable</span> streams group, assignor sticky</span>" in text
         assert "Reset t</a>" in text
         assert "Reset g-by-key</a>" not in text

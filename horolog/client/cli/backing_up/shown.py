@@ -6,6 +6,7 @@ import argparse
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+from horolog.base.readable import counted
 from horolog.broker.backup.rounds import moments_in
 from horolog.broker.backup.verifying import verify
 from horolog.client.cli.backing_up.places import opened, speaking
@@ -79,7 +80,7 @@ def _show(moments: list[Moment], found: VerifiedBackup, console: Console) -> Non
         console.print(f"{console.style('red', one.kind.value)}: {one.name}: {one.reason}")
     end = "the lines above name all that is missing or damaged" if found.findings else "nothing is missing or damaged"
     count = f"{len(moments)} moments" if len(moments) > 1 else f"moment {moments[0].number}"
-    console.print(f"{count}, {found.objects} objects, {found.size_bytes} bytes: {end}")
+    console.print(f"{count}, {counted(found.objects, 'object')}, {counted(found.size_bytes, 'byte')}: {end}")
 
 
 def _refuse_none(moments: list[Moment], url: str) -> None:

@@ -202,7 +202,7 @@ def _report(
     else:
         verb = "would be copied" if arguments.dry_run else "copied"
         more = f", {copying.left_out} left out" if copying.left_out else ""
-        console.print(f"{copying.copied} records of {arguments.source} {verb} to {arguments.target}{more}")
+        console.print(f"{counted(copying.copied, 'record')} of {arguments.source} {verb} to {arguments.target}{more}")
     if copying.error is not None:
         raise CommandError(f"{arguments.target} refused a record: {copying.error}", "nothing more was copied")
     return ExitCode.OK

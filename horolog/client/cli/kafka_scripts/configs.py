@@ -39,7 +39,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     for kind in KINDS.values():
         parser.add_argument(f"--{kind}", metavar="NAME", help=f"for --entity-type {kind}s --entity-name NAME")
     parser.add_argument("--broker-defaults", action="store_true", help="for --entity-type brokers --entity-default")
-    parser.add_argument("--all", action="store_true", help="also settings with their defaults")
+    parser.add_argument("--all", action="store_true", help="include settings that have their default value")
     parser.add_argument("--add-config", metavar="KEY=VALUE,...")
     parser.add_argument("--add-config-file", type=Path, metavar="FILE")
     parser.add_argument("--delete-config", metavar="KEY,...")

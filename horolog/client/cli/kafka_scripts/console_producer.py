@@ -3,6 +3,7 @@
 import argparse
 from collections.abc import Mapping
 
+from horolog.base.readable import counted
 from horolog.client.cli.kafka_scripts.line_reader import LineReader
 from horolog.client.cli.kafka_scripts.options import add_bootstrap, add_unused, properties
 from horolog.commands.arguments import whole_number
@@ -59,7 +60,7 @@ async def run(arguments: argparse.Namespace, console: Console) -> ExitCode:
     for refusal in sending.refusals():
         console.error(f"{refusal.source}, line {refusal.line}: {refusal.reason}")
     if sending.refused and not reader.ignores_errors:
-        raise CommandError(f"{sending.refused} lines were not written")
+        raise CommandError(f"the broker refused {counted(sending.refused, 'line')}")
     return ExitCode.OK
 
 

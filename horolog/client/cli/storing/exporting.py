@@ -62,7 +62,7 @@ def run(store: BucketStore, arguments: argparse.Namespace, settings: Settings, c
 def copy_to(
     waiting: WaitingStore, found: FoundCluster, folder: str, settings: Settings, console: Console, seen: exporting.Seen
 ) -> Exported:
-    """Write a cluster into an empty folder, or one that is made. Raises FolderTaken, FormatError, StorageFault and StoreError."""
+    """Write a cluster into an empty folder, created if it does not exist. Raises FolderTaken, FormatError, StorageFault and StoreError."""
     storage = RealStorage()
     make_folder(storage, folder)
     target = ExportTarget(storage, folder, settings, show_uuid(uuid.uuid4().bytes), console.now_ms())

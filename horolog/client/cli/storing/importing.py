@@ -213,6 +213,6 @@ def show(found: dict[str, Any], console: Console) -> None:
         end = "the lines above name all that is missing or damaged"
     console.print(
         f"cluster {found['cluster_id']}: {counted(found['topics'], 'topic')}, {counted(found['partitions'], 'partition')},"
-        f" {found['size_bytes']} bytes {verb} into {found['segments']} segments and {found['wal_objects']} objects"
-        f" of a WAL, with {found['rules']} users, access rules and quotas: {end}"
+        f" {counted(found['size_bytes'], 'byte')} {verb} into {counted(found['segments'], 'segment')} and"
+        f" {counted(found['wal_objects'], 'WAL object')}, with {found['rules']} users, access rules and quotas: {end}"
     )

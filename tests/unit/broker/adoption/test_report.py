@@ -31,7 +31,7 @@ def test_what_retention_would_delete_soon_is_told_of_the_topics_that_are_new_her
     send(model, 0)
     size_bytes = model.partition.size_bytes
     (_, line) = lines(Takeover(origins={"t": Origin.KRAFT}), [model.partition])
-    assert f"1 segments, {size_bytes} bytes, of t within an hour" in line
+    assert f"1 segment, {size_bytes:,} bytes, of t within an hour" in line
     assert len(lines(Takeover(origins={"t": Origin.RECORD, "u": Origin.KRAFT}), [model.partition])) == 1
 
 

@@ -178,7 +178,7 @@ async def test_what_a_broker_shows_of_its_store(tmp_path, caplog):
         assert (found.opening_count, found.unsafe_bytes) == (0, 0)
         ((_, took),) = found.counted.samples(TAKEOVERS)
         assert sum(took.counts) == 1
-        assert "2 more partitions are served here" in caplog.text
+        assert "serving 2 more partitions" in caplog.text
         assert {labels for labels, _ in found.counted.samples(REQUESTS)} >= {("create", "done"), ("get", "missing")}
         over._log_side.stop(is_fenced=False)
         over.is_fenced = True

@@ -57,7 +57,7 @@ def test_a_take_over_is_logged_and_observed(caplog):
     made = Reporting()
     with caplog.at_level(logging.INFO):
         made.report.all_served(7, 2.3)
-    assert "7 more partitions are served here, 2.3 s after this broker became their leader" in caplog.text
+    assert "serving 7 more partitions, 2.3 s after this broker became their leader" in caplog.text
     ((_, took),) = made.report.figures().counted.samples(TAKEOVERS)
     assert took.sum == 2.3
 

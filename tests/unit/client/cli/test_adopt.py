@@ -169,7 +169,7 @@ def test_kraft_metadata_and_what_cannot_be_read(folder, horolog):
     assert (orders["settings"], orders["settings_from"]) == ({"retention.ms": "1"}, "KRaft metadata")
     assert (orders["partitions"], orders["folders"]) == (2, 1)
     assert ended.json["summary"]["expiring_bytes"] == orders["size_bytes"] > 0
-    assert "1 of 2 partitions have no folder" in horolog("adopt", folder, "-n").out
+    assert "no folder here for 1 of 2 partitions" in horolog("adopt", folder, "-n").out
 
 
 def test_several_folders_are_told_together(horolog, start_broker, tmp_path):
@@ -187,7 +187,7 @@ def test_several_folders_are_told_together(horolog, start_broker, tmp_path):
     assert told == {"orders": (4, 4), "prices": (4, 4)}
     assert topics_of(horolog("adopt", b, a, "-n", "-o", "json")) == topics_of(ended)
     assert "have no folder here" not in horolog("adopt", b, a, "-n").out
-    assert "partitions have no folder here" in horolog("adopt", a, "-n").out
+    assert "no folder here for" in horolog("adopt", a, "-n").out
     assert everything(a) | everything(b) == before
 
 

@@ -3,6 +3,7 @@
 import argparse
 import io
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -130,6 +131,18 @@ def test_every_command_and_action_has_a_sentence_and_every_command_examples():
         _, heading, examples = parser.epilog.partition("examples:\n")
         assert heading, command
         assert f"horolog {command.name}" in examples, command
+
+
+OTHER_WORDS = re.compile(r"\b(?:may be repeated|again for|repeat for)\b|\((?!default: )[a-z0-9; ]*\d[a-z]?\)$")
+"""For `repeatable`, and for `(default: 10m)`."""
+
+
+def test_options_that_repeat_and_defaults_are_marked_in_one_way():
+    said = [option.sentence for spec in all_specs() for option in spec.options]
+    assert [sentence for sentence in said if OTHER_WORDS.search(sentence)] == []
+    assert OTHER_WORDS.search("again for more")
+    assert OTHER_WORDS.search("records for each commit (1000000)")
+    assert not OTHER_WORDS.search("records per commit (default: 1000000)")
 
 
 def run_module(monkeypatch, run, *words):

@@ -61,9 +61,9 @@ def test_each_loss_is_one_sentence():
     counted = Counts(1234, 5_000_000, 1, 2, 1000, 3, 4)
     strict = TopicRules(HOUR_MS, 1_000_000, HOUR_MS, HOUR_MS, True, True, partitions=2)
     assert outlook_of(counted, strict).losses == [
-        "1,000 records are older than the topic's retention and would be dropped soon after",
-        "3 records are too old for message.timestamp.before.max.ms and would be refused",
-        "4 records are too new for message.timestamp.after.max.ms and would be refused",
+        "the topic's retention would soon delete 1,000 records",
+        "the broker would refuse 3 records: too old for message.timestamp.before.max.ms",
+        "the broker would refuse 4 records: too new for message.timestamp.after.max.ms",
         "the oldest 3.0 MB would exceed retention.bytes and be dropped",
         "the topic puts the time of arrival on every record (LogAppendTime): all times would be lost",
     ]

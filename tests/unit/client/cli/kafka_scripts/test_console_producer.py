@@ -41,7 +41,7 @@ def test_a_line_that_is_refused_is_named_and_ends_it_unless_errors_are_ignored(s
         assert (values[0], values[-1]) == (b"one", b"two")
     else:
         assert "standard input, line 2: " in ended.err
-        assert "1 lines were not written" in ended.err
+        assert "the broker refused 1 line" in ended.err
         assert values == [b"one"]
 
 
