@@ -1,7 +1,7 @@
 """Starts `horolog` without loading it anew: a process that has loaded it once forks for every start.
 
 Two thirds of what a broker costs until it is ready is the import of its modules. The process that forks belongs to one process of
-tests, has no thread, and has run nothing but imports. What is started so has the arguments, the environment, the folder and the
+tests, has no thread, and has run nothing but imports. A process that starts so has the arguments, the environment, the folder and the
 standard streams that it is given, and ends as it would by itself.
 
 A request comes over a socket, with the three streams. Two numbers come back: the process's own, and the status with which it ends.

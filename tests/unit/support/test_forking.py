@@ -1,4 +1,4 @@
-"""What is started by a process that has loaded the program is as if it had been started by itself."""
+"""A process that is forked by one that has loaded the program is as if it had been started by itself."""
 
 import os
 import signal
