@@ -1,6 +1,6 @@
 """Runs `horolog` with the arguments behind a socket's path, as a fork of the process that listens there.
 
-Takes a hundredth of a second, so it is read by an interpreter without `site`, and imports only what is built into that.
+Takes a hundredth of a second, so it is read by an interpreter without `site`, and imports only modules that are built into that one.
 """
 
 import _signal  # type: ignore[import-not-found]  # of CPython, without stubs

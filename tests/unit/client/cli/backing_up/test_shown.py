@@ -33,10 +33,10 @@ def test_no_moment(tmp_path, capsys, action):
 
 def test_all_is_there(copy, capsys):
     one = run_typed(capsys, "backup", "verify", copy)
-    assert (one.code, one.out.startswith("moment 1, 1 objects")) == (ExitCode.OK, True)
+    assert (one.code, one.out.startswith("moment 1, 1 object, ")) == (ExitCode.OK, True)
     assert one.out.endswith("nothing is missing or damaged\n")
     both = run_typed(capsys, "backup", "verify", copy, "--all")
-    assert both.out.startswith("2 moments, 1 objects")
+    assert both.out.startswith("2 moments, 1 object, ")
 
 
 def test_damage_is_reported(copy, capsys):
