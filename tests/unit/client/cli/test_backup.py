@@ -17,5 +17,6 @@ def test_its_actions(tmp_path, capsys):
 
 
 def test_help_names_what_is_kept(capsys):
-    assert "one in ten minutes" in run_typed(capsys, "backup", "run", "--help").out
+    said = " ".join(run_typed(capsys, "backup", "run", "--help").out.split())
+    assert "one for every ten minutes of the last day" in said
     assert run_typed(capsys, "backup").code == ExitCode.USAGE

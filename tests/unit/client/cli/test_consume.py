@@ -30,7 +30,7 @@ def test_records_that_came_late_are_told_of_and_read_on_demand(run, hourly, tmp_
     times = ["--since", f"@{TIMES[1]}ms", "--until", f"@{TIMES[2]}ms"]
     ended = run("consume", hourly, *times, "-o", "json", "--merge", "none")
     assert values(ended) == ["v1"]
-    assert "at least 1 records of the range arrived late" in ended.err
+    assert "at least 1 record of the range arrived late" in ended.err
     assert values(run("consume", hourly, *times, "--late", "--merge", "none", "-o", "json")) == ["v1", "late"]
     for more in ([], ["--late"], ["--look-ahead", "4h"], ["--look-ahead", "1MiB"], ["--look-ahead", "all"]):
         assert values(run("consume", hourly, *times, "-o", "json", *more)) == ["v1", "late"]
