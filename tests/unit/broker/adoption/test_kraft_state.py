@@ -63,7 +63,7 @@ def test_transactions_count_at_their_end_or_not_at_all():
     assert set(state.topics) == {"whole"}
     assert state.topics["whole"].configs == {}
     assert state.is_whole
-    assert "not finished" in state.notes[0]
+    assert "unfinished" in state.notes[0]
 
 
 def test_users_rights_and_quotas():
