@@ -53,11 +53,11 @@ class BucketStore:
         with self.place.told():
             return bytes(obstore.get(self._asking, self.place.key(key)).bytes())
 
-    def get_range(self, key: str, start: int, end: int) -> bytes:
+    def get_range(self, key: str, start: int, end: int) -> memoryview:
         import obstore
 
         with self.place.told():
-            return bytes(obstore.get_range(self._asking, self.place.key(key), start=start, end=end))
+            return memoryview(obstore.get_range(self._asking, self.place.key(key), start=start, end=end))
 
     def stat(self, key: str) -> Stored:
         import obstore

@@ -10,6 +10,9 @@ from collections.abc import Iterable, Iterator
 from enum import Enum
 from typing import NamedTuple, Protocol
 
+Bytes = bytes | memoryview
+"""A part of an object as it came; a copy of large ones takes as long as the rest of the request."""
+
 
 class Outcome(Enum):
     MADE = "made"
@@ -44,7 +47,7 @@ class ObjectStore(Protocol):
 
     def get(self, key: str) -> bytes: ...
 
-    def get_range(self, key: str, start: int, end: int) -> bytes:
+    def get_range(self, key: str, start: int, end: int) -> Bytes:
         """The bytes from `start` up to `end`, fewer where the object ends; StoreError if it ends before `start`."""
 
     def stat(self, key: str) -> Stored: ...

@@ -13,12 +13,14 @@ from itertools import islice
 from typing import Any, Protocol, TypeVar
 
 from horolog.stores.faults import StoreError
-from horolog.stores.object_store import Created, ObjectStore, Stored
+from horolog.stores.object_store import Bytes, Created, ObjectStore, Stored
 
 Result = TypeVar("Result")
 
 Got = bytes | None | StoreError
 """The bytes of an object; None if it is missing; or why that is not known."""
+GotPart = Bytes | None | StoreError
+"""The same for a part of an object."""
 Listing = Sequence[Stored] | StoreError
 Folders = Sequence[str] | StoreError
 Deleted = StoreError | None
@@ -31,7 +33,7 @@ class StoreRequests(Protocol):
 
     def create(self, key: str, data: bytes, done: Callable[[Created], None]) -> None: ...
     def get(self, key: str, done: Callable[[Got], None]) -> None: ...
-    def get_range(self, key: str, start: int, end: int, done: Callable[[Got], None]) -> None: ...
+    def get_range(self, key: str, start: int, end: int, done: Callable[[GotPart], None]) -> None: ...
     def list(self, prefix: str, done: Callable[[Listing], None], limit: int | None = None) -> None:
         """With a limit at most so many of the objects, any of them."""
 
@@ -53,7 +55,7 @@ class ThreadedRequests:
     def get(self, key: str, done: Callable[[Got], None]) -> None:
         self._send(partial(_got, partial(self._store.get, key)), done)
 
-    def get_range(self, key: str, start: int, end: int, done: Callable[[Got], None]) -> None:
+    def get_range(self, key: str, start: int, end: int, done: Callable[[GotPart], None]) -> None:
         self._send(partial(_got, partial(self._store.get_range, key, start, end)), done)
 
     def list(self, prefix: str, done: Callable[[Listing], None], limit: int | None = None) -> None:
@@ -73,7 +75,7 @@ class ThreadedRequests:
         self._threads.submit(lambda: self._deliver(partial(done, request())))
 
 
-def _got(read: Callable[[], bytes]) -> Got:
+def _got(read: Callable[[], Result]) -> Result | StoreError | None:
     try:
         return read()
     except FileNotFoundError:

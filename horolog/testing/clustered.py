@@ -33,7 +33,7 @@ from horolog.testing.runs import AlreadyRunning, NotRunning
 if TYPE_CHECKING:
     from horolog.broker.bucket.names import Wal
     from horolog.stores.object_store import Created as ObjectCreated
-    from horolog.stores.requests import Deleted, Folders, Got, Listing
+    from horolog.stores.requests import Deleted, Folders, Got, GotPart, Listing
 
 HOST = "127.0.0.1"
 FOLDER = "/horolog"
@@ -71,7 +71,7 @@ class StoreOfOne:
         if not self._refused(done, StoreError(KILLED)):
             self._requests.get(key, done)
 
-    def get_range(self, key: str, start: int, end: int, done: Callable[[Got], None]) -> None:
+    def get_range(self, key: str, start: int, end: int, done: Callable[[GotPart], None]) -> None:
         if not self._refused(done, StoreError(KILLED)):
             self._requests.get_range(key, start, end, done)
 

@@ -113,7 +113,7 @@ class PieceReader:
     def _read(self, piece: KeptPiece) -> bytes:
         end = piece.position + piece.size_bytes
         if piece.size_bytes >= SMALL_BYTES and piece.key not in self._objects:
-            return self._store.get_range(piece.key, piece.position, end)
+            return bytes(self._store.get_range(piece.key, piece.position, end))
         if piece.key not in self._objects:
             self._objects[piece.key] = self._store.get(piece.key)
             if len(self._objects) > KEPT_OBJECTS:

@@ -1,7 +1,8 @@
 """Brings blocks of objects here: one GET for each, however many readers wait for it, and none is kept that is not what was sealed.
 
 A reader that misses a block asks for it, gets `NotHere` to raise, and is woken when the block is here. Blocks that a reader may want next
-are brought when nothing else waits. A block that the store does not have, or has altered, is asked for again after a while.
+are brought, several with one GET, when no GET has to wait for that. Where many that are kept are still unread, nothing comes ahead beside
+what is on its way: the readers of those that are unread may have gone, or may be so many that they take each other's blocks. A block that the store does not have, or has altered, is asked for again after a while.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from horolog.broker.bucket.block_ledger import WHOLE, Block
 from horolog.broker.bucket.store_access import StoreAccess
 from horolog.broker.log.integrity import BLOCK_BYTES
 from horolog.broker.log.storage import NotHere, StorageFault
+from horolog.stores.object_store import Bytes
 
 log = logging.getLogger(__name__)
 
@@ -25,6 +27,8 @@ AT_ONCE = 4
 FAILS_AFTER_S = 3.0
 """A block that has been on its way for longer is an error to its readers, who ask again."""
 LOST_FOR_S = 5.0
+AHEAD_SHARE = 2
+"""One in this many of the kept blocks may be unread: those that come ahead must not go before they are read."""
 ATTEMPTS = 2
 
 Wake = Callable[[], None]
@@ -38,7 +42,7 @@ class Wanted(NamedTuple):
     last: int
     size_bytes: int
     """Of the object; not used for a whole one."""
-    is_right: Callable[[int, bytes], bool]
+    is_right: Callable[[int, Bytes], bool]
     """Whether the bytes are those of the block with that number."""
 
     def blocks(self) -> Iterator[Block]:
@@ -100,13 +104,20 @@ class BlockFetcher:
         has_failed = any(now - one.since_s > FAILS_AFTER_S for one in asked)
         return NotHere(f"{wanted.key} is on its way here", path=wanted.key, has_failed=has_failed)
 
-    def want_next(self, wanted: Wanted) -> None:
-        """Have a block brought that a reader may want next, if nothing has to wait for it."""
+    def want_next(self, wanted: Wanted) -> bool:
+        """Have neighbouring blocks brought that a reader may want next, if nothing has to wait for them and there is room; whether they come."""
+        missing = self._missing(wanted)
+        if not missing:
+            return True
+        if len(self._queue) + self._under_way >= AT_ONCE:
+            return False
         now = self._now()
-        if len(self._queue) + self._under_way < AT_ONCE and all(
-            self._lost_now(one, now) is None for one in wanted.blocks()
-        ):
+        coming_bytes = (len(self._asked) + len(missing)) * BLOCK_BYTES
+        has_room = self.files.unread_bytes + coming_bytes <= self.files.limit_bytes() // AHEAD_SHARE
+        comes = (has_room or not self._asked) and all(self._lost_now(one, now) is None for one in missing)
+        if comes:
             self._ask(wanted, now)
+        return comes
 
     def _lost_now(self, block: Block, now: float) -> str | None:
         lost = self._lost.get(block)
@@ -117,7 +128,7 @@ class BlockFetcher:
 
     def _ask(self, wanted: Wanted, now: float) -> None:
         """Ask for those that are neither here nor on their way, with those between them."""
-        missing = [one for one in wanted.blocks() if one not in self._asked and one not in self.files]
+        missing = self._missing(wanted)
         if not missing:
             return
         several = wanted._replace(first=missing[0].number, last=missing[-1].number)
@@ -127,6 +138,10 @@ class BlockFetcher:
         if not self._begins:
             self._begins = True
             self._soon(self._begin)
+
+    def _missing(self, wanted: Wanted) -> list[Block]:
+        """The blocks that are neither here nor on their way."""
+        return [one for one in wanted.blocks() if one not in self._asked and one not in self.files]
 
     def _begin(self) -> None:
         self._begins = False
@@ -151,13 +166,13 @@ class BlockFetcher:
             wake()
         self._begin()
 
-    async def _bytes_of(self, wanted: Wanted) -> bytes | None:
+    async def _bytes_of(self, wanted: Wanted) -> Bytes | None:
         if wanted.first == WHOLE:
             return await self._store.read(wanted.key)
         start, end = wanted.span_of(wanted.first)[0], wanted.span_of(wanted.last)[1]
-        return await self._store.read_range(wanted.key, start, end)
+        return await self._store.view_range(wanted.key, start, end)
 
-    def _take(self, wanted: Wanted, data: bytes | None) -> dict[Block, str]:
+    def _take(self, wanted: Wanted, data: Bytes | None) -> dict[Block, str]:
         """Keep the blocks that are right; returns the others, and why."""
         if data is None:
             return dict.fromkeys(wanted.blocks(), "the store does not have it")
@@ -165,7 +180,7 @@ class BlockFetcher:
         before = wanted.span_of(wanted.first)[0]
         for block in wanted.blocks():
             start, end = wanted.span_of(block.number)
-            part = data if block.number == WHOLE else data[start - before : end - before]
+            part = data if block.number == WHOLE else memoryview(data)[start - before : end - before]
             if wanted.is_right(block.number, part):
                 asked = self._asked.get(block)
                 self.files.keep(block, part, is_awaited=asked is not None and bool(asked.wakes))

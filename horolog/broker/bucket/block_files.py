@@ -14,6 +14,7 @@ from itertools import count
 from horolog.broker.bucket.block_ledger import Block, BlockLedger
 from horolog.broker.log.storage import File, Storage, StorageFault
 from horolog.protocol.primitives import Unread
+from horolog.stores.object_store import Bytes
 
 log = logging.getLogger(__name__)
 
@@ -49,6 +50,11 @@ class BlockFiles:
     @property
     def kept_bytes(self) -> int:
         return self._on_disk.kept_bytes + self._in_memory.kept_bytes
+
+    @property
+    def unread_bytes(self) -> int:
+        """Of the blocks that no reader has read yet."""
+        return self._on_disk.unread_bytes + self._in_memory.unread_bytes
 
     def __contains__(self, block: Block) -> bool:
         return block in self._files or block in self._spare
@@ -91,7 +97,7 @@ class BlockFiles:
             self.drop(block)
             return None
 
-    def keep(self, block: Block, data: bytes, *, is_awaited: bool = False) -> None:
+    def keep(self, block: Block, data: Bytes, *, is_awaited: bool = False) -> None:
         """Keep a block, which a reader may wait for; the least used ones go for it."""
         self.drop(block)
         try:
@@ -99,12 +105,12 @@ class BlockFiles:
             going = self._on_disk.add(block, len(data), is_awaited=is_awaited)
         except StorageFault as fault:
             log.warning("%s is kept in memory: %s", block.key, fault)
-            self._spare[block] = data
+            self._spare[block] = bytes(data)
             going = self._in_memory.add(block, len(data))
         for one in going:
             self.drop(one)
 
-    def _written(self, data: bytes) -> File:
+    def _written(self, data: Bytes) -> File:
         path = f"{self._folder}/{next(self._names):020d}"
         file = self._storage.create(path)
         try:

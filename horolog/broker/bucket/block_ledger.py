@@ -24,13 +24,16 @@ class Block(NamedTuple):
 class BlockLedger:
     """The blocks that are kept, in the order of their last use. Their sizes stay below a limit, except for the newest block alone."""
 
-    __slots__ = ("_awaited", "_limit_bytes", "_sizes", "kept_bytes")
+    __slots__ = ("_awaited", "_limit_bytes", "_sizes", "_unread", "kept_bytes", "unread_bytes")
 
     def __init__(self, limit_bytes: Callable[[], int]) -> None:
         self._limit_bytes = limit_bytes
         self._sizes: dict[Block, int] = {}
         self._awaited: set[Block] = set()
+        self._unread: set[Block] = set()
         self.kept_bytes = 0
+        self.unread_bytes = 0
+        """Of the blocks that are kept and have not been read."""
 
     def __repr__(self) -> str:
         return f"<BlockLedger of {len(self._sizes)} blocks, {self.kept_bytes} bytes>"
@@ -47,14 +50,19 @@ class BlockLedger:
 
     def use(self, block: Block) -> None:
         """It goes later than all others from now on."""
-        self._sizes[block] = self._sizes.pop(block)
+        size_bytes = self._sizes[block] = self._sizes.pop(block)
+        if block in self._unread:
+            self._unread.remove(block)
+            self.unread_bytes -= size_bytes
         self._awaited.discard(block)
 
     def add(self, block: Block, size_bytes: int, *, is_awaited: bool = False) -> list[Block]:
         """Keep a block, which a reader may wait for; returns those that go for it."""
         self.drop(block)
         self._sizes[block] = size_bytes
+        self._unread.add(block)
         self.kept_bytes += size_bytes
+        self.unread_bytes += size_bytes
         if is_awaited:
             self._awaited.add(block)
         going = self._going(block)
@@ -74,5 +82,9 @@ class BlockLedger:
         return going
 
     def drop(self, block: Block) -> None:
-        self.kept_bytes -= self._sizes.pop(block, 0)
+        size_bytes = self._sizes.pop(block, 0)
+        self.kept_bytes -= size_bytes
+        if block in self._unread:
+            self._unread.remove(block)
+            self.unread_bytes -= size_bytes
         self._awaited.discard(block)

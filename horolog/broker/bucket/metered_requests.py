@@ -11,7 +11,7 @@ from horolog.broker.base.metrics import Metrics
 from horolog.broker.base.store_figures import BYTES, REQUESTS, SECONDS
 from horolog.stores.faults import StoreError
 from horolog.stores.object_store import Created, Outcome
-from horolog.stores.requests import Deleted, Folders, Got, Listing, StoreRequests
+from horolog.stores.requests import Deleted, Folders, Got, GotPart, Listing, StoreRequests
 
 Result = TypeVar("Result")
 
@@ -83,7 +83,7 @@ class MeteredRequests:
         self._reads += 1
         self._store.get(key, partial(self._ended, "get", self._now(), self._of_get, done))
 
-    def get_range(self, key: str, start: int, end: int, done: Callable[[Got], None]) -> None:
+    def get_range(self, key: str, start: int, end: int, done: Callable[[GotPart], None]) -> None:
         self._reads += 1
         self._store.get_range(key, start, end, partial(self._ended, "get_range", self._now(), self._of_get, done))
 
@@ -98,7 +98,7 @@ class MeteredRequests:
     def delete(self, key: str, done: Callable[[Deleted], None]) -> None:
         self._store.delete(key, partial(self._ended, "delete", self._now(), _of_other, done))
 
-    def _of_get(self, result: Got) -> str:
+    def _of_get(self, result: GotPart) -> str:
         if isinstance(result, Sized):
             self._read.value += len(result)
         return "missing" if result is None else _of_other(result)

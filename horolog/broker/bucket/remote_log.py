@@ -17,12 +17,17 @@ from horolog.broker.bucket.block_slices import BlockSlices
 from horolog.broker.log.integrity import BLOCK_BYTES, BlockSums, blocks_in
 from horolog.broker.log.storage import RefusingFile, StorageFault
 from horolog.protocol.primitives import Unread
+from horolog.stores.object_store import Bytes
 
 READ_AT_ONCE_BYTES = MOST_AWAITED_BYTES // 2
 """A read of so much succeeds however little is kept: blocks stay until those that wait for them have read them."""
-MOST_AHEAD = 4
-SHARE_AHEAD = 16
-"""One reader has no more than this part of the kept blocks brought ahead, but one block at least."""
+RUN_BLOCKS = 4
+"""Blocks that come ahead come with one GET, from one multiple of this number to the next: a GET costs much beside one block."""
+SHARE_OF_RUN = 4
+"""A run is no longer than this part of the kept blocks, but one block at least."""
+RUNS_AHEAD = 2
+SHARE_OF_RUNS = 8
+"""The second run comes ahead if so many of them would find room."""
 
 
 class _Span(NamedTuple):
@@ -45,7 +50,7 @@ def _spans(size: int, position: int) -> list[_Span]:
 class RemoteLog(RefusingFile):
     """See `storage.File`. Reads raise `NotHere` until their blocks are here."""
 
-    __slots__ = ("_fetcher", "_find_sums", "_wake", "around", "key", "size_bytes", "sums")
+    __slots__ = ("_ahead_of", "_fetcher", "_find_sums", "_wake", "around", "key", "size_bytes", "sums")
 
     def __init__(
         self,
@@ -63,6 +68,8 @@ class RemoteLog(RefusingFile):
         self.sums: BlockSums | None = None
         self.around: Callable[[int], tuple[int, int]] = lambda position: (position, position + 1)
         """Where a walk begins and ends, probably, that comes to a position: what it takes comes with one GET."""
+        self._ahead_of = -1
+        """The block for which the newest read has had all brought that comes ahead."""
         self._fetcher = fetcher
         self._wake = wake
         self._find_sums = sums
@@ -121,18 +128,24 @@ class RemoteLog(RefusingFile):
 
     def _read_ahead(self, number: int) -> None:
         """Have the next blocks brought for a reader that has come here in order: as many as hide the time of a GET."""
-        files, key = self._fetcher.files, self.key
-        if self.sums is None or (number > 0 and Block(key, number - 1) not in files):
+        files = self._fetcher.files
+        if number == self._ahead_of or self.sums is None or (number > 0 and Block(self.key, number - 1) not in files):
             return
-        count = max(1, min(MOST_AHEAD, files.limit_bytes() // (BLOCK_BYTES * SHARE_AHEAD)))
-        for following in range(number + 1, min(number + 1 + count, blocks_in(self.size_bytes))):
-            if Block(key, following) not in files:
-                self._fetcher.want_next(self._wanted(following, following))
+        most = files.limit_bytes() // BLOCK_BYTES
+        run = max(1, min(RUN_BLOCKS, most // SHARE_OF_RUN))
+        runs = 1 + max(1, min(RUNS_AHEAD, most // (run * SHARE_OF_RUNS)))  # with the rest of its own
+        first, end = number + 1, min((number // run + runs) * run, blocks_in(self.size_bytes))
+        all_come = True
+        while first < end:
+            following = min(first - first % run + run, end)
+            all_come &= self._fetcher.want_next(self._wanted(first, following - 1))
+            first = following
+        self._ahead_of = number if all_come else -1
 
     def _wanted(self, first: int, last: int) -> Wanted:
         return Wanted(self.key, first, last, self.size_bytes, self._is_right)
 
-    def _is_right(self, number: int, data: bytes) -> bool:
+    def _is_right(self, number: int, data: Bytes) -> bool:
         assert self.sums is not None
         start, end = self.sums.span_of(number)
         return len(data) == end - start and crc32c(data) == self.sums.sum_of(number)

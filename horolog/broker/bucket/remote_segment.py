@@ -23,6 +23,7 @@ from horolog.broker.log.partition import DecidedHere
 from horolog.broker.log.producers import snapshot_file
 from horolog.broker.log.segments import Segment, SegmentFolder
 from horolog.broker.log.storage import StorageFault
+from horolog.stores.object_store import Bytes
 
 NOT_KNOWN = IndexSum(1 << 62, 0)
 """No index file fits this."""
@@ -118,9 +119,9 @@ class RemoteSegment:
             self.segment.seal, self.segment.sums = parts.seal, self.log.sums
             self.segment.holes = parts.seal.contents.holes
 
-    def _is_right(self, _number: int, data: bytes) -> bool:
+    def _is_right(self, _number: int, data: Bytes) -> bool:
         try:
-            parts = self._metas.decode(data)
+            parts = self._metas.decode(bytes(data))
         except FormatError:
             return False
         base_offset, known, _, _, _ = self.described

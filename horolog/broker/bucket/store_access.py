@@ -13,8 +13,8 @@ from typing import TypeVar
 
 from horolog.broker.base.answers import Answer, Begin
 from horolog.stores.faults import StoreError
-from horolog.stores.object_store import Created, Outcome, Stored
-from horolog.stores.requests import Deleted, Got, StoreRequests
+from horolog.stores.object_store import Bytes, Created, Outcome, Stored
+from horolog.stores.requests import Deleted, Got, GotPart, StoreRequests
 
 log = logging.getLogger(__name__)
 
@@ -75,9 +75,14 @@ class StoreAccess:
 
     async def read_range(self, key: str, start: int, end: int) -> bytes | None:
         """The bytes of an object from `start` up to `end`, fewer where it ends; None if it is missing."""
+        found = await self.view_range(key, start, end)
+        return None if found is None else bytes(found)
+
+    async def view_range(self, key: str, start: int, end: int) -> Bytes | None:
+        """The same without a copy."""
         attempts = 0
         while True:
-            found: Got = await Answer(self._asking(partial(self._store.get_range, key, start, end)))
+            found: GotPart = await Answer(self._asking(partial(self._store.get_range, key, start, end)))
             if not isinstance(found, StoreError):
                 self._answered(attempts)
                 return found

@@ -45,7 +45,7 @@ class PrefixReader:
     def get_range(self, name: str, start: int, end: int) -> bytes | None:
         """The bytes of an object from `start` up to `end`, fewer where it ends; None if it is missing."""
         try:
-            data = self._store.get_range(name, start, end)
+            data = bytes(self._store.get_range(name, start, end))
         except FileNotFoundError:
             return None
         if start == 0:

@@ -14,7 +14,7 @@ from horolog.broker.bucket.bucket_state import BucketState
 from horolog.broker.bucket.mark import decode
 from horolog.broker.bucket.names import Wal, key, number_of
 from horolog.stores.faults import StoreError
-from horolog.stores.object_store import Created, ObjectStore, Outcome, Stored, as_folder, folders_in
+from horolog.stores.object_store import Bytes, Created, ObjectStore, Outcome, Stored, as_folder, folders_in
 
 MARKS_BEFORE_MS = 120_000
 """So much older than the moment a mark is that counts."""
@@ -45,7 +45,7 @@ class MomentStore:
     def get(self, key: str) -> bytes:
         return self._store.get(self._found(key).key)
 
-    def get_range(self, key: str, start: int, end: int) -> bytes:
+    def get_range(self, key: str, start: int, end: int) -> Bytes:
         return self._store.get_range(self._found(key).key, start, end)
 
     def stat(self, key: str) -> Stored:

@@ -158,6 +158,36 @@ def test_a_block_that_a_reader_may_want_next_is_brought_while_all_is_quiet(fetch
     assert Block(KEY, 1) in fetcher.files
 
 
+def test_blocks_that_a_reader_may_want_next_come_with_one_get(fetcher, store, loop):
+    fetcher.want_next(wanted(0, 2))
+    fetcher.want_next(wanted(0, 3))
+    loop.advance()
+    assert store.asked == [span(0, 2), span(3, 3)]
+
+
+def test_little_comes_ahead_while_much_is_unread(store, loop):
+    """A cache of four blocks, of which two may be unread."""
+    access = StoreAccess(store, lambda seconds, done: loop.call_later(seconds, done, None))
+    files = BlockFiles(new_storage(), "/data", lambda: 4 * BLOCK_BYTES)
+    fetcher = BlockFetcher(access, files, loop.call_soon, lambda: loop.now)
+    for number in range(3):
+        fetcher.want_next(wanted(number))
+    loop.advance()
+    assert store.asked == [span(0, 0), span(1, 1)]
+    store.answer(2)
+    fetcher.want_next(wanted(2))
+    fetcher.want_next(wanted(3))
+    loop.advance()
+    assert store.asked[2:] == [span(2, 2)], "if nothing else is on its way: the readers of the others may have gone"
+    store.answer()
+    files.read(Block(KEY, 0), 1, 0)
+    files.read(Block(KEY, 1), 1, 0)
+    fetcher.want(wanted(0, key="other"), list)
+    fetcher.want_next(wanted(3))
+    loop.advance()
+    assert len(store.asked) == 4
+
+
 def test_readers_in_different_places_do_not_take_the_blocks_of_one_another(store, loop):
     """A cache of one block, and a reader that needs two at the same time."""
     access = StoreAccess(store, lambda seconds, done: loop.call_later(seconds, done, None))

@@ -36,7 +36,9 @@ def test_what_is_kept_is_read_back_in_parts(files):
     assert block(0) in files
     assert (files.read(block(0), 4, 3), files.read(block(1), 4, 3)) == (b"3456", None)
     assert (files.read_whole(block(0)), files.read_whole(block(1))) == (b"0123456789", None)
-    assert files.kept_bytes == 10
+    assert (files.kept_bytes, files.unread_bytes) == (10, 0)
+    files.keep(block(1), b"01")
+    assert files.unread_bytes == 2
     assert FOLDER in repr(files)
 
 

@@ -97,3 +97,17 @@ def test_the_sum_of_sizes_is_right_whatever_happens():
             sizes.pop(one, None)
         assert ledger.kept_bytes == sum(sizes.values()) <= 200
         assert all(each in ledger for each in sizes)
+
+
+def test_it_knows_how_much_has_not_been_read():
+    ledger = BlockLedger(lambda: 30)
+    for number in range(3):
+        ledger.add(block(number), 10)
+    ledger.use(block(0))
+    ledger.use(block(0))
+    assert ledger.unread_bytes == 20
+    ledger.add(block(0), 8)
+    assert ledger.unread_bytes == 28, "it has come again"
+    ledger.add(block(3), 10)
+    ledger.drop(block(2))
+    assert (len(ledger), ledger.unread_bytes) == (2, 18), "those that have gone do not count"
