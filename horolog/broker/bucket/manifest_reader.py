@@ -47,17 +47,21 @@ class StoredManifests:
         while found is not None:
             if found == known.manifest:
                 return known
-            known = await self._covered(found)
+            known, has_all = await self._covered(found)
+            if has_all:
+                return known
             found = await newest_manifest(self._store, place, found)  # of an older one, objects may be gone
         return NOTHING
 
-    async def _covered(self, found: Manifest) -> Covered:
+    async def _covered(self, found: Manifest) -> tuple[Covered, bool]:
+        """What a manifest says, and whether everything that this needs was there."""
         segments = unread_pages.aged([*await paged(self._store, found), *found.segments])
         kept = tuple(one for one in segments if one.next_offset > found.start_offset)
         meta = await self._meta_of(kept[-1]) if kept else None
         if meta is None:
-            return Covered(found.start_offset, kept, manifest=found)
-        return Covered(found.start_offset, kept, meta.producers, meta.leader_epochs, meta.batches, found)
+            return Covered(found.start_offset, kept, manifest=found), not kept
+        has_all = not unread_pages.unread_offsets(segments)
+        return Covered(found.start_offset, kept, meta.producers, meta.leader_epochs, meta.batches, found), has_all
 
     async def _meta_of(self, segment: BucketSegment) -> SegmentMeta | None:
         """None if the store does not have it, or if it is damaged, which is logged: the producers are not known then."""

@@ -137,6 +137,19 @@ def test_segments_of_a_page_that_is_lost_are_kept_and_producers_of_a_meta_object
     assert in_full(StoredManifests(access_to(store)).newest(OPENING)).producers == b""
 
 
+@pytest.mark.usefixtures("short_manifests")
+def test_manifests_are_listed_once_if_all_that_the_newest_names_is_there(monkeypatch):
+    store, listed = ReadyStore(), []
+    with_segments(store)
+    monkeypatch.setattr(
+        store,
+        "list",
+        lambda prefix, done, limit=None: listed.append(prefix) or ReadyStore.list(store, prefix, done, limit),
+    )
+    in_full(StoredManifests(access_to(store)).newest(OPENING))
+    assert listed == [f"manifest/{TOPIC_ID.hex()}/0"]
+
+
 def test_objects_that_a_newer_manifest_has_removed_are_no_loss():
     store = ReadyStore()
     described = upload(filled(random.Random(1)), store)
