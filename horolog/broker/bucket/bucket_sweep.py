@@ -93,19 +93,12 @@ async def sweep_wals(
     """
     found: set[Wal] = set()
     for folder in (WALS, MERGED):
-        found |= {wal for name in await store.folders(folder) if (wal := _wal_of(name)) is not None}
+        found |= {wal for name in await store.folders(folder) if (wal := Wal.of(name)) is not None}
     for wal in sorted(spent(found)):
         try:
             await _remove_wal(store, wal, new_nonce)
         except FormatError as error:
             log.error("%s stays, because its mark cannot be read: %s", wal.folder, error)
-
-
-def _wal_of(name: str) -> Wal | None:
-    try:
-        return Wal.parse(name)
-    except ValueError:
-        return None
 
 
 async def _remove_wal(store: StoreAccess, wal: Wal, new_nonce: Callable[[], bytes]) -> None:

@@ -17,7 +17,7 @@ from typing import NamedTuple, Self
 NONCE_SIZE = 16
 LOG = "meta/log"
 SNAPSHOTS = "meta/snapshot"
-WALS, MERGED, MANIFESTS, DATA = "wal", "merged", "manifest", "data"
+WALS, MERGED, MARKS, MANIFESTS, DATA = "wal", "merged", "mark", "manifest", "data"
 
 _DIGITS = 20
 _MAX = 2**63 - 1
@@ -45,13 +45,21 @@ class Wal(NamedTuple):
             raise ValueError(f"{text!r} names no WAL")
         return wal
 
+    @classmethod
+    def of(cls, name: str) -> Self | None:
+        """The WAL that a folder is named for; None if it is none of ours."""
+        try:
+            return cls.parse(name)
+        except ValueError:
+            return None
+
     @property
     def folder(self) -> str:
         return f"{WALS}/{self}"
 
     @property
     def marks(self) -> str:
-        return f"mark/{self}"
+        return f"{MARKS}/{self}"
 
     @property
     def merged_folder(self) -> str:

@@ -8,17 +8,17 @@ from typing import NamedTuple
 
 from horolog.broker.bucket.bucket_state import BucketState
 from horolog.broker.bucket.journal_objects import decode_founding, decode_log_entry, decode_snapshot
-from horolog.broker.bucket.names import LOG, SNAPSHOTS, key, number_of
+from horolog.broker.bucket.names import DATA, LOG, MANIFESTS, MARKS, MERGED, SNAPSHOTS, WALS, key, number_of
 from horolog.stores.object_store import ObjectStore, Stored
 
 KINDS = {
     LOG: "journal",
     SNAPSHOTS: "snapshots of the journal",
-    "wal": "write-ahead logs",
-    "merged": "merged write-ahead logs",
-    "mark": "marks",
-    "manifest": "manifests",
-    "data": "segments",
+    WALS: "write-ahead logs",
+    MERGED: "merged write-ahead logs",
+    MARKS: "marks",
+    MANIFESTS: "manifests",
+    DATA: "segments",
     "check": "tests of the store",
 }
 HISTORY = "kept for restores"

@@ -15,14 +15,12 @@ from horolog.broker.bucket import mark
 from horolog.broker.bucket.bucket_state import BucketState
 from horolog.broker.bucket.bucket_sweep import FENCE_BYTES
 from horolog.broker.bucket.manifest import named_by
-from horolog.broker.bucket.names import DATA, MANIFESTS, MERGED, WALS, SegmentName, Wal, key, number_of
+from horolog.broker.bucket.names import DATA, MANIFESTS, MARKS, MERGED, WALS, SegmentName, Wal, key, number_of
 from horolog.broker.bucket.sealed_lines import FormatError
 from horolog.broker.on_record.cluster_file import Place
 from horolog.broker.prefix.prefix_reader import PrefixReader
 from horolog.broker.prefix.stored_partitions import newest_manifest, segments_of
 from horolog.stores.object_store import Stored
-
-MARKS = "mark"
 
 Objects = Mapping[str, list[Stored]]
 """Those of one write-ahead log or partition, by the folder that they lie in: `wal`, `merged`, `mark`; `manifest`, `data`."""
@@ -42,7 +40,7 @@ def history_objects(reader: PrefixReader, state: BucketState, objects: Iterable[
     partitions: dict[Place, dict[str, list[Stored]]] = {}
     for one in objects:
         family, shown, *more = (*one.key.split("/"), "")
-        if family in {WALS, MERGED, MARKS} and (wal := _wal_of(shown)) is not None:
+        if family in {WALS, MERGED, MARKS} and (wal := Wal.of(shown)) is not None:
             wals.setdefault(wal, {}).setdefault(family, []).append(one)
         elif family in {MANIFESTS, DATA} and (place := _place_of(shown, more)) is not None:
             partitions.setdefault(place, {}).setdefault(family, []).append(one)
@@ -54,13 +52,6 @@ def history_objects(reader: PrefixReader, state: BucketState, objects: Iterable[
     for several in reader.each(lambda task: list(task()), tasks):
         found += several
     return found
-
-
-def _wal_of(shown: str) -> Wal | None:
-    try:
-        return Wal.parse(shown)
-    except ValueError:
-        return None
 
 
 def _place_of(shown: str, more: list[str]) -> Place | None:

@@ -1,7 +1,8 @@
 """What a month of a prefix costs if brokers go on as they do now: their requests, and the storage of all that is there.
 
 Objects say when they were made, by the store's clock. Of a write-ahead log that is written, brokers need only the objects of about the last
-minute, whose numbers and times give its rate; other objects count over a day, and so do those that are kept for restores. Reads by consumers of old data leave nothing behind, so they are not in it.
+minute, whose numbers and times give its rate. Other objects count over a day, and so do those that are kept for restores. Reads by consumers
+of old data leave nothing behind, so they are not in it.
 """
 
 from __future__ import annotations

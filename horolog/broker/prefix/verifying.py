@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
 from horolog.broker.bucket.bucket_state import BucketState
-from horolog.broker.bucket.names import LOG, Wal
+from horolog.broker.bucket.names import LOG, MARKS, MERGED, WALS, Wal
 from horolog.broker.bucket.prefix_contents import KINDS, OTHER, Amount, amounts, kind_of
 from horolog.broker.on_record.cluster_file import Place
 from horolog.broker.prefix.findings import Finding, is_fault, left_over
@@ -25,7 +25,7 @@ from horolog.stores.object_store import ObjectStore, Stored
 
 AT_ONCE = 8
 ROUNDS = 3
-WAL_FOLDERS = ("wal", "merged", "mark")
+WAL_FOLDERS = (WALS, MERGED, MARKS)
 TESTS = "check"
 NOT_OF_BROKERS = (KINDS[TESTS], OTHER)
 
@@ -109,11 +109,8 @@ def _stretches(state: BucketState) -> dict[Wal, dict[tuple[Place, int], int | No
 def _wals_in(listed: Mapping[str, int]) -> Iterator[Wal]:
     for name in listed:
         folder, shown, *_ = (*name.split("/"), "")
-        if folder in WAL_FOLDERS:
-            try:
-                yield Wal.parse(shown)
-            except ValueError:
-                continue
+        if folder in WAL_FOLDERS and (wal := Wal.of(shown)) is not None:
+            yield wal
 
 
 def _strangers(listed: Mapping[str, int]) -> Iterator[Finding]:

@@ -12,13 +12,12 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from horolog.broker.bucket.bucket_state import BucketState
 from horolog.broker.bucket.mark import decode
-from horolog.broker.bucket.names import Wal, key, number_of
+from horolog.broker.bucket.names import MARKS, Wal, key, number_of
 from horolog.stores.faults import StoreError
 from horolog.stores.object_store import Bytes, Created, ObjectStore, Outcome, Stored, as_folder, folders_in
 
 MARKS_BEFORE_MS = 120_000
 """So much older than the moment a mark is that counts."""
-_MARKS = "mark/"
 
 
 class MomentStore:
@@ -34,7 +33,7 @@ class MomentStore:
         return f"<MomentStore of {len(self._keys)} objects at {self._at_ms}>"
 
     def _latest_ms(self, name: str) -> int:
-        return self._at_ms - MARKS_BEFORE_MS if name.startswith(_MARKS) else self._at_ms
+        return self._at_ms - MARKS_BEFORE_MS if name.startswith(f"{MARKS}/") else self._at_ms
 
     def _found(self, name: str) -> Stored:
         found = self._all.get(name)

@@ -9,7 +9,7 @@ def test_keys_of_a_wal():
     wal = Wal(3, 17)
     assert (str(wal), wal.folder, wal.marks) == ("3-17", "wal/3-17", "mark/3-17")
     assert wal.merged(bytes(range(16))) == "merged/3-17/000102030405060708090a0b0c0d0e0f"
-    assert Wal.parse("3-17") == wal
+    assert Wal.parse("3-17") == Wal.of("3-17") == wal
     assert Wal.parse(f"{2**31 - 1}-{2**63 - 1}") == (2**31 - 1, 2**63 - 1)
 
 
@@ -19,6 +19,7 @@ def test_keys_of_a_wal():
 def test_what_names_no_wal(text):
     with pytest.raises(ValueError, match="names no WAL"):
         Wal.parse(text)
+    assert Wal.of(text) is None
 
 
 def test_numbers():
