@@ -68,7 +68,7 @@ OF_MACHINES = {
 }
 OF_MODULES = {
     "no_trim_check": (wal_fencing, "is_void", never_void),
-    "fences_overlooked": (wal_fencing, "MAX_UNSAFE", 0),
+    "fences_overlooked": (wal_fencing, "_is_no_data", wal_fencing._is_missing),
     "conflict_is_taken": (StoreAccess, "create", unknown_is_made),
 }
 OF_BROKERS = (

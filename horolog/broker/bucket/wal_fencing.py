@@ -8,6 +8,7 @@ entry of the journal names the number.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 
 from horolog.broker.bucket.fence import Fence
@@ -17,6 +18,7 @@ from horolog.broker.bucket.names import Wal, key, number_of
 from horolog.broker.bucket.parallel import in_parallel
 from horolog.broker.bucket.store_access import StoreAccess
 from horolog.broker.bucket.wal_numbers import identify
+from horolog.broker.bucket.wal_object import HEAD_SIZE, is_object
 from horolog.broker.bucket.wal_writer import MAX_UNSAFE
 
 PROBES_AT_ONCE = 32
@@ -48,11 +50,9 @@ async def fence(
     A writer that lives may be ahead for long. Raises FenceGivenUp once the fence is not wanted any more, and was not made.
     """
     while True:
-        number = await _first_to_try(store, wal)
-        while not await _is_fence(store, Fence(wal, number, by, nonce)):
-            number += 1
-            if not is_wanted():
-                raise FenceGivenUp(f"{wal} goes on at number {number}")
+        mark = await newest_mark(store, wal)
+        first = await first_without_data(store, wal, 0 if mark is None else mark.upto)
+        number = await _fenced_from(store, Fence(wal, first, by, nonce), is_wanted)
         if not await is_void(store, wal, number):
             return number
 
@@ -63,32 +63,43 @@ async def is_void(store: StoreAccess, wal: Wal, number: int) -> bool:
     return mark is not None and mark.upto > number
 
 
-async def _first_to_try(store: StoreAccess, wal: Wal) -> int:
-    """The first number that a fence may lie under: a first byte does not tell fences from data, and a writer ships at most some behind one."""
-    mark = await newest_mark(store, wal)
-    start = 0 if mark is None else mark.upto
-    return max(start, await first_free(store, wal, start) - MAX_UNSAFE)
-
-
-async def first_free(store: StoreAccess, wal: Wal, start: int) -> int:
-    """The first number from one on that has no object, or one of a few behind it: a number lies at most so far behind one that is free.
+async def first_without_data(store: StoreAccess, wal: Wal, start: int) -> int:
+    """The first number from one on under which a fence lies, or nothing. A writer ships only some numbers behind it.
 
     Clients wait, so few numbers are asked for; a list would have all those that stay for a restore.
     """
-    while True:
-        asked = range(start, start + PROBES_AT_ONCE * STRIDE, STRIDE)
-        far = await _first_without(store, wal, asked)
-        if far is not None:
-            near = await _first_without(store, wal, range(max(start, far - STRIDE + 1), far))
-            return far if near is None else near
-        start = asked[-1] + 1
+    asked = range(start, start + PROBES_AT_ONCE * STRIDE, STRIDE)
+    while (far := await _first(store, wal, asked, _is_missing)) is None:
+        asked = range(asked.stop, asked.stop + PROBES_AT_ONCE * STRIDE, STRIDE)
+    near = await _first(store, wal, range(max(start, far - STRIDE - MAX_UNSAFE + 1), far), _is_no_data)
+    return far if near is None else near
 
 
-async def _first_without(store: StoreAccess, wal: Wal, numbers: Sequence[int]) -> int | None:
-    """The first of these numbers that has no object."""
-    tasks = [partial(store.read_range, key(wal.folder, number), 0, 1) for number in numbers]
-    found = await in_parallel(tasks, PROBES_AT_ONCE)
-    return next((number for number, data in zip(numbers, found, strict=True) if data is None), None)
+async def _first(
+    store: StoreAccess, wal: Wal, numbers: Sequence[int], is_it: Callable[[bytes | None], bool]
+) -> int | None:
+    """The first of these numbers whose head is so."""
+    tasks = [partial(store.read_range, key(wal.folder, number), 0, HEAD_SIZE) for number in numbers]
+    heads = await in_parallel(tasks, PROBES_AT_ONCE)
+    return next((number for number, head in zip(numbers, heads, strict=True) if is_it(head)), None)
+
+
+def _is_missing(head: bytes | None) -> bool:
+    return head is None
+
+
+def _is_no_data(head: bytes | None) -> bool:
+    return head is None or not is_object(head)
+
+
+async def _fenced_from(store: StoreAccess, first: Fence, is_wanted: Callable[[], bool]) -> int:
+    """The first number from that of a fence on under which it, or that of another broker, lies. Raises FenceGivenUp."""
+    number = first.number
+    while is_wanted():
+        if await _is_fence(store, replace(first, number=number)):
+            return number
+        number += 1
+    raise FenceGivenUp(f"{first.wal} goes on at number {number}")
 
 
 async def _is_fence(store: StoreAccess, wanted: Fence) -> bool:
