@@ -76,6 +76,7 @@ def test_a_broker_that_is_fenced_while_it_hands_over_is_refused():
     place = some(world, 1)
     world[1].fenced = lambda _: None
     world[1].watch.end()
+    world[2].watch._detection.is_against = lambda _: True
     world[2].watch._do(FenceOff(world[1].wal))
     world.run_for(2)
     outcomes = give(world, 1, {place: Lead(2, 1)})
