@@ -43,6 +43,18 @@ class Pong(NamedTuple):
     """For how long the sender has not heard from the store."""
 
 
+class _Reading(NamedTuple):
+    """A caller that waits until the journal is applied as it was at a moment."""
+
+    asked_s: float
+    waiting: list[Callable[[None], None]]
+
+    def end(self) -> None:
+        """Call back, the first time."""
+        while self.waiting:
+            self.waiting.pop()(None)
+
+
 class Links(Protocol):
     """The way to the other brokers."""
 
@@ -99,7 +111,8 @@ class MembersWatch:
         self._events: MembersEvents
         self._is_over = False
         self._members: frozenset[int] = frozenset()
-        self._read_s = self._read_from_s = self._pinged_s = self._followed_s = float("-inf")
+        self._read_s = self._pinged_s = self._followed_s = float("-inf")
+        self._readings: list[_Reading] = []
         self._under_way: set[Entry | FenceOff] = set()
         self._unanswered: set[int] = set()
 
@@ -135,8 +148,12 @@ class MembersWatch:
 
     def journal_read(self, began_s: float) -> None:
         """All entries that there were at that moment are applied: they do not fence this broker, or `applied` has ended its lease."""
-        self._read_s, self._read_from_s = self.lease.now(), began_s
+        self._read_s = self.lease.now()
         self.lease.proved(began_s)
+        ready = [one for one in self._readings if one.asked_s <= began_s]
+        self._readings = [one for one in self._readings if one.asked_s > began_s]
+        for one in ready:
+            one.end()
 
     def wal_ended(self) -> None:
         """A fence was found in the WAL of this broker, whether or not the journal says so yet."""
@@ -210,10 +227,13 @@ class MembersWatch:
 
     async def _read_anew(self) -> None:
         """Read the journal as far as it goes by now, if the store answers in time."""
-        asked_s = self.lease.now()
+        await Answer[None](self._begin_reading)
+
+    def _begin_reading(self, done: Callable[[None], None]) -> None:
+        reading = _Reading(self.lease.now(), [done])
+        self._readings.append(reading)
+        self._later(APPLIED_WITHIN_S, reading.end)
         self._cluster.catch_up()
-        while self._read_from_s < asked_s and self.lease.now() < asked_s + APPLIED_WITHIN_S:
-            await Answer[None](lambda done: self._later(TICK_S / 10, partial(done, None)))
 
     # -- in turns
 
