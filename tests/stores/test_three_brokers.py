@@ -40,8 +40,8 @@ def free_port():
 class Cluster:
     """Three processes, with NODE in settings for the number of each; `acknowledged` has what an idempotent producer was told, with the time."""
 
-    def __init__(self, folder, *settings, url=None):
-        self.settings, self.url = settings, url or f"file://{folder}/store"
+    def __init__(self, folder, *settings, url=None, release=PROJECT):
+        self.settings, self.url, self.release = settings, url or f"file://{folder}/store", release
         self.folder, self.ports, self.processes = folder, {node: free_port() for node in NODES}, {}
         self.servers = ",".join(f"127.0.0.1:{port}" for port in self.ports.values())
         self.acknowledged, self.errors, self.is_over = {}, [], threading.Event()
@@ -52,7 +52,7 @@ class Cluster:
         settings = [one.replace("NODE", str(node)) for one in self.settings]
         command = [sys.executable, "-m", "tests.support.store_broker", *arguments, *settings]
         process = self.processes[node] = subprocess.Popen(
-            command, cwd=PROJECT, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+            command, cwd=self.release, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
         )
         assert process.stdout.readline() == "ready\n"
 
@@ -61,11 +61,13 @@ class Cluster:
         self.processes[node].wait()
         self.processes[node].stdout.close()
 
-    def end(self):
-        for process in self.processes.values():
+    def end(self, *nodes):
+        """End these, or all, in order."""
+        processes = [self.processes[node] for node in nodes or self.processes]
+        for process in processes:
             process.terminate()
-        codes = [process.wait(WITHIN_S) for process in self.processes.values()]
-        for process in self.processes.values():
+        codes = [process.wait(WITHIN_S) for process in processes]
+        for process in processes:
             process.stdout.close()
         return codes
 
@@ -108,9 +110,9 @@ class Cluster:
 
 
 @contextmanager
-def three_brokers(folder, topics, *settings, url=None):
+def three_brokers(folder, topics, *settings, url=None, release=PROJECT):
     """A cluster whose brokers all serve, with these topics and their partitions, and an admin client; it ends with the block."""
-    cluster = Cluster(folder, *settings, url=url)
+    cluster = Cluster(folder, *settings, url=url, release=release)
     try:
         for node in NODES:
             cluster.start(node)
