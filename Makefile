@@ -17,8 +17,8 @@ PYTHON ?= $(shell for name in $(CANDIDATES); do \
 # Tests that need more than packages from the index carry one of these marks; .ci/run runs them too.
 ELSEWHERE := kafka_jars or java or node or go or spark or slow or faults or browser
 MARKS ?= not ($(ELSEWHERE))
-# More processes than processors: tests often wait.
-WORKERS ?= 4
+# One more than two processors: a third of the time tests wait. Each process collects all tests, which takes half a minute of a slow processor.
+WORKERS ?= 3
 
 # Says what takes long, and how long it took.
 PROGRESS := sh tools/progress.sh

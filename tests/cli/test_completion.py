@@ -29,14 +29,12 @@ class Machine:
         self.group = group
         self.address = address
         self.folder = folder
-        (folder / "bin").mkdir()
-        forking.forker().write_command(folder / "bin/horolog")
         (folder / "config/horolog").mkdir(parents=True)
         (folder / "config/horolog/config.toml").write_text(
             f'[profiles.prod]\nbootstrap = "{address}"\n[profiles.test]\n'
         )
         self.environ = {
-            "PATH": f"{folder / 'bin'}:{os.environ['PATH']}",
+            "PATH": f"{forking.forker().command.parent}:{os.environ['PATH']}",
             "XDG_CONFIG_HOME": str(folder / "config"),
             "XDG_DATA_HOME": str(folder / "data"),
             "HOME": str(folder),

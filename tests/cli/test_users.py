@@ -13,6 +13,7 @@ import time
 import pytest
 
 from tests.interop.test_sasl import by_librdkafka
+from tests.support import forking
 from tests.support.broker_process import PROJECT
 from tests.support.sasl_brokers import horolog
 
@@ -20,7 +21,7 @@ NAME = "SCRAM-SHA-512"
 
 
 def users(*arguments, code=0):
-    command = [sys.executable, "-m", "horolog.client.cli.main", "users", *map(str, arguments)]
+    command = [forking.forker().command, "users", *map(str, arguments)]
     done = subprocess.run(
         command, capture_output=True, text=True, timeout=60, check=False, cwd=PROJECT, stdin=subprocess.DEVNULL
     )

@@ -111,6 +111,7 @@ def test_bit_in_a_value(damaged: DamagedLog, magic: int, *, clean: bool, one_seg
     log.check()
 
 
+@pytest.mark.one_in(3)
 @CLEAN_OR_KILLED
 @pytest.mark.parametrize("magic", [1, 2])
 @pytest.mark.parametrize("bit", [0, 7])

@@ -133,7 +133,7 @@ def test_without_damage_nothing_is_lost(lives: dict[tuple[str, str], Life], who:
     assert harm(life.state, found) == NOTHING
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(6)
 @pytest.mark.parametrize(("who", "end"), LIVES)
 @pytest.mark.parametrize("row", TABLE, ids=lambda row: row.file)
 def test_each_is_hurt_in_each_way(

@@ -58,6 +58,7 @@ def test_each_record_is_served_once(
         log.close()
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("clean", [True, False], ids=["clean stop", "kill"])
 @pytest.mark.parametrize("seals", [True, False], ids=["seals", "no seals"])
 @pytest.mark.parametrize("config", [SMALL, ONE_SEGMENT], ids=["segments", "one segment"])

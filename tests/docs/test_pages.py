@@ -289,6 +289,7 @@ def test_a_page_is_true(path, start_broker, tmp_path, golden_root):
     prepare(blocks[0].page, reader, golden_root)
     for block in blocks:
         reader.follow(block)
+    reader.run_tests()
     told = [line for line in broker.log().splitlines() if "time_watch" in line or " expired (" in line]
     assert told == [], "records of the examples do not stay"
 

@@ -47,6 +47,7 @@ def in_bucket(case: Case, tmp_path: Path) -> InBucket:
     return found
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("case", FULL, indirect=True)
 def test_every_look_up_is_a_linear_scan_and_costs_two_gets_at_most(case: Case, in_bucket: InBucket) -> None:
     records = case.records()

@@ -113,6 +113,7 @@ def test_files_are_written_again_byte_for_byte(case: Case, tmp_path: Path) -> No
     assert {name for name in written if name.endswith(".log")} == {name for name in expected if name.endswith(".log")}
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("case", CASES, indirect=True)
 def test_while_running_the_indexes_hold_the_same_entries(case: Case, tmp_path: Path) -> None:
     """The stage copied from the running broker: its active segment has no closing entry yet."""

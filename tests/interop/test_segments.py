@@ -4,7 +4,6 @@ import asyncio
 import json
 import random
 import subprocess
-import sys
 import urllib.error
 import urllib.request
 
@@ -14,6 +13,7 @@ from horolog import Admin, Client, Producer
 from horolog.client.segments.segments_look import HttpAccess, find, look
 from horolog.protocol.records.entries import iter_records
 from horolog.protocol.records.head import heads_in
+from tests.support import forking
 from tests.support.style import PROJECT
 
 NOW_MS = 1_700_000_000_000
@@ -102,7 +102,7 @@ def refused(url):
 
 
 def run(address, *words):
-    command = [sys.executable, "-m", "horolog", *words, "-b", address, "-o", "json"]
+    command = [forking.forker().command, *words, "-b", address, "-o", "json"]
     done = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)

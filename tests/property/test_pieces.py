@@ -139,6 +139,7 @@ async def answers(key: ApiKey, version: int, seed: int) -> list[str]:
     return told
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(("key", "version"), CUT, ids=lambda one: one.name if isinstance(one, ApiKey) else f"v{one}")
 async def test_pieces_are_answered_as_the_whole(key: ApiKey, version: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(long_requests, "SHORT_ELEMENTS", 0)

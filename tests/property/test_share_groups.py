@@ -129,6 +129,7 @@ async def run(seed, *, loses_power=True, steps=60):
 STEPS = [History.produce] * 2 + [History.fetch] * 4 + [History.acknowledge] * 5 + [History.leave, History.kill]
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("seed", range(25))
 @pytest.mark.parametrize("loses_power", [False, True])
 async def test_what_was_answered_survives_a_kill(seed, loses_power):

@@ -277,6 +277,7 @@ def test_classic_groups(seed):
     run(world, workers)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("seed", range(12))
 def test_groups_of_the_newer_protocol(seed):
     world = make_world(seed)
@@ -285,6 +286,7 @@ def test_groups_of_the_newer_protocol(seed):
     run(world, workers, lambda: one_owner_each(world, workers))
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("seed", range(12))
 def test_groups_that_migrate_to_and_fro(seed):
     """Members of both protocols in one group: it becomes one of the newer kind with the first of those, and classic with the last."""

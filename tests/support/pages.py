@@ -126,10 +126,9 @@ class Reader:
     def __init__(self, folder: Path, address: str) -> None:
         self.folder = folder
         self.address = address
-        (folder / "bin").mkdir()
-        forking.forker().write_command(folder / "bin" / "horolog")
+        self._tests: list[Path] = []
         self.environ = os.environ | {
-            "PATH": f"{folder / 'bin'}:{os.environ['PATH']}",
+            "PATH": f"{forking.forker().command.parent}:{os.environ['PATH']}",
             "PYTHONPATH": str(PROJECT),
             "HOROLOG_BOOTSTRAP": address,
             "HOROLOG_TZ": "UTC",
@@ -140,6 +139,14 @@ class Reader:
     def follow(self, block: Block) -> None:
         """Run a block; AssertionError if it fails, or prints something else."""
         {"console": self._console, "sh": self._sh, "python": self._python}[block.language](block)
+
+    def run_tests(self) -> None:
+        """Run the tests of the blocks that were followed, in one session: to start pytest takes longer than most of them."""
+        if not self._tests:
+            return
+        words = [sys.executable, "-m", "pytest", "-q", "-p", "horolog.testing.plugin", "-o", "asyncio_mode=auto"]
+        code, printed = self._run([*words, *map(str, self._tests)])
+        assert code == 0, printed
 
     def _run(self, words: list[str]) -> tuple[int, str]:
         ended = subprocess.run(
@@ -195,22 +202,9 @@ class Reader:
 
     def _python(self, block: Block) -> None:
         if re.search(r"^(async )?def test_", block.text, re.MULTILINE):
-            path = self.folder / "test_of_page.py"
+            path = self.folder / f"test_of_line_{block.line}.py"
             path.write_text(block.text)
-            code, printed = self._run(
-                [
-                    sys.executable,
-                    "-m",
-                    "pytest",
-                    "-q",
-                    "-p",
-                    "horolog.testing.plugin",
-                    "-o",
-                    "asyncio_mode=auto",
-                    str(path),
-                ]
-            )
-            assert code == 0, f"{block.page}, line {block.line}\n{printed}"
+            self._tests.append(path)
             return
         code, printed = self._run([sys.executable, "-c", self._here(block.text)])
         assert code == 0, f"{block.page}, line {block.line}\n{printed}"

@@ -4,7 +4,7 @@ import asyncio
 from types import SimpleNamespace
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from horolog.client.values.types import EARLIEST, Committed, TopicPartition
@@ -58,7 +58,6 @@ def moves(draw):
 
 @example(([0, -1, 0], 0, 1, 3, [-1, 0], [1, 2], 1, 0))  # the time to go by is of a record that B was not given
 @example(([0, -1, 0], 0, 1, 3, [-1, 0], [1, 2], 2, 0))
-@settings(max_examples=500)
 @given(moves())
 def test_a_moved_group_reads_all_that_it_has_not_read_and_again_only_what_is_counted(given_move):
     slots, first, begun, upto, there, numbers, at, slack = given_move
@@ -78,7 +77,6 @@ def test_a_moved_group_reads_all_that_it_has_not_read_and_again_only_what_is_cou
 
 @example(([0, -1, 0], 0, 0, 3, [0, -1, 0], [0, 1, 2], 1, 0), 0, 1)  # or that B has dropped
 @example(([-1, 0, -1, 0], 0, 0, 2, [-1, 0], [0, 1], 3, 0), 2, 0)  # A has dropped the record with which B begins
-@settings(max_examples=500)
 @given(moves(), st.integers(0, 25), st.integers(0, 25))
 def test_what_is_read_again_is_counted_where_one_of_the_two_has_dropped_its_first_records(given_move, cut, target_cut):
     slots, first, begun, upto, there, numbers, at, slack = given_move

@@ -74,12 +74,12 @@ def test_it_ends_with_its_tests():
 
 
 def test_a_command_is_the_program_for_shells(tmp_path):
-    forking.forker().write_command(tmp_path / "horolog")
-    done = subprocess.run([tmp_path / "horolog", "version"], cwd=tmp_path, capture_output=True, check=False)
+    command = forking.forker().command
+    done = subprocess.run([command, "version"], cwd=tmp_path, capture_output=True, check=False)
     assert (done.returncode, done.stdout, done.stderr) == by_itself("version")
-    done = subprocess.run([tmp_path / "horolog", "gone"], cwd=tmp_path, capture_output=True, check=False)
+    done = subprocess.run([command, "gone"], cwd=tmp_path, capture_output=True, check=False)
     assert (done.returncode, done.stdout, done.stderr) == by_itself("gone")
-    serving = [tmp_path / "horolog", "serve", "--data", "data", "--listen", "127.0.0.1:0"]
+    serving = [command, "serve", "--data", "data", "--listen", "127.0.0.1:0"]
     with subprocess.Popen(serving, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as broker:
         assert b" ready on " in broker.stdout.readline()
         broker.terminate()

@@ -4,7 +4,7 @@ import random
 import time
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as some
 
 from horolog.base.acl_types import Operation, PatternType, Permission, ResourceType
@@ -218,7 +218,6 @@ def naively(acls, who, host, operation, kind, name, *, allow_without_rules):
     NAMES,
     some.booleans(),
 )
-@settings(max_examples=400)
 def test_a_walk_over_all_rules_says_the_same(acls, who, host, operation, name, allow_without_rules):
     asked = authorizer(*acls, allow_without_rules=allow_without_rules)
     for kind in (TOPIC, GROUP):

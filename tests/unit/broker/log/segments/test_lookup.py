@@ -4,7 +4,7 @@ import random
 import struct
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from horolog.broker.log.integrity import FileFacts
@@ -39,7 +39,6 @@ def batch(first, *timestamps, size=10):
     return encode_batch([Record(first + n, time, 0, b"k", b"v" * size) for n, time in enumerate(timestamps)])
 
 
-@settings(max_examples=100, deadline=None)
 @given(st.lists(st.integers(0, 50), min_size=1, max_size=60), st.sampled_from([0, 100, 300]), st.integers(0, 51))
 def test_the_walk_begins_before_the_answer_and_not_far_before(times, interval, target):
     segment = segment_with(*(batch(n, time) for n, time in enumerate(times)), index_interval_bytes=interval)
@@ -144,7 +143,6 @@ def test_a_batch_with_an_entry_whose_head_is_damaged_is_a_fault(wrong):
         first_in_segment(segment, 45, 0, END, TimesCache())
 
 
-@settings(max_examples=100, deadline=None)
 @given(
     st.lists(st.lists(st.integers(0, 30), min_size=2, max_size=20), min_size=1, max_size=8),
     st.sampled_from([1, 5000, 9000]),
@@ -172,7 +170,6 @@ def zipped(first, *timestamps, codec=Codec.LZ4):
     )
 
 
-@settings(max_examples=100, deadline=None)
 @given(
     st.lists(st.lists(st.integers(0, 30), min_size=2, max_size=40), min_size=1, max_size=6),
     st.integers(0, 60),
