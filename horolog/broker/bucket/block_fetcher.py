@@ -1,8 +1,9 @@
 """Brings blocks of objects here: one GET for each, however many readers wait for it, and none is kept that is not what was sealed.
 
 A reader that misses a block asks for it, gets `NotHere` to raise, and is woken when the block is here. Blocks that a reader may want next
-are brought, several with one GET, when no GET has to wait for that. Where many that are kept are still unread, nothing comes ahead beside
-what is on its way: the readers of those that are unread may have gone, or may be so many that they take each other's blocks. A block that the store does not have, or has altered, is asked for again after a while.
+are brought, several with one GET, when no GET has to wait for that. Where many of those that are kept are still unread, nothing more is
+brought ahead: their readers may have gone, or may be so many that they take each other's blocks. A block that the store does not have, or
+has altered, is asked for again after a while.
 """
 
 from __future__ import annotations
