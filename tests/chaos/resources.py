@@ -70,12 +70,12 @@ class Resources:
         if known != pid:
             life, since = life + 1, now_s
             self._lives[node] = pid, life, since
-        sample = taken(pid, life, now_s - since)
+        sample = taken(pid, life, now_s - since, without=self._brokers.place(node))
         if sample is not None:
             self.samples[node].append(sample)
 
     def problems(self) -> Iterator[str]:
-        """Growth from one life to the next, at the same age."""
+        """Growth from one life to the next, at the same age. How many logs are open then depends on how soon a broker has its share."""
         for node in NODES:
             yield from grown(f"broker {node}, {OLD_S:g} s old", self.of_one_age(node))
 

@@ -1,6 +1,7 @@
 """What a run takes: lives are told apart by their processes, and compared at one age."""
 
 import os
+from pathlib import Path
 from types import SimpleNamespace
 
 from confluent_kafka import KafkaError, KafkaException
@@ -14,7 +15,8 @@ MANY = 24
 
 def resources(*lives):
     """Of broker 1, whose memory at that age is given."""
-    made = Resources(SimpleNamespace(processes={1: SimpleNamespace(pid=os.getpid())}), 1)
+    brokers = SimpleNamespace(processes={1: SimpleNamespace(pid=os.getpid())}, place=lambda _: Path("/none"))
+    made = Resources(brokers, 1)
     made.samples[1] = [
         Sample(life, age_s, memory, 20) for life, memory in enumerate(lives, 1) for age_s in (1.0, OLD_S, OLD_S + 5)
     ]
@@ -39,6 +41,17 @@ def test_another_process_is_another_life():
     made._brokers.processes[1].pid = os.getppid()
     made._look(1)
     assert [one.life for one in made.samples[1]] == [1, 2]
+
+
+def test_open_logs_are_not_counted(tmp_path):
+    made = resources()
+    made._brokers.place = lambda _: tmp_path
+    with (tmp_path / "log").open("wb"), (tmp_path / "index").open("wb"):
+        made._look(1)
+        (without,) = made.samples[1]
+        made._brokers.place = lambda _: tmp_path / "log"
+        made._look(1)
+    assert made.samples[1][-1].descriptors == without.descriptors + 1
 
 
 def test_the_size_of_a_bucket_is_that_of_its_files(tmp_path):

@@ -118,11 +118,14 @@ class Vitals:
             yield f"{len(self.later_lives())} later lives, {YOUNG_SECONDS} s old: {described(self.later_lives())}"
 
 
-def taken(process_id: int, life: int, age_s: float) -> Sample | None:
-    """A sample of a process; None if it has just been killed."""
+def taken(process_id: int, life: int, age_s: float, *, without: Path | None = None) -> Sample | None:
+    """A sample of a process, without the descriptors of files below a folder; None if it has just been killed."""
     try:
         process = psutil.Process(process_id)
-        return Sample(life, age_s, process.memory_info().rss, process.num_fds())
+        files = (
+            [] if without is None else [one for one in process.open_files() if Path(one.path).is_relative_to(without)]
+        )
+        return Sample(life, age_s, process.memory_info().rss, process.num_fds() - len(files))
     except psutil.Error:
         return None
 

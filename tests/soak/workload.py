@@ -140,6 +140,10 @@ def _burst(soak: Soak, producer: Producer, name: str, topic: str, chance: random
         producer.poll(0)
 
 
+class GaveUp(Exception):
+    """The client can do nothing more, on Kafka neither."""
+
+
 def transactional_producer(soak: Soak, name: str) -> None:
     """Transactions over all partitions, some of them aborted; where its client gives up, a new one takes over."""
     chance = soak.chance(name)
@@ -157,6 +161,8 @@ def transactional_producer(soak: Soak, name: str) -> None:
             producer.init_transactions(OPERATION_SECONDS)
             while not soak.stop.wait(chance.uniform(0, TRANSACTION_PAUSE_SECONDS)):
                 _transact(soak, producer, name, chance)
+        except GaveUp:
+            soak.count(f"{name}: aborted before a partition was added, and began anew")
         except KafkaException as error:
             soak.count(f"{name}: began anew")
             if not isinstance(error.args[0], KafkaError):
@@ -173,21 +179,29 @@ def _transact(soak: Soak, producer: Producer, name: str, chance: random.Random) 
         partition = chance.randrange(soak.partitions)
         value, time_ms = soak.attempt(name, (COMMITTED, partition), transaction)
         producer.produce(COMMITTED, value, partition=partition, timestamp=time_ms, on_delivery=delivered(soak, value))
-    commit = chance.random() < 0.7
     try:
-        if commit:
+        if chance.random() < 0.7:
             _persist(lambda: producer.commit_transaction(OPERATION_SECONDS))
             soak.history.end(transaction, Outcome.COMMITTED)
         else:
-            _persist(lambda: producer.abort_transaction(OPERATION_SECONDS))
-            soak.history.end(transaction, Outcome.ABORTED)
+            _abort(soak, producer, transaction)
     except KafkaException as error:
         if not error.args[0].txn_requires_abort():
             raise
         soak.count("transactions that had to be aborted")
-        _persist(lambda: producer.abort_transaction(OPERATION_SECONDS))
-        soak.history.end(transaction, Outcome.ABORTED)
+        _abort(soak, producer, transaction)
     soak.count("transactions")
+
+
+def _abort(soak: Soak, producer: Producer, transaction: str) -> None:
+    """Raises GaveUp if the coordinator has no partition of the transaction yet, to which librdkafka has no answer."""
+    try:
+        _persist(lambda: producer.abort_transaction(OPERATION_SECONDS))
+    except KafkaException as error:
+        if error.args[0].code() == KafkaError.INVALID_TXN_STATE:
+            raise GaveUp from error
+        raise
+    soak.history.end(transaction, Outcome.ABORTED)
 
 
 def _persist(action: Callable[[], None]) -> None:
