@@ -122,10 +122,10 @@ def taken(process_id: int, life: int, age_s: float, *, without: Path | None = No
     """A sample of a process, without the descriptors of files below a folder; None if it has just been killed."""
     try:
         process = psutil.Process(process_id)
-        files = (
-            [] if without is None else [one for one in process.open_files() if Path(one.path).is_relative_to(without)]
-        )
-        return Sample(life, age_s, process.memory_info().rss, process.num_fds() - len(files))
+        descriptors = process.num_fds()
+        if without is not None:
+            descriptors -= sum(Path(one.path).is_relative_to(without) for one in process.open_files())
+        return Sample(life, age_s, process.memory_info().rss, descriptors)
     except psutil.Error:
         return None
 

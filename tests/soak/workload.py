@@ -141,7 +141,7 @@ def _burst(soak: Soak, producer: Producer, name: str, topic: str, chance: random
 
 
 class GaveUp(Exception):
-    """The client can do nothing more, on Kafka neither."""
+    """The client cannot continue; on Kafka it could not, either."""
 
 
 def transactional_producer(soak: Soak, name: str) -> None:
