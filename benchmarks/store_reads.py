@@ -123,9 +123,18 @@ def in_ms(took: Sequence[float]) -> str:
     return f"p50 {statistics.median(ranked) * 1000:.1f} ms, p99 {p99 * 1000:.1f} ms"
 
 
+class Serving(NamedTuple):
+    """A broker that serves."""
+
+    address: str
+    pid: int
+
+
 @contextmanager
-def over_store(endpoint: str, environment: dict[str, str], folder: Path, cache_bytes: int) -> Iterator[str]:
-    """The address of a broker with an empty disk over the prefix."""
+def over_store(
+    endpoint: str, environment: dict[str, str], folder: Path, cache_bytes: int, topics: Sequence[str] = (LARGE, MANY)
+) -> Iterator[Serving]:
+    """A broker with an empty disk over the prefix."""
     (port,) = process.free_ports(1)
     folder.mkdir()
     command = [sys.executable, "-m", "tests.support.store_broker", URL, "1", str(port), str(folder)]
@@ -140,17 +149,31 @@ def over_store(endpoint: str, environment: dict[str, str], folder: Path, cache_b
             assert broker.stdout is not None
             if broker.stdout.readline() != "ready\n":
                 raise BrokerError("the broker does not start")
-            wait_until_served(f"127.0.0.1:{port}")
-            yield f"127.0.0.1:{port}"
+            address = f"127.0.0.1:{port}"
+            wait_until_served(address, topics)
+            yield Serving(address, broker.pid)
         finally:
             broker.terminate()
 
 
-def wait_until_served(address: str) -> None:
-    """The broker takes both topics over."""
+def fill_large(address: str, mebibytes: int) -> None:
+    records = mebibytes * MIB // (RECORD_BYTES + fill.RECORD_OVERHEAD)
+    in_file = {"segment.bytes": str(LARGE_SEGMENT_BYTES)}
+    fill.ensure(address, LARGE, records, size_bytes=RECORD_BYTES, batch_bytes=100_000, settings=in_file)
+
+
+def import_data(folder: Path, endpoint: str, environment: dict[str, str]) -> None:
+    """Put the topics of a broker that has stopped into the prefix."""
+    command = [sys.executable, "-m", "horolog", "store", "import", str(folder), URL, "--endpoint", endpoint]
+    at = os.environ | environment | {"HOME": "/nonexistent"}
+    subprocess.run(command, cwd=PROJECT, env=at, check=True, stdout=sys.stderr)
+
+
+def wait_until_served(address: str, topics: Sequence[str]) -> None:
+    """The broker takes the topics over."""
     until = time.monotonic() + WITHIN_S
     with Peer(address) as asker:
-        for topic in (LARGE, MANY):
+        for topic in topics:
             while time.monotonic() < until:
                 with suppress(BrokerError):
                     asker.offset_at(topic, -1)
@@ -203,31 +226,27 @@ def look_up_many(
 
 
 def rows(mebibytes: int, segments: int, count: int) -> Iterator[Row]:
-    records = mebibytes * MIB // (RECORD_BYTES + fill.RECORD_OVERHEAD)
     of_batch = SMALL_BATCH_BYTES // (SMALL_RECORD_BYTES + fill.RECORD_OVERHEAD)
     in_segment = of_batch * BATCHES_IN_SEGMENT
     with tempfile.TemporaryDirectory() as name, s3_server.running(Path(name)) as server:
         folder, environment = Path(name), server.environment
         local = BrokerProcess(folder / "data").start()
-        large = {"segment.bytes": str(LARGE_SEGMENT_BYTES)}
-        fill.ensure(local.address, LARGE, records, size_bytes=RECORD_BYTES, batch_bytes=100_000, settings=large)
+        fill_large(local.address, mebibytes)
         in_file = {"segment.bytes": str(BATCHES_IN_SEGMENT * SMALL_BATCH_BYTES)}
         many = {"size_bytes": SMALL_RECORD_BYTES, "batch_bytes": SMALL_BATCH_BYTES, "settings": in_file}
         fill.ensure(local.address, MANY, segments * in_segment, **many)  # type: ignore[arg-type]
         beside = walks(local.address, LARGE)
         local.stop()
-        command = [sys.executable, "-m", "horolog", "store", "import", str(folder / "data"), URL]
-        at = os.environ | environment | {"HOME": "/nonexistent"}
-        subprocess.run([*command, "--endpoint", server.endpoint], cwd=PROJECT, env=at, check=True, stdout=sys.stderr)
+        import_data(folder / "data", server.endpoint, environment)
         cache_bytes = beside[0].size_bytes // TIMES_THE_CACHE
-        with over_store(server.endpoint, environment, folder / "small", cache_bytes) as address:
-            yield from read_large(address, beside)
+        with over_store(server.endpoint, environment, folder / "small", cache_bytes) as broker:
+            yield from read_large(broker.address, beside)
         with store_proxy.running(int(server.endpoint.rpartition(":")[2])) as proxy:
-            with over_store(proxy.endpoint, environment, folder / "counted", cache_bytes) as address:
-                yield from count_large(address, beside, proxy)
-            with over_store(proxy.endpoint, environment, folder / "empty", 10 << 30) as address:
+            with over_store(proxy.endpoint, environment, folder / "counted", cache_bytes) as broker:
+                yield from count_large(broker.address, beside, proxy)
+            with over_store(proxy.endpoint, environment, folder / "empty", 10 << 30) as broker:
                 proxy.weather = Weather(get_s=GET_S)
-                yield from look_up_many(address, proxy, segments, in_segment, count, random.Random(1))
+                yield from look_up_many(broker.address, proxy, segments, in_segment, count, random.Random(1))
 
 
 def main(arguments: list[str] | None = None) -> int:

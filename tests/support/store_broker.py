@@ -1,10 +1,12 @@
 """One broker over a store as a process: `python -m tests.support.store_broker STORE NODE PORT FOLDER KEY=VALUE...`.
 
-It prints a line when it serves.
+It prints a line when it serves. With HOROLOG_TEST_PROBE it writes the ticks of its event loop to that file (`loop_probe`).
 """
 
+import asyncio
 import os
 import sys
+from pathlib import Path
 
 from horolog.broker.bucket.shipped_safety import ShippingLimits
 from horolog.broker.config.settings import Layers, from_layers
@@ -12,12 +14,17 @@ from horolog.broker.server.over_store import use_of
 from horolog.broker.server.store_run import Store, run
 from horolog.stores.addresses import ways_to
 from horolog.stores.opening import open_store
+from tests.support import loop_probe
 
 SHIPPING = ShippingLimits(int(os.environ.get("HOROLOG_TEST_FLUSH_MS", "10")), 4 * 1024 * 1024, 64 * 1024 * 1024)
+
+PROBE = os.environ.get("HOROLOG_TEST_PROBE", "")
 
 
 class Printing:
     def ready(self, _):
+        if PROBE:
+            loop_probe.watch(asyncio.get_running_loop(), Path(PROBE))
         print("ready", flush=True)
 
     def stopping(self):
