@@ -189,7 +189,9 @@ def windows(count: int, rates: Sequence[int], seconds: float, rounds: int, mebib
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.store_acks", description=__doc__.splitlines()[0])
     parser.add_argument("--readers", type=int, default=10)
-    parser.add_argument("--mib-per-second", type=int, nargs="+", default=[0, 20], help="of each reader; 0 is full speed")
+    parser.add_argument(
+        "--mib-per-second", type=int, nargs="+", default=[0, 20], help="of each reader; 0 is full speed"
+    )
     parser.add_argument("--seconds", type=float, default=10.0)
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--mebibytes", type=int, default=320, help="the size of the topic that is read")

@@ -1,5 +1,6 @@
 """Segments of a local partition as objects of a bucket, and the same partition opened with them in front of an empty folder."""
 
+from horolog.broker.base.own_thread import AtOnce
 from horolog.broker.bucket import closed_segment, names
 from horolog.broker.bucket.block_fetcher import BlockFetcher
 from horolog.broker.bucket.block_files import BlockFiles
@@ -69,6 +70,11 @@ def upload(partition, store):
     return segments
 
 
+def keep(files, block, data):
+    """Keep a block as one that has come from the store."""
+    files.keep(block, data, files.write(files.new_file(), data))
+
+
 class Reader:
     """A broker's means to read a bucket, without an event loop: `served` goes on where a reader has to wait."""
 
@@ -76,7 +82,7 @@ class Reader:
         self.store, self.loop, self.storage = store, StillLoop(), new_storage()
         self.access = StoreAccess(store, lambda seconds, done: self.loop.call_later(seconds, done, None))
         self.files = BlockFiles(self.storage, "/data", lambda: limit_bytes)
-        self.fetcher = BlockFetcher(self.access, self.files, self.loop.call_soon, lambda: self.loop.now)
+        self.fetcher = BlockFetcher(self.access, self.files, self.loop.call_soon, lambda: self.loop.now, AtOnce().run)
         self.metas = MetaReader(self.fetcher, decode)
         self.resources = Resources(self.storage, kind=ShippedPartition)
 

@@ -10,7 +10,7 @@ from crc32c import crc32c
 from horolog.broker.backup.moment import DATA, KeptPiece
 from horolog.broker.backup.pacing import BytePace
 from horolog.stores.faults import StoreError
-from horolog.stores.object_store import ObjectStore, Outcome
+from horolog.stores.object_store import ObjectStore, Outcome, read_range
 
 OBJECT_BYTES = 16 << 20
 ATTEMPTS = 6
@@ -113,7 +113,7 @@ class PieceReader:
     def _read(self, piece: KeptPiece) -> bytes:
         end = piece.position + piece.size_bytes
         if piece.size_bytes >= SMALL_BYTES and piece.key not in self._objects:
-            return bytes(self._store.get_range(piece.key, piece.position, end))
+            return read_range(self._store, piece.key, piece.position, end)
         if piece.key not in self._objects:
             self._objects[piece.key] = self._store.get(piece.key)
             if len(self._objects) > KEPT_OBJECTS:

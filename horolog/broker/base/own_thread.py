@@ -22,6 +22,8 @@ class RunningTimer(Protocol):
 
 Later = Callable[[float, Callable[[], None]], RunningTimer]
 """Calls back after so many seconds."""
+OffLoop = Callable[[Callable[[], Any], Callable[[Any], None]], object]
+"""Does work in another thread, and calls back with its result in this one; see `Beside.run`."""
 
 
 class Beside(Protocol):

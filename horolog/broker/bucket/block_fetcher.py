@@ -10,15 +10,17 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import NamedTuple
 
-from horolog.broker.base.answers import run
+from horolog.broker.base.answers import Answer, run
+from horolog.broker.base.own_thread import AtOnce, OffLoop
 from horolog.broker.bucket.block_files import BlockFiles
 from horolog.broker.bucket.block_ledger import WHOLE, Block
 from horolog.broker.bucket.store_access import StoreAccess
 from horolog.broker.log.integrity import BLOCK_BYTES
-from horolog.broker.log.storage import NotHere, StorageFault
+from horolog.broker.log.storage import File, NotHere, StorageFault
 from horolog.stores.object_store import Bytes
 
 log = logging.getLogger(__name__)
@@ -44,7 +46,7 @@ class Wanted(NamedTuple):
     size_bytes: int
     """Of the object; not used for a whole one."""
     is_right: Callable[[int, Bytes], bool]
-    """Whether the bytes are those of the block with that number."""
+    """Whether the bytes are those of the block with that number; it runs in another thread, unless they are a whole object."""
 
     def blocks(self) -> Iterator[Block]:
         return (Block(self.key, number) for number in range(self.first, self.last + 1))
@@ -60,6 +62,14 @@ class _Asked(NamedTuple):
     wakes: dict[Wake, None]
 
 
+class _Came(NamedTuple):
+    """A block whose bytes are here, and a file for it unless the disk takes none."""
+
+    block: Block
+    data: Bytes
+    file: File | None
+
+
 class _Lost(NamedTuple):
     reason: str
     until_s: float
@@ -72,8 +82,16 @@ Soon = Callable[[Callable[[], None]], object]
 class BlockFetcher:
     """See the module's docstring."""
 
-    def __init__(self, store: StoreAccess, files: BlockFiles, soon: Soon, now: Callable[[], float]) -> None:
+    def __init__(
+        self,
+        store: StoreAccess,
+        files: BlockFiles,
+        soon: Soon,
+        now: Callable[[], float],
+        off_loop: OffLoop,
+    ) -> None:
         self.files = files
+        self._off_loop = off_loop
         self._store = store
         self._soon = soon
         self._now = now
@@ -153,7 +171,7 @@ class BlockFetcher:
     async def _bring(self, wanted: Wanted) -> None:
         wrong: dict[Block, str] = {}
         for _ in range(ATTEMPTS):
-            wrong = self._take(wanted, await self._bytes_of(wanted))
+            wrong = await self._take(wanted, await self._bytes_of(wanted))
             if not wrong:
                 break
         until_s = self._now() + LOST_FOR_S
@@ -173,18 +191,34 @@ class BlockFetcher:
         start, end = wanted.span_of(wanted.first)[0], wanted.span_of(wanted.last)[1]
         return await self._store.view_range(wanted.key, start, end)
 
-    def _take(self, wanted: Wanted, data: Bytes | None) -> dict[Block, str]:
+    async def _take(self, wanted: Wanted, data: Bytes | None) -> dict[Block, str]:
         """Keep the blocks that are right; returns the others, and why."""
         if data is None:
             return dict.fromkeys(wanted.blocks(), "the store does not have it")
-        wrong: dict[Block, str] = {}
-        before = wanted.span_of(wanted.first)[0]
-        for block in wanted.blocks():
-            start, end = wanted.span_of(block.number)
-            part = data if block.number == WHOLE else memoryview(data)[start - before : end - before]
-            if wanted.is_right(block.number, part):
-                asked = self._asked.get(block)
-                self.files.keep(block, part, is_awaited=asked is not None and bool(asked.wakes))
+        came = [_Came(block, part, self.files.new_file()) for block, part in _parts(wanted, data)]
+        off_loop = AtOnce().run if wanted.first == WHOLE else self._off_loop
+        right = await Answer[list[_Came]](partial(off_loop, partial(self._right_ones, wanted.is_right, came)))
+        for block, part, file in right:
+            asked = self._asked.get(block)
+            self.files.keep(block, part, file, is_awaited=asked is not None and bool(asked.wakes))
+        kept = {one.block for one in right}
+        wrong = [one.block for one in came if one.block not in kept]
+        return dict.fromkeys(wrong, "the store has other bytes than were written")
+
+    def _right_ones(self, is_right: Callable[[int, Bytes], bool], came: Iterable[_Came]) -> list[_Came]:
+        """Those that are right, in files as far as the disk takes them; in any thread."""
+        right: list[_Came] = []
+        for block, data, file in came:
+            if is_right(block.number, data):
+                right.append(_Came(block, data, self.files.write(file, data)))
             else:
-                wrong[block] = "the store has other bytes than were written"
-        return wrong
+                self.files.remove(file)
+        return right
+
+
+def _parts(wanted: Wanted, data: Bytes) -> Iterator[tuple[Block, Bytes]]:
+    """The blocks that came with one GET."""
+    before = wanted.span_of(wanted.first)[0]
+    for block in wanted.blocks():
+        start, end = wanted.span_of(block.number)
+        yield block, data if block.number == WHOLE else memoryview(data)[start - before : end - before]

@@ -97,38 +97,52 @@ class BlockFiles:
             self.drop(block)
             return None
 
-    def keep(self, block: Block, data: Bytes, *, is_awaited: bool = False) -> None:
-        """Keep a block, which a reader may wait for; the least used ones go for it."""
-        self.drop(block)
+    def new_file(self) -> File | None:
+        """An empty file for a block; None if the disk takes none."""
         try:
-            self._files[block] = self._written(data)
-            going = self._on_disk.add(block, len(data), is_awaited=is_awaited)
+            return self._storage.create(f"{self._folder}/{next(self._names):020d}")
         except StorageFault as fault:
-            log.warning("%s is kept in memory: %s", block.key, fault)
+            log.warning("a block is kept in memory: %s", fault)
+            return None
+
+    def write(self, file: File | None, data: Bytes) -> File | None:
+        """Fill a new file, in any thread; None if the disk does not take the data."""
+        if file is None:
+            return None
+        try:
+            apart = self._storage.open_apart(file.path)
+            try:
+                apart.pwritev([data], 0)
+            finally:
+                apart.close()
+        except StorageFault as fault:
+            log.warning("a block is kept in memory: %s", fault)
+            self.remove(file)
+            return None
+        return file
+
+    def keep(self, block: Block, data: Bytes, file: File | None, *, is_awaited: bool = False) -> None:
+        """Keep a block that is written to a file, or in memory; a reader may wait for it. The least used ones go for it."""
+        self.drop(block)
+        if file is None:
             self._spare[block] = bytes(data)
             going = self._in_memory.add(block, len(data))
+        else:
+            self._files[block] = file
+            going = self._on_disk.add(block, len(data), is_awaited=is_awaited)
         for one in going:
             self.drop(one)
-
-    def _written(self, data: Bytes) -> File:
-        path = f"{self._folder}/{next(self._names):020d}"
-        file = self._storage.create(path)
-        try:
-            file.pwritev([data], 0)
-        except StorageFault:
-            self._remove(file)
-            raise
-        return file
 
     def drop(self, block: Block) -> None:
         self._on_disk.drop(block)
         self._in_memory.drop(block)
         self._spare.pop(block, None)
-        file = self._files.pop(block, None)
-        if file is not None:
-            self._remove(file)
+        self.remove(self._files.pop(block, None))
 
-    def _remove(self, file: File) -> None:
+    def remove(self, file: File | None) -> None:
+        """Of a block that is not kept; in any thread."""
+        if file is None:
+            return
         try:
             file.close()
             self._storage.remove(file.path)

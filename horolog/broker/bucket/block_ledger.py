@@ -51,10 +51,7 @@ class BlockLedger:
     def use(self, block: Block) -> None:
         """It goes later than all others from now on."""
         size_bytes = self._sizes[block] = self._sizes.pop(block)
-        if block in self._unread:
-            self._unread.remove(block)
-            self.unread_bytes -= size_bytes
-        self._awaited.discard(block)
+        self._expect_no_reader(block, size_bytes)
 
     def add(self, block: Block, size_bytes: int, *, is_awaited: bool = False) -> list[Block]:
         """Keep a block, which a reader may wait for; returns those that go for it."""
@@ -84,6 +81,10 @@ class BlockLedger:
     def drop(self, block: Block) -> None:
         size_bytes = self._sizes.pop(block, 0)
         self.kept_bytes -= size_bytes
+        self._expect_no_reader(block, size_bytes)
+
+    def _expect_no_reader(self, block: Block, size_bytes: int) -> None:
+        """It has been read, or has gone."""
         if block in self._unread:
             self._unread.remove(block)
             self.unread_bytes -= size_bytes

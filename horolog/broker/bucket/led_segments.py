@@ -10,6 +10,7 @@ from typing import NamedTuple
 from horolog.base.clock import Clock
 from horolog.base.readable import counted
 from horolog.broker.base.answers import run
+from horolog.broker.base.own_thread import AtOnce, OffLoop
 from horolog.broker.bucket.bucket_segment import BucketSegment
 from horolog.broker.bucket.bucket_sweep import Named, left_over, remove_all
 from horolog.broker.bucket.covered import Covered
@@ -20,7 +21,7 @@ from horolog.broker.bucket.manifest_keeper import ManifestEvents, ManifestKeeper
 from horolog.broker.bucket.names import segments
 from horolog.broker.bucket.object_removals import ObjectRemovals
 from horolog.broker.bucket.sealed_lines import FormatError
-from horolog.broker.bucket.segment_uploader import OffLoop, SegmentUploader, Uploads, at_once
+from horolog.broker.bucket.segment_uploader import SegmentUploader, Uploads
 from horolog.broker.bucket.shipped_partition import ShippedPartition
 from horolog.broker.bucket.store_access import StoreAccess
 from horolog.broker.bucket.upload_plan import is_whole
@@ -41,7 +42,7 @@ class SegmentCare(NamedTuple):
 
     close_after_ms: Callable[[], int] = lambda: HOUR_MS
     delete_delay_ms: Callable[[], int] = lambda: HOUR_MS
-    off_loop: OffLoop = at_once
+    off_loop: OffLoop = AtOnce().run
     history_ms: Callable[[], int] = lambda: 0
     """How long objects stay for a restore before they are removed."""
 

@@ -398,6 +398,6 @@ class BucketLog:
         if self._metas is None:
             folder = self._logs.folders.usable()[0].path
             files = BlockFiles(self._logs.resources.storage, folder, self._cache_bytes)
-            fetcher = BlockFetcher(self._store, files, self._loop.call_soon, self._clock.monotonic)
+            fetcher = BlockFetcher(self._store, files, self._loop.call_soon, self._clock.monotonic, self._care.off_loop)
             self._metas = MetaReader(fetcher, self._segments.decode_meta)
         return self._metas

@@ -47,12 +47,27 @@ class _Reading(NamedTuple):
     """A caller that waits until the journal is applied as it was at a moment."""
 
     asked_s: float
-    waiting: list[Callable[[None], None]]
+    done: Callable[[None], None]
 
-    def end(self) -> None:
-        """Call back, the first time."""
-        while self.waiting:
-            self.waiting.pop()(None)
+
+class _Readings:
+    """Those that wait, each of which is called back once."""
+
+    def __init__(self) -> None:
+        self._waiting: list[_Reading] = []
+
+    def add(self, reading: _Reading) -> None:
+        self._waiting.append(reading)
+
+    def applied(self, began_s: float) -> None:
+        """The journal is applied as it was at that moment."""
+        for one in [one for one in self._waiting if one.asked_s <= began_s]:
+            self.end(one)
+
+    def end(self, reading: _Reading) -> None:
+        if reading in self._waiting:
+            self._waiting.remove(reading)
+            reading.done(None)
 
 
 class Links(Protocol):
@@ -112,7 +127,7 @@ class MembersWatch:
         self._is_over = False
         self._members: frozenset[int] = frozenset()
         self._read_s = self._pinged_s = self._followed_s = float("-inf")
-        self._readings: list[_Reading] = []
+        self._readings = _Readings()
         self._under_way: set[Entry | FenceOff] = set()
         self._unanswered: set[int] = set()
 
@@ -150,10 +165,7 @@ class MembersWatch:
         """All entries that there were at that moment are applied: they do not fence this broker, or `applied` has ended its lease."""
         self._read_s = self.lease.now()
         self.lease.proved(began_s)
-        ready = [one for one in self._readings if one.asked_s <= began_s]
-        self._readings = [one for one in self._readings if one.asked_s > began_s]
-        for one in ready:
-            one.end()
+        self._readings.applied(began_s)
 
     def wal_ended(self) -> None:
         """A fence was found in the WAL of this broker, whether or not the journal says so yet."""
@@ -230,9 +242,9 @@ class MembersWatch:
         await Answer[None](self._begin_reading)
 
     def _begin_reading(self, done: Callable[[None], None]) -> None:
-        reading = _Reading(self.lease.now(), [done])
-        self._readings.append(reading)
-        self._later(APPLIED_WITHIN_S, reading.end)
+        reading = _Reading(self.lease.now(), done)
+        self._readings.add(reading)
+        self._later(APPLIED_WITHIN_S, partial(self._readings.end, reading))
         self._cluster.catch_up()
 
     # -- in turns

@@ -28,6 +28,8 @@ SHARE_OF_RUN = 4
 RUNS_AHEAD = 2
 SHARE_OF_RUNS = 8
 """The second run comes ahead if so many of them would find room."""
+PLACES = 16
+"""Of readers in one log, for which is known that all has been asked for that comes ahead."""
 
 
 class _Span(NamedTuple):
@@ -68,8 +70,8 @@ class RemoteLog(RefusingFile):
         self.sums: BlockSums | None = None
         self.around: Callable[[int], tuple[int, int]] = lambda position: (position, position + 1)
         """Where a walk begins and ends, probably, that comes to a position: what it takes comes with one GET."""
-        self._ahead_of = -1
-        """The block for which the newest read has had all brought that comes ahead."""
+        self._ahead_of: tuple[int, ...] = ()
+        """The blocks for which the newest reads have had all brought that comes ahead: readers in different places have one each."""
         self._fetcher = fetcher
         self._wake = wake
         self._find_sums = sums
@@ -129,7 +131,7 @@ class RemoteLog(RefusingFile):
     def _read_ahead(self, number: int) -> None:
         """Have the next blocks brought for a reader that has come here in order: as many as hide the time of a GET."""
         files = self._fetcher.files
-        if number == self._ahead_of or self.sums is None or (number > 0 and Block(self.key, number - 1) not in files):
+        if number in self._ahead_of or self.sums is None or (number > 0 and Block(self.key, number - 1) not in files):
             return
         most = files.limit_bytes() // BLOCK_BYTES
         run = max(1, min(RUN_BLOCKS, most // SHARE_OF_RUN))
@@ -140,7 +142,8 @@ class RemoteLog(RefusingFile):
             following = min(first - first % run + run, end)
             all_come &= self._fetcher.want_next(self._wanted(first, following - 1))
             first = following
-        self._ahead_of = number if all_come else -1
+        if all_come:
+            self._ahead_of = (number, *self._ahead_of[: PLACES - 1])
 
     def _wanted(self, first: int, last: int) -> Wanted:
         return Wanted(self.key, first, last, self.size_bytes, self._is_right)

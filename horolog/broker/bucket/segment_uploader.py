@@ -13,10 +13,11 @@ from collections import deque
 from collections.abc import Callable, Collection
 from dataclasses import replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from horolog.base.clock import Clock
 from horolog.broker.base.answers import Answer, run
+from horolog.broker.base.own_thread import OffLoop
 from horolog.broker.base.store_figures import UploadFigures
 from horolog.broker.bucket import closed_segment, segment_meta, upload_plan
 from horolog.broker.bucket.bucket_segment import BucketSegment, described
@@ -37,14 +38,6 @@ AT_ONCE = 2
 """Producers wait for the same store."""
 LEAST_BYTES = 4 << 20
 """A smaller segment is not closed for its age."""
-
-OffLoop = Callable[[Callable[[], Any], Callable[[Any], None]], object]
-"""Runs a job in another thread, and calls back with its result in this one."""
-
-
-def at_once(job: Callable[[], Any], done: Callable[[Any], None]) -> None:
-    """For tests, and where there is no other thread."""
-    done(job())
 
 
 class Uploads(NamedTuple):

@@ -8,7 +8,7 @@ from types import TracebackType
 from typing import Self, TypeVar
 
 from horolog.broker.bucket.names import number_of
-from horolog.stores.object_store import ObjectStore
+from horolog.stores.object_store import ObjectStore, read_range
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -45,7 +45,7 @@ class PrefixReader:
     def get_range(self, name: str, start: int, end: int) -> bytes | None:
         """The bytes of an object from `start` up to `end`, fewer where it ends; None if it is missing."""
         try:
-            data = bytes(self._store.get_range(name, start, end))
+            data = read_range(self._store, name, start, end)
         except FileNotFoundError:
             return None
         if start == 0:

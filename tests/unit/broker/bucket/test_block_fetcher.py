@@ -3,6 +3,7 @@
 import pytest
 from crc32c import crc32c
 
+from horolog.broker.base.own_thread import AtOnce
 from horolog.broker.bucket import block_fetcher
 from horolog.broker.bucket.block_fetcher import FAILS_AFTER_S, LOST_FOR_S, BlockFetcher, Wanted
 from horolog.broker.bucket.block_files import BlockFiles
@@ -52,7 +53,9 @@ def loop():
 @pytest.fixture
 def fetcher(store, loop):
     access = StoreAccess(store, lambda seconds, done: loop.call_later(seconds, done, None))
-    return BlockFetcher(access, BlockFiles(new_storage(), "/data", lambda: 1 << 30), loop.call_soon, lambda: loop.now)
+    return BlockFetcher(
+        access, BlockFiles(new_storage(), "/data", lambda: 1 << 30), loop.call_soon, lambda: loop.now, AtOnce().run
+    )
 
 
 def is_right(number, data):
@@ -169,7 +172,7 @@ def test_little_comes_ahead_while_much_is_unread(store, loop):
     """A cache of four blocks, of which two may be unread."""
     access = StoreAccess(store, lambda seconds, done: loop.call_later(seconds, done, None))
     files = BlockFiles(new_storage(), "/data", lambda: 4 * BLOCK_BYTES)
-    fetcher = BlockFetcher(access, files, loop.call_soon, lambda: loop.now)
+    fetcher = BlockFetcher(access, files, loop.call_soon, lambda: loop.now, AtOnce().run)
     for number in range(3):
         fetcher.want_next(wanted(number))
     loop.advance()
@@ -192,7 +195,7 @@ def test_readers_in_different_places_do_not_take_the_blocks_of_one_another(store
     """A cache of one block, and a reader that needs two at the same time."""
     access = StoreAccess(store, lambda seconds, done: loop.call_later(seconds, done, None))
     files = BlockFiles(new_storage(), "/data", lambda: BLOCK_BYTES)
-    fetcher = BlockFetcher(access, files, loop.call_soon, lambda: loop.now)
+    fetcher = BlockFetcher(access, files, loop.call_soon, lambda: loop.now, AtOnce().run)
     fetcher.want(wanted(0, 1), list)
     fetcher.want(wanted(2), list)
     loop.advance()
@@ -239,3 +242,27 @@ def test_a_block_that_does_not_come_is_a_failure_after_a_while(fetcher, loop):
     loop.advance(FAILS_AFTER_S + 1)
     assert fetcher.want(wanted(0), list).has_failed
     assert not fetcher.want(wanted(2), list).has_failed
+
+
+def test_blocks_are_checked_and_written_off_the_loop(store, loop):
+    access, jobs = StoreAccess(store, lambda seconds, done: loop.call_later(seconds, done, None)), []
+    files = BlockFiles(new_storage(), "/data", lambda: 1 << 30)
+    fetcher = BlockFetcher(access, files, loop.call_soon, lambda: loop.now, lambda *job: jobs.append(job))
+    woken = []
+    fetcher.want(wanted(0, 1), lambda: woken.append(1))
+    loop.advance()
+    store.answer()
+    assert (woken, Block(KEY, 0) in files, len(jobs)) == ([], False, 1)
+    job, done = jobs[0]
+    done(job())
+    assert (woken, files.read(Block(KEY, 1), 2, 0)) == ([1], b"\1\1")
+
+
+def test_a_whole_object_is_checked_in_the_loop_since_its_reader_takes_notes(store, loop):
+    access, jobs = StoreAccess(store, lambda seconds, done: loop.call_later(seconds, done, None)), []
+    files = BlockFiles(new_storage(), "/data", lambda: 1 << 30)
+    fetcher = BlockFetcher(access, files, loop.call_soon, lambda: loop.now, lambda *job: jobs.append(job))
+    fetcher.want(Wanted("x.meta", WHOLE, WHOLE, 0, lambda *_: True), list)
+    loop.advance()
+    store.answer()
+    assert (Block("x.meta", WHOLE) in files, jobs) == (True, [])

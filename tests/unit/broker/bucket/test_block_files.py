@@ -9,6 +9,7 @@ from horolog.broker.bucket.block_files import FOLDER, BlockFiles
 from horolog.broker.bucket.block_ledger import Block
 from horolog.broker.log.storage import StorageFault
 from horolog.broker.log.storage.memory_disk import ALL
+from tests.support.bucket_segments import keep
 from tests.support.log_model import new_storage
 
 
@@ -32,32 +33,32 @@ def on_disk(storage):
 
 def test_what_is_kept_is_read_back_in_parts(files):
     assert files.read(block(0), 1, 0) is None
-    files.keep(block(0), b"0123456789")
+    keep(files, block(0), b"0123456789")
     assert block(0) in files
     assert (files.read(block(0), 4, 3), files.read(block(1), 4, 3)) == (b"3456", None)
     assert (files.read_whole(block(0)), files.read_whole(block(1))) == (b"0123456789", None)
     assert (files.kept_bytes, files.unread_bytes) == (10, 0)
-    files.keep(block(1), b"01")
+    keep(files, block(1), b"01")
     assert files.unread_bytes == 2
     assert FOLDER in repr(files)
 
 
 def test_the_limit_holds_on_the_disk(files, storage):
     for number in range(5):
-        files.keep(block(number), bytes(100))
+        keep(files, block(number), bytes(100))
         files.read(block(0), 1, 0)
     assert on_disk(storage) == [100] * 3
     assert [number for number in range(5) if block(number) in files] == [0, 3, 4]
 
 
 def test_a_block_that_is_kept_again_has_one_file(files, storage):
-    files.keep(block(0), b"old")
-    files.keep(block(0), b"newer")
+    keep(files, block(0), b"old")
+    keep(files, block(0), b"newer")
     assert (files.read(block(0), 5, 0), on_disk(storage)) == (b"newer", [5])
 
 
 def test_the_folder_is_emptied_at_the_start(files, storage):
-    files.keep(block(0), b"old")
+    keep(files, block(0), b"old")
     again = BlockFiles(storage, "/data", lambda: 300)
     assert (again.kept_bytes, on_disk(storage), block(0) in again) == (0, [], False)
 
@@ -66,7 +67,7 @@ def test_a_full_disk_leaves_blocks_to_memory_within_a_limit(files, storage, monk
     monkeypatch.setattr(block_files, "SPARE_BYTES", 250)
     storage.fail("write", FOLDER, times=ALL, code=errno.ENOSPC)
     for number in range(4):
-        files.keep(block(number), bytes([number]) * 100)
+        keep(files, block(number), bytes([number]) * 100)
         files.read(block(0), 1, 0)
     assert on_disk(storage) == []
     assert (files.read(block(3), 2, 50), files.read(block(0), 1, 0), files.read(block(1), 1, 0)) == (
@@ -78,16 +79,16 @@ def test_a_full_disk_leaves_blocks_to_memory_within_a_limit(files, storage, monk
 
 
 def test_a_block_that_cannot_be_read_is_asked_for_again(files, storage):
-    files.keep(block(0), b"0123")
+    keep(files, block(0), b"0123")
     storage.fail("read", FOLDER, times=ALL, code=errno.EIO)
     assert files.read(block(0), 2, 0) is None
     assert block(0) not in files
 
 
 def test_a_file_that_cannot_be_removed_does_not_count(files, storage):
-    files.keep(block(0), bytes(200))
+    keep(files, block(0), bytes(200))
     storage.fail("remove", FOLDER, times=ALL, code=errno.EIO)
-    files.keep(block(1), bytes(200))
+    keep(files, block(1), bytes(200))
     assert (block(0) in files, files.kept_bytes) == (False, 200)
 
 
@@ -111,7 +112,7 @@ class Slice:
 
 @pytest.mark.parametrize(("kept", "is_found"), [(True, True), (False, False), (StorageFault("gone"), False)])
 def test_bytes_are_left_in_a_file_that_stays_open(files, monkeypatch, kept, is_found):
-    files.keep(block(0), b"0123")
+    keep(files, block(0), b"0123")
     one = Slice(kept)
     monkeypatch.setattr("horolog.broker.log.storage.memory_storage.MemoryFile.unread", lambda *_: one)
     assert files.unread(block(0), 2, 1) is (one if is_found else None)
@@ -119,5 +120,5 @@ def test_bytes_are_left_in_a_file_that_stays_open(files, monkeypatch, kept, is_f
 
 
 def test_a_file_without_such_bytes_is_read(files):
-    files.keep(block(0), b"0123")
+    keep(files, block(0), b"0123")
     assert files.unread(block(0), 2, 1) is None

@@ -10,6 +10,7 @@ from horolog.broker.bucket.block_files import BlockFiles
 from horolog.broker.bucket.block_ledger import Block
 from horolog.broker.bucket.block_slices import BlockSlices
 from horolog.broker.log.storage import RealStorage
+from tests.support.bucket_segments import keep
 
 SIZE = 1000
 DATA = [bytes([65 + number]) * SIZE for number in range(4)]
@@ -24,7 +25,7 @@ def storage():
 def files(storage, tmp_path):
     files = BlockFiles(storage, str(tmp_path), lambda: 4 * SIZE)
     for number, data in enumerate(DATA):
-        files.keep(Block("x", number), data)
+        keep(files, Block("x", number), data)
     return files
 
 
@@ -84,7 +85,7 @@ def test_a_socket_that_is_full_and_others_have_their_turn(files, monkeypatch):
 def test_what_cannot_stay_open_is_read_instead(files, storage):
     kept = [files.unread(Block("x", number), SIZE, 0) for number in range(4)]
     assert len([one for one in kept if one is not None]) == 4
-    files.keep(Block("x", 5), b"more")
+    keep(files, Block("x", 5), b"more")
     files.limit_bytes = lambda: 10 * SIZE
     assert files.unread(Block("x", 5), 4, 0) is None
     assert files.read(Block("x", 5), 4, 0) == b"more"
@@ -93,7 +94,7 @@ def test_what_cannot_stay_open_is_read_instead(files, storage):
 def test_a_block_that_is_not_here_or_cannot_be_opened_is_not_sent(files, storage, monkeypatch, tmp_path):
     assert files.unread(Block("x", 9), SIZE, 0) is None
     storage.max_open_files = 1
-    files.keep(Block("x", 6), b"closes others")
+    keep(files, Block("x", 6), b"closes others")
     for path in (tmp_path / "horolog-blocks").iterdir():
         path.unlink()
     found = [files.unread(Block("x", number), SIZE, 0) for number in range(1, 4)]

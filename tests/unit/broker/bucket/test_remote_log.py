@@ -3,6 +3,7 @@
 import pytest
 from crc32c import crc32c
 
+from horolog.broker.base.own_thread import AtOnce
 from horolog.broker.bucket import remote_log
 from horolog.broker.bucket.block_fetcher import BlockFetcher
 from horolog.broker.bucket.block_files import BlockFiles
@@ -39,7 +40,7 @@ def log(store, loop):
 def log_over(storage, folder, store, loop):
     access = StoreAccess(store, lambda seconds, done: done(None))
     files = BlockFiles(storage, folder, lambda: 3 * BLOCK_BYTES)
-    fetcher = BlockFetcher(access, files, loop.call_soon, lambda: loop.now)
+    fetcher = BlockFetcher(access, files, loop.call_soon, lambda: loop.now, AtOnce().run)
     sums = BlockSums()
     sums.extend(DATA)
     return RemoteLog("/data/t-0/0.log", KEY, len(DATA), fetcher, lambda: None, lambda: sums)
@@ -106,6 +107,18 @@ def test_where_much_is_kept_several_blocks_come_ahead(log, loop, store):
     read(log, loop, 1, BLOCK_BYTES)
     loop.advance()
     assert blocks(store)[3:] == []
+
+
+def test_readers_in_two_places_do_not_ask_ahead_for_one_another(log, loop, monkeypatch):
+    log._fetcher.files._on_disk._limit_bytes = log._fetcher.files.limit_bytes = lambda: 32 * BLOCK_BYTES
+    for position in (0, 2 * BLOCK_BYTES):
+        read(log, loop, 1, position)
+        loop.advance()
+    asked, want_next = [], log._fetcher.want_next
+    monkeypatch.setattr(log._fetcher, "want_next", lambda wanted: asked.append(wanted) or want_next(wanted))
+    for position in (1, 2 * BLOCK_BYTES + 1, 2, 2 * BLOCK_BYTES + 2):
+        read(log, loop, 1, position)
+    assert asked == []
 
 
 def test_blocks_that_are_here_are_sent_from_their_files(store, loop, tmp_path):

@@ -6,6 +6,7 @@ from functools import partial
 
 import pytest
 
+from horolog.broker.base.own_thread import AtOnce
 from horolog.broker.bucket.block_fetcher import BlockFetcher
 from horolog.broker.bucket.block_files import BlockFiles
 from horolog.broker.bucket.remote_front import RemoteFront
@@ -81,7 +82,7 @@ async def test_a_topic_of_twenty_times_the_cache_is_read_from_its_start_by_four_
         requests = ThreadedRequests(store, loop.call_soon_threadsafe, at_once=8)
         access = StoreAccess(requests, lambda seconds, done: loop.call_later(seconds, done, None))
         files = BlockFiles(memory.storage, "/data", lambda: CACHE_BYTES)
-        front = RemoteFront(MetaReader(BlockFetcher(access, files, loop.call_soon, loop.time), decode))
+        front = RemoteFront(MetaReader(BlockFetcher(access, files, loop.call_soon, loop.time, AtOnce().run), decode))
         front.wake = partial(memory.broker.waiting.changed, [partition])
         partition.aborted.elsewhere = front.decided()
         for one in upload(partition, store):

@@ -6,11 +6,12 @@ import random
 import pytest
 
 from horolog.base.clock import ManualClock
+from horolog.broker.base.own_thread import AtOnce
 from horolog.broker.bucket import segment_meta, segment_uploader
 from horolog.broker.bucket.covered import NOTHING, Covered
 from horolog.broker.bucket.names import segments
 from horolog.broker.bucket.producers_behind import ProducersAt
-from horolog.broker.bucket.segment_uploader import SegmentUploader, Uploads, at_once
+from horolog.broker.bucket.segment_uploader import SegmentUploader, Uploads
 from horolog.broker.log.compaction import Compactor
 from horolog.broker.log.producers import snapshot_file
 from horolog.broker.log.segments import LOG_SUFFIX
@@ -21,11 +22,12 @@ from tests.support.bucket_segments import filled, upload
 from tests.support.log_model import NEW, NOW_MS, small_config
 from tests.support.shipping import TOPIC_ID, HeldStore, ReadyStore, access_to, append, new_partition
 
+AT_ONCE = AtOnce().run
 FOLDER = segments(TOPIC_ID, 0)
 
 
 class World:
-    def __init__(self, store=None, partition=None, covered=NOTHING, off_loop=at_once):
+    def __init__(self, store=None, partition=None, covered=NOTHING, off_loop=AT_ONCE):
         self.store, self.uploaded, nonces = store or ReadyStore(), [], itertools.count()
         self.partition = partition or filled(random.Random(1))
         self.clock = ManualClock(NOW_MS)
