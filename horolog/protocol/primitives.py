@@ -38,6 +38,10 @@ class Unread:
     def let_go(self) -> None:
         """They have left, or are no longer wanted."""
 
+    def takes_turns(self) -> bool:
+        """Whether they leave only while no other bytes of this kind do: those of producers are not to wait for them."""
+        return False
+
 
 Part = Buffer | Unread
 """A part of a frame that is to be sent."""

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable
 
-from horolog.broker.log.storage import SENT_IN_A_TURN_BYTES
 from horolog.protocol.primitives import Unread
+
+SENT_IN_A_TURN_BYTES = 1 << 20
 
 
 class BlockSlices(Unread):
@@ -36,7 +37,7 @@ class BlockSlices(Unread):
         return b"".join(taken)
 
     def send(self, descriptor: int) -> bool:
-        """As much as the socket takes, unless its peer takes it as quickly: others have their turn."""
+        """As much as the socket takes, but little more than fits into a turn."""
         sent_bytes = 0
         while self._slices and sent_bytes < SENT_IN_A_TURN_BYTES:
             sent_bytes += len(self._slices[0])
@@ -52,6 +53,9 @@ class BlockSlices(Unread):
     def let_go(self) -> None:
         while self._slices:
             self._slices.popleft().let_go()
+
+    def takes_turns(self) -> bool:
+        return True
 
     def __del__(self) -> None:
         """An answer may be dropped before it is sent."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from horolog.base.clock import SystemClock
 from horolog.broker.base.one_port import LISTEN, at_one_port, cannot_listen, port_of
 from horolog.broker.network.conversation import Conversation
+from horolog.broker.network.send_turns import SendTurns
 from horolog.broker.network.transport import SocketTransport
 
 if TYPE_CHECKING:
@@ -55,6 +56,7 @@ class Listener:
         self.name = name
         self.host = host
         self.port = port
+        self.send_turns = SendTurns()
         self._dispatcher = dispatcher
         self._clock = clock
         self._limits = limits

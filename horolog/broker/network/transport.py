@@ -3,7 +3,7 @@
 Parts of an answer that lie in files stay there until the socket takes them: a peer that does not read costs the broker only the
 memory of its answer's head. What waits is sent piece by piece. The event loop's transport gets a small piece at a time, and reports
 when it has left; before the next piece, the system sends as much of the files as it can by itself. Over TLS the files have to be
-read, and the pieces are larger.
+read, and the pieces are larger. Old data is sent by one connection in each turn of the loop (`send_turns`).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, cast
 
 from horolog.broker.log.storage import StorageFault
 from horolog.broker.network.conversation import ConversationState
-from horolog.broker.network.waiting_parts import WaitingParts, send_part
+from horolog.broker.network.waiting_parts import WaitingParts, send_part, takes_turns
 from horolog.protocol.frame_buffers import LARGE_FRAME_BYTES, SCRATCH_BYTES
 from horolog.protocol.primitives import Buffer, Part, Unread
 
@@ -151,8 +151,8 @@ class SocketTransport(asyncio.Protocol):
     def _send(self, wire: asyncio.Transport, output: list[Part]) -> None:
         """Send what the socket takes at once, files from where they lie; the rest waits there."""
         try:
-            left = output
-            if self._descriptor >= 0 and not (wire.is_closing() or wire.get_write_buffer_size()):
+            left, is_free = output, not (wire.is_closing() or wire.get_write_buffer_size())
+            if self._descriptor >= 0 and is_free and not any(map(takes_turns, output)):
                 left = _sent(self._descriptor, output)
             if left and not wire.is_closing():
                 self._waiting = waiting = WaitingParts()
@@ -175,8 +175,12 @@ class SocketTransport(asyncio.Protocol):
         wire, waiting, descriptor = self._wire, self._waiting, self._descriptor
         if wire is None or waiting is None:
             return
+        in_turns = waiting.takes_turns
+        if in_turns and not self._listener.send_turns.take(self._go_on):
+            self._fell_behind()
+            return
         try:
-            for _ in range(PIECES_IN_A_TURN):
+            for _ in range(1 if in_turns and descriptor >= 0 else PIECES_IN_A_TURN):
                 if descriptor >= 0 and not (wire.is_closing() or wire.get_write_buffer_size()):
                     waiting.send(descriptor)
                 if not waiting:

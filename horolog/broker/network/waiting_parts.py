@@ -31,6 +31,10 @@ class WaitingParts:
     def file_bytes(self) -> int:
         return sum(len(part) for part in self._parts if isinstance(part, Unread))
 
+    @property
+    def takes_turns(self) -> bool:
+        return any(takes_turns(part) for part in self._parts)
+
     def add(self, parts: Iterable[Part]) -> None:
         """Behind what waits already. Raises StorageFault."""
         for part in parts:
@@ -85,6 +89,10 @@ def send_part(descriptor: int, part: Part) -> int:
         return os.write(descriptor, part)
     except (BlockingIOError, ConnectionError):  # the transport reports a broken connection
         return 0
+
+
+def takes_turns(part: Part) -> bool:
+    return isinstance(part, Unread) and part.takes_turns()
 
 
 def _let_go(part: Part) -> None:

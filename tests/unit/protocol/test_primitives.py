@@ -112,6 +112,7 @@ def test_unread_records_are_a_part_of_their_own_and_stay_where_they_lie() -> Non
     assert (parts, out) == ([b"before", records], [])
     assert records.keep() is False
     records.let_go()
+    assert not records.takes_turns()
     for ask in (records.read, lambda: records.send(1), lambda: records.take(1), lambda: len(Unread())):
         with pytest.raises(NotImplementedError):
             ask()

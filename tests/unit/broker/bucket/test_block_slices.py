@@ -40,6 +40,7 @@ def open_descriptors():
 def test_they_are_read_and_taken_over_the_borders(files):
     slices = slices_of(files, 0, 1)
     assert (len(slices), slices.keep(), slices.read()) == (2 * SIZE, True, DATA[0] + DATA[1])
+    assert slices.takes_turns(), "producers do not wait for old data"
     assert slices.take(SIZE + 1) == DATA[0] + b"B"
     assert (len(slices), repr(slices)) == (SIZE - 1, f"<BlockSlices: {SIZE - 1} bytes of 1 blocks>")
     assert slices.take(2 * SIZE) == b"B" * (SIZE - 1)

@@ -14,6 +14,7 @@ from horolog.broker.handlers.context import RequestContext
 from horolog.broker.network.conversation import NOBODY, Conversation
 from horolog.broker.network.limits import ConnectionLimits
 from horolog.broker.network.memory import SHARES
+from horolog.broker.network.send_turns import SendTurns
 from horolog.broker.network.transport import SocketTransport
 from horolog.broker.network.unanswered import WRITE_HIGH_WATER_BYTES
 from horolog.protocol.frame_buffers import LARGEST_FRAME_BYTES, LARGEST_SCRATCH_BYTES, SCRATCH_BYTES, FrameBuffers
@@ -81,6 +82,7 @@ class FakeListener:
         self.refusal = refusal
         self.forgotten = 0
         self.frame_buffers = FrameBuffers()
+        self.send_turns = SendTurns()
 
     def tune(self, connected: FakeSocket) -> None:
         """As it is."""

@@ -17,6 +17,7 @@ from horolog.broker.log.storage.storage import CAN_SEND
 from horolog.broker.network.conversation import Conversation
 from horolog.broker.network.transport import PIECE_BYTES, READ_PIECE_BYTES, SocketTransport
 from horolog.broker.network.unanswered import WRITE_HIGH_WATER_BYTES
+from horolog.protocol.primitives import Unread
 from tests.support.conversations import Service, finish, framed, limits
 from tests.support.memory_broker import still
 from tests.support.waiting import until
@@ -338,6 +339,73 @@ def test_a_real_socket_gets_everything_however_slowly_it_reads(log, new_loop, re
                 at_most = reads_bytes if len(data) < 300 * reads_bytes else 1 << 20
                 data += await asyncio.wait_for(loop.sock_recv(ours, at_most), 20)
             assert data == expected
+        server.close()
+
+    with asyncio.Runner(loop_factory=new_loop) as runner:
+        runner.run(read_all())
+
+
+class Old(Unread):
+    """A slice that leaves in turns; notes in which turns of the loop it is sent or taken."""
+
+    def __init__(self, inner, turn, noted):
+        self.inner, self.turn, self.noted = inner, turn, noted
+
+    def __len__(self):
+        return len(self.inner)
+
+    def send(self, descriptor):
+        self.noted.append(self.turn[0])
+        return self.inner.send(descriptor)
+
+    def take(self, size_bytes):
+        return self.inner.take(size_bytes)
+
+    def keep(self):
+        return self.inner.keep()
+
+    def let_go(self):
+        self.inner.let_go()
+
+    def takes_turns(self):
+        return True
+
+
+@pytest.mark.parametrize("new_loop", [asyncio.new_event_loop, uvloop.new_event_loop])
+@pytest.mark.parametrize("is_tls", [False, True])
+def test_of_several_connections_one_sends_old_data_in_a_turn(log, new_loop, is_tls):
+    service, listener, made = Service(), Tuned(), []
+
+    def new_connection():
+        conversation = Conversation(service.serve, limits(), time.monotonic, listener="PLAINTEXT")
+        made.append(SocketTransport(listener, conversation))
+        return made[-1]
+
+    async def read_all():
+        loop, turn, noted = asyncio.get_running_loop(), [0], []
+
+        def count():
+            turn[0] += 1
+            loop.call_soon(count)
+
+        server = await loop.create_server(new_connection, "127.0.0.1", 0)
+        clients = [await asyncio.open_connection(*server.sockets[0].getsockname()) for _ in range(3)]
+        for _, writer in clients:
+            writer.write(framed(b"w"))
+        await until(lambda: len(service.waiting) == 3)
+        if is_tls:
+            for one in made:
+                one._descriptor = -1
+        count()
+        for number, context in enumerate(service.waiting):
+            answer(context, b"head", Old(log.unread(3_000_000, number), turn, noted), b"end")
+        for number, (reader, _) in enumerate(clients):
+            expected = b"head" + CONTENT[number : number + 3_000_000] + b"end"
+            assert await asyncio.wait_for(reader.readexactly(len(expected)), 20) == expected
+        assert len(set(noted)) == len(noted)
+        assert bool(noted) is not is_tls
+        for _, writer in clients:
+            writer.close()
         server.close()
 
     with asyncio.Runner(loop_factory=new_loop) as runner:

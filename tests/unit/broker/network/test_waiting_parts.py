@@ -80,6 +80,7 @@ def test_a_broken_socket_takes_nothing(log, sockets):
 
 class Counted(Unread):
     open = 0
+    is_old = False
 
     def __len__(self):
         return 3
@@ -90,6 +91,9 @@ class Counted(Unread):
     def let_go(self):
         Counted.open -= 1
 
+    def takes_turns(self):
+        return self.is_old
+
 
 def test_what_is_dropped_is_let_go_of():
     waiting = WaitingParts()
@@ -98,3 +102,13 @@ def test_what_is_dropped_is_let_go_of():
     assert repr(waiting) == "<WaitingParts 3, 1 bytes in memory and 6 in files>"
     waiting.drop()
     assert (Counted.open, len(waiting)) == (0, 0)
+
+
+def test_old_data_among_others_takes_turns():
+    waiting, old = WaitingParts(), Counted()
+    waiting.add([b"a", Counted()])
+    assert not waiting.takes_turns
+    old.is_old = True
+    waiting.add([old])
+    assert waiting.takes_turns
+    waiting.drop()
