@@ -17,7 +17,7 @@ if TYPE_CHECKING:  # reading files is imported when files are read
 def configure(parser: argparse.ArgumentParser) -> None:
     describe(
         parser,
-        "Show the content of files in a horolog or Kafka data folder: logs (.log), indexes (.index, "
+        "Show the content of files in a data folder of horolog or Kafka: logs (.log), indexes (.index, "
         ".timeindex, .txnindex), producer snapshots, checkpoints, meta.properties, horolog-seals, "
         "horolog-producers, horolog-cluster, and copies of damaged bytes. Each index is compared with its "
         "log. Damage is reported with its position, and the exit code is then 3.\n\n"

@@ -123,7 +123,7 @@ def _configure_contents(actions: Any) -> None:
 def _configure_import(actions: Any) -> None:
     bring = actions.add_parser("import", help="import a broker's data folders into an empty prefix")
     text = (
-        "Import the data folders of a horolog or Kafka broker into the empty prefix at URL. The broker must have stopped, and no"
+        "Import the data folders of a broker, horolog or Kafka, into the empty prefix at URL. The broker must have stopped, and no"
         " broker may use the prefix. The import keeps topics with their ids and settings, records with their offsets and times,"
         " committed offsets of groups, transactions, users, ACLs and quotas, and does not change the folders. At the end, it"
         " reads and verifies all objects.\n\n"
