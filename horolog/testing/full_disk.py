@@ -105,9 +105,9 @@ class FillableDisk(RealStorage):
         _check("make", path, self._fullness)
         super().make_dir(path)
 
-    def write_atomically(self, path: str, data: bytes) -> None:
+    def write_atomically(self, path: str, data: bytes, *, synced: bool = True) -> None:
         _check("write", path, self._fullness)
-        super().write_atomically(path, data)
+        super().write_atomically(path, data, synced=synced)
 
 
 def _check(operation: str, path: str, fullness: Fullness) -> None:

@@ -58,7 +58,7 @@ def skips_folder_syncs() -> contextlib.AbstractContextManager[Any]:
 
 
 def renames_without_sync() -> contextlib.AbstractContextManager[Any]:
-    def write(storage: MemoryStorage, path: str, data: bytes) -> None:
+    def write(storage: MemoryStorage, path: str, data: bytes, *, synced: bool = True) -> None:
         storage.create(path + ".tmp").pwritev([data], 0)
         storage.rename(path + ".tmp", path)
         storage.sync_dir(path.rpartition("/")[0])

@@ -137,11 +137,4 @@ class LeaderEpochs:
             return cls()
 
     def save(self, storage: Storage, directory: str) -> None:
-        path, data = f"{directory}/{LEADER_EPOCHS}", encode(self.entries)
-        if self.is_synced:
-            storage.write_atomically(path, data)
-            return
-        file = storage.create(f"{path}.tmp")
-        file.pwritev([data], 0)
-        file.close()
-        storage.rename(f"{path}.tmp", path)
+        storage.write_atomically(f"{directory}/{LEADER_EPOCHS}", encode(self.entries), synced=self.is_synced)

@@ -166,12 +166,14 @@ class MemoryStorage(MemoryDisk):
         node = self.file_node(path)
         return bytes(node.data).ljust(node.size, b"\0")
 
-    def write_atomically(self, path: str, data: bytes) -> None:
+    def write_atomically(self, path: str, data: bytes, *, synced: bool = True) -> None:
         aside = self.create(path + ".tmp")
         aside.pwritev([data], 0)
-        aside.datasync()
+        if synced:
+            aside.datasync()
         self.rename(path + ".tmp", path)
-        self.sync_dir(parent_of(path))
+        if synced:
+            self.sync_dir(parent_of(path))
 
     def disk_space(self, path: str) -> tuple[int, int]:  # noqa: ARG002 - there is one file system
         total = ALL if self.capacity_bytes is None else self.capacity_bytes

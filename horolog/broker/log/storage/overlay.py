@@ -224,7 +224,7 @@ class OverlayStorage:
         finally:
             file.close()
 
-    def write_atomically(self, path: str, data: bytes) -> None:
+    def write_atomically(self, path: str, data: bytes, *, synced: bool = True) -> None:  # noqa: ARG002
         self._new(path, data)
 
     def _done_below(self, path: str, change: Callable[[], None]) -> bool:

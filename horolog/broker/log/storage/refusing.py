@@ -75,7 +75,7 @@ class RefusingStorage:
     def sync_dir(self, path: str) -> None:
         """There is nothing to sync."""
 
-    def write_atomically(self, path: str, data: bytes) -> None:  # noqa: ARG002
+    def write_atomically(self, path: str, data: bytes, *, synced: bool = True) -> None:  # noqa: ARG002
         raise refused("write", path)
 
     def check_writable(self, path: str) -> None:

@@ -129,7 +129,7 @@ class Storage(Protocol):
     def make_dir(self, path: str) -> None: ...
     def sync_dir(self, path: str) -> None: ...
     def read_all(self, path: str) -> bytes: ...
-    def write_atomically(self, path: str, data: bytes) -> None: ...
+    def write_atomically(self, path: str, data: bytes, *, synced: bool = True) -> None: ...
     def disk_space(self, path: str) -> tuple[int, int]: ...
     def check_writable(self, path: str) -> None: ...
     def lock(self, path: str) -> Lock: ...
@@ -623,21 +623,26 @@ class RealStorage(DiskLooks):
         except OSError as error:
             raise fault("sync", path, error) from error
 
-    def write_atomically(self, path: str, data: bytes) -> None:
-        """Write aside, sync, rename over the old file, sync the folder: after a crash the file is old or new, never a mixture."""
+    def write_atomically(self, path: str, data: bytes, *, synced: bool = True) -> None:
+        """Write aside, sync, rename over the old file, sync the folder: after a crash the file is old or new, never a mixture.
+
+        Without the syncs this is so only until a power cut.
+        """
         aside = path + ".tmp"
         try:
             descriptor = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, modes.of_file(path))
             try:
                 modes.narrow(descriptor, path)
                 _write_all(descriptor, [data], 0)
-                os.fsync(descriptor)
+                if synced:
+                    os.fsync(descriptor)
             finally:
                 os.close(descriptor)
             os.rename(aside, path)
         except OSError as error:
             raise fault("write", path, error) from error
-        self.sync_dir(parent_of(path))
+        if synced:
+            self.sync_dir(parent_of(path))
 
     def check_writable(self, path: str) -> None:
         """Raises StorageFault if this user, or any user, may not write to a file or folder."""

@@ -121,8 +121,7 @@ class TestANewLead:
 
 def test_an_epoch_begins_without_a_wait_for_the_disk(partition, resources, monkeypatch):
     with monkeypatch.context() as refusing:
-        for name in ("sync_dir", "write_atomically"):
-            refusing.setattr(resources.storage, name, None)
+        refusing.setattr(resources.storage, "sync_dir", None)
         partition.lead(3)
         append(partition, 5)
         partition.lead(4)

@@ -409,9 +409,9 @@ def test_the_mark_of_a_clean_stop_is_the_last_thing_written(machine):
     written = []
     real, real_create = machine.storage.write_atomically, machine.storage.create
 
-    def watched(path, data):
+    def watched(path, data, **more):
         written.append(path.rpartition("/")[2])
-        real(path, data)
+        real(path, data, **more)
 
     def created(path):
         written.append(path.rpartition("/")[2])
