@@ -62,6 +62,8 @@ class BucketStart:
         begin(self._state, False)
         for path in left:
             remove_deleted(storage, path)
+        for folder in self._logs.folders.usable():
+            folder.find_deleted(self._configs.settings.log_segment_delete_delay_ms)
         for name, record in self._state.topics.items():
             self.topics[name] = self._topic(record)
 

@@ -11,7 +11,7 @@ Everything but the jobs that `checkpoints.job` and `removal_jobs` return belongs
 import logging
 import re
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import NamedTuple
 
@@ -146,7 +146,7 @@ class DataFolder:
             # Folders that the last process made may be in the page cache only, and no partition will request their sync.
             self._storage.sync_dir(self.path)
         now_ms = self._clock.wall_ms()
-        self._find_doomed(now_ms)
+        self.find_deleted()
         for key in self.keys():
             if self._share.find(*key) is None:
                 continue
@@ -195,19 +195,21 @@ class DataFolder:
         self.checkpoints.take_clean_shutdown()
         starts = self.checkpoints.load_starts()
         self._storage.sync_dir(self.path)
-        self._find_doomed(self._clock.wall_ms())
+        self.find_deleted()
         self.fault, self._is_open = None, True
         return dict(starts.offsets)
 
     def has_waiting_partitions(self) -> bool:
         return any(not one.condition.takes_appends for one in self.partitions.values())
 
-    def _find_doomed(self, now_ms: int) -> None:
+    def find_deleted(self, delay_ms: int = 0) -> None:
+        """Have the folders removed that an earlier process left of deleted partitions, after this time. Raises StorageFault."""
         if not self._share.is_first:
             return
+        now_ms = self._clock.wall_ms()
         for name in self._storage.list_dir(self.path):
             if name.endswith(DELETED_FOLDER_SUFFIX) and self._storage.is_dir(f"{self.path}/{name}"):
-                self._doomed_folders.append(_DoomedFolder(name, now_ms, 0))
+                self._doomed_folders.append(_DoomedFolder(name, now_ms, delay_ms))
 
     def holds(self, key: TopicPartition) -> bool:
         """Whether a partition's folder lies in this one."""
@@ -288,10 +290,14 @@ class DataFolder:
     # -- periodic work
 
     def removal_jobs(self, now_ms: int) -> list[Callable[[], None]]:
-        """Jobs that remove folders of deleted partitions that are due; may run in a worker."""
-        due = [one for one in self._doomed_folders if abs(now_ms - one.since_ms) >= one.delay_ms]
-        self._doomed_folders = [one for one in self._doomed_folders if one not in due]
-        return [partial(remove_folder, self._storage, f"{self.path}/{one.name}") for one in due]
+        """A job that removes the folders of deleted partitions that are due, if there are any; may run in a worker."""
+        due: list[_DoomedFolder] = []
+        later: list[_DoomedFolder] = []
+        for one in self._doomed_folders:
+            (due if abs(now_ms - one.since_ms) >= one.delay_ms else later).append(one)
+        self._doomed_folders = later
+        paths = [f"{self.path}/{one.name}" for one in due]
+        return [partial(_remove_each, self._storage, paths)] if paths else []
 
     def disk_space(self) -> tuple[int, int]:
         """The total and the available bytes of the folder's file system."""
@@ -342,6 +348,15 @@ def doom(storage: Storage, directory: str) -> None:
     folder, _, name = directory.rpartition("/")
     storage.rename(directory, f"{folder}/{_name_of_doomed(name)}")
     storage.sync_dir(folder)
+
+
+def _remove_each(storage: Storage, paths: Iterable[str]) -> None:
+    """One after the other: there may be thousands, and other work on the disk goes on beside. A start removes those that stay."""
+    for path in paths:
+        try:
+            remove_folder(storage, path)
+        except StorageFault as fault:
+            log.error("%s is deleted, but its files cannot be removed: %s", path, fault)
 
 
 def remove_folder(storage: Storage, path: str) -> None:

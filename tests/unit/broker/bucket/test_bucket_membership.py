@@ -6,7 +6,7 @@ from horolog.broker.bucket.names import Wal
 from horolog.broker.cluster.cluster_state import RulesChanged
 from horolog.broker.log.storage import DataFolderError, MemoryStorage
 from horolog.broker.on_record.stored_rules import StoredRule
-from tests.support.bucket_crew import BucketCrew
+from tests.support.bucket_crew import NOW_MS, BucketCrew
 from tests.unit.broker.bucket.test_store_cluster import create
 
 
@@ -34,6 +34,19 @@ def test_a_start_takes_topics_and_settings_from_the_journal_and_empties_the_fold
     start = broker.membership.start(broker.logs, None, broker.cluster._configs, None)
     start.remember()
     assert repr(start) == "<BucketStart with 0 topics>"
+
+
+def test_folders_that_a_killed_broker_has_left_are_removed_after_the_delay_of_deleted_files():
+    crew, storage = BucketCrew(1), MemoryStorage()
+    for folder in ("/data", "/data/t-0", "/data/u-0.4f-delete"):
+        storage.make_dir(folder)
+    storage.write_atomically("/data/horolog-store", b"cluster\n")
+    logs = crew.start(2, storage).logs
+    assert len([one for one in storage.list_dir("/data") if one.endswith("-delete")]) == 2
+    assert logs.removal_jobs(NOW_MS + 59_999) == []
+    for job in logs.removal_jobs(NOW_MS + 60_000):
+        job()
+    assert not [one for one in storage.list_dir("/data") if one.endswith("-delete")]
 
 
 def test_a_start_without_rules_that_are_lost_is_refused():

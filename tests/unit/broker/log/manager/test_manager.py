@@ -320,3 +320,15 @@ class TestTheEnd:
             job()
         assert not [name for name in machine.storage.list_dir(A) if name.startswith("t-0")]
         assert repr(logs).startswith("<LogManager of [<DataFolder /disks/a: 0 partitions>")
+
+    def test_what_a_deletion_left_may_be_removed_later_and_a_folder_that_stays_keeps_no_other(self, machine, caplog):
+        logs = machine.start()
+        for name in ("t-0.a-delete", "t-1.b-delete"):
+            machine.storage.make_dir(f"{A}/{name}")
+        logs.folders[0].find_deleted(5000)
+        assert logs.removal_jobs(NOW_MS + 4999) == []
+        (job,) = logs.removal_jobs(NOW_MS + 5000)
+        machine.storage.fail("remove", "t-0.a-delete")
+        job()
+        assert [one for one in machine.storage.list_dir(A) if one.endswith("-delete")] == ["t-0.a-delete"]
+        assert "t-0.a-delete is deleted, but its files cannot be removed" in caplog.text
