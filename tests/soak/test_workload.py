@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from confluent_kafka import Producer
 
+from horolog.broker.transactions.marking import Marking
 from horolog.testing import broker_in_thread
 from tests.soak.workload import GaveUp, Soak, _abort
 from tests.support.history import Outcome
@@ -33,3 +34,26 @@ def test_librdkafka_gives_up_when_it_aborts_a_transaction_without_partitions(is_
                 with pytest.raises(GaveUp):
                     _abort(soak, producer, "x 1")
     assert soak.history.outcomes.get("x 1") == (Outcome.ABORTED if is_added else None)
+
+
+def test_librdkafka_may_abort_while_the_transaction_before_has_no_markers_yet(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As behind a failover: the leader of a partition is away, and the markers are written when it is back."""
+    tries, mark = iter(range(3)), Marking.mark
+
+    def mark_later(self: Marking, transaction, partitions, epoch, done) -> None:  # type: ignore[no-untyped-def]
+        if next(tries, None) is None:
+            mark(self, transaction, partitions, epoch, done)
+        else:
+            done(frozenset(partitions))
+
+    monkeypatch.setattr(Marking, "mark", mark_later)
+    with broker_in_thread() as broker:
+        broker.create_topic("t")
+        producer = Producer({"bootstrap.servers": broker.bootstrap, "transactional.id": "x", "log_level": 0})
+        producer.init_transactions(30)
+        for ends in (producer.commit_transaction, producer.abort_transaction, producer.commit_transaction):
+            producer.begin_transaction()
+            producer.produce("t", b"1")
+            producer.poll(0.2)
+            ends(30)
+    assert next(tries, None) is None

@@ -32,6 +32,7 @@ __all__ = [
     "produce",
     "refusals",
     "throttling",
+    "transaction_lines",
     "unregister_broker",
 ]
 

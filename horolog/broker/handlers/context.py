@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from horolog.broker.groups.share.share_offsets import ShareOffsets
     from horolog.broker.handlers.fetch_sessions import FetchSessions
     from horolog.broker.handlers.throttling import Throttle
+    from horolog.broker.handlers.transaction_lines import TransactionLines
     from horolog.broker.log.manager import LogManager
     from horolog.broker.security.audit import AuditTrail
     from horolog.broker.security.authorizer import Authorizer
@@ -117,6 +118,7 @@ class BrokerView(Protocol):
     fetch_sessions: FetchSessions
     groups: GroupCoordinator
     transactions: TransactionCoordinator
+    transaction_lines: TransactionLines
     shares: Shares
     share_offsets: ShareOffsets
     joining: Joining

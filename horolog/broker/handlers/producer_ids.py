@@ -2,13 +2,15 @@
 
 - Without a transactional id: a new id with epoch 0, never given out before, crash or not.
 - With one: the id's producer with its next epoch, which fences the producer with the one before. An open transaction is aborted first,
-  and the client retries (CONCURRENT_TRANSACTIONS). v3+: a producer that continues after an error names its id and epoch, or neither.
+  and the request waits for that. v3+: a producer that continues after an error names its id and epoch, or neither.
 - An empty transactional id is INVALID_REQUEST, a transaction timeout outside of 1 to `transaction.max.timeout.ms` is
   INVALID_TRANSACTION_TIMEOUT, as on real brokers. Before v4 PRODUCER_FENCED is called INVALID_PRODUCER_EPOCH.
 Not done: v6 (two-phase commit), which Kafka 4.3 does not advertise either.
 """
 
 from __future__ import annotations
+
+from functools import partial
 
 from horolog.broker.handlers.context import BrokerView, RequestContext
 from horolog.broker.on_record.cluster_errors import ClusterError
@@ -38,7 +40,8 @@ def handle(
             context.reply(_given(producer))
 
     expected = Producer(request.producer_id, request.producer_epoch) if request.producer_id >= 0 else None
-    broker.transactions.initialize(request.transactional_id, request.transaction_timeout_ms, expected, done)
+    ask = partial(broker.transactions.initialize, request.transactional_id, request.transaction_timeout_ms, expected)
+    broker.transaction_lines.serve(request.transactional_id, ask, done)
     return None
 
 

@@ -3,6 +3,8 @@
 - A partition that does not exist keeps the others of its request from being added (OPERATION_NOT_ATTEMPTED); internal topics are
   TOPIC_AUTHORIZATION_FAILED. Brokers send AddPartitionsToTxn v4+ for several producers; it may only verify.
 - TxnOffsetCommit v5 adds the group's offsets to the transaction by itself; older versions need AddOffsetsToTxn first.
+- AddPartitionsToTxn of clients, AddOffsetsToTxn and EndTxn wait while the transaction before is ending, up to five seconds; then the first
+  two get CONCURRENT_TRANSACTIONS.
 - EndTxn v5 returns the producer id and epoch to continue with. EndTxn is answered when the markers are on the disk.
 - Versions 0 and 1 do not know PRODUCER_FENCED and get INVALID_PRODUCER_EPOCH.
 """
@@ -106,8 +108,15 @@ def _add(
         verify = partial(broker.transactions.verify, wanted.transactional_id, producer)
         gather([partial(verify, place) for place in places], lambda codes: done(dict(zip(places, codes, strict=True))))
     else:
-        add = broker.transactions.add
-        add(wanted.transactional_id, producer, places, client_version, lambda code: done(dict.fromkeys(places, code)))
+        ask = partial(broker.transactions.add, wanted.transactional_id, producer, places, client_version)
+
+        def added(code: ErrorCode) -> None:
+            done(dict.fromkeys(places, code))
+
+        if client_version == VERSION_0:
+            broker.transaction_lines.serve(wanted.transactional_id, ask, added, len(places))
+        else:
+            ask(added)  # another broker asks, for several producers: none of them waits for another's transaction
 
 
 def _refused(cluster: Cluster, places: Iterable[TopicPartition], *, internal_too: bool) -> Codes:
@@ -174,7 +183,12 @@ def add_offsets(broker: BrokerView, request: AddOffsetsToTxnRequest, context: Re
     if request.transactional_id:
         producer = Producer(request.producer_id, request.producer_epoch)
         add = partial(broker.transactions.add, request.transactional_id, producer)
-        _with_group(broker, request.group_id, lambda place: add([place], VERSION_0, done), done)
+
+        def then(place: TopicPartition) -> None:
+            ask = partial(add, [place], VERSION_0)
+            broker.transaction_lines.serve(request.transactional_id, ask, done)
+
+        _with_group(broker, request.group_id, then, done)
     else:
         done(ErrorCode.INVALID_REQUEST)
 
@@ -277,4 +291,5 @@ def end(broker: BrokerView, request: EndTxnRequest, context: RequestContext) -> 
 
     client_version = VERSION_2 if context.version >= FIRST_END_WITH_NEW_EPOCH else VERSION_0
     producer = Producer(request.producer_id, request.producer_epoch)
-    broker.transactions.end(request.transactional_id, producer, client_version, done, commit=request.committed)
+    ask = partial(broker.transactions.end, request.transactional_id, producer, client_version, commit=request.committed)
+    broker.transaction_lines.serve(request.transactional_id, ask, done)

@@ -42,6 +42,7 @@ from horolog.broker.groups.coordinator import GroupCoordinator
 from horolog.broker.groups.share.latest_offsets import LatestOffsets
 from horolog.broker.groups.share.share_offsets import ShareOffsets
 from horolog.broker.handlers.fetch_sessions import FetchSessions
+from horolog.broker.handlers.transaction_lines import TransactionLines
 from horolog.broker.log.integrity import BeingRescanned
 from horolog.broker.log.manager import LogManager
 from horolog.broker.log.storage import DataFolderError, OverlayStorage, RealStorage, Storage, StorageFault
@@ -126,6 +127,8 @@ class Broker:
     """Every part of a running broker; what handlers see is `handlers.context.BrokerView`."""
 
     share_offsets: ShareOffsets
+    metrics_server: MetricsServer | None = None
+    phase = Phase.STARTING
 
     def __init__(
         self,
@@ -162,8 +165,10 @@ class Broker:
         self.audit = _audit(self, process.labels, loop)
         expiry_clock = ExpiryClock(process.ages(clock), lambda: self.settings.horolog_clock_jump_wait_ms)
         others = OtherBrokers(self.cluster, self.placement, process.peers)
+        self.transaction_lines = _transaction_lines(self, loop)
+        settled = self.transaction_lines.settled
         self.transactions = TransactionCoordinator(
-            self.cluster, self.committer, clock, self._offsets_ended, others, expiry_clock
+            self.cluster, self.committer, clock, self._offsets_ended, others, expiry_clock, settled=settled
         )
         self.joining = Joining(self.transactions, others, self.cluster, loop.call_soon)
         self._group_timers = LoopTimers(clock, loop)
@@ -188,9 +193,7 @@ class Broker:
         self.listeners: list[Listener] = []
         self._peer_listeners: list[Listener] = []
         self.settings_watchers: list[Callable[[Settings], None]] = []
-        self.phase = Phase.STARTING
         self.started_ms = clock.wall_ms()
-        self.metrics_server: MetricsServer | None = None
         self.upkeep = Upkeep(self, expiry_clock, storage, own_storage, loop)
         self.dispatcher = Dispatcher(self, process.handlers)
 
@@ -551,6 +554,10 @@ async def _serve(settings: Settings, loop: asyncio.AbstractEventLoop, logs: LogS
 
 async def nothing() -> None:
     """Part from nothing before the stop."""
+
+
+def _transaction_lines(broker: Broker, loop: asyncio.AbstractEventLoop) -> TransactionLines:
+    return TransactionLines(broker.waiting, lambda: broker.settings.horolog_fetch_waiting_max_bytes, loop.call_soon)
 
 
 async def serve(

@@ -13,7 +13,7 @@ producers can go on, or aborted if the transactional id is unknown. With several
 acknowledged: only the coordinator knows which partitions of other brokers belong to a transaction.
 
 Everything runs on the event loop's thread. Each `done` is called once, immediately or when the write has finished. While a write for
-an id is in progress, other requests for it get CONCURRENT_TRANSACTIONS, and their clients retry.
+an id is in progress, other requests for it get CONCURRENT_TRANSACTIONS; `handlers.transaction_lines` has those of clients wait for it.
 """
 
 from __future__ import annotations
@@ -57,8 +57,13 @@ class TransactionCoordinator:
         offsets_ended: OffsetsEnded,
         others: OtherBrokers,
         expiry_clock: Clock | None = None,
+        *,
+        settled: Callable[[str], None] = lambda _: None,
     ) -> None:
-        """`others` are the brokers that lead the other partitions and coordinate the other ids."""
+        """`others` are the brokers that lead the other partitions and coordinate the other ids.
+
+        `settled` is called with a transactional id whose requests may get another answer now than CONCURRENT_TRANSACTIONS.
+        """
         self._cluster = cluster
         self._clock = clock
         self._expiry_clock = expiry_clock or clock
@@ -67,7 +72,8 @@ class TransactionCoordinator:
         self._entries: dict[str, OpenTransaction] = {}
         self._unread: set[int] = set()
         """Shards that this broker coordinates but could not read yet."""
-        self._ending = Ending(self._journal, self._marking, clock)
+        self._ending = Ending(self._journal, self._marking, clock, settled)
+        self._settled = settled
         self._strays = Strays(
             self._entries,
             self._join,
@@ -132,6 +138,7 @@ class TransactionCoordinator:
             if self._journal.shard_of(transactional_id) == shard:
                 entry.is_lost = True
                 del self._entries[transactional_id]
+                self._settled(transactional_id)
 
     def ensure_topic(self, done: Callable[[ErrorCode], None]) -> None:
         """Create the topic of transactions if it is missing; clients look up their coordinator before anything else."""

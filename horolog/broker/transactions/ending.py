@@ -23,10 +23,14 @@ log = logging.getLogger(__name__)
 class Ending:
     """The steps that end a transaction, each begun once the previous one is on the disk."""
 
-    def __init__(self, journal: TransactionJournal, marking: Marking, clock: Clock) -> None:
+    def __init__(
+        self, journal: TransactionJournal, marking: Marking, clock: Clock, settled: Callable[[str], None]
+    ) -> None:
+        """`settled` is called with the transactional id when a step is on the disk: requests that waited may be made again."""
         self._journal = journal
         self._marking = marking
         self._clock = clock
+        self._settled = settled
 
     def __repr__(self) -> str:
         return f"<Ending by {self._journal!r} and {self._marking!r}>"
@@ -42,6 +46,7 @@ class Ending:
                 entry.transaction = decision
                 entry.unmarked = decision.partitions
                 then()
+                self._settled(decision.id)
             else:
                 failed(ErrorCode.COORDINATOR_NOT_AVAILABLE, None)
 

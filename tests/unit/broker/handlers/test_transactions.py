@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from horolog.broker.handlers import transactions
+from horolog.broker.handlers import transaction_lines, transactions
 from horolog.broker.handlers.transactional_produce import FIRST_VERSION_THAT_ADDS
 from horolog.broker.log.partition import log_start
+from horolog.broker.transactions.marking import Marking
 from horolog.protocol.errors import ErrorCode
 from horolog.protocol.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 from horolog.protocol.messages.offsets import OffsetFetchRequest, OffsetFetchRequestTopic
@@ -17,6 +18,7 @@ from horolog.protocol.messages.transactions import (
     AddPartitionsToTxnTopic,
     AddPartitionsToTxnTransaction,
     EndTxnRequest,
+    InitProducerIdRequest,
     TxnOffsetCommitRequest,
     TxnOffsetCommitRequestPartition,
     TxnOffsetCommitRequestTopic,
@@ -152,9 +154,6 @@ async def test_a_fenced_producer_writes_adds_and_ends_nothing(version) -> None:
         zombie = await begin(memory)
         assert await zombie.send("t", 0, b"a", version=12) == 0
         heir = Producer(memory.connect())
-        assert await heir.initialize() == ErrorCode.CONCURRENT_TRANSACTIONS
-        assert await zombie.send("t", 0, b"b", version=version) != 0
-        await memory.broker.committer.drain()
         assert await heir.initialize() == 0
         assert heir.id == zombie.id
         end_offset = topic.find(0).log_end_offset
@@ -178,6 +177,72 @@ async def test_nobody_ends_the_transaction_of_another() -> None:
             ({"transactional_id": "x", "producer_id": producer.id, "producer_epoch": 0}, ErrorCode.INVALID_TXN_STATE),
         ):
             assert (await wire.ask(EndTxnRequest(committed=True, **fields), 4)).error_code == code
+
+
+@pytest.fixture
+def held_up(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """No marker is written as long as there is something in the list."""
+    held, mark = ["x"], Marking.mark
+
+    def mark_later(self, transaction, partitions, epoch, done) -> None:
+        if held:
+            done(frozenset(partitions))
+        else:
+            mark(self, transaction, partitions, epoch, done)
+
+    monkeypatch.setattr(Marking, "mark", mark_later)
+    return held
+
+
+@pytest.mark.parametrize("asks", ["partitions", "offsets", "next producer"])
+async def test_a_request_waits_until_the_transaction_before_has_its_markers_and_the_end_waits_behind_it(
+    held_up, asks
+) -> None:
+    async with MemoryBroker(**SETTINGS) as memory:
+        memory.topic()
+        producer = await begin(memory)
+        request, version = {
+            "partitions": (producer.add_request(("t", 0)), 3),
+            "offsets": (
+                AddOffsetsToTxnRequest(transactional_id="x", producer_id=producer.id, producer_epoch=0, group_id="g"),
+                3,
+            ),
+            "next producer": (InitProducerIdRequest(transactional_id="x", transaction_timeout_ms=1000), 4),
+        }[asks]
+        assert await producer.add(("t", 0)) == 0
+        assert await producer.end(commit=True) == 0
+        wire, end = memory.connect(), producer.end_request(commit=False)
+        wire.send(request, version)
+        wire.send(end, 4)
+        assert len(memory.broker.waiting) == 2
+        held_up.clear()
+        memory.broker.transactions.finish_prepared()
+        answer = await wire.take(request, version)
+        if asks == "partitions":
+            answer = answer.results_by_topic_v3_and_below[0].results_by_partition[0]
+            assert answer.partition_error_code == 0
+        else:
+            assert answer.error_code == 0
+        assert (await wire.take(end, 4)).error_code == (FENCED if asks == "next producer" else 0)
+        assert len(memory.broker.waiting) == 0
+
+
+async def test_a_request_that_has_waited_for_long_is_refused_and_so_is_one_for_which_there_is_no_room(
+    held_up, monkeypatch
+) -> None:
+    monkeypatch.setattr(transaction_lines, "LONGEST_WAIT_MS", 1)
+    for bytes_max in (1_000_000, 0):
+        async with MemoryBroker(horolog_fetch_waiting_max_bytes=bytes_max, **SETTINGS) as memory:
+            memory.topic()
+            producer = await begin(memory)
+            assert await producer.add(("t", 0)) == 0
+            assert await producer.end(commit=True) == 0
+            assert await producer.add(("t", 0)) == ErrorCode.CONCURRENT_TRANSACTIONS
+            held_up.clear()
+            memory.broker.transactions.finish_prepared()
+            await memory.broker.committer.drain()
+            assert await producer.add(("t", 0)) == 0
+            held_up.append("x")
 
 
 async def test_one_wrong_partition_keeps_the_others_out() -> None:

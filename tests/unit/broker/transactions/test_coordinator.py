@@ -483,6 +483,15 @@ def among_others(world: TransactionWorld, producer: Producer) -> TransactionWorl
     return world
 
 
+def test_requests_that_wait_hear_when_another_broker_coordinates_their_id(
+    world: TransactionWorld, producer: Producer
+) -> None:
+    settled: list[str] = []
+    world.coordinator._settled = settled.append
+    world.coordinator.lost(partition_for("x", 2))
+    assert settled == ["x"]
+
+
 def test_among_others_a_partition_is_added_when_that_is_on_the_disk(
     among_others: TransactionWorld, producer: Producer
 ) -> None:

@@ -55,8 +55,13 @@ def disk():
 
 
 @pytest.fixture
-def ending(disk):
-    return Ending(disk, disk, ManualClock(NOW_MS))
+def settled():
+    return []
+
+
+@pytest.fixture
+def ending(disk, settled):
+    return Ending(disk, disk, ManualClock(NOW_MS), settled.append)
 
 
 @pytest.fixture
@@ -91,6 +96,15 @@ def test_every_step_follows_the_one_before(ending, disk, entry, told, done):
     assert (entry.transaction.state, entry.busy, entry.waiting) == (TransactionState.COMPLETE_COMMIT, False, [])
 
 
+def test_requests_that_wait_hear_of_each_step_behind_the_client_that_asked_for_it(ending, disk, entry, settled):
+    ending.decide(entry, PREPARED, lambda *_: settled.append("answered"))
+    disk.answer(True)
+    disk.answer(NONE_LEFT)
+    assert settled == ["x"]
+    disk.answer(True)
+    assert settled == ["x", "answered", "x"]
+
+
 def test_the_next_producer_is_told_where_epochs_have_run_out(ending, disk, entry, told, done):
     ending.decide(entry, PREPARED._replace(next_producer_id=99), done)
     disk.answer(True)
@@ -100,10 +114,10 @@ def test_the_next_producer_is_told_where_epochs_have_run_out(ending, disk, entry
 
 
 class TestADecision:
-    def test_that_could_not_be_written_is_none(self, ending, disk, entry, told, done):
+    def test_that_could_not_be_written_is_none(self, ending, disk, entry, told, done, settled):
         ending.decide(entry, PREPARED, done)
         disk.answer(False)
-        assert told == [(NOT_NOW, None)]
+        assert (told, settled) == ([(NOT_NOW, None)], [])
         assert (entry.transaction, entry.busy, entry.waiting, disk.marked) == (ONGOING, False, [], [])
 
     def test_that_cannot_even_be_tried_is_refused_at_once(self, ending, disk, entry, told, done):

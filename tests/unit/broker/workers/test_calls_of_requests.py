@@ -124,7 +124,7 @@ async def end_transaction(pair):
 
 @pytest.mark.parametrize(
     ("prepare", "most_calls", "most_deep"),
-    [(produce, 44, 9), (fetch, 38, 9), (list_offsets, 29, 10), (end_transaction, 385, 16)],
+    [(produce, 44, 9), (fetch, 38, 9), (list_offsets, 29, 10), (end_transaction, 392, 18)],
 )
 async def test_a_request_takes_no_more_calls_and_none_deeper(pair, prepare, most_calls, most_deep):
     """Up to the response; those within the log do not count, and neither does what a busy machine brings in between in some rounds."""

@@ -1,0 +1,101 @@
+"""Requests wait until the transaction before theirs has ended: its decision is written, but not all of its markers, or the record of its end.
+
+Kafka's brokers answer CONCURRENT_TRANSACTIONS at once, and the client asks again. After a failover the markers may take a second or more,
+because a partition has no leader yet. librdkafka that aborts the next transaction meanwhile sends EndTxn although no partition has been
+added, and takes the answer, INVALID_TXN_STATE, for a fatal error. Here AddPartitionsToTxn waits, and EndTxn waits behind it.
+
+The requests of a transactional id form a line: one that comes while others wait is served behind them. After `LONGEST_WAIT_MS` a request
+is answered as it would have been without a line. A client that closes its connection meanwhile has made its request: it is served.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from horolog.broker.commit.waiting import Wait, Waiting
+from horolog.protocol.errors import ErrorCode
+
+LONGEST_WAIT_MS = 5_000
+"""Half of the shortest time that clients wait for an answer by default."""
+
+Done = Callable[..., None]
+"""Called with an error code first."""
+
+
+class _Request:
+    """A request that may have to be made again."""
+
+    __slots__ = ("_ask", "_done", "_is_asking", "_is_refused")
+
+    def __init__(self, ask: Callable[[Done], None], done: Done) -> None:
+        self._ask = ask
+        self._done = done
+        self._is_asking = self._is_refused = False
+
+    def ask(self) -> bool:
+        """Whether the transaction's coordinator has taken it; if not, the transaction before is still ending."""
+        self._is_asking, self._is_refused = True, False
+        try:
+            self._ask(self._told)
+        finally:
+            self._is_asking = False
+        return not self._is_refused
+
+    def ask_at_last(self) -> None:
+        self._ask(self._done)
+
+    def _told(self, code: ErrorCode, *rest: Any) -> None:
+        if self._is_asking and code == ErrorCode.CONCURRENT_TRANSACTIONS:
+            self._is_refused = True
+        else:
+            self._done(code, *rest)
+
+
+class TransactionLines:
+    """The requests that wait, for each transactional id in the order in which they came."""
+
+    def __init__(
+        self,
+        waiting: Waiting,
+        most_bytes: Callable[[], int],
+        call_soon: Callable[[Callable[[str], None], str], object],
+    ) -> None:
+        """Above `most_bytes` of all requests that wait, no more do."""
+        self._waiting = waiting
+        self._most_bytes = most_bytes
+        self._call_soon = call_soon
+        self._lines: dict[str, dict[Wait, None]] = {}
+
+    def __repr__(self) -> str:
+        return f"<TransactionLines of {len(self._lines)} transactional ids>"
+
+    def serve(self, transactional_id: str, ask: Callable[[Done], None], done: Done, place_count: int = 1) -> None:
+        """Make a request by `ask(done)` as soon as nothing holds it up; it names `place_count` partitions."""
+        request = _Request(ask, done)
+        if transactional_id not in self._lines and request.ask():
+            return
+        wait = Wait(request.ask, request.ask_at_last, partial(self._leave, transactional_id), place_count)
+        if self._waiting.held_bytes + wait.size_bytes > self._most_bytes():
+            request.ask_at_last()
+            return
+        self._lines.setdefault(transactional_id, {})[wait] = None
+        self._waiting.add(wait, LONGEST_WAIT_MS)
+
+    def settled(self, transactional_id: str) -> None:
+        """A step of the id's transaction has ended, or another broker coordinates it now."""
+        if transactional_id in self._lines:
+            self._call_soon(self._move, transactional_id)
+
+    def _move(self, transactional_id: str) -> None:
+        for wait in list(self._lines.get(transactional_id, ())):
+            if wait.timer is not None and not wait.check():
+                return
+            self._waiting.remove(wait)
+
+    def _leave(self, transactional_id: str, wait: Wait) -> None:
+        line = self._lines[transactional_id]
+        del line[wait]
+        if not line:
+            del self._lines[transactional_id]
