@@ -10,7 +10,7 @@ from crc32c import crc32c
 from horolog.broker.backup.moment import DATA, KeptPiece
 from horolog.broker.backup.pacing import BytePace
 from horolog.stores.faults import StoreError
-from horolog.stores.object_store import ObjectStore, Outcome, read_range
+from horolog.stores.object_store import Bytes, ObjectStore, Outcome, read_range
 
 OBJECT_BYTES = 16 << 20
 ATTEMPTS = 6
@@ -55,7 +55,7 @@ class PieceWriter:
         self._store = store
         self._new_name = new_name
         self._pace = pace
-        self._parts: list[bytes] = []
+        self._parts: list[Bytes] = []
         self._size_bytes = 0
         self._name = new_name()
         self.shipped_bytes = 0
@@ -63,7 +63,7 @@ class PieceWriter:
     def __repr__(self) -> str:
         return f"<PieceWriter: {self._size_bytes} bytes wait, {self.shipped_bytes} are shipped>"
 
-    def add(self, data: bytes) -> KeptPiece:
+    def add(self, data: Bytes) -> KeptPiece:
         """Raises StoreError."""
         if self._parts and self._size_bytes + len(data) > OBJECT_BYTES:
             self.flush()
