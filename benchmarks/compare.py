@@ -15,7 +15,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -43,10 +43,13 @@ class Plan:
     starts: int
     idle_seconds: float
     warm_up_seconds: float
+    rest_seconds: float
 
 
-QUICK = Plan(rounds=1, seconds=2.0, warm_seconds=0.5, starts=2, idle_seconds=4.0, warm_up_seconds=2.5)
-FULL = Plan(rounds=5, seconds=4.0, warm_seconds=1.0, starts=3, idle_seconds=10.0, warm_up_seconds=8.0)
+QUICK = Plan(rounds=1, seconds=2.0, warm_seconds=0.5, starts=2, idle_seconds=4.0, warm_up_seconds=2.5, rest_seconds=0.0)
+FULL = Plan(
+    rounds=5, seconds=4.0, warm_seconds=1.0, starts=3, idle_seconds=10.0, warm_up_seconds=8.0, rest_seconds=60.0
+)
 
 
 @dataclass(slots=True)
@@ -176,12 +179,17 @@ def measure_loads(run: Run) -> None:
         _warm_up(run, [broker for broker in started if broker.name not in (*OURS, FLOOR)])
         for number in range(run.plan.rounds):
             _measure_round(run, number, started if number % 2 == 0 else started[::-1])
-        for broker in started:
-            loaded = {"loaded_mib": process.resident_kib(broker.pid) / 1024}
-            run.footprint.setdefault(broker.name, []).append(loaded)
+        _keep_resident(run, started, "loaded_mib")
+        time.sleep(run.plan.rest_seconds)
+        _keep_resident(run, started, "rested_mib")
     finally:
         for broker in started:
             broker.stop()
+
+
+def _keep_resident(run: Run, started: Sequence[Running], metric: str) -> None:
+    for broker in started:
+        run.footprint.setdefault(broker.name, []).append({metric: process.resident_kib(broker.pid) / 1024})
 
 
 def _measure_round(run: Run, number: int, order: Sequence[Running]) -> None:
@@ -197,7 +205,7 @@ def _serves(name: str, scenario: Scenario) -> bool:
 
 def _warm_up(run: Run, machines: Sequence[Running]) -> None:
     """Let the compilers of the virtual machines see each kind of request."""
-    short = Plan(1, run.plan.warm_up_seconds, 0.0, 0, 0.0, 0.0)
+    short = Plan(1, run.plan.warm_up_seconds, 0.0, 0, 0.0, 0.0, 0.0)
     chosen = [one for one in run.scenarios if one.name in WARM_UP]
     for broker in machines:
         for scenario in chosen:
@@ -262,7 +270,7 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
 def plan_of(chosen: argparse.Namespace) -> Plan:
     base = QUICK if chosen.quick else FULL
     rounds, seconds = chosen.rounds or base.rounds, chosen.seconds or base.seconds
-    return Plan(rounds, seconds, base.warm_seconds, base.starts, base.idle_seconds, base.warm_up_seconds)
+    return replace(base, rounds=rounds, seconds=seconds)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -304,7 +312,7 @@ def show(run: Run, chosen: argparse.Namespace, seconds: float) -> None:
     plan = run.plan
     head = f"{report.machine()}; {plan.rounds} round(s) of {plan.seconds:g} s a load, medians; the whole took {seconds / 60:.1f} minutes."
     loads = [head, "", *report.load_table(run.results, run.names)] if run.results else []
-    footprints = [head, "", *report.footprint_table(run.footprint, run.names)] if not chosen.skip_starts else []
+    footprints = [head, "", *report.footprint_table(run.footprint, run.names)] if run.footprint else []
     print("\n".join(["", *loads, "", *footprints, *(f"FAILED {failure}" for failure in run.failures)]), flush=True)
     report.save(
         chosen.json,
@@ -313,7 +321,8 @@ def show(run: Run, chosen: argparse.Namespace, seconds: float) -> None:
     print(f"written to {chosen.json}")
     if chosen.write_docs:
         prefix = "second-" if run.second else ""
-        for name, lines in ((f"{prefix}loads", loads), (f"{prefix}footprint", footprints)):
+        whole = [] if chosen.skip_starts else footprints
+        for name, lines in ((f"{prefix}loads", loads), (f"{prefix}footprint", whole)):
             if lines:
                 report.replace(report.PAGE, name, lines)
 

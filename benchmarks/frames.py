@@ -93,13 +93,19 @@ def unsigned(value: int) -> bytes:
     return bytes(out)
 
 
-def batch(values: Sequence[bytes], first_timestamp: int, step_ms: int = 0) -> bytes:
-    """A v2 batch, uncompressed, no producer id; record n has the time `first_timestamp + n * step_ms`."""
+def batch(values: Sequence[bytes], first_timestamp: int, step_ms: int = 0, headers: int = 0) -> bytes:
+    """A v2 batch, uncompressed, no producer id; record n has the time `first_timestamp + n * step_ms`, each so many headers."""
+    tail = varint(headers) + b"".join(map(_header, range(headers)))
     parts = []
     for index, value in enumerate(values):
-        record = b"\0" + varint(index * step_ms) + varint(index) + b"\x01" + varint(len(value)) + value + b"\0"
+        record = b"\0" + varint(index * step_ms) + varint(index) + b"\x01" + varint(len(value)) + value + tail
         parts += [varint(len(record)), record]
     return retimed(bytes(BATCH_HEADER_SIZE) + b"".join(parts), len(values), first_timestamp, step_ms)
+
+
+def _header(number: int) -> bytes:
+    key, value = b"header-%d" % number, b"%016x" % number
+    return varint(len(key)) + key + varint(len(value)) + value
 
 
 def mixed_batch(count: int, first_timestamp: int, seed: int = 0) -> bytes:

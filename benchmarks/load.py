@@ -12,9 +12,11 @@ import json
 import random
 import resource
 import struct
+import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 
 from confluent_kafka import KafkaException
@@ -50,6 +52,7 @@ class Options:
     batch_bytes: int = 16384
     codec: str = ""
     mixed: bool = False
+    headers: int = 0
     partitions: int = 1
     settings: tuple[tuple[str, str], ...] = ()
 
@@ -70,6 +73,7 @@ class Result:
     broker_cpu_s: float | None = None
     cpu_s_per_million: float | None = None
     client_share: float | None = None
+    resident_mib: float | None = None
     kib_per_connection: float | None = None
 
 
@@ -103,6 +107,7 @@ class Meter:
             broker_cpu_s=broker,
             cpu_s_per_million=broker / count * 1e6 if broker is not None else None,
             client_share=client / took,
+            resident_mib=process.resident_kib(self.pid) / 1024 if self.pid else None,
         )
 
 
@@ -160,7 +165,7 @@ def _records(options: Options, number: int, *, old: bool) -> bytes:
     else:
         values = frames.payloads(options.size_bytes)
         values = (values * (options.records // len(values) + 1))[: options.records]
-        made = frames.message_set(values, now_ms()) if old else frames.batch(values, now_ms())
+        made = frames.message_set(values, now_ms()) if old else frames.batch(values, now_ms(), headers=options.headers)
     return frames.compressed(made, options.codec) if options.codec else made
 
 
@@ -213,6 +218,31 @@ def end_to_end(options: Options) -> Result:
     return _paced(options, "endtoend", follow=True)
 
 
+def half_load(options: Options) -> Result:
+    """Batches at a pace below what the broker takes, while `connections` readers read a filled topic from its start again and again."""
+    filled(options)
+    with _readers(options):
+        return _paced(replace(options, topic=""), "halfload", follow=False)
+
+
+@contextmanager
+def _readers(options: Options) -> Iterator[None]:
+    """Consumers in processes of their own, that this process's beat does not wait for them; each must have read until it was stopped."""
+    whole = options.warm_seconds + options.seconds + paced.DRAIN_SECONDS
+    command = [sys.executable, "-m", "benchmarks.load", "consume", "--address", options.address]
+    command += ["--fill-records", str(options.fill_records), "--batch-bytes", str(options.batch_bytes)]
+    command += ["--size-bytes", str(options.size_bytes), "--warm-seconds", "0", "--seconds", str(whole)]
+    running = [subprocess.Popen(command, stdout=subprocess.DEVNULL) for _ in range(options.connections)]
+    try:
+        yield
+        if any(one.poll() is not None for one in running):
+            raise BrokerError("a reader ended before the load")
+    finally:
+        for one in running:
+            one.terminate()
+            one.wait()
+
+
 def _paced(options: Options, mode: str, *, follow: bool) -> Result:
     with Peer(options.address) as asker:
         old = asker.version(Api.PRODUCE, 3, 2) == 2
@@ -227,7 +257,7 @@ def _paced(options: Options, mode: str, *, follow: bool) -> Result:
         beat = paced.run(options.address, load, options.rate, options.seconds, follower)
         times = beat.consumed if follow else beat.acknowledged
         times = times[int(len(times) * PACED_WARM_PART) :]
-        return meter.result(mode, "records", len(beat.sent), requests=len(beat.sent), latencies=times)
+        return meter.result(mode, "records", len(beat.sent) * options.records, requests=len(beat.sent), latencies=times)
 
 
 def filled_topic(options: Options) -> str:
@@ -424,6 +454,7 @@ MODES: dict[str, Callable[[Options], Result]] = {
     "oldproduce": old_produce,
     "paced": paced_produce,
     "endtoend": end_to_end,
+    "halfload": half_load,
     "consume": consume_all,
     "timelookup": time_lookup,
     "maxlookup": max_lookup,
@@ -460,6 +491,7 @@ def parse(arguments: list[str] | None = None) -> tuple[str, Options]:
         "fill_records",
         "batch_bytes",
         "partitions",
+        "headers",
     ):
         parser.add_argument(f"--{name.replace('_', '-')}", type=int, default=getattr(defaults, name))
     for name in ("seconds", "warm_seconds"):

@@ -16,7 +16,7 @@ from typing import BinaryIO
 WRITES_MUCH = ("raw", "oldproduce", "clientproduce", "clientproducers", "javaproduce")
 """Modes of `benchmarks.load`. Others are not filled for: their records have to stay where they are, in the page cache."""
 
-READS_KEPT_RECORDS = ("consume", "clientconsume", "share", "timelookup", "maxlookup", "oldlookup")
+READS_KEPT_RECORDS = ("consume", "clientconsume", "share", "timelookup", "maxlookup", "oldlookup", "halfload")
 """Modes that read a topic written long before, which may have left the page cache since."""
 
 LEFT_FREE_BYTES = 256 << 20

@@ -61,7 +61,7 @@ def number(value: float) -> str:
 
 
 def cell(metrics: Metrics | None) -> str:
-    """`rate/s; p50/p99/p99.9 ms; CPU s per million`, as far as measured."""
+    """`rate/s; p50/p99/p99.9 ms; CPU s per million; resident memory`, as far as measured."""
     if not metrics:
         return "-"
     parts = [f"{number(metrics['rate'])}/s"]
@@ -69,6 +69,8 @@ def cell(metrics: Metrics | None) -> str:
         parts.append("/".join(f"{metrics[name]:.2g}" for name in ("p50_ms", "p99_ms", "p999_ms")) + " ms")
     if "cpu_s_per_million" in metrics:
         parts.append(f"CPU {metrics['cpu_s_per_million']:.3g}")
+    if "resident_mib" in metrics:
+        parts.append(f"{metrics['resident_mib']:.0f} MiB")
     if metrics.get("client_share", 0) > CLIENT_BOUND_SHARE:
         parts.append("(client-bound)")
     return "; ".join(parts)
@@ -114,9 +116,12 @@ def _goal(scenario: Scenario, target: Target, reduced: Mapping[str, Mapping[str,
 
 
 def footprint_table(footprint: Mapping[str, Sequence[Mapping[str, Any]]], brokers: Sequence[str]) -> list[str]:
+    """A row for each limit that was measured."""
     by = {broker: medians(runs) for broker, runs in footprint.items()}
     rows = []
     for limit in LIMITS:
+        if not any(limit.metric in found for found in by.values()):
+            continue
         ours = by.get(HOROLOG, {}).get(limit.metric)
         figures = [_figure(by.get(broker, {}).get(limit.metric), limit.unit) for broker in brokers]
         says = UNKNOWN if ours is None else (MET if ours <= limit.most else SHORT_OF)

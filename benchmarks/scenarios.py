@@ -248,6 +248,23 @@ SCENARIOS: tuple[Scenario, ...] = (
         (Target("cpu_s_per_million", NEWEST, 0.5, at_least=False),),
         quick=False,
     ),
+    Scenario(
+        "raw-headers",
+        "1000 x 100 B batches with 3 headers a record, 2 connections x 4 in flight",
+        ("raw", "--records", "1000", "--headers", "3", "--connections", "2", "--in-flight", "4"),
+        _beside(1.5, 0.4),
+        quick=False,
+    ),
+    Scenario(
+        "half-load",
+        "500 batches/s of 1000 x 100 B while 2 consumers read 3,000,000 records from their start",
+        (
+            *("halfload", "--rate", "500", "--records", "1000", "--connections", "2"),
+            *("--fill-records", str(CONSUMED_RECORDS), "--batch-bytes", str(LARGE_BATCH_BYTES)),
+        ),
+        (Target("p999_ms", NEWEST, 1.0, at_least=False),),
+        quick=False,
+    ),
     Scenario("client-produce", "confluent-kafka producer, 100 B records", ("clientproduce",)),
     Scenario(
         "client-consume",
@@ -275,4 +292,6 @@ LIMITS = (
     Limit("kib_per_connection", "memory per idle connection", "KiB", 12),
     Limit("open_s", "start with 3,500 empty partitions", "s", 2.0),
     Limit("open_mib", "resident with 3,500 empty partitions", "MiB", 150),
+    Limit("loaded_mib", "resident right after all loads", "MiB", 150),
+    Limit("rested_mib", "resident a minute later", "MiB", 150),
 )

@@ -24,7 +24,7 @@ NAMES = {
     "timelookup": ("timelookup", "req_s"),
 }
 assert set(NAMES) < set(MODES)
-OURS_ALONE = frozenset({"--mixed", "--codec", "--partitions"})
+OURS_ALONE = frozenset({"--mixed", "--codec", "--partitions", "--headers"})
 
 
 def drives(arguments: Sequence[str]) -> bool:

@@ -18,6 +18,7 @@ import pytest
 from benchmarks.kafka.node import FLAGS_VARIABLE
 from tests.support import forking, rewriting, sampling, style
 from tests.support.broker_process import WORKERS_VARIABLE
+from tests.support.dealing import dealt
 from tests.support.fixtures import broker, session_broker, start_broker
 from tests.support.sampling import Share
 from tools import compiled
@@ -126,6 +127,16 @@ def is_with_others(path: Path) -> bool:
     return path.is_relative_to(here) and path.relative_to(here).parts[0] in WITH_OTHERS
 
 
+@cache
+def is_of_one_module(path: Path) -> bool:
+    return path.is_relative_to(Path(__file__).parent / "unit")
+
+
+def processes(config: pytest.Config) -> int:
+    """How many share this run."""
+    return int(getattr(config, "workerinput", {}).get("workercount", 1))
+
+
 def collect_what_others_left(item: pytest.Item) -> None:
     """Clients that are cancelled while they stop leave connections, which the log of their test holds until its end.
 
@@ -195,6 +206,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         if is_with_others(item.path) or item.get_closest_marker("browser"):
             item.add_marker(pytest.mark.flaky(reruns=1))
+    if config.getoption("--seconds") is None:
+        items[:] = dealt(items, processes(config), lambda item: not is_of_one_module(item.path), lambda item: item.path)
 
 
 @pytest.hookimpl(trylast=True)

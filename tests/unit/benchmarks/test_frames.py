@@ -47,6 +47,14 @@ def test_a_compressed_batch_reads_back_as_the_plain_one(codec, values, first, st
     assert list(batch.iter_batch(data)) == list(batch.iter_batch(plain))
 
 
+def test_each_record_has_the_headers_asked_for():
+    data = frames.batch([b"a", b"b"], 1000, headers=3)
+    assert batch.crc_matches(data, 0, len(data))
+    for record in batch.iter_batch(data):
+        assert [key for key, _ in record.headers] == [b"header-0", b"header-1", b"header-2"]
+        assert all(len(value) == 16 for _, value in record.headers)
+
+
 def test_records_of_a_mixed_batch_vary():
     data = frames.mixed_batch(50, 1000)
     records = list(batch.iter_batch(data))

@@ -54,6 +54,14 @@ def test_a_footprint_over_its_limit_is_short():
     assert all(report.MET in line for line in report.footprint_table({"horolog": [under]}, ["horolog"])[2:])
 
 
+def test_a_figure_that_no_broker_has_is_no_row():
+    assert len(report.footprint_table({"horolog": [{"ready_s": 0.3}]}, ["horolog"])) == 3
+
+
+def test_a_cell_ends_with_the_resident_memory():
+    assert report.cell({"rate": 1.0, "resident_mib": 63.6}) == "1/s; 64 MiB"
+
+
 def test_client_bound_figures_are_marked():
     assert "client-bound" in report.cell({"rate": 1.0, "client_share": 0.97})
     assert "client-bound" not in report.cell({"rate": 1.0, "client_share": 0.5})
