@@ -69,6 +69,7 @@ def environment() -> Environment:
     found.filters |= {
         "count": count,
         "counted": counted,
+        "omitted": omitted,
         "bytes": size,
         "rate": rate,
         "dollars": dollars,
@@ -88,6 +89,11 @@ def render(template: str, data: Mapping[str, Any]) -> str:
 def count(value: float | None) -> str:
     """An integer, in groups of three digits."""
     return UNKNOWN if value is None else f"{round(value):,}"
+
+
+def omitted(count: int) -> str:
+    """What the end of a list that is cut says: `1 more is not shown`."""
+    return f"{count:,} more {'is' if count == 1 else 'are'} not shown"
 
 
 def size(value: float | None) -> str:

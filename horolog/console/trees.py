@@ -13,7 +13,7 @@ from markupsafe import Markup
 
 from horolog.client.decoding import plain_text
 from horolog.client.decoding.values import as_json
-from horolog.console.rendering import short, visible
+from horolog.console.rendering import omitted, short, visible
 
 DEEPEST = 30
 OPEN_LEVELS = 2
@@ -26,7 +26,7 @@ _LEAF = Markup('<li><span class="field">{}</span> <span class="{}">{}</span></li
 _FOLD = Markup(
     '<li><details{}><summary><span class="field">{}</span> <span class="quiet">{}</span></summary>{}</details></li>'
 )
-_REST = Markup('<li class="quiet">{:,} more are not shown</li>')
+_REST = Markup('<li class="quiet">{}</li>')
 _TOO_DEEP = Markup('<ul class="tree"><li class="quiet">deeper than is shown</li></ul>')
 
 
@@ -53,7 +53,7 @@ def _parts(value: dict[Any, Any] | list[Any], room: _Room, level: int) -> Markup
         room.parts -= 1
         shown.append(_part(name, part, room, level))
     if len(shown) < len(value):
-        shown.append(_REST.format(len(value) - len(shown)))
+        shown.append(_REST.format(omitted(len(value) - len(shown))))
     return _LIST.format(Markup().join(shown))
 
 

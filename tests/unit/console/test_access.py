@@ -36,4 +36,4 @@ async def test_long_lists_are_cut(monkeypatch):
     async with shown(allow_changes=True) as (page, _client, _broker):
         text = (await page.get("/access")).text
         assert text.count("New password of user-") == 3
-        assert "2 more are not listed." in text
+        assert "2 more are not shown." in text

@@ -7,6 +7,7 @@ from zoneinfo import ZoneInfo
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from markupsafe import Markup
 
 from horolog.console import rendering
 from horolog.console.rendering import (
@@ -15,6 +16,7 @@ from horolog.console.rendering import (
     dollars,
     environment,
     link,
+    omitted,
     rate,
     render,
     short,
@@ -32,6 +34,8 @@ AT = 1_700_000_000_000
     [
         (count, 1234567, "1,234,567"),
         (count, 0, "0"),
+        (omitted, 1, "1 more is not shown"),
+        (omitted, 9901, "9,901 more are not shown"),
         (size, 0, "0 B"),
         (size, 1023, "1023 B"),
         (size, 1536, "1.5 KiB"),
@@ -58,6 +62,14 @@ def test_forms(form, value, said):
 def test_a_missing_fact_is_not_zero(form):
     assert "not known" in form(None)
     assert size(-1) == size(None)
+
+
+@pytest.mark.parametrize(
+    ("left_out", "note"), [(0, ""), (1, "1 more is not shown."), (1200, "1,200 more are not shown.")]
+)
+def test_a_list_that_is_cut_says_by_how_many(left_out, note):
+    rest = environment().get_template("rest.html").module.rest
+    assert Markup(rest(left_out)).striptags() == note
 
 
 def test_times_are_shown_in_the_zone_with_the_whole_beside_them():
