@@ -10,7 +10,7 @@ from horolog.commands.errors import CommandError, NotFoundError, UsageError
 from horolog.commands.exit_codes import ExitCode
 from horolog.commands.online.actions import Action, add_actions, add_yes, confirmed, run_action
 from horolog.commands.online.connecting import admin_of, partitions_of
-from horolog.commands.online.looked_at import NO_COMMIT, SHOWN, require_looked_at, why_no_group
+from horolog.commands.online.looked_at import NO_COMMIT, SHOWN, require_looked_at, why_no_group, without_lag
 
 if TYPE_CHECKING:
     from horolog.client.admin.admin import Admin
@@ -199,6 +199,8 @@ async def _lag(arguments: argparse.Namespace, console: Console) -> ExitCode:
                 console.json([as_json(lag) for lag in lags])
             else:
                 _show_lag(lags, console)
+            for sentence in without_lag(arguments.groups, lags):
+                console.note(sentence)
             if alert:
                 _say_alert(lags, arguments.alert, console)
             for sentence in unknown:

@@ -31,6 +31,12 @@ async def require_looked_at(
         raise NotFoundError("no group has committed anything", "`horolog groups list` names groups")
 
 
+def without_lag(groups: Sequence[str], lags: "Sequence[Lag]") -> list[str]:
+    """A sentence about each of the groups that has no lag."""
+    shown = {lag.group for lag in lags}
+    return [f"group {group!r} has committed nothing" for group in groups if group not in shown]
+
+
 async def why_no_group(admin: "Admin", group: str) -> CommandError:
     """The error for an unknown group."""
     return no_such("group", group, await _names(admin))

@@ -68,6 +68,10 @@ def test_a_member_that_has_not_committed_is_not_up_to_date(run, hourly, address)
     assert (late.code, f"group {group} has no commit yet on {hourly}-0" in late.err) == (3, True), late
     assert ("no commit yet" in late.out, "up to 5" in late.out) == (True, True)
     assert early.code == 0
+    without = run("groups", "lag", group)
+    assert (without.code, f"horolog groups lag: group {group!r} has committed nothing\n" in without.err) == (0, True), (
+        without
+    )
 
 
 def test_an_alert_does_not_pass_because_nothing_was_looked_at(run, hourly):

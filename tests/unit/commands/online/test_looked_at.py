@@ -9,7 +9,7 @@ from horolog.client.moments.lagging import Lag
 from horolog.client.values.types import TopicPartition
 from horolog.commands.errors import CommandError
 from horolog.commands.exit_codes import ExitCode
-from horolog.commands.online.looked_at import require_looked_at, why_no_group
+from horolog.commands.online.looked_at import require_looked_at, why_no_group, without_lag
 
 
 class Client:
@@ -34,6 +34,11 @@ def lag(group, topic):
 
 
 BILLING = [lag("billing", "orders")]
+
+
+def test_a_group_without_lag_is_named():
+    assert without_lag(["billing", "idle"], BILLING) == ["group 'idle' has committed nothing"]
+    assert without_lag([], BILLING) == []
 
 
 @pytest.mark.parametrize(
