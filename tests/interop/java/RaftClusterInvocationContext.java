@@ -74,7 +74,8 @@ public class RaftClusterInvocationContext implements TestTemplateInvocationConte
             if (config.brokerSecurityProtocol() != SecurityProtocol.PLAINTEXT) {
                 throw new TestAbortedException("needs a login");
             }
-            if (!config.features().isEmpty() || config.metadataVersion() != latest()) {
+            if (config.metadataVersion() != latest()
+                    || config.features().entrySet().stream().anyMatch(one -> one.getValue() < one.getKey().latestProduction())) {
                 throw new TestAbortedException("needs an older feature level");
             }
             if (config.serverProperties().values().stream().anyMatch(value -> value.contains("org.apache.kafka."))) {
